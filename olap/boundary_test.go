@@ -1,0 +1,92 @@
+package olap_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+var january = olaptest.Range{Start: "2026-01-01", End: "2026-01-31", Timezone: "UTC"}
+
+func runOn(n, day int, status string) olaptest.Run {
+	at := time.Date(2026, 1, day, 12, 0, 0, 0, time.UTC)
+	return olaptest.Run{Organization: "acme", ID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), CreatedAt: at, UpdatedAt: at, Kind: "agent", Status: status}
+}
+
+// Contract 4.1: a row first stored after asOf is in no page of the continuation, while a status is
+// the one that is current when the page runs, also of rows that were updated meanwhile.
+func TestPagesKeepTheirBoundary(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")}})
+
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
+	first := ask(t, engine, "acme", q)
+	if first.Cursor == nil {
+		t.Fatal("no cursor although further rows exist")
+	}
+
+	updated := runOn(2, 2, "COMPLETED")
+	updated.UpdatedAt = updated.UpdatedAt.Add(time.Hour)
+	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")}})
+
+	q.Cursor = *first.Cursor
+	second := ask(t, engine, "acme", q)
+	if want := []any{"2026-01-02", 1.0, 1.0}; len(second.Rows) != 1 || second.Rows[0][0] != want[0] || second.Rows[0][1] != want[1] || second.Rows[0][2] != want[2] {
+		t.Errorf("second page %v, want %v: the old row with its new status, without the new row", second.Rows, want)
+	}
+	if second.AsOf != first.AsOf {
+		t.Errorf("asOf moved from %s to %s", first.AsOf, second.AsOf)
+	}
+	q.Cursor = *second.Cursor
+	third := ask(t, engine, "acme", q)
+	if len(third.Rows) != 1 || third.Rows[0][0] != "2026-01-03" || third.Cursor != nil {
+		t.Errorf("third page %v, cursor %v, want the last old day and no cursor", third.Rows, third.Cursor)
+	}
+	q.Cursor = ""
+	q.Limit = 100
+	if fresh := ask(t, engine, "acme", q); len(fresh.Rows) != 4 || fresh.Rows[1][1] != 2.0 {
+		t.Errorf("a fresh query answers %v, want all five runs on four days", fresh.Rows)
+	}
+}
+
+// A row whose insert has begun but not ended when asOf is chosen is in none of the pages: it may
+// not appear between two of them.
+func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	engine := olap.NewEngine(conn, []byte("secret"))
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(3, 3, "RUNNING")}})
+
+	// The insert takes as long as its source sleeps, and is stamped when it begins.
+	inserted := make(chan error, 1)
+	go func() {
+		inserted <- conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at, first_stored_at)
+			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3), now64(3)
+			FROM numbers(3) WHERE sleepEachRow(0.5) = 0`)
+	}()
+	for running := uint64(0); running == 0; {
+		if err := conn.QueryRow(ctx, "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
+	first := ask(t, engine, "acme", q)
+	if err := <-inserted; err != nil {
+		t.Fatal(err)
+	}
+	q.Cursor = *first.Cursor
+	if second := ask(t, engine, "acme", q); len(second.Rows) != 1 || second.Rows[0][0] != "2026-01-03" {
+		t.Errorf("second page %v, want the 3rd: the rows of the 2nd were in flight", second.Rows)
+	}
+	q.Cursor, q.Limit = "", 100
+	if fresh := ask(t, engine, "acme", q); len(fresh.Rows) != 3 {
+		t.Errorf("a fresh query answers %v, want three days", fresh.Rows)
+	}
+}

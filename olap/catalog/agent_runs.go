@@ -1,0 +1,133 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// agentRuns is spec 2.7.
+var agentRuns = Model{
+	Name: "agent_runs",
+	Description: "Counts the runs of task agents by the moment they were created, with their current status. " +
+		"Runs that only support another run (sub-agents, browser, phone, inbound phone and platform runs) are left out, " +
+		"and so is everything that happens inside a run, such as messages or tool calls.",
+	Grain:      "One run of a task agent.",
+	EventClock: "createdAt",
+
+	Source: Source{
+		Table:       schema.TableRuns,
+		ClockColumn: "created_at",
+		Mutable:     true,
+		Predicate:   fmt.Sprintf("%s = %d", stateBits("state", schema.StateKindShift, schema.StateKindMask), schema.KindAgent),
+		Fields: []Field{
+			{Name: "status", SQL: stateBits("state", schema.StateStatusShift, schema.StateStatusMask)},
+			{Name: "agent_id", SQL: "tupleElement(agent, 'agent_id')"},
+			{Name: "user_identifier", SQL: "tupleElement(latest, 'initiator_identifier')"},
+			{Name: "user_name", SQL: "tupleElement(latest, 'initiator_name')"},
+			{Name: "user_type", SQL: stateBits("state", 0, schema.StateInitiatorTypeMask)},
+		},
+	},
+
+	Metrics: []Metric{
+		{
+			Name: "run_count", Additive: true,
+			Description: "How many runs were created, whatever their status is now.",
+			Aggregate:   "count()", CountsRows: true,
+		},
+		{
+			Name: "completed_run_count", Additive: true,
+			Description: "How many of the runs are COMPLETED now.",
+			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true,
+		},
+		{
+			Name: "failed_run_count", Additive: true,
+			Description: "How many of the runs are FAILED now.",
+			Aggregate:   countStatus(schema.StatusFailed), Fields: []string{"status"}, CountsRows: true,
+		},
+		{
+			Name: "cancelled_run_count", Additive: true,
+			Description: "How many of the runs are CANCELLED now.",
+			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true,
+		},
+		{
+			Name: "active_run_count", Additive: true,
+			Description: "How many of the runs have not ended: their status is PENDING, RUNNING, WAITING_FOR_SLOT, CANCELLING, " +
+				"AWAITING_REPLY, SLEEPING, PAUSING or PAUSED now.",
+			Aggregate: countStatus(schema.ActiveStatuses...), Fields: []string{"status"}, CountsRows: true,
+		},
+		{
+			Name: "run_success_rate", Kind: Ratio,
+			Description: "The share of COMPLETED runs among those that are COMPLETED or FAILED, from 0 to 1. Cancelled and active runs " +
+				"play no part. Null when no run is COMPLETED or FAILED.",
+			Derived: "if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count + m_failed_run_count))",
+			From:    []string{"completed_run_count", "failed_run_count"},
+		},
+		{
+			Name:        "unique_initiator_count",
+			Description: "How many different people or automated starters, told apart by identifier, started the runs. Starters without an identifier are not counted.",
+			Aggregate:   "uniqExact(f_user_identifier)", Fields: []string{"user_identifier"},
+		},
+	},
+
+	Dimensions: []Dimension{
+		{
+			Name: "agent_id", Kind: AgentID, Field: "agent_id", Show: "toString(?)",
+			Description: "The task agent that ran, as its UUID. A filter takes the UUID or the agent's slug; a slug stands for the agent that " +
+				"holds it when the query runs. Runs of deleted agents are included.",
+			Companions: []Companion{agentName},
+		},
+		{
+			Name: "user_identifier", Kind: Identifier, Field: "user_identifier",
+			Description: "Who or what started the run: an identifier such as a normalized email address or phone number. Runs without one form a group whose value is null.",
+			Companions: []Companion{{
+				Name: "user_name", Field: "user_name",
+				Description: "A display name of the starter: of the names recorded in the group the one that sorts last. Null in the group without an identifier.",
+			}},
+		},
+		{
+			Name: "user_type", Kind: Text, Field: "user_type", Show: showCode(schema.InitiatorTypes),
+			Description: "The class of the starter: internal, external, automated (a schedule or an integration, no person) or unknown. Null when none was recorded.",
+		},
+		{
+			Name: "day", Kind: Day,
+			Description: "The calendar day on which the run was created, in the requested timezone, as YYYY-MM-DD. Days without runs do not appear.",
+		},
+	},
+}
+
+var agentName = Companion{
+	Name:        "agent_name",
+	Description: "The agent's display name as it is now, so a rename also changes how earlier rows are labelled. Null when the agent is not known.",
+}
+
+// stateBits is the SQL of one part of a run's packed state; see package schema for the layout.
+func stateBits(state string, shift, mask int) string {
+	return fmt.Sprintf("bitAnd(bitShiftRight(%s, %d), %d)", state, shift, mask)
+}
+
+func countStatus(statuses ...schema.RunStatus) string {
+	return "countIf(" + statusIn(statuses...) + ")"
+}
+
+// statusIn is the condition that the field status has one of the codes.
+func statusIn(statuses ...schema.RunStatus) string {
+	if len(statuses) == 1 {
+		return fmt.Sprintf("f_status = %d", statuses[0])
+	}
+	codes := make([]string, len(statuses))
+	for i, s := range statuses {
+		codes[i] = fmt.Sprint(s)
+	}
+	return "f_status IN (" + strings.Join(codes, ", ") + ")"
+}
+
+// showCode is the SQL that turns a code into its word; codes count from 1, and 0 is null.
+func showCode(words []string) string {
+	codes, quoted := make([]string, len(words)), make([]string, len(words))
+	for i, word := range words {
+		codes[i], quoted[i] = fmt.Sprint(i+1), "'"+word+"'"
+	}
+	return fmt.Sprintf("nullIf(transform(?, [%s], [%s], ''), '')", strings.Join(codes, ", "), strings.Join(quoted, ", "))
+}

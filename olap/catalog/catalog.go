@@ -1,0 +1,151 @@
+// Package catalog is the published set of models, metrics and dimensions (spec 2.1 to 2.8). Each
+// member is one literal that holds its public description beside its SQL binding, so that what is
+// promised and what is computed are read together. The package is pure; olap/compile turns
+// bindings into statements.
+package catalog
+
+// Version is the version of the published member set (spec 2.1). It changes with every change of a
+// member that a caller could notice.
+const Version = "1.0"
+
+// A Model is a published model and the table behind it.
+type Model struct {
+	Name        string
+	Description string
+	Grain       string
+	EventClock  string
+	Metrics     []Metric
+	Dimensions  []Dimension
+
+	Source Source
+}
+
+// A Source is a model's binding to its table.
+type Source struct {
+	Table       string // from package schema
+	ClockColumn string // the event clock, in the sorting key right behind organization_id
+	Predicate   string // SQL over columns that every row of the model satisfies; empty for none
+	Mutable     bool   // a record has versions, of which only the newest counts
+	Fields      []Field
+}
+
+// A Field is an SQL expression over one row, computed once and then named by metrics and
+// dimensions as f_<Name>.
+type Field struct {
+	Name string
+	SQL  string
+	// FromRun says that the value comes from the current state of the attributed run, which the
+	// compiler joins, and not from the model's own table. SQL is then over run_state.
+	FromRun bool
+}
+
+// A MetricKind says what a metric's values are.
+type MetricKind uint8
+
+const (
+	Count MetricKind = iota // a whole number, never null
+	Ratio                   // a fraction from 0 to 1 (inclusive), null where its denominator is zero
+)
+
+// A Metric is either an aggregate over rows or derived from other metrics of its model.
+type Metric struct {
+	Name        string
+	Description string
+	Additive    bool
+	Deprecated  *Deprecated
+
+	Kind MetricKind
+	// Aggregate is SQL over the fields named in Fields. Empty for a derived metric.
+	Aggregate string
+	Fields    []string
+	// Derived is SQL over the metrics named in From, each as m_<name>.
+	Derived string
+	From    []string
+	// CountsRows says that a repeated row would be counted twice, so that versions must be
+	// collapsed first. Distinct counts of immutable rows do not need that.
+	CountsRows bool
+}
+
+// A DimensionKind says how a dimension is grouped, filtered and shown.
+type DimensionKind uint8
+
+const (
+	Text       DimensionKind = iota // a string, compared byte by byte
+	AgentID                         // a UUID shown as lower-case text; filters also take a slug
+	Identifier                      // a person's identifier; filters are normalized like records (contract 3)
+	Day                             // a local calendar day in the requested timezone
+)
+
+// A Dimension groups and filters rows.
+type Dimension struct {
+	Name        string
+	Description string
+	Companions  []Companion
+	Deprecated  *Deprecated
+
+	Kind DimensionKind
+	// Field is the field to group by. Empty for Day, which is computed from the event clock.
+	Field string
+	// Show is SQL that turns the grouped value, written as ?, into Nullable(String) or String.
+	// Empty where the value is shown as it is.
+	Show string
+}
+
+// A Companion is a column that comes with its dimension and is no member itself (contract 4.19).
+type Companion struct {
+	Name        string
+	Description string
+
+	// Field is the field whose greatest non-null value in the group is shown. Empty for the
+	// agent's current name, which is joined by agent.
+	Field string
+}
+
+// Deprecated marks a member that stays queryable but should no longer be used (spec 2.6).
+type Deprecated struct {
+	Since string `json:"since"`
+	Note  string `json:"note"`
+}
+
+// Models are the published models in the order of the catalog response.
+var Models = []*Model{&agentRuns, &agentUserActivity}
+
+// Find returns the model called name, or nil.
+func Find(name string) *Model {
+	for _, m := range Models {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Metric returns the metric called name, or nil.
+func (m *Model) Metric(name string) *Metric {
+	for i := range m.Metrics {
+		if m.Metrics[i].Name == name {
+			return &m.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// Dimension returns the dimension called name, or nil.
+func (m *Model) Dimension(name string) *Dimension {
+	for i := range m.Dimensions {
+		if m.Dimensions[i].Name == name {
+			return &m.Dimensions[i]
+		}
+	}
+	return nil
+}
+
+// Field returns the field called name, or nil.
+func (s *Source) Field(name string) *Field {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package clickhouse
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	// readTimeout bounds the wait for a single answer; whoever wants less sets a deadline on the context.
+	readTimeout = 10 * time.Minute
+	// idleConnTimeout is shorter than the time after which any server closes an idle connection
+	// (10 s in the oldest ones), so that no request meets a closing one.
+	idleConnTimeout = 8 * time.Second
+	maxOpenConns    = 32
+	maxIdleConns    = 16
+)
+
+// A Server is a ClickHouse to work with: one that runs elsewhere, or the embedded engine. Its users
+// cannot tell which. It is safe for concurrent use.
+type Server struct {
+	options *clickhouse.Options
+	conn    driver.Conn
+	engine  *engine // nil for a server that runs elsewhere
+}
+
+// Open connects to the server of config.URL, or starts or joins the embedded engine. It returns once a
+// query succeeds and the database exists. Errors say what to do; they carry no password.
+func Open(ctx context.Context, config Config) (*Server, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	if config.URL != "" {
+		if s.options, err = serverOptions(config.URL); err != nil {
+			return nil, err
+		}
+	} else {
+		if s.engine, err = openEngine(ctx, config); err != nil {
+			return nil, fmt.Errorf("embedded engine: %w", err)
+		}
+		s.options = s.engine.options()
+	}
+	if config.Database != "" {
+		s.options.Auth.Database = config.Database
+	}
+	if s.options.Auth.Database == "" {
+		s.options.Auth.Database = DefaultDatabase
+	}
+	if err := s.connect(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Conn returns the pool of connections. It survives the end and the restart of the server behind it;
+// statements meanwhile fail.
+func (s *Server) Conn() driver.Conn { return s.conn }
+
+// DB returns a new database/sql handle on the same server and database, for the sake of
+// golang-migrate. The caller closes it.
+func (s *Server) DB() (*sql.DB, error) { return clickhouse.OpenDB(s.options), nil }
+
+// Database returns the name of the database.
+func (s *Server) Database() string { return s.options.Auth.Database }
+
+// Embedded tells whether this is the embedded engine.
+func (s *Server) Embedded() bool { return s.engine != nil }
+
+// Version returns ClickHouse's version, such as "26.7.2.1".
+func (s *Server) Version(ctx context.Context) (string, error) {
+	var version string
+	err := s.conn.QueryRow(ctx, "SELECT version()").Scan(&version)
+	return version, err
+}
+
+// Close closes the connections and leaves the embedded engine, which ends with its last user.
+func (s *Server) Close() error {
+	var err error
+	if s.conn != nil {
+		err = s.conn.Close()
+	}
+	if s.engine != nil {
+		s.engine.close()
+	}
+	return err
+}
+
+// connect makes the database and opens the pool. That the database cannot be made is no failure
+// where it exists. (Not the other way round: the driver leaks a connection whose database is unknown,
+// and an open connection delays the end of the embedded engine.)
+func (s *Server) connect(ctx context.Context) error {
+	creating := s.createDatabase(ctx)
+	conn, err := clickhouse.Open(s.options)
+	if err != nil {
+		return err
+	}
+	if err := conn.Ping(ctx); err != nil {
+		conn.Close()
+		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), errors.Join(err, creating))
+	}
+	s.conn = conn
+	return nil
+}
+
+func (s *Server) createDatabase(ctx context.Context) error {
+	options := *s.options
+	options.Auth.Database = ""
+	conn, err := clickhouse.Open(&options)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoteIdentifier(s.Database()))
+}
+
+func quoteIdentifier(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}
+
+// serverOptions reads the address of a server that runs elsewhere.
+func serverOptions(address string) (*clickhouse.Options, error) {
+	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or https://user:password@host:8443/database"
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return nil, errors.New(hint) // not err, which repeats the password
+	}
+	switch u.Scheme {
+	case "clickhouse", "http":
+	case "https":
+		query := u.Query()
+		query.Set("secure", "true") // the driver wants it said twice
+		u.RawQuery = query.Encode()
+	default:
+		return nil, errors.New(hint)
+	}
+	options, err := clickhouse.ParseDSN(u.String())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", hint, err)
+	}
+	if options.Compression == nil {
+		options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
+	}
+	return withPool(options), nil
+}
+
+// options reaches the embedded engine, wherever it listens at the time.
+func (e *engine) options() *clickhouse.Options {
+	return withPool(&clickhouse.Options{
+		Protocol:    clickhouse.HTTP,
+		Addr:        []string{"embedded-engine"}, // dial knows better
+		DialContext: e.dial,
+		Auth:        clickhouse.Auth{Username: dataUser, Password: e.password},
+	})
+}
+
+// withPool adds what holds for every server: the size of the pool, timeouts and the settings of a session.
+func withPool(options *clickhouse.Options) *clickhouse.Options {
+	options.MaxOpenConns = maxOpenConns
+	options.MaxIdleConns = maxIdleConns
+	options.DialTimeout = dialTimeout
+	options.ReadTimeout = readTimeout
+	if options.Settings == nil {
+		options.Settings = clickhouse.Settings{}
+	}
+	options.Settings["async_insert"] = 0 // an acknowledged insert is stored, and one block stays one part
+	embedded := options.DialContext != nil
+	options.TransportFunc = func(transport *http.Transport) (http.RoundTripper, error) {
+		transport.IdleConnTimeout = idleConnTimeout
+		if embedded {
+			transport.Proxy = nil
+		}
+		return transport, nil
+	}
+	return options
+}

@@ -1,0 +1,190 @@
+package clickhouse
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// ErrEngineEnded is returned when the embedded engine ended while it was starting.
+var ErrEngineEnded = errors.New("the embedded engine ended while starting")
+
+// An engine is this process's membership in an embedded engine: the shared users lock, and the
+// supervision that starts the engine again when it dies.
+type engine struct {
+	config   Config
+	layout   layout
+	library  string
+	password string
+	logger   *slog.Logger
+	users    *fileLock
+	stop     context.CancelFunc
+	stopped  chan struct{}
+}
+
+// openEngine joins the engine of the data directory, starting it when there is none, and supervises
+// it until close.
+func openEngine(ctx context.Context, config Config) (*engine, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	e := &engine{config: config, layout: layoutOf(config.DataDir), logger: config.Logger, stopped: make(chan struct{})}
+	var err error
+	if e.library, err = findLibrary(config.EngineLib); err != nil {
+		return nil, err
+	}
+	if err := e.layout.create(); err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", config.DataDir, explain(err, ""))
+	}
+	// From here on the engine, if there is one, does not end by itself.
+	if e.users, err = lockShared(ctx, e.layout.usersLock()); err != nil {
+		return nil, fmt.Errorf("wait for the ending engine of %s: %w", config.DataDir, explain(err, ""))
+	}
+	if err := e.startOrJoin(ctx); err != nil {
+		e.users.release()
+		return nil, fmt.Errorf("data directory %s: %w", config.DataDir, err)
+	}
+	background, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	go e.supervise(background)
+	return e, nil
+}
+
+// close leaves the engine. It ends when this was its last user.
+func (e *engine) close() {
+	e.stop()
+	<-e.stopped
+	e.users.release()
+}
+
+// dial connects to wherever the engine is now: a new one listens on another port.
+func (e *engine) dial(ctx context.Context, _ string) (net.Conn, error) {
+	a, err := e.layout.readAddress()
+	if err != nil {
+		return nil, fmt.Errorf("the embedded engine is not ready: %w", err)
+	}
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", a.Addr)
+}
+
+// startOrJoin returns once an engine answers. Whoever gets the engine lock starts one; everybody else
+// waits for that one, or for its failure, which sets the lock free again.
+func (e *engine) startOrJoin(ctx context.Context) error {
+	tick := time.NewTicker(lockPollInterval)
+	defer tick.Stop()
+	for {
+		lock, err := tryLockExclusive(e.layout.engineLock())
+		if err != nil {
+			return explain(err, "")
+		}
+		if lock != nil {
+			return e.start(ctx, lock)
+		}
+		if e.join() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the engine that holds %s does not answer: %w", e.layout.engineLock(), ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// join tells whether the published engine answers, and to its own name.
+func (e *engine) join() bool {
+	a, err := e.layout.readAddress()
+	if err != nil {
+		return false
+	}
+	if e.password, err = e.layout.readPassword(); err != nil {
+		return false
+	}
+	return engineClient{addr: a.Addr, password: e.password}.instance() == a.Instance
+}
+
+// start starts a new engine and returns once it answers. It takes over the engine lock, which the
+// child inherits, so that it is held without a gap until the child's end, whatever becomes of this process.
+func (e *engine) start(ctx context.Context, lock *fileLock) error {
+	defer lock.release()
+	began := time.Now()
+	if err := os.Remove(e.layout.address()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return explain(err, "")
+	}
+	version, err := e.layout.adoptVersion(e.library)
+	if err != nil {
+		return explain(err, "")
+	}
+	if e.password, err = e.layout.readPassword(); err != nil {
+		return explain(err, "")
+	}
+	task := childTask{
+		Library: e.library, Dir: e.layout.dir, Instance: randomHex(16), Version: version,
+		MemoryBytes: e.config.EngineMemoryBytes, Listen: cmp.Or(e.config.Listen, "127.0.0.1:0"),
+	}
+	if e.config.Ephemeral {
+		task.RemoveDir = e.config.DataDir
+	}
+	ended, err := e.spawn(task, lock)
+	if err != nil {
+		return explain(err, "")
+	}
+	tick := time.NewTicker(lockPollInterval)
+	defer tick.Stop()
+	for {
+		if a, err := e.layout.readAddress(); err == nil && a.Instance == task.Instance {
+			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took", time.Since(began).Round(time.Millisecond))
+			return nil
+		}
+		select {
+		case err := <-ended:
+			report := tail(e.layout.output()) + "\n" + tail(e.layout.log())
+			e.logger.Error("embedded engine ended while starting", "status", err, "log", lastLines(report, 10))
+			err = fmt.Errorf("%w; its log is %s", ErrEngineEnded, e.layout.log())
+			if diskFull(e.layout.dir) {
+				err = fmt.Errorf("%w: %w", err, syscall.ENOSPC)
+			}
+			return explain(err, report)
+		case <-ctx.Done():
+			return fmt.Errorf("the embedded engine did not answer in time: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// spawn runs the task with the lock as descriptor 3 and new logs, of which the previous ones are kept.
+func (e *engine) spawn(task childTask, lock *fileLock) (ended <-chan error, err error) {
+	for _, path := range []string{e.layout.log(), e.layout.output()} {
+		if err := os.Rename(path, path+".previous"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	output, err := os.OpenFile(e.layout.output(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+	cmd, err := task.command()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Dir = e.layout.dir
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.ExtraFiles = []*os.File{lock.file}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return wait(cmd), nil
+}
+
+// wait collects the child's exit status whenever it ends, so that it never stays a zombie.
+func wait(cmd *exec.Cmd) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended
+}

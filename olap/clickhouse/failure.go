@@ -1,0 +1,65 @@
+package clickhouse
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// reportTailBytes is how much of the end of an engine's log is looked at after a failure.
+const reportTailBytes = 16 << 10
+
+// explain turns a failed start into a sentence that says what to do. log is the end of what the engine
+// wrote; it goes to the log, never into the sentence.
+func explain(err error, log string) error {
+	text := log + err.Error()
+	switch {
+	case errors.Is(err, syscall.ENOSPC), strings.Contains(text, "o space left on device"), strings.Contains(text, "NOT_ENOUGH_SPACE"):
+		return fmt.Errorf("the disk of the data directory is full; free some space, or move the directory and set RUNLENS_DATA_DIR: %w", err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("the data directory cannot be written; make it a directory of this user, or set RUNLENS_DATA_DIR to another one: %w", err)
+	case strings.Contains(text, "Cannot lock file"):
+		return fmt.Errorf("the data directory is in use by another ClickHouse; stop that one, or set RUNLENS_DATA_DIR to another directory: %w", err)
+	case strings.Contains(text, "Cannot allocate memory"), strings.Contains(text, "MEMORY_LIMIT_EXCEEDED"):
+		return fmt.Errorf("the engine has too little memory; raise RUNLENS_ENGINE_MEMORY or free some: %w", err)
+	}
+	return err
+}
+
+// diskFull tells whether the file system of dir has less room than an engine needs to come up, and
+// perhaps too little to say so in its log.
+func diskFull(dir string) bool {
+	const enough = 1 << 20
+	var room syscall.Statfs_t
+	return syscall.Statfs(dir, &room) == nil && uint64(room.Bavail)*uint64(room.Bsize) < enough
+}
+
+// tail returns the last lines of the file at path, "" when there is no such file.
+func tail(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if size, err := file.Seek(0, io.SeekEnd); err == nil {
+		file.Seek(max(0, size-reportTailBytes), io.SeekStart)
+	}
+	content, _ := io.ReadAll(file)
+	return string(content)
+}
+
+// lastLines returns at most n last lines of text that are not stack frames.
+func lastLines(text string, n int) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.Contains(line, ". ? @ 0x") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept[max(0, len(kept)-n):], "\n")
+}

@@ -1,0 +1,94 @@
+package clickhouse
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A layout names the files of one embedded engine, all in <data>/engine.
+type layout struct{ dir string }
+
+func layoutOf(dataDir string) layout { return layout{filepath.Join(dataDir, "engine")} }
+
+func (l layout) usersLock() string  { return filepath.Join(l.dir, "users.lock") }  // shared by every user, exclusive for the ending engine
+func (l layout) engineLock() string { return filepath.Join(l.dir, "engine.lock") } // exclusive from before the engine's start to its end
+func (l layout) address() string    { return filepath.Join(l.dir, "address.json") }
+func (l layout) password() string   { return filepath.Join(l.dir, "password") }
+func (l layout) version() string    { return filepath.Join(l.dir, "VERSION") }
+func (l layout) log() string        { return filepath.Join(l.dir, "engine.log") }
+func (l layout) output() string     { return filepath.Join(l.dir, "engine.out") }
+func (l layout) config() string     { return filepath.Join(l.dir, "config.xml") }
+func (l layout) users() string      { return filepath.Join(l.dir, "users.xml") }
+func (l layout) store() string      { return filepath.Join(l.dir, "store") }
+
+// create makes the engine's folder, which no other user of the machine may enter.
+func (l layout) create() error {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(l.dir, 0o700)
+}
+
+// An address is what an engine that is ready publishes about itself.
+type address struct {
+	Addr     string `json:"addr"` // host:port of the HTTP interface
+	PID      int    `json:"pid"`
+	Instance string `json:"instance"` // names this run of the engine; the engine itself knows it too
+	Version  string `json:"version"`
+}
+
+// readAddress returns the last published address, whether its engine still lives or not.
+func (l layout) readAddress() (address, error) {
+	var a address
+	content, err := os.ReadFile(l.address())
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(content, &a)
+}
+
+func (l layout) writeAddress(a address) error {
+	content, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return writeFileAtomic(l.address(), content)
+}
+
+// readPassword returns the password of the data user, making it once for the life of the data
+// directory: connection pools outlive an engine, so a new engine must take the old password.
+// Only a holder of the engine lock may call it while the file is absent.
+func (l layout) readPassword() (string, error) {
+	content, err := os.ReadFile(l.password())
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return string(content), err
+	}
+	password := randomHex(32)
+	return password, writeFileAtomic(l.password(), []byte(password))
+}
+
+// writeFileAtomic replaces the file at path, readable by its owner only; a reader sees the old or
+// the new content, never a part.
+func writeFileAtomic(path string, content []byte) error {
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("replace %s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// randomHex returns n random bytes as 2n hexadecimal digits.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails (crypto/rand)
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,63 @@
+package clickhouse_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
+	dir := dataDir(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var output logBuffer
+	ended := make(chan error, 1)
+	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output) }()
+
+	passwordFile := filepath.Join(dir, "engine", "password")
+	eventually(t, "the address is printed", func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
+	addr, pid := published(t, dir).Addr, enginePID(t, dir)
+	if want := "address: http://" + addr + "\nuser: runlens\n"; !strings.HasPrefix(output.String(), want) {
+		t.Errorf("printed %q, want it to begin with %q", output.String(), want)
+	}
+	password, err := os.ReadFile(passwordFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(output.String(), string(password)) {
+		t.Error("the password is printed")
+	}
+	if status, answer := ask(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
+		t.Errorf("what was printed does not work: %d %s", status, answer)
+	}
+
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new address is printed", func() bool { return strings.Count(output.String(), "address: ") == 2 })
+	pid = enginePID(t, dir)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	expectGone(t, pid)
+}
+
+// In a container the engine listens where it is told, and passwordless users stay out.
+func TestEngineListensWhereItIsTold(t *testing.T) {
+	c := config(dataDir(t))
+	c.Listen = "0.0.0.0:0"
+	s := open(t, c)
+	if !works(s) {
+		t.Error("the engine does not answer")
+	}
+	if addr := published(t, c.DataDir).Addr; !strings.HasPrefix(addr, "127.0.0.1:") {
+		t.Errorf("published address %s cannot be reached", addr)
+	}
+}

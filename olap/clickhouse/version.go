@@ -1,0 +1,100 @@
+package clickhouse
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// layoutNumber counts the ways runlens has arranged the files of an engine's folder.
+const layoutNumber = 1
+
+// A versionRecord is the content of <data>/engine/VERSION: what wrote the data directory last, and
+// which library file that was, so that only a changed library is asked for its version again.
+type versionRecord struct {
+	Layout          int       `json:"layout"`
+	Engine          string    `json:"engine"`
+	Library         string    `json:"library"`
+	LibraryModified time.Time `json:"library_modified"`
+}
+
+// ErrOtherVersion is returned for a data directory that a newer engine or a newer runlens wrote.
+var ErrOtherVersion = errors.New("the data directory was written by a newer version")
+
+// adoptVersion checks that the library may open the data directory and records that it does. It
+// returns the library's version. ClickHouse reads what an older ClickHouse wrote, never the reverse.
+// The caller holds the engine lock.
+func (l layout) adoptVersion(library string) (string, error) {
+	info, err := os.Stat(library)
+	if err != nil {
+		return "", err
+	}
+	var before versionRecord
+	content, err := os.ReadFile(l.version())
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a new data directory
+	case err != nil:
+		return "", err
+	default:
+		if err := json.Unmarshal(content, &before); err != nil {
+			return "", fmt.Errorf("%s is not a version file of runlens (%w); use another data directory (RUNLENS_DATA_DIR)", l.version(), err)
+		}
+	}
+	now := versionRecord{Layout: layoutNumber, Engine: before.Engine, Library: library, LibraryModified: info.ModTime().UTC()}
+	if before.Library != now.Library || !before.LibraryModified.Equal(now.LibraryModified) {
+		if now.Engine, err = probeVersion(library); err != nil {
+			return "", err
+		}
+	}
+	if before.Layout > now.Layout || newer(before.Engine, now.Engine) {
+		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
+			ErrOtherVersion, l.dir, before.Engine, before.Layout, now.Engine, now.Layout)
+	}
+	if now == before {
+		return now.Engine, nil
+	}
+	content, err = json.Marshal(now)
+	if err != nil {
+		return "", err
+	}
+	return now.Engine, writeFileAtomic(l.version(), content)
+}
+
+// probeVersion asks the library for its version, in a process of its own: a library can be
+// entered only once in the life of a process.
+func probeVersion(library string) (string, error) {
+	cmd, err := childTask{Library: library}.command()
+	if err != nil {
+		return "", err
+	}
+	var failure strings.Builder
+	cmd.Stderr = &failure
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("the engine library %s does not work on this machine; run `make engine` again, or set RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
+	}
+	return string(output), nil
+}
+
+// newer tells whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of
+// one month share their formats.
+func newer(a, b string) bool {
+	aYear, aMonth := release(a)
+	bYear, bMonth := release(b)
+	return aYear > bYear || aYear == bYear && aMonth > bMonth
+}
+
+// release returns the first two numbers of a version, 0 for what is no number.
+func release(version string) (year, month int) {
+	parts := strings.SplitN(version, ".", 3)
+	year, _ = strconv.Atoi(parts[0])
+	if len(parts) > 1 {
+		month, _ = strconv.Atoi(parts[1])
+	}
+	return year, month
+}

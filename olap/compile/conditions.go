@@ -1,0 +1,193 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/cursor"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
+)
+
+// ofOrganization is the only place where the organization's predicate is written. Every read of
+// every table carries it.
+const ofOrganization = "organization_id = {organization:String}"
+
+const millisPerDay = 24 * 60 * 60 * 1000
+
+// The instants a DateTime64(3) column can hold; range borders outside are moved to them, which
+// changes no answer because no row lies outside either (contract 3).
+var (
+	earliestClock = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
+	latestClock   = time.Date(2299, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
+)
+
+func (w *printer) conditions() []string {
+	start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC
+	// end is exclusive, so that moving it to the last instant would lose that one: compare inclusively with the millisecond before.
+	last := end.Add(-time.Millisecond)
+	conditions := []string{
+		ofOrganization,
+		w.source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
+		w.source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
+		"first_stored_at <= " + w.instant("as_of_ms", w.AsOf),
+	}
+	if last.Before(earliestClock) || start.After(latestClock) {
+		conditions = append(conditions, "false")
+	}
+	if w.source.Predicate != "" {
+		conditions = append(conditions, w.source.Predicate)
+	}
+	for i, filter := range w.Query.Filters {
+		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
+	}
+	if w.After != nil {
+		conditions = append(conditions, w.behind())
+	}
+	return conditions
+}
+
+func clamp(t time.Time) time.Time {
+	if t.Before(earliestClock) {
+		return earliestClock
+	}
+	if t.After(latestClock) {
+		return latestClock
+	}
+	return t
+}
+
+// filter is the condition that a row's dimension has one of the filter's values (spec 4.2 rule 7).
+func (w *printer) filter(name string, f query.Filter) string {
+	switch f.Dimension.Kind {
+	case catalog.Day:
+		days := make([]int64, len(f.Days))
+		for i, day := range f.Days {
+			days[i] = int64(day)
+		}
+		return "f_day IN " + w.param(name, days)
+	case catalog.AgentID:
+		return w.agentFilter(name, f)
+	default:
+		return shown(f.Dimension, "f_"+f.Dimension.Field) + " IN " + w.param(name, f.Values)
+	}
+}
+
+// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug stands for one agent:
+// where an agent that is not deleted holds it, that one, otherwise the one deleted last (contract 4.6).
+// The newest record decides between several, which the source should not have.
+func (w *printer) agentFilter(name string, f query.Filter) string {
+	ids, slugs := []string{}, []string{}
+	for _, value := range f.Values {
+		if id, err := uuid.Parse(value); err == nil && len(value) == len(id.String()) {
+			ids = append(ids, id.String())
+		} else {
+			slugs = append(slugs, value)
+		}
+	}
+	var conditions []string
+	if len(ids) > 0 {
+		w.param(name+"_ids", ids)
+		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
+	}
+	if len(slugs) > 0 {
+		conditions = append(conditions, "f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
+			"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, 'updated_at'), agent_id))"+
+			" FROM "+schema.TableAgents+" FINAL WHERE "+ofOrganization+
+			" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
+			" GROUP BY tupleElement(latest, 'slug'))")
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// behind is the keyset condition: the rows whose group comes after the cursor's in the completed
+// order. Null sorts last in both directions (contract 4.2), so nothing comes after null but, for an
+// equal null, what the next term says.
+func (w *printer) behind() string {
+	var alternatives, equal []string
+	for i, term := range w.order {
+		name := fmt.Sprintf("after_%d", i)
+		key := shown(term.Dimension, keyOf(term.Dimension))
+		value := w.After[i]
+		if value.Kind == cursor.Null {
+			equal = append(equal, "isNull("+key+")")
+			continue
+		}
+		var param string
+		if value.Kind == cursor.Day {
+			param = w.param(name, value.Day)
+		} else {
+			param = w.param(name, value.Text)
+		}
+		comparison := " > "
+		if term.Descending {
+			comparison = " < "
+		}
+		after := "(" + key + comparison + param + " OR isNull(" + key + "))"
+		alternatives = append(alternatives, strings.Join(append(append([]string(nil), equal...), after), " AND "))
+		equal = append(equal, key+" = "+param)
+	}
+	if len(alternatives) == 0 {
+		return "false"
+	}
+	return "((" + strings.Join(alternatives, ") OR (") + "))"
+}
+
+// localDay is the number of the row's local day: the wall clock's day, from the same offsets as
+// the range's instants. The detour over positive days makes the division round down before 1970.
+func (w *printer) localDay() string {
+	clock := "toUnixTimestamp64Milli(" + w.source.ClockColumn + ")"
+	offsets := w.Query.Range.Offsets
+	last := len(offsets) - 1
+	offset := w.param(fmt.Sprintf("offset_%d", last), offsets[last].Millis)
+	if last > 0 {
+		var cases []string
+		for i, o := range offsets[:last] {
+			cases = append(cases, clock+" < "+w.param(fmt.Sprintf("until_%d", i), o.UntilUTC.UnixMilli()), w.param(fmt.Sprintf("offset_%d", i), o.Millis))
+		}
+		offset = "multiIf(" + strings.Join(cases, ", ") + ", " + offset + ")"
+	}
+	const days = 1_000_000
+	return fmt.Sprintf("intDiv(%s + %s + %d, %d) - %d", clock, offset, days*millisPerDay, millisPerDay, days)
+}
+
+// position is the column of an order term.
+func (w *printer) position(term query.OrderTerm) int {
+	position := 0
+	for _, d := range w.Query.Dimensions {
+		if d == term.Dimension {
+			return position
+		}
+		position += 1 + len(d.Companions)
+	}
+	for _, m := range w.Query.Metrics {
+		if m == term.Metric {
+			return position
+		}
+		position++
+	}
+	panic("compile: an order term that is not selected") // query.Parse refuses it
+}
+
+func (w *printer) instant(name string, t time.Time) string {
+	return "fromUnixTimestamp64Milli(" + w.param(name, t.UnixMilli()) + ", 'UTC')"
+}
+
+// param adds a parameter and returns the text that stands for it.
+func (w *printer) param(name string, value any) string {
+	w.params = append(w.params, Param{name, value})
+	switch value.(type) {
+	case int64:
+		return "{" + name + ":Int64}"
+	case []int64:
+		return "{" + name + ":Array(Int64)}"
+	case []string:
+		return "{" + name + ":Array(String)}"
+	default:
+		return "{" + name + ":String}"
+	}
+}

@@ -1,0 +1,171 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/schema"
+)
+
+// A printer collects a statement's text and parameters.
+type printer struct {
+	planned
+	params []Param
+}
+
+func (p planned) statement() Statement {
+	w := &printer{planned: p}
+	w.param("organization", string(p.Organization))
+	columns, selected := w.columns()
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") +
+		"\nFROM\n(\n" + indent(w.groups()) + "\n) AS g"
+	if p.agentNames {
+		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
+	}
+	statement := Statement{Columns: columns}
+	if !p.Query.Totals() {
+		var terms []string
+		for _, term := range p.order {
+			position := w.position(term)
+			statement.Order = append(statement.Order, position)
+			terms = append(terms, fmt.Sprintf("c%d %s NULLS LAST", position, direction(term.Descending)))
+		}
+		w.param("limit", int64(p.Query.Limit)+1)
+		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT {limit:Int64}"
+	}
+	statement.SQL, statement.Params = sql, w.params
+	return statement
+}
+
+// columns are the answer's columns and the SQL of each over the groups g and the agents a: every
+// dimension, its companions behind it, then the metrics (spec 2.14).
+func (w *printer) columns() (columns []Column, selected []string) {
+	add := func(c Column, sql string) {
+		selected = append(selected, fmt.Sprintf("%s AS c%d", sql, len(columns)))
+		columns = append(columns, c)
+	}
+	for _, d := range w.Query.Dimensions {
+		if d.Kind == catalog.Day {
+			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "g.f_day")
+		} else {
+			add(Column{d.Name, catalog.TypeString, d.Name, Text}, fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "g.f_"+d.Field)))
+		}
+		for _, c := range d.Companions {
+			sql := "a.a_agent_name"
+			if c.Field != "" {
+				sql = "CAST(g.n_" + c.Name + ", 'Nullable(String)')"
+			}
+			add(Column{c.Name, catalog.TypeString, d.Name, Text}, sql)
+		}
+	}
+	for _, m := range w.Query.Metrics {
+		column := Column{m.Name, catalog.TypeNumber, m.Name, Count}
+		sql := "m_" + m.Name
+		if m.Derived != "" {
+			sql = m.Derived
+		}
+		if m.Kind == catalog.Ratio {
+			column.Kind = Ratio
+			add(column, "CAST("+sql+", 'Nullable(Float64)')")
+		} else {
+			add(column, "toUInt64("+sql+")")
+		}
+	}
+	return columns, selected
+}
+
+// groups is the layer of keys and aggregates.
+func (w *printer) groups() string {
+	var selected, keys []string
+	for _, d := range w.Query.Dimensions {
+		keys = append(keys, keyOf(d))
+		for _, c := range d.Companions {
+			if c.Field != "" {
+				// The group without an identifier has no name either (contract 4.15).
+				selected = append(selected, fmt.Sprintf("if(isNull(%s), NULL, max(f_%s)) AS n_%s", keyOf(d), c.Field, c.Name))
+			}
+		}
+	}
+	selected = append(append([]string(nil), keys...), selected...)
+	for _, m := range w.aggregates {
+		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
+	}
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(w.rows()) + "\n) AS r"
+	if len(w.joinRun) > 0 {
+		sql += "\nANY LEFT JOIN\n(\n" + indent(runStates(w.joinRun)) + "\n) AS s USING (f_run_id)"
+	}
+	if len(keys) > 0 {
+		sql += "\nGROUP BY " + strings.Join(keys, ", ")
+	}
+	return sql
+}
+
+// rows is the layer of single records: of this organization, in the range, known at asOf, kept by
+// the filters, and behind the cursor.
+func (w *printer) rows() string {
+	var selected []string
+	for _, f := range w.fields {
+		selected = append(selected, f.SQL+" AS f_"+f.Name)
+	}
+	if w.needDay {
+		selected = append(selected, w.localDay()+" AS f_day")
+	}
+	if len(selected) == 0 {
+		selected = []string{"1 AS f_row"}
+	}
+	final := ""
+	if w.collapse {
+		final = " FINAL"
+	}
+	return "SELECT\n    " + strings.Join(selected, ",\n    ") +
+		"\nFROM " + w.source.Table + final +
+		"\nWHERE " + strings.Join(w.conditions(), "\n    AND ")
+}
+
+// agentNames are the current names of the organization's agents.
+func agentNames() string {
+	return "SELECT agent_id AS a_agent_id, CAST(tupleElement(latest, 'name'), 'Nullable(String)') AS a_agent_name" +
+		"\nFROM " + schema.TableAgents + " FINAL" +
+		"\nWHERE " + ofOrganization
+}
+
+// runStates are the current states of the organization's runs. The greatest state is the newest
+// version's, so that no FINAL is needed and the projection state_by_run can serve it.
+func runStates(fields []*catalog.Field) string {
+	selected := []string{"f_run_id"}
+	for _, f := range fields {
+		selected = append(selected, f.SQL+" AS f_"+f.Name)
+	}
+	return "SELECT " + strings.Join(selected, ", ") +
+		"\nFROM\n(\n    SELECT run_id AS f_run_id, max(state) AS run_state" +
+		"\n    FROM " + schema.TableRuns +
+		"\n    WHERE " + ofOrganization +
+		"\n    GROUP BY organization_id, run_id\n)"
+}
+
+func keyOf(d *catalog.Dimension) string {
+	if d.Kind == catalog.Day {
+		return "f_day"
+	}
+	return "f_" + d.Field
+}
+
+// shown is the SQL of a dimension's text over its key.
+func shown(d *catalog.Dimension, key string) string {
+	if d.Show == "" {
+		return key
+	}
+	return strings.Replace(d.Show, "?", key, 1)
+}
+
+func direction(descending bool) string {
+	if descending {
+		return "DESC"
+	}
+	return "ASC"
+}
+
+func indent(sql string) string {
+	return "    " + strings.ReplaceAll(sql, "\n", "\n    ")
+}

@@ -1,0 +1,60 @@
+// Package compile turns a valid query into one ClickHouse statement. It is pure: plan.go decides
+// what is needed, sql.go prints it. Callers' texts travel as server-side parameters; nothing that
+// a caller wrote ever becomes part of the SQL text.
+package compile
+
+import (
+	"time"
+
+	"github.com/runlens/runlens/olap/cursor"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
+)
+
+// A Statement is SQL with its server-side parameters.
+type Statement struct {
+	SQL     string
+	Params  []Param
+	Columns []Column
+	// Order holds, for each term of the query's completed order, the position of its column. For
+	// a query that pages, these columns of the last row say where the next page begins.
+	Order []int
+}
+
+// A Param is the value of the parameter {Name:…} of a statement: string, int64, []string or []int64.
+type Param struct {
+	Name  string
+	Value any
+}
+
+// A Column describes one value of every row (spec 2.14).
+type Column struct {
+	Name   string
+	Type   string // string, number or date
+	Member string // the catalog member; a companion has its dimension's
+	Kind   Kind
+}
+
+// A Kind is the form in which ClickHouse returns a column.
+type Kind uint8
+
+const (
+	Text  Kind = iota // Nullable(String)
+	Day               // Int64: days since 1970-01-01
+	Count             // UInt64
+	Ratio             // Nullable(Float64)
+)
+
+// An Input is everything a statement depends on.
+type Input struct {
+	Organization schema.OrganizationID // required: every table is read for this organization only
+	Query        query.Query
+	AsOf         time.Time      // rows first stored after it are left out (contract 4.1)
+	After        []cursor.Value // the row to continue behind, in the completed order; nil for a first page
+}
+
+// Compile returns the statement that answers the input. It asks for one row more than the query's
+// limit, which tells whether a further row exists (contract 4.3).
+func Compile(in Input) Statement {
+	return plan(in).statement()
+}

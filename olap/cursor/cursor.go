@@ -1,0 +1,129 @@
+// Package cursor seals and opens continuation cursors: where the next page begins and the
+// inclusion boundary it keeps, signed for one organization and one canonical query (spec 4.2 rule
+// 4, contract 4.1 and 4.17). It is pure.
+package cursor
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// format is the first byte of a cursor. A change of anything below needs a new one, and cursors of
+// another format are invalid.
+const format = 1
+
+// ErrInvalid is returned for a cursor that was not sealed here for this organization and query.
+var ErrInvalid = errors.New("cursor: invalid or for another query")
+
+// A Cursor continues a grouped query behind one row.
+type Cursor struct {
+	AsOf  time.Time // inclusion boundary, to the millisecond
+	After []Value   // the last row's values of the query's completed order
+}
+
+// A Value is a value of a dimension: null, a text or a day.
+type Value struct {
+	Kind Kind
+	Text string
+	Day  int64 // days since 1970-01-01
+}
+
+// A Kind tells which part of a Value counts.
+type Kind byte
+
+const (
+	Null Kind = iota
+	Text
+	Day
+)
+
+// A Sealer signs cursors. Every server of a deployment has the same secret, so that a cursor
+// survives restarts and load balancing.
+type Sealer struct{ secret []byte }
+
+// NewSealer returns a Sealer that signs with secret.
+func NewSealer(secret []byte) Sealer { return Sealer{secret} }
+
+// Seal writes c as text of the URL-safe base64 alphabet.
+func (s Sealer) Seal(org schema.OrganizationID, canonical []byte, c Cursor) string {
+	payload := c.appendTo([]byte{format})
+	return base64.RawURLEncoding.EncodeToString(append(payload, s.sign(org, canonical, payload)...))
+}
+
+// Open reads a cursor that Seal wrote for the same organization and canonical query. The error is ErrInvalid.
+func (s Sealer) Open(org schema.OrganizationID, canonical []byte, text string) (Cursor, error) {
+	// Strict: without it several spellings of the last character would open.
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(sealed) < 1+sha256.Size || sealed[0] != format {
+		return Cursor{}, ErrInvalid
+	}
+	payload, signature := sealed[:len(sealed)-sha256.Size], sealed[len(sealed)-sha256.Size:]
+	if !hmac.Equal(signature, s.sign(org, canonical, payload)) {
+		return Cursor{}, ErrInvalid
+	}
+	return parse(payload[1:])
+}
+
+// sign binds a payload to its organization and query. Lengths stand in front of the parts so that
+// no two triples give the same input.
+func (s Sealer) sign(org schema.OrganizationID, canonical, payload []byte) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	for _, part := range [][]byte{[]byte(org), canonical, payload} {
+		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		mac.Write(part)
+	}
+	return mac.Sum(nil)
+}
+
+func (c Cursor) appendTo(b []byte) []byte {
+	b = binary.AppendVarint(b, c.AsOf.UnixMilli())
+	for _, v := range c.After {
+		b = append(b, byte(v.Kind))
+		switch v.Kind {
+		case Text:
+			b = binary.AppendUvarint(b, uint64(len(v.Text)))
+			b = append(b, v.Text...)
+		case Day:
+			b = binary.AppendVarint(b, v.Day)
+		}
+	}
+	return b
+}
+
+func parse(b []byte) (Cursor, error) {
+	millis, n := binary.Varint(b)
+	if n <= 0 {
+		return Cursor{}, ErrInvalid
+	}
+	c := Cursor{AsOf: time.UnixMilli(millis).UTC()}
+	for b = b[n:]; len(b) > 0; {
+		v := Value{Kind: Kind(b[0])}
+		b = b[1:]
+		switch v.Kind {
+		case Null:
+		case Text:
+			length, n := binary.Uvarint(b)
+			if n <= 0 || length > uint64(len(b)-n) {
+				return Cursor{}, ErrInvalid
+			}
+			v.Text = string(b[n : n+int(length)])
+			b = b[n+int(length):]
+		case Day:
+			var n int
+			if v.Day, n = binary.Varint(b); n <= 0 {
+				return Cursor{}, ErrInvalid
+			}
+			b = b[n:]
+		default:
+			return Cursor{}, ErrInvalid
+		}
+		c.After = append(c.After, v)
+	}
+	return c, nil
+}

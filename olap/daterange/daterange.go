@@ -1,0 +1,122 @@
+// Package daterange turns local calendar days in a canonical IANA zone into half-open UTC ranges
+// and tells the local day of any instant in them. Both come from one pinned copy of the tz
+// database that is embedded in the binary (see zones.go), so they cannot disagree. It is pure.
+package daterange
+
+import "time"
+
+// MaxDays is the greatest number of calendar days a range may cover, inclusive (spec 2.12).
+const MaxDays = 366
+
+// A Range is a run of whole local days.
+type Range struct {
+	Start    Date // inclusive
+	End      Date // inclusive
+	Timezone string
+
+	StartUTC time.Time // inclusive: the first instant whose local date is Start or later (contract 4.8)
+	EndUTC   time.Time // exclusive: the first instant whose local date is after End
+
+	// Offsets tell the wall clock throughout the range, in the order of time. There is at least one.
+	Offsets []Offset
+}
+
+// An Offset is the wall clock's lead over UTC, in force until UntilUTC.
+type Offset struct {
+	UntilUTC time.Time // exclusive
+	Millis   int64     // local time minus UTC in milliseconds
+}
+
+// A Reason says what is wrong with a range.
+type Reason uint8
+
+const (
+	BadStart Reason = iota + 1
+	BadEnd
+	BadTimezone
+	StartAfterEnd
+	TooLarge
+)
+
+// An Error tells why a range was refused.
+type Error struct{ Reason Reason }
+
+func (e *Error) Error() string {
+	return [...]string{
+		BadStart:      "range.start is no calendar date of the form YYYY-MM-DD",
+		BadEnd:        "range.end is no calendar date of the form YYYY-MM-DD",
+		BadTimezone:   "range.timezone is no canonical IANA zone",
+		StartAfterEnd: "range.start is after range.end",
+		TooLarge:      "the range covers more than 366 days",
+	}[e.Reason]
+}
+
+// Parse builds the range of the local days start to end, both inclusive, in timezone (spec 2.12,
+// 4.2 rule 1, contract 4.8 and 4.9). The error is an *Error.
+func Parse(start, end, timezone string) (Range, error) {
+	r := Range{Timezone: timezone}
+	var ok bool
+	if r.Start, ok = ParseDate(start); !ok {
+		return Range{}, &Error{BadStart}
+	}
+	if r.End, ok = ParseDate(end); !ok {
+		return Range{}, &Error{BadEnd}
+	}
+	zone, ok := loadZone(timezone)
+	switch {
+	case !ok:
+		return Range{}, &Error{BadTimezone}
+	case r.Start > r.End:
+		return Range{}, &Error{StartAfterEnd}
+	case r.End-r.Start >= MaxDays:
+		return Range{}, &Error{TooLarge}
+	}
+	r.StartUTC = firstInstant(r.Start, zone)
+	r.EndUTC = firstInstant(r.End+1, zone)
+	// RFC 3339 writes the years 0000 to 9999 only; a range that leaves them cannot be answered.
+	if r.StartUTC.Year() < 0 {
+		return Range{}, &Error{BadStart}
+	}
+	if r.EndUTC.Year() > 9999 {
+		return Range{}, &Error{BadEnd}
+	}
+	for at := r.StartUTC; at.Before(r.EndUTC); {
+		offset, until := offsetAt(at, zone)
+		if until.IsZero() || until.After(r.EndUTC) {
+			until = r.EndUTC
+		}
+		r.Offsets = append(r.Offsets, Offset{UntilUTC: until, Millis: offset.Milliseconds()})
+		at = until
+	}
+	return r, nil
+}
+
+// firstInstant is the first instant whose local date in zone is d or later. Where midnight exists
+// twice it is the first one; where d was skipped it is the moment the clock jumped over it.
+func firstInstant(d Date, zone *time.Location) time.Time {
+	midnight := d.utcMidnight()
+	// No wall clock is ever two days away from UTC, so the date d lies wholly after this.
+	at := midnight.Add(-48 * time.Hour)
+	for {
+		offset, until := offsetAt(at, zone)
+		first := midnight.Add(-offset)
+		if first.Before(at) {
+			first = at
+		}
+		if until.IsZero() || first.Before(until) {
+			return first
+		}
+		at = until
+	}
+}
+
+// offsetAt is the wall clock's lead over UTC at an instant and the exclusive end of its validity, zero for none.
+func offsetAt(at time.Time, zone *time.Location) (time.Duration, time.Time) {
+	local := at.In(zone)
+	_, seconds := local.Zone()
+	_, until := local.ZoneBounds()
+	if !until.IsZero() {
+		until = until.UTC()
+	}
+	return time.Duration(seconds) * time.Second, until
+}

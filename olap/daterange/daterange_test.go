@@ -1,0 +1,166 @@
+package daterange
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func utc(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// Contract 4.8, each expectation from the zone's published changes of the clock.
+func TestInstants(t *testing.T) {
+	for _, c := range []struct{ name, start, end, zone, startUTC, endUTC string }{
+		{"UTC", "2026-01-01", "2026-01-31", "UTC", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"},
+		{"one day of 23 hours", "2026-03-29", "2026-03-29", "Europe/Stockholm", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},
+		{"one day of 25 hours", "2026-10-25", "2026-10-25", "Europe/Stockholm", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
+		{"quarter of an hour", "2026-06-01", "2026-06-01", "Asia/Kathmandu", "2026-05-31T18:15:00Z", "2026-06-01T18:15:00Z"},
+		{"no midnight: the day begins at 01:00", "2022-09-11", "2022-09-11", "America/Santiago", "2022-09-11T04:00:00Z", "2022-09-12T03:00:00Z"},
+		{"midnight twice: the first one counts", "2006-10-29", "2006-10-29", "America/St_Johns", "2006-10-29T02:30:00Z", "2006-10-30T03:30:00Z"},
+		{"the day before, which comes back for an hour", "2006-10-28", "2006-10-28", "America/St_Johns", "2006-10-28T02:30:00Z", "2006-10-29T02:30:00Z"},
+		{"skipped day: an empty range", "2011-12-30", "2011-12-30", "Pacific/Apia", "2011-12-30T10:00:00Z", "2011-12-30T10:00:00Z"},
+		{"around a skipped day", "2011-12-29", "2011-12-31", "Pacific/Apia", "2011-12-29T10:00:00Z", "2011-12-31T10:00:00Z"},
+		{"fixed offset, POSIX sign", "2026-01-01", "2026-01-01", "Etc/GMT-14", "2025-12-31T10:00:00Z", "2026-01-01T10:00:00Z"},
+		{"366 days", "2024-01-01", "2024-12-31", "UTC", "2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"},
+		{"366 days that are an hour longer", "2025-10-25", "2026-10-25", "Europe/Stockholm", "2025-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := Parse(c.start, c.end, c.zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.StartUTC.Equal(utc(c.startUTC)) || !r.EndUTC.Equal(utc(c.endUTC)) {
+				t.Errorf("got [%v, %v), want [%s, %s)", r.StartUTC, r.EndUTC, c.startUTC, c.endUTC)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name, start, end, zone string
+		reason                 Reason
+	}{
+		{"not a leap year", "2026-02-29", "2026-03-01", "UTC", BadStart},
+		{"form", "2026-1-01", "2026-03-01", "UTC", BadStart},
+		{"with a time", "2026-01-01T00:00:00Z", "2026-03-01", "UTC", BadStart},
+		{"white space", " 2026-01-01", "2026-03-01", "UTC", BadStart},
+		{"other digits", "２０２６-01-01", "2026-03-01", "UTC", BadStart},
+		{"empty", "2026-01-01", "", "UTC", BadEnd},
+		{"month 13", "2026-01-01", "2026-13-01", "UTC", BadEnd},
+		{"start after end", "2026-01-02", "2026-01-01", "UTC", StartAfterEnd},
+		{"367 days", "2024-01-01", "2025-01-01", "UTC", TooLarge},
+		{"end beyond RFC 3339", "9999-12-31", "9999-12-31", "UTC", BadEnd},
+		{"start before RFC 3339", "0000-01-01", "0000-01-01", "Asia/Tokyo", BadStart},
+		// Contract 4.9: legacy aliases, other spellings, and names that only Go knows.
+		{"alias", "2026-01-01", "2026-01-01", "US/Eastern", BadTimezone},
+		{"alias of an old name", "2026-01-01", "2026-01-01", "Asia/Calcutta", BadTimezone},
+		{"Etc/UTC", "2026-01-01", "2026-01-01", "Etc/UTC", BadTimezone},
+		{"GMT", "2026-01-01", "2026-01-01", "GMT", BadTimezone},
+		{"Etc/GMT", "2026-01-01", "2026-01-01", "Etc/GMT", BadTimezone},
+		{"Etc/GMT+0", "2026-01-01", "2026-01-01", "Etc/GMT+0", BadTimezone},
+		{"Etc/GMT+13", "2026-01-01", "2026-01-01", "Etc/GMT+13", BadTimezone},
+		{"EST", "2026-01-01", "2026-01-01", "EST", BadTimezone},
+		{"Local", "2026-01-01", "2026-01-01", "Local", BadTimezone},
+		{"none", "2026-01-01", "2026-01-01", "", BadTimezone},
+		{"letter case", "2026-01-01", "2026-01-01", "europe/stockholm", BadTimezone},
+		{"offset", "2026-01-01", "2026-01-01", "+02:00", BadTimezone},
+		{"Factory", "2026-01-01", "2026-01-01", "Factory", BadTimezone},
+		{"a path", "2026-01-01", "2026-01-01", "../UTC", BadTimezone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse(c.start, c.end, c.zone)
+			var refused *Error
+			if !errors.As(err, &refused) || refused.Reason != c.reason {
+				t.Errorf("got %v, want %v", err, &Error{c.reason})
+			}
+		})
+	}
+}
+
+// Europe/Stockholm is a link in tzdata and canonical all the same (contract 4.9).
+func TestZonesAreThoseOfTheList(t *testing.T) {
+	list, err := os.ReadFile("zones.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Split(strings.TrimSpace(string(list)), "\n")[1:]
+	if len(names) != len(zoneFiles()) {
+		t.Errorf("%d names in the list, %d in the archive", len(names), len(zoneFiles()))
+	}
+	for _, name := range names {
+		if _, ok := loadZone(name); !ok {
+			t.Errorf("%s is listed but has no data", name)
+		}
+	}
+	for _, name := range []string{"Europe/Stockholm", "UTC", "Etc/GMT+12", "Etc/GMT-14", "Asia/Kolkata", "America/Argentina/Buenos_Aires"} {
+		if _, ok := zoneFiles()[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+// In every zone and at every change of its clock from 1970 to 2037: days follow each other without
+// a gap or an overlap, and the offsets tell the same wall clock as the tz data.
+func TestEveryTransition(t *testing.T) {
+	last := utc("2037-12-31T00:00:00Z")
+	for name := range zoneFiles() {
+		zone, _ := loadZone(name)
+		for at := utc("1970-01-01T00:00:00Z"); ; {
+			_, until := at.In(zone).ZoneBounds()
+			if until.IsZero() || until.After(last) {
+				break
+			}
+			at = until
+			day, _ := ParseDate(at.UTC().Format(time.DateOnly))
+			for d := day - 2; d <= day+2; d++ {
+				r, err := Parse(d.String(), d.String(), name)
+				if err != nil {
+					t.Fatal(name, d, err)
+				}
+				next, err := Parse((d + 1).String(), (d + 1).String(), name)
+				if err != nil {
+					t.Fatal(name, d, err)
+				}
+				if !r.EndUTC.Equal(next.StartUTC) {
+					t.Errorf("%s: %v ends at %v but the next day begins at %v", name, d, r.EndUTC, next.StartUTC)
+				}
+				if r.StartUTC.After(r.EndUTC) {
+					t.Errorf("%s: %v ends before it begins", name, d)
+				}
+				if before := r.StartUTC.Add(-time.Millisecond).In(zone).Format(time.DateOnly); before >= d.String() {
+					t.Errorf("%s: %v begins at %v, but it is %s a millisecond before", name, d, r.StartUTC, before)
+				}
+				from := r.StartUTC
+				for _, o := range r.Offsets {
+					for _, at := range []time.Time{from, o.UntilUTC.Add(-time.Millisecond)} {
+						if _, seconds := at.In(zone).Zone(); int64(seconds)*1000 != o.Millis {
+							t.Errorf("%s: at %v the clock is %d s ahead, not %d ms", name, at, seconds, o.Millis)
+						}
+					}
+					from = o.UntilUTC
+				}
+			}
+		}
+	}
+}
+
+func TestDate(t *testing.T) {
+	for _, s := range []string{"0000-01-01", "1582-10-15", "1900-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "9999-12-31"} {
+		d, ok := ParseDate(s)
+		if !ok || d.String() != s {
+			t.Errorf("%s became %v, %v", s, d, ok)
+		}
+	}
+	if d, _ := ParseDate("1969-12-31"); d != -1 {
+		t.Errorf("the day before the first is %d, want -1", d)
+	}
+}

@@ -1,0 +1,108 @@
+// Package exec runs compiled statements through clickhouse-go and is the only reader of their rows.
+package exec
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap/compile"
+)
+
+// settings hold for every statement.
+var settings = clickhouse.Settings{
+	// A record's key contains its event clock, and partitions are months of that clock, so that
+	// versions of one record never stand in two partitions.
+	"do_not_merge_across_partitions_select_final": 1,
+	// With this rewriting on, an element of a tuple that FINAL merges as a whole could be read as a
+	// column of its own, merged by itself, which gives elements of different versions.
+	"optimize_functions_to_subcolumns": 0,
+	// Rows of an organization live on one shard, so that joins and subqueries are local ones.
+	"distributed_product_mode":    "local",
+	"optimize_skip_unused_shards": 1,
+}
+
+// A Table is the answer to a statement: rows of values in the order of its columns.
+type Table struct {
+	Columns []compile.Column
+	Rows    [][]Value
+}
+
+// Run executes a statement. queryID becomes ClickHouse's query_id, by which its log and its list
+// of processes name the execution; comment its log_comment. The context's end stops the query.
+func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string) (*Table, error) {
+	options := clickhouse.Settings{"log_comment": comment}
+	for name, value := range settings {
+		options[name] = value
+	}
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options))
+	args := make([]any, len(statement.Params))
+	for i, p := range statement.Params {
+		args[i] = clickhouse.Named(p.Name, p.Value)
+	}
+	rows, err := conn.Query(ctx, statement.SQL, args...)
+	if err != nil {
+		return nil, fmt.Errorf("exec: query: %w", err)
+	}
+	defer rows.Close()
+	table := &Table{Columns: statement.Columns}
+	scan := newScanner(statement.Columns)
+	for rows.Next() {
+		if err := rows.Scan(scan.targets...); err != nil {
+			return nil, fmt.Errorf("exec: scan: %w", err)
+		}
+		table.Rows = append(table.Rows, scan.values())
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("exec: read rows: %w", err)
+	}
+	return table, nil
+}
+
+// A scanner owns one typed target per column, reused from row to row.
+type scanner struct {
+	columns []compile.Column
+	targets []any
+}
+
+func newScanner(columns []compile.Column) *scanner {
+	s := &scanner{columns: columns}
+	for _, c := range columns {
+		switch c.Kind {
+		case compile.Text:
+			s.targets = append(s.targets, new(*string))
+		case compile.Day:
+			s.targets = append(s.targets, new(int64))
+		case compile.Count:
+			s.targets = append(s.targets, new(uint64))
+		case compile.Ratio:
+			s.targets = append(s.targets, new(*float64))
+		}
+	}
+	return s
+}
+
+func (s *scanner) values() []Value {
+	values := make([]Value, len(s.targets))
+	for i, target := range s.targets {
+		switch target := target.(type) {
+		case **string:
+			if *target != nil {
+				values[i] = Value{kind: text, text: **target}
+			}
+		case *int64:
+			values[i] = Value{kind: day, bits: uint64(*target)}
+		case *uint64:
+			values[i] = Value{kind: count, bits: *target}
+		case **float64:
+			if *target != nil {
+				values[i] = Value{kind: ratio, bits: math.Float64bits(**target)}
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,122 @@
+// Package olaptest is what tests of the query engine share: records, a loader that writes them
+// straight into the tables, and a naive evaluator of queries written from the spec alone.
+package olaptest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	server "github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/schema"
+)
+
+// An Agent is one version of an agent's record (contract 3).
+type Agent struct {
+	Organization string     `json:"organization_id"`
+	ID           uuid.UUID  `json:"agent_id"`
+	Name         string     `json:"name"`
+	Slug         *string    `json:"slug"`
+	DeletedAt    *time.Time `json:"deleted_at"`
+	UpdatedAt    time.Time  `json:"updated_at"`
+}
+
+// A Run is one version of a run's record (contract 3).
+type Run struct {
+	Organization string     `json:"organization_id"`
+	ID           uuid.UUID  `json:"run_id"`
+	CreatedAt    time.Time  `json:"created_at"`
+	AgentID      uuid.UUID  `json:"agent_id"`
+	Kind         string     `json:"kind"`
+	Parent       *uuid.UUID `json:"parent_run_id"`
+	Status       string     `json:"status"`
+	Identifier   *string    `json:"initiator_identifier"`
+	Name         *string    `json:"initiator_name"`
+	Type         *string    `json:"initiator_type"`
+	UpdatedAt    time.Time  `json:"updated_at"`
+}
+
+// An Attribution is an attribution record (contract 3).
+type Attribution struct {
+	Organization   string    `json:"organization_id"`
+	ID             uuid.UUID `json:"attribution_id"`
+	RunID          uuid.UUID `json:"run_id"`
+	AgentID        uuid.UUID `json:"agent_id"`
+	Identifier     string    `json:"user_identifier"`
+	Name           *string   `json:"user_name"`
+	Activity       string    `json:"activity_type"`
+	InitiationType string    `json:"run_initiation_type"`
+	Source         string    `json:"source"`
+	OccurredAt     time.Time `json:"occurred_at"`
+}
+
+// Records are rows in the order of their writing.
+type Records struct {
+	Agents       []Agent
+	Runs         []Run
+	Attributions []Attribution
+}
+
+// OpenStore returns a migrated, empty store.
+func OpenStore(t testing.TB) *server.Server {
+	t.Helper()
+	store := clickhousetest.Open(t)
+	db, err := store.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := schema.Up(context.Background(), db, store.Database()); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// Load writes records, one insert per kind.
+func Load(t Failer, conn driver.Conn, records Records) {
+	t.Helper()
+	load(t, conn, schema.TableAgents, schema.AgentColumns, records.Agents, func(a Agent) []any {
+		return []any{a.Organization, a.ID, a.Name, a.Slug, a.DeletedAt, a.UpdatedAt}
+	})
+	load(t, conn, schema.TableRuns, schema.RunColumns, records.Runs, func(r Run) []any {
+		return []any{r.Organization, r.ID, r.CreatedAt, r.AgentID, r.Kind, r.Parent, r.Status, r.Identifier, r.Name, r.Type, r.UpdatedAt}
+	})
+	load(t, conn, schema.TableAttributions, schema.AttributionColumns, records.Attributions, func(a Attribution) []any {
+		return []any{a.Organization, a.ID, a.RunID, a.AgentID, a.Identifier, a.Name, a.Activity, a.InitiationType, a.Source, a.OccurredAt}
+	})
+}
+
+// A Failer is a *testing.T or a *rapid.T.
+type Failer interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func load[R any](t Failer, conn driver.Conn, table string, columns []string, records []R, values func(R) []any) {
+	t.Helper()
+	if len(records) == 0 {
+		return
+	}
+	names := columns[0]
+	for _, c := range columns[1:] {
+		names += ", " + c
+	}
+	ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(clickhouse.Settings{"max_partitions_per_insert_block": 0}))
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+names+")")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := batch.Append(values(r)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,29 @@
+package query
+
+// A Code is one of the codes of a 400 answer (spec section 7).
+type Code string
+
+const (
+	InvalidQuery  Code = "invalid_query"
+	UnknownMember Code = "unknown_member"
+	RangeTooLarge Code = "range_too_large"
+	InvalidCursor Code = "invalid_cursor"
+)
+
+// An Error says why a request was refused.
+type Error struct {
+	Code Code
+	// Param names the place in the request, such as filters[1].value, or for UnknownMember the
+	// member itself (contract 4.5). Empty where no place can be named.
+	Param string
+	// Reason explains the refusal in a log. It never reaches the caller.
+	Reason string
+}
+
+func (e *Error) Error() string {
+	return string(e.Code) + " at " + e.Param + ": " + e.Reason
+}
+
+func invalid(param, reason string) error {
+	return &Error{Code: InvalidQuery, Param: param, Reason: reason}
+}

@@ -1,0 +1,174 @@
+package schema_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/schema"
+)
+
+func open(t *testing.T) (*clickhouse.Server, *sql.DB) {
+	t.Helper()
+	store := clickhousetest.Open(t)
+	db, err := store.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return store, db
+}
+
+func tables(t *testing.T, db *sql.DB) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRow("SELECT toInt64(count()) FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migrations'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestUpDownUp(t *testing.T) {
+	ctx := context.Background()
+	store, db := open(t)
+	state, err := schema.Status(ctx, db, store.Database())
+	if err != nil || state.Version != 0 || state.Current() {
+		t.Fatalf("an empty store is at %+v, %v", state, err)
+	}
+	for range 2 { // the second time changes nothing
+		if err := schema.Up(ctx, db, store.Database()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if state, err = schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
+		t.Fatalf("after up the store is at %+v, %v", state, err)
+	}
+	want := tables(t, db)
+	if want != 6 {
+		t.Errorf("%d tables after up, want 6", want)
+	}
+	if err := schema.Down(ctx, db, store.Database(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := tables(t, db); got != want-1 {
+		t.Errorf("%d tables after one step down, want %d", got, want-1)
+	}
+	if err := schema.Down(ctx, db, store.Database(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	if got := tables(t, db); got != 0 {
+		t.Errorf("%d tables after all steps down, want 0", got)
+	}
+	if err := schema.Up(ctx, db, store.Database()); err != nil {
+		t.Fatal(err)
+	}
+	if got := tables(t, db); got != want {
+		t.Errorf("%d tables after up again, want %d", got, want)
+	}
+}
+
+// Two servers may start at once; each has a golang-migrate of its own, which does not lock the other out.
+func TestUpAtTheSameTime(t *testing.T) {
+	ctx := context.Background()
+	store, _ := open(t)
+	var group sync.WaitGroup
+	failures := make(chan error, 8)
+	for range cap(failures) {
+		group.Go(func() {
+			db, err := store.DB()
+			if err == nil {
+				defer db.Close()
+				err = schema.Up(ctx, db, store.Database())
+			}
+			failures <- err
+		})
+	}
+	group.Wait()
+	close(failures)
+	for err := range failures {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	db, err := store.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if state, err := schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
+		t.Errorf("the store is at %+v, %v", state, err)
+	}
+}
+
+// A process that dies between the two marks of a migration leaves the store dirty; the next start
+// runs that migration again. This is the one test that waits for a time bound of the code, 5 s.
+func TestUpAfterAnInterruption(t *testing.T) {
+	ctx := context.Background()
+	for _, version := range []int{1, 4} {
+		store, db := open(t)
+		if err := schema.Up(ctx, db, store.Database()); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Down(ctx, db, store.Database(), 7-version); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("INSERT INTO schema_migrations SELECT $1, 1, toUnixTimestamp64Nano(now64(9))", version); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Up(ctx, db, store.Database()); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
+			t.Errorf("interrupted at %d: the store is at %+v, %v", version, state, err)
+		}
+		if got := tables(t, db); got != 6 {
+			t.Errorf("interrupted at %d: %d tables, want 6", version, got)
+		}
+	}
+}
+
+func TestUpRefusesANewerStore(t *testing.T) {
+	ctx := context.Background()
+	store, db := open(t)
+	if err := schema.Up(ctx, db, store.Database()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 99, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Up(ctx, db, store.Database()); !errors.Is(err, schema.ErrNewerStore) {
+		t.Errorf("got %v, want ErrNewerStore", err)
+	}
+}
+
+// Up relies on every migration being one idempotent statement.
+func TestMigrationsAreSingleIdempotentStatements(t *testing.T) {
+	err := fs.WalkDir(os.DirFS("migrations"), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join("migrations", path))
+		if err != nil {
+			return err
+		}
+		sql := string(content)
+		if strings.Contains(sql, ";") {
+			t.Errorf("%s: has a semicolon, and only the first statement would run", path)
+		}
+		if !strings.Contains(sql, "IF NOT EXISTS") && !strings.Contains(sql, "IF EXISTS") {
+			t.Errorf("%s: is not idempotent", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

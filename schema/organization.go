@@ -1,0 +1,20 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// An OrganizationID names the organization whose rows a caller may see. It is a type of its own so
+// that no other string can stand where an organization is asked for.
+type OrganizationID string
+
+var organizationPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)
+
+// ParseOrganizationID checks the form of contract 3: 1 to 64 (inclusive) of A-Z a-z 0-9 . _ : -
+func ParseOrganizationID(s string) (OrganizationID, error) {
+	if !organizationPattern.MatchString(s) {
+		return "", fmt.Errorf("must be 1 to 64 characters of A-Z a-z 0-9 . _ : -")
+	}
+	return OrganizationID(s), nil
+}

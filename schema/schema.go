@@ -1,0 +1,72 @@
+// Package schema owns the shape of the store: the embedded migrations, the names of tables and
+// columns, the codes that migrations pack into columns, and the identity of an organization.
+// It imports nothing internal; every other room may import it. DESIGN.md tells why the tables
+// look as they do.
+package schema
+
+// The tables, all in the database of the connection.
+const (
+	TableAgents       = "agents"
+	TableRuns         = "runs"
+	TableAttributions = "attributions"
+	TableAPIKeys      = "api_keys"
+	TableAPIKeyUses   = "api_key_uses"
+	TableSecrets      = "secrets"
+)
+
+// AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.
+// They are the record fields of contract 3; the columns that are missing here (first_stored_at
+// above all) are computed by ClickHouse and never sent.
+var (
+	AgentColumns = []string{"organization_id", "agent_id", "name", "slug", "deleted_at", "updated_at"}
+
+	RunColumns = []string{"organization_id", "run_id", "created_at", "agent_id", "kind", "parent_run_id",
+		"status", "initiator_identifier", "initiator_name", "initiator_type", "updated_at"}
+
+	AttributionColumns = []string{"organization_id", "attribution_id", "run_id", "agent_id",
+		"user_identifier", "user_name", "activity_type", "run_initiation_type", "source", "occurred_at"}
+)
+
+// The bits of runs.state, from the lowest: 3 of the initiator type, 3 of the kind, 4 of the
+// status, and above them updated_at in milliseconds since 1900-01-01. Because the version stands
+// in front, the greatest state is the state of the newest version.
+const (
+	StateKindShift    = 3
+	StateStatusShift  = 6
+	StateVersionShift = 10
+
+	StateInitiatorTypeMask = 1<<StateKindShift - 1
+	StateKindMask          = 1<<(StateStatusShift-StateKindShift) - 1
+	StateStatusMask        = 1<<(StateVersionShift-StateStatusShift) - 1
+
+	// StateEpochOffsetMillis is added to Unix milliseconds so that versions before 1970 sort first.
+	StateEpochOffsetMillis = 2_208_988_800_000
+)
+
+// KindAgent is the code of the only kind that agent_runs counts (contract 3).
+const KindAgent = 1
+
+// A RunStatus is the code of a run status in runs.state, from 1; 0 stands for a run that is not copied yet.
+type RunStatus uint8
+
+// The statuses of spec section 3, in the order of their codes.
+const (
+	StatusPending RunStatus = iota + 1
+	StatusRunning
+	StatusWaitingForSlot
+	StatusCancelling
+	StatusAwaitingReply
+	StatusSleeping
+	StatusPausing
+	StatusPaused
+	StatusCompleted
+	StatusFailed
+	StatusCancelled
+)
+
+// ActiveStatuses are the non-terminal statuses of spec section 3.
+var ActiveStatuses = []RunStatus{StatusPending, StatusRunning, StatusWaitingForSlot, StatusCancelling,
+	StatusAwaitingReply, StatusSleeping, StatusPausing, StatusPaused}
+
+// InitiatorTypes are the starter classes of spec 2.7 in the order of their codes, from 1; code 0 is null.
+var InitiatorTypes = []string{"internal", "external", "automated", "unknown"}

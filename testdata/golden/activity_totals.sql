@@ -1,0 +1,29 @@
+-- {"model":"agent_user_activity","metrics":["attributed_run_count","associated_run_count","interacted_run_count"],"range":RANGE}
+SELECT
+    toUInt64(m_attributed_run_count) AS c0,
+    toUInt64(m_attributed_run_count - m_initiated_run_count) AS c1,
+    toUInt64(m_interacted_run_count) AS c2
+FROM
+(
+    SELECT
+        uniqExact(f_user_identifier, f_run_id) AS m_attributed_run_count,
+        uniqExactIf(f_user_identifier, f_run_id, f_activity_type = 'initiated') AS m_initiated_run_count,
+        uniqExactIf(f_user_identifier, f_run_id, f_activity_type = 'interacted') AS m_interacted_run_count
+    FROM
+    (
+        SELECT
+            user_identifier AS f_user_identifier,
+            run_id AS f_run_id,
+            activity_type AS f_activity_type
+        FROM attributions
+        WHERE organization_id = {organization:String}
+            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+    ) AS r
+) AS g
+
+-- organization = acme
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- as_of_ms = 1770000000000
