@@ -98,3 +98,13 @@ func release(version string) (year, month int) {
 	}
 	return year, month
 }
+
+// LibraryVersion returns the version of the embedded engine's library without starting an engine;
+// named is Config.EngineLib.
+func LibraryVersion(named string) (string, error) {
+	library, err := findLibrary(named)
+	if err != nil {
+		return "", err
+	}
+	return probeVersion(library)
+}

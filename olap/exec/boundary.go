@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -66,7 +65,7 @@ func Settle(ctx context.Context, conn driver.Conn, now time.Time) (time.Time, er
 func readMillis(ctx context.Context, conn driver.Conn, sql string) (int64, error) {
 	var millis int64
 	if err := conn.QueryRow(ctx, sql).Scan(&millis); err != nil {
-		return 0, fmt.Errorf("exec: read the inclusion boundary: %w", err)
+		return 0, failure("read the inclusion boundary", err)
 	}
 	return millis, nil
 }

@@ -3,7 +3,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -46,19 +45,19 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	}
 	rows, err := conn.Query(ctx, statement.SQL, args...)
 	if err != nil {
-		return nil, fmt.Errorf("exec: query: %w", err)
+		return nil, failure("query", err)
 	}
 	defer rows.Close()
 	table := &Table{Columns: statement.Columns}
 	scan := newScanner(statement.Columns)
 	for rows.Next() {
 		if err := rows.Scan(scan.targets...); err != nil {
-			return nil, fmt.Errorf("exec: scan: %w", err)
+			return nil, failure("scan", err)
 		}
 		table.Rows = append(table.Rows, scan.values())
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("exec: read rows: %w", err)
+		return nil, failure("read rows", err)
 	}
 	return table, nil
 }

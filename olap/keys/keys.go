@@ -11,38 +11,23 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/schema"
 )
 
 // ErrUnknown is returned when there is no key with an id.
 var ErrUnknown = errors.New("there is no such key")
 
-// A Store is the keys of one store. It satisfies auth.Store.
+// A Store is the keys of one store. It is what http/auth verifies against.
 type Store struct{ conn driver.Conn }
 
 // NewStore returns the keys in the database of conn, in which the migrations have been applied.
 func NewStore(conn driver.Conn) Store { return Store{conn} }
 
-// Key ids are stored as they are given out; only a hash of the secret is.
-const (
-	columns = "key_id, organization_id, name, scopes, secret_hash, created_at, revoked_at"
-	read    = "SELECT " + columns + " FROM " + schema.TableAPIKeys + " FINAL "
-)
-
-// Create makes and stores a key and returns its text, which is kept nowhere.
-func (s Store) Create(ctx context.Context, organization schema.OrganizationID, name string, scopes []string) (string, auth.Key, error) {
-	text, credential := auth.NewKey()
-	key := auth.Key{
-		KeyID: credential.KeyID, OrganizationID: organization, Name: name, Scopes: scopes,
-		Hash: credential.Hash, CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	return text, key, s.put(ctx, key)
-}
+const columns = "key_id, organization_id, name, scopes, secret_hash, created_at, revoked_at"
 
 // Revoke ends a key and returns it. Revoking it again keeps the first time. The error is ErrUnknown
 // when there is no such key.
-func (s Store) Revoke(ctx context.Context, keyID string) (auth.Key, error) {
+func (s Store) Revoke(ctx context.Context, keyID string) (schema.APIKey, error) {
 	key, found, err := s.Find(ctx, keyID)
 	if err != nil {
 		return key, err
@@ -55,68 +40,66 @@ func (s Store) Revoke(ctx context.Context, keyID string) (auth.Key, error) {
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	key.RevokedAt = &now
-	return key, s.put(ctx, key)
+	return key, s.Put(ctx, key)
 }
 
-// put adds a row; of the rows of a key the revoked one counts.
-func (s Store) put(ctx context.Context, key auth.Key) error {
-	batch, err := s.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0})),
-		"INSERT INTO "+schema.TableAPIKeys+" ("+columns+")")
-	if err != nil {
-		return fmt.Errorf("keys: store: %w", err)
-	}
-	if err := batch.Append(key.KeyID, string(key.OrganizationID), key.Name, key.Scopes, string(key.Hash[:]), key.CreatedAt, key.RevokedAt); err != nil {
-		return fmt.Errorf("keys: store: %w", err)
-	}
-	if err := batch.Send(); err != nil {
-		return fmt.Errorf("keys: store: %w", err)
-	}
-	return nil
+// Put stores a key. Of the rows of a key the revoked one counts.
+func (s Store) Put(ctx context.Context, key schema.APIKey) error {
+	return s.insert(ctx, schema.TableAPIKeys, columns,
+		key.KeyID, string(key.OrganizationID), key.Name, key.Scopes, string(key.SecretHash[:]), key.CreatedAt, key.RevokedAt)
 }
 
 // Find returns the key with an id, revoked or not; false when there is none.
-func (s Store) Find(ctx context.Context, keyID string) (auth.Key, bool, error) {
-	key, err := scan(s.conn.QueryRow(ctx, read+"WHERE key_id = $1", keyID))
+func (s Store) Find(ctx context.Context, keyID string) (schema.APIKey, bool, error) {
+	var key schema.APIKey
+	err := scan(s.conn.QueryRow(ctx, "SELECT "+columns+" FROM "+schema.TableAPIKeys+" FINAL WHERE key_id = $1", keyID), &key)
 	if errors.Is(err, sql.ErrNoRows) {
-		return auth.Key{}, false, nil
+		return schema.APIKey{}, false, nil
 	}
 	if err != nil {
-		return auth.Key{}, false, fmt.Errorf("keys: find: %w", err)
+		return schema.APIKey{}, false, fmt.Errorf("keys: find: %w", err)
 	}
 	return key, true, nil
 }
 
+// A Listed is a key with the time it was last used, to about an hour; nil for never.
+type Listed struct {
+	schema.APIKey
+	LastUsedAt *time.Time
+}
+
 // List returns the keys of an organization, revoked ones included, oldest first.
-func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]auth.Key, error) {
-	rows, err := s.conn.Query(ctx, read+"WHERE organization_id = $1 ORDER BY created_at, key_id", string(organization))
+func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]Listed, error) {
+	rows, err := s.conn.Query(ctx, "SELECT "+columns+", if(u.at = 0, NULL, u.at) FROM (SELECT * FROM "+schema.TableAPIKeys+" FINAL WHERE organization_id = $1) AS k"+
+		" LEFT JOIN (SELECT key_id, max(last_used_at) AS at FROM "+schema.TableAPIKeyUses+" GROUP BY key_id) AS u USING (key_id)"+
+		" ORDER BY created_at, key_id", string(organization))
 	if err != nil {
 		return nil, fmt.Errorf("keys: list: %w", err)
 	}
 	defer rows.Close()
-	var list []auth.Key
+	var list []Listed
 	for rows.Next() {
-		key, err := scan(rows)
-		if err != nil {
+		var listed Listed
+		if err := scan(rows, &listed.APIKey, &listed.LastUsedAt); err != nil {
 			return nil, fmt.Errorf("keys: list: %w", err)
 		}
-		list = append(list, key)
+		list = append(list, listed)
 	}
 	return list, rows.Err()
 }
 
-func scan(row interface{ Scan(...any) error }) (auth.Key, error) {
-	var key auth.Key
+func scan(row interface{ Scan(...any) error }, key *schema.APIKey, more ...any) error {
 	var organization, hash string
-	err := row.Scan(&key.KeyID, &organization, &key.Name, &key.Scopes, &hash, &key.CreatedAt, &key.RevokedAt)
+	err := row.Scan(append([]any{&key.KeyID, &organization, &key.Name, &key.Scopes, &hash, &key.CreatedAt, &key.RevokedAt}, more...)...)
 	key.OrganizationID = schema.OrganizationID(organization)
-	copy(key.Hash[:], hash)
-	return key, err
+	copy(key.SecretHash[:], hash)
+	return err
 }
 
-// Used returns the credentials of keys that are not revoked and verified at or after since, with the last time.
-func (s Store) Used(ctx context.Context, since time.Time) (map[auth.Credential]time.Time, error) {
+// Used returns the keys that are not revoked and verified at or after since.
+func (s Store) Used(ctx context.Context, since time.Time) ([]schema.APIKeyUse, error) {
 	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.secret_hash, u.at
-		FROM `+schema.TableAPIKeys+` AS k FINAL
+		FROM (SELECT * FROM `+schema.TableAPIKeys+` FINAL) AS k
 		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON u.key_id = k.key_id
 		WHERE isNull(k.revoked_at) AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
 		clickhouse.Named("since", since.UnixMilli()))
@@ -124,32 +107,36 @@ func (s Store) Used(ctx context.Context, since time.Time) (map[auth.Credential]t
 		return nil, fmt.Errorf("keys: read uses: %w", err)
 	}
 	defer rows.Close()
-	used := map[auth.Credential]time.Time{}
+	var used []schema.APIKeyUse
 	for rows.Next() {
-		var c auth.Credential
+		var use schema.APIKeyUse
 		var hash string
-		var at time.Time
-		if err := rows.Scan(&c.KeyID, &hash, &at); err != nil {
+		if err := rows.Scan(&use.KeyID, &hash, &use.LastUsedAt); err != nil {
 			return nil, fmt.Errorf("keys: read uses: %w", err)
 		}
-		copy(c.Hash[:], hash)
-		used[c] = at
+		copy(use.SecretHash[:], hash)
+		used = append(used, use)
 	}
 	return used, rows.Err()
 }
 
 // RecordUse keeps that a key verified at an instant.
 func (s Store) RecordUse(ctx context.Context, keyID string, at time.Time) error {
-	batch, err := s.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0})),
-		"INSERT INTO "+schema.TableAPIKeyUses+" (key_id, last_used_at)")
+	return s.insert(ctx, schema.TableAPIKeyUses, "key_id, last_used_at", keyID, at)
+}
+
+// insert adds one row and returns when it is stored.
+func (s Store) insert(ctx context.Context, table, columns string, values ...any) error {
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
+	batch, err := s.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+columns+")")
+	if err == nil {
+		err = batch.Append(values...)
+	}
+	if err == nil {
+		err = batch.Send()
+	}
 	if err != nil {
-		return fmt.Errorf("keys: record use: %w", err)
-	}
-	if err := batch.Append(keyID, at); err != nil {
-		return fmt.Errorf("keys: record use: %w", err)
-	}
-	if err := batch.Send(); err != nil {
-		return fmt.Errorf("keys: record use: %w", err)
+		return fmt.Errorf("keys: write to %s: %w", table, err)
 	}
 	return nil
 }

@@ -1,0 +1,43 @@
+# runlens: `make run` for a running API over sample data, `make test` for every test.
+
+ENGINE   := deploy/engine/node_modules/.package-lock.json
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT   := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS  := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
+
+.PHONY: help run test build engine lint test-container image zones clean
+
+help: ## Show these targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+run: build engine ## Set up everything and run the API over sample data
+	@deploy/demo/run.sh
+
+test: engine lint ## Set up everything and run every test
+	go test ./...
+
+build: ## Build bin/runlens
+	go build -ldflags '$(LDFLAGS)' -o bin/runlens ./cmd/runlens
+
+engine: $(ENGINE) ## Fetch the embedded ClickHouse engine
+
+$(ENGINE): deploy/engine/package.json deploy/engine/package-lock.json
+	cd deploy/engine && npm ci --no-audit --no-fund
+	@touch $@
+
+lint: ## Fail on unformatted or suspicious code
+	@files=$$(gofmt -l cmd olap ingest http schema); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+test-container: ## Run every test against a ClickHouse container (RUNLENS_TEST_IMAGE names the image)
+	RUNLENS_TEST_CONTAINER=1 go test -count=1 -p 1 ./...
+
+image: ## Build the container image runlens: our binary with the engine
+	deploy/image/build.sh
+
+zones: ## Generate the canonical zones anew from the installed tz database
+	go generate ./olap/daterange
+
+clean: ## Remove what was built and the sample data
+	rm -rf bin data

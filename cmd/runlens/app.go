@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	httpapi "github.com/runlens/runlens/http"
+	"github.com/runlens/runlens/http/admin"
+	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/schema"
+)
+
+// verifyWindow is the span of the global verification limit (contract 2).
+const verifyWindow = time.Minute
+
+// An app is a whole running server: store, API and admin address. Tests start it as serve does.
+type app struct {
+	store    *clickhouse.Server
+	api      *httpapi.Server
+	listener net.Listener
+	admin    *http.Server
+	failed   chan error
+}
+
+// startApp returns once requests are accepted.
+func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (a *app, err error) {
+	a = &app{failed: make(chan error, 2)}
+	defer func() {
+		if err != nil {
+			a.Close(context.Background())
+		}
+	}()
+	// The addresses come first: a port that is taken should not cost the start of an engine.
+	if a.listener, err = listen(c); err != nil {
+		return nil, err
+	}
+	var adminListener net.Listener
+	if c.AdminListen != "off" {
+		if adminListener, err = net.Listen("tcp", c.AdminListen); err != nil {
+			return nil, fmt.Errorf("--admin-listen: %w", err)
+		}
+	}
+	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
+		return nil, err
+	}
+	conn := a.store.Conn()
+	secret := []byte(c.CursorSecret)
+	if len(secret) == 0 {
+		if secret, err = olap.CursorSecret(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now)
+	if err = verifier.Load(ctx); err != nil {
+		return nil, err
+	}
+	metrics := httpapi.NewMetrics()
+	a.api, err = httpapi.New(httpapi.Config{
+		Engine: olap.NewEngine(conn, secret), Verifier: verifier, Logger: logger, Metrics: metrics,
+		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
+		MaxBodyBytes: c.MaxBodyBytes, QueryTimeout: c.QueryTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() { a.failed <- a.api.Serve(a.listener) }()
+	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
+	if adminListener != nil {
+		a.serveAdmin(adminListener, metrics)
+		logger.Info("serving the admin address", "address", adminListener.Addr().String())
+	}
+	return a, nil
+}
+
+// listen opens the API's address, with TLS if a certificate is given.
+func listen(c serveCmd) (net.Listener, error) {
+	var config *tls.Config
+	if c.TLSCert != "" {
+		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	return listener, nil
+}
+
+func (a *app) serveAdmin(listener net.Listener, metrics *httpapi.Metrics) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
+			func() float64 { return float64(a.api.Running()) }))
+	a.admin = &http.Server{Handler: admin.Handler(a.ready, registry), ReadHeaderTimeout: 10 * time.Second}
+	go func() { a.failed <- a.admin.Serve(listener) }()
+}
+
+// ready says what is missing until requests can be answered.
+func (a *app) ready(ctx context.Context) error {
+	if err := a.store.Conn().Ping(ctx); err != nil {
+		return errors.New("the store does not answer")
+	}
+	db, err := a.store.DB()
+	if err != nil {
+		return errors.New("the store does not answer")
+	}
+	defer db.Close()
+	state, err := schema.Status(ctx, db, a.store.Database())
+	if err != nil {
+		return errors.New("the store's migrations cannot be read")
+	}
+	if !state.Current() {
+		return fmt.Errorf("the store has migration %d, this server needs %d", state.Version, state.Latest)
+	}
+	return nil
+}
+
+// Address is the API's address as clients reach it.
+func (a *app) Address() string { return a.listener.Addr().String() }
+
+// Failed delivers the error of a listener that ended by itself.
+func (a *app) Failed() <-chan error { return a.failed }
+
+// Close finishes the requests in flight, until ctx is done, and leaves the store.
+func (a *app) Close(ctx context.Context) error {
+	var failures []error
+	switch {
+	case a.api != nil:
+		failures = append(failures, a.api.Shutdown(ctx))
+	case a.listener != nil:
+		failures = append(failures, a.listener.Close())
+	}
+	if a.admin != nil {
+		failures = append(failures, a.admin.Close())
+	}
+	if a.store != nil {
+		failures = append(failures, a.store.Close())
+	}
+	return errors.Join(failures...)
+}
+
+func endsWithPortZero(address string) bool { return strings.HasSuffix(address, ":0") }

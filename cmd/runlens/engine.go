@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os/signal"
+	"syscall"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+type engineCmd struct {
+	storeFlags
+	Listen string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the engine answers ClickHouse's HTTP protocol (${default}). Others than loopback are for containers."`
+}
+
+func (engineCmd) Help() string {
+	return "Runs the embedded engine until it is interrupted and prints where it listens. Servers and ingest commands on the same data directory join it.\n\nExample:\n  runlens engine --data-dir ./data"
+}
+
+func (c engineCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	config := c.config(logger)
+	config.Listen = c.Listen
+	return clickhouse.RunStandalone(ctx, config, io.out)
+}

@@ -1,0 +1,94 @@
+// Command runlens is the whole product in one binary: the API server, the copying commands and
+// the tools around them. The files here only wire rooms together, one file per subcommand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes of contract 2.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitRejected = 3
+)
+
+// An exitError ends the process with a code of its own. Its message, if any, has been printed.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// A usageError is a wrong value that kong cannot know to be wrong; it exits like a wrong flag.
+type usageError struct{ error }
+
+type cli struct {
+	Serve   serveCmd   `cmd:"" help:"Run the HTTP API."`
+	Ingest  ingestCmd  `cmd:"" help:"Copy records from files or standard input into the store."`
+	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
+	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
+	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`
+	Version versionCmd `cmd:"" help:"Show the versions of runlens and of the engine."`
+}
+
+// Streams are a command's standard streams; tests bring their own.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, io streams) int {
+	logger := slog.New(slog.NewJSONHandler(io.err, nil))
+	exited := -1
+	parser, err := kong.New(&cli{},
+		kong.Name("runlens"),
+		kong.Description("Exact analytics over agent runs, from ClickHouse, over HTTP."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(io.out, io.err),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(logger, io),
+	)
+	if err != nil {
+		panic(err) // a mistake in the struct tags
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 { // --help
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(io.err, "runlens: %v\nTry: runlens --help\n", err)
+		return exitUsage
+	}
+	return exitCode(command.Run(), io.err)
+}
+
+func exitCode(err error, stderr io.Writer) int {
+	var exit exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "runlens: %v\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "runlens: %v\n", err)
+		return exitFailed
+	}
+}

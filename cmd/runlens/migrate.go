@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+
+	"github.com/runlens/runlens/schema"
+)
+
+type migrateCmd struct {
+	Up     migrateUpCmd     `cmd:"" help:"Apply every pending migration."`
+	Down   migrateDownCmd   `cmd:"" help:"Take back the newest migrations, and with them the rows of their tables."`
+	Status migrateStatusCmd `cmd:"" help:"Show which migrations the store has."`
+}
+
+func (migrateCmd) Help() string {
+	return "Example:\n  runlens migrate status --clickhouse-url clickhouse://runlens:secret@db.internal:9000/runlens"
+}
+
+type migrateUpCmd struct{ storeFlags }
+
+func (c migrateUpCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	return c.migrate(ctx, logger, io, schema.Up)
+}
+
+type migrateDownCmd struct {
+	storeFlags
+	Steps int  `default:"1" help:"How many migrations to take back, at least 1."`
+	Yes   bool `help:"Confirm that rows may be lost. Required."`
+}
+
+func (c migrateDownCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	if c.Steps < 1 {
+		return usageError{fmt.Errorf("--steps must be at least 1")}
+	}
+	if !c.Yes {
+		return usageError{fmt.Errorf("migrate down drops tables with all their rows; add --yes if that is meant")}
+	}
+	return c.migrate(ctx, logger, io, func(ctx context.Context, db *sql.DB, name string) error {
+		return schema.Down(ctx, db, name, c.Steps)
+	})
+}
+
+type migrateStatusCmd struct{ storeFlags }
+
+func (c migrateStatusCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	return c.migrate(ctx, logger, io, func(context.Context, *sql.DB, string) error { return nil })
+}
+
+// migrate changes the schema and prints what the store has afterwards.
+func (f storeFlags) migrate(ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB, string) error) error {
+	store, err := openStore(ctx, f, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	db, err := store.DB()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := change(ctx, db, store.Database()); err != nil {
+		return err
+	}
+	state, err := schema.Status(ctx, db, store.Database())
+	if err != nil {
+		return err
+	}
+	word := "current"
+	switch {
+	case state.Dirty:
+		word = "interrupted: run 'runlens migrate up'"
+	case state.Version > state.Latest:
+		word = "newer than this binary"
+	case state.Version < state.Latest:
+		word = "pending: run 'runlens migrate up'"
+	}
+	_, err = fmt.Fprintf(io.out, "version %d of %d (%s)\n", state.Version, state.Latest, word)
+	return err
+}

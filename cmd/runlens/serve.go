@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+type serveCmd struct {
+	storeFlags
+	Listen             string        `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"API address (${default}). Port 0 picks a free one."`
+	AdminListen        string        `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"Address of health, readiness, metrics and profiling (${default}); off disables it."`
+	ReadyFile          string        `placeholder:"FILE" help:"Write the API address to FILE once requests are accepted."`
+	RateLimitPerMinute int           `env:"RUNLENS_RATE_LIMIT_PER_MINUTE" default:"60" help:"Requests per key in any 60 seconds (${default})."`
+	VerifyLimit        int           `name:"verify-limit-per-minute" env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"Verifications a minute, all together, of keys that were not used in seven days (${default})."`
+	OrgConcurrency     int           `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"Queries of one organization at once (${default})."`
+	GlobalConcurrency  int           `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once (${default})."`
+	MaxBodyBytes       int           `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"Largest request body in bytes (${default})."`
+	CursorSecret       string        `env:"RUNLENS_CURSOR_SECRET" placeholder:"SECRET" help:"Signs cursors; the same on every server. Default: one that the store keeps."`
+	QueryTimeout       time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"Longest time to work on one request (${default})."`
+	DrainTimeout       time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"Longest time to finish requests after a signal (${default})."`
+	TLSCert            string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"Certificate chain in PEM; with --tls-key the API speaks TLS."`
+	TLSKey             string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"Private key in PEM."`
+}
+
+func (serveCmd) Help() string {
+	return `Applies pending migrations, then answers the API until SIGINT or SIGTERM; requests in flight are finished first, a second signal ends at once.
+Without --clickhouse-url the embedded engine is started, or joined if it runs.
+
+Example:
+  runlens serve --listen 127.0.0.1:8080 --data-dir ./data`
+}
+
+// minCursorSecret is the fewest bytes of a secret that nobody can guess by trying.
+const minCursorSecret = 16
+
+// check refuses settings that cannot work, one clear line each.
+func (c serveCmd) check() error {
+	for _, number := range []struct {
+		flag  string
+		value int
+	}{
+		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimit},
+		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency}, {"--max-body-bytes", c.MaxBodyBytes},
+		{"--query-timeout", int(c.QueryTimeout)}, {"--drain-timeout", int(c.DrainTimeout)},
+	} {
+		if number.value < 1 {
+			return usageError{fmt.Errorf("%s must be greater than 0", number.flag)}
+		}
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return usageError{fmt.Errorf("--tls-cert and --tls-key go together")}
+	}
+	if c.CursorSecret != "" && len(c.CursorSecret) < minCursorSecret {
+		return usageError{fmt.Errorf("--cursor-secret must have at least %d bytes", minCursorSecret)}
+	}
+	if c.AdminListen == c.Listen && !endsWithPortZero(c.Listen) {
+		return usageError{fmt.Errorf("--admin-listen must differ from --listen")}
+	}
+	return nil
+}
+
+func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	type started struct {
+		app *app
+		err error
+	}
+	starting := make(chan started, 1)
+	go func() {
+		a, err := startApp(ctx, c, logger)
+		starting <- started{a, err}
+	}()
+	var a *app
+	select {
+	case s := <-starting:
+		if s.err != nil {
+			return s.err
+		}
+		a = s.app
+	case <-signals:
+		cancel()
+		if s := <-starting; s.err == nil {
+			return s.app.Close(context.Background())
+		}
+		return nil
+	}
+	if c.ReadyFile != "" {
+		if err := writeReadyFile(c.ReadyFile, a.Address()); err != nil {
+			a.Close(ctx)
+			return err
+		}
+	}
+	var failure error
+	select {
+	case s := <-signals:
+		logger.Info("draining", "signal", s.String(), "at_most", c.DrainTimeout.String())
+	case failure = <-a.Failed():
+	}
+	drain, stop := context.WithTimeout(ctx, c.DrainTimeout)
+	defer stop()
+	go func() {
+		<-signals
+		stop()
+	}()
+	if err := a.Close(drain); err != nil && failure == nil {
+		failure = err
+	}
+	return failure
+}
+
+// writeReadyFile puts the address in place at once, so that whoever waits for the file never reads half of it.
+func writeReadyFile(path, address string) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
+	if err != nil {
+		return fmt.Errorf("--ready-file: %w", err)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.WriteString(address)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("--ready-file: %w", err)
+	}
+	return nil
+}

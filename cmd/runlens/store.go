@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/schema"
+)
+
+// storeFlags say which ClickHouse a command works on (contract 2).
+type storeFlags struct {
+	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" help:"ClickHouse server: clickhouse://user:password@host:9000/database, or http(s)://…:8123/…. Without it the embedded engine is started or joined."`
+	EngineLib     string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
+	EngineMemory  uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"The most memory the embedded engine may use. Default: half of the machine's."`
+	DataDir       string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"Where the embedded engine keeps its data."`
+}
+
+func (f storeFlags) config(logger *slog.Logger) clickhouse.Config {
+	return clickhouse.Config{
+		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger,
+	}
+}
+
+// openStore connects to the store without touching its schema.
+func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
+	return clickhouse.Open(ctx, f.config(logger))
+}
+
+// openMigrated connects to the store and applies pending migrations.
+func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
+	store, err := openStore(ctx, f, logger)
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.DB()
+	if err == nil {
+		err = schema.Up(ctx, db, store.Database())
+		db.Close()
+	}
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return store, nil
+}

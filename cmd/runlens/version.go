@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+// version and linkedCommit are set by the linker; see the Makefile.
+var (
+	version      = "dev"
+	linkedCommit string
+)
+
+type versionCmd struct{ storeFlags }
+
+func (versionCmd) Help() string { return "Example:\n  runlens version" }
+
+func (c versionCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	engine, err := c.engineVersion(ctx, logger)
+	if err != nil {
+		engine = "unknown: " + err.Error()
+	}
+	_, err = fmt.Fprintf(io.out, "runlens %s\ncommit %s\nengine ClickHouse %s\n", version, commit(), engine)
+	return err
+}
+
+// engineVersion asks the configured server, or else the library of the embedded engine.
+func (c versionCmd) engineVersion(ctx context.Context, logger *slog.Logger) (string, error) {
+	if c.ClickhouseURL == "" {
+		return clickhouse.LibraryVersion(c.EngineLib)
+	}
+	store, err := openStore(ctx, c.storeFlags, logger)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	return store.Version(ctx)
+}
+
+// commit is the one set by the linker, or else what Go recorded of the checkout.
+func commit() string {
+	if linkedCommit != "" {
+		return linkedCommit
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}

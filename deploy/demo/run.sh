@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Runs the API over sample data: loads what is missing of it, makes a demo key once, starts the
+# server, and prints requests to paste. Run it again at any time; nothing is loaded twice.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+data=${RUNLENS_DATA_DIR:-./data}
+export RUNLENS_DATA_DIR=$data
+mkdir -p "$data"
+chmod 700 "$data"
+today=$(date -u +%F)
+server=
+
+stop() {
+    if [ -n "$server" ]; then
+        kill -TERM "$server" 2>/dev/null || true
+        wait "$server" || true
+    fi
+}
+trap stop EXIT
+trap 'exit 0' INT TERM
+
+# The server comes first: it starts the engine, and the commands below join it.
+ready=$data/demo.ready
+rm -f "$ready"
+bin/runlens serve --ready-file "$ready" 2>"$data/server.log" &
+server=$!
+until [ -s "$ready" ]; do
+    if ! kill -0 "$server" 2>/dev/null; then
+        tail -n 5 "$data/server.log" >&2
+        server=
+        exit 1
+    fi
+    sleep 0.1
+done
+address=$(cat "$ready")
+
+# The sample ends today; on a later day only its new rows change anything.
+if [ "$(cat "$data/demo.until" 2>/dev/null)" != "$today" ]; then
+    echo "Loading sample data up to $today"
+    go run ./cmd/sampledata --until "$today" | bin/runlens ingest -
+    echo "$today" >"$data/demo.until"
+fi
+if [ ! -s "$data/demo.key" ]; then
+    (umask 077 && bin/runlens keys create --org acme --name demo --output json 2>/dev/null |
+        sed -E 's/.*"key":"([^"]+)".*/\1/' >"$data/demo.key")
+fi
+key=$(cat "$data/demo.key")
+start=$(date -u -d "$today -29 days" +%F 2>/dev/null || date -u -v-29d +%F)
+
+cat <<EOF
+
+runlens is running at http://$address (log: $data/server.log). Paste one of these into another terminal:
+
+# Runs of the last 30 days: totals
+curl -s http://$address/api/v1/analytics/query \\
+  -H 'Authorization: Bearer $key' \\
+  -H 'Content-Type: application/json' \\
+  -d '{"model":"agent_runs","metrics":["run_count","completed_run_count","run_success_rate","unique_initiator_count"],"range":{"start":"$start","end":"$today","timezone":"UTC"}}'
+
+# The same by day
+curl -s http://$address/api/v1/analytics/query \\
+  -H 'Authorization: Bearer $key' \\
+  -H 'Content-Type: application/json' \\
+  -d '{"model":"agent_runs","metrics":["run_count","failed_run_count"],"dimensions":["day"],"range":{"start":"$start","end":"$today","timezone":"Europe/Stockholm"}}'
+
+Stop with Ctrl-C.
+EOF
+wait "$server"

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/query"
+)
+
+// The codes of an error answer beside those of package query (spec section 7, contract 4.14).
+const (
+	codeUnauthorized      = "unauthorized"
+	codeInsufficientScope = "insufficient_scope"
+	codeRateLimited       = "rate_limited"
+	codeInternalError     = "internal_error"
+	codeNotFound          = "not_found"
+	codeMethodNotAllowed  = "method_not_allowed"
+)
+
+// The two wordings of rate_limited.
+const (
+	messageTooMany           = "Too many requests, retry later."
+	messageTooManyConcurrent = "Too many concurrent requests, retry later."
+)
+
+// answers gives every code its status and fixed message. rate_limited has its message from the limit.
+var answers = map[string]struct {
+	status  int
+	message string
+}{
+	string(query.InvalidQuery):  {400, "Invalid analytics query."},
+	string(query.UnknownMember): {400, "Unknown analytics member."},
+	string(query.RangeTooLarge): {400, "Analytics date range is too large."},
+	string(query.InvalidCursor): {400, "Invalid analytics cursor."},
+	codeUnauthorized:            {401, "Invalid API key"},
+	codeInsufficientScope:       {403, "API key does not have the required scope"},
+	codeNotFound:                {404, "Not found"},
+	codeMethodNotAllowed:        {405, "Method not allowed"},
+	codeRateLimited:             {429, messageTooMany},
+	codeInternalError:           {500, "An internal error occurred"},
+}
+
+// A refusal is an error answer. Its cause goes into the log and never leaves the process.
+type refusal struct {
+	code       string
+	message    string // empty for the code's own
+	param      string
+	retryAfter time.Duration // of rate_limited
+	limit      string        // of rate_limited: which limit, for the metrics
+	cause      error
+}
+
+func (r *refusal) Error() string {
+	if r.cause == nil {
+		return r.code
+	}
+	return r.code + ": " + r.cause.Error()
+}
+
+func refuse(code string) error { return &refusal{code: code} }
+
+func limited(which, message string, after time.Duration) error {
+	return &refusal{code: codeRateLimited, message: message, retryAfter: after, limit: which}
+}
+
+// refusalOf turns any error into the answer it deserves.
+func refusalOf(err error) *refusal {
+	var r *refusal
+	var grammar *query.Error
+	var routing *fiber.Error
+	switch {
+	case errors.As(err, &r):
+		return r
+	case errors.As(err, &grammar):
+		return &refusal{code: string(grammar.Code), param: grammar.Param, cause: err}
+	case errors.Is(err, exec.ErrOverloaded):
+		return &refusal{code: codeRateLimited, message: messageTooManyConcurrent, retryAfter: time.Second, limit: "engine", cause: err}
+	case errors.As(err, &routing):
+		switch {
+		case routing.Code == fiber.StatusNotFound:
+			return &refusal{code: codeNotFound}
+		case routing.Code == fiber.StatusMethodNotAllowed:
+			return &refusal{code: codeMethodNotAllowed}
+		case routing.Code < fiber.StatusInternalServerError:
+			// Headers that cannot be read, a body that is cut off: the request is malformed.
+			return &refusal{code: string(query.InvalidQuery), cause: err}
+		}
+	}
+	return &refusal{code: codeInternalError, cause: err}
+}
+
+// send writes the envelope of spec section 7.
+func (r *refusal) send(c *fiber.Ctx, requestID string) error {
+	answer := answers[r.code]
+	message := r.message
+	if message == "" {
+		message = answer.message
+	}
+	switch r.code {
+	case codeRateLimited:
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(retryAfterSeconds(r.retryAfter)))
+	case codeUnauthorized:
+		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
+	}
+	type body struct {
+		Code      string `json:"code"`
+		Message   string `json:"message"`
+		RequestID string `json:"request_id"`
+		Param     string `json:"param,omitempty"`
+	}
+	return c.Status(answer.status).JSON(map[string]body{"error": {r.code, message, requestID, r.param}})
+}
+
+// retryAfterSeconds are whole seconds after which the wait is over, from 1 to 60 (contract 4.13).
+func retryAfterSeconds(wait time.Duration) int {
+	return min(max(int(math.Ceil(wait.Seconds())), 1), 60)
+}

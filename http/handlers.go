@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/query"
+)
+
+// getCatalog answers spec 4.1.
+func (s *Server) getCatalog(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
+	defer cancel()
+	if err := s.authorize(ctx, c); err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(s.catalog)
+}
+
+// runQuery answers spec 4.2. The order of checks is that of spec 5.2 and contract 4.18: what can be
+// said of the body alone, then the credential, its rate and its scope, then the query's grammar,
+// then concurrency.
+func (s *Server) runQuery(c *fiber.Ctx) error {
+	body, err := s.readBody(c)
+	if err != nil {
+		return err
+	}
+	if err := query.CheckSyntax(body); err != nil {
+		return err
+	}
+	// fasthttp never tells that a client has gone, so the deadline alone ends the work.
+	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
+	defer cancel()
+	if err := s.authorize(ctx, c); err != nil {
+		return err
+	}
+	q, err := query.Parse(body)
+	if err != nil {
+		return err
+	}
+	x := exchangeOf(c)
+	release, ok := s.concurrency.Acquire(string(x.principal.OrganizationID))
+	if !ok {
+		return limited("concurrency", messageTooManyConcurrent, time.Second)
+	}
+	defer release()
+	x.queryID = uuid.New()
+	began := time.Now()
+	result, err := s.Engine.Run(ctx, olap.Request{
+		OrganizationID: x.principal.OrganizationID, Query: q,
+		QueryID: x.queryID, RequestID: x.requestID, KeyID: x.principal.KeyID,
+	})
+	s.Metrics.engine.Observe(time.Since(began).Seconds())
+	if err != nil {
+		return err
+	}
+	x.rows = result.RowCount()
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(result.AppendJSON(nil))
+}
+
+// drainBytes is how much of a body that is too large is still read, so that the client has sent it
+// and listens for the answer.
+const drainBytes = 16 << 20
+
+// readBody reads a JSON body of at most MaxBodyBytes.
+func (s *Server) readBody(c *fiber.Ctx) ([]byte, error) {
+	stream := c.Context().RequestBodyStream()
+	if stream == nil {
+		stream = bytes.NewReader(c.Request().Body())
+	}
+	body, err := io.ReadAll(io.LimitReader(stream, int64(s.MaxBodyBytes)+1))
+	if err != nil {
+		return nil, malformed("read the body: " + err.Error())
+	}
+	if len(body) > s.MaxBodyBytes {
+		c.Set(fiber.HeaderConnection, "close")
+		if _, err := io.CopyN(io.Discard, stream, drainBytes); err != nil && !errors.Is(err, io.EOF) {
+			return nil, malformed("read the body: " + err.Error())
+		}
+		return nil, malformed("the body is larger than " + strconv.Itoa(s.MaxBodyBytes) + " bytes")
+	}
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, malformed("the body is encoded")
+	}
+	if !isJSON(c.Get(fiber.HeaderContentType)) {
+		return nil, malformed("the content type is not JSON")
+	}
+	return body, nil
+}
+
+func malformed(reason string) error {
+	return &query.Error{Code: query.InvalidQuery, Reason: reason}
+}
+
+// isJSON reports whether a content type is JSON in UTF-8, the only encoding JSON has.
+func isJSON(contentType string) bool {
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil || mediaType != fiber.MIMEApplicationJSON {
+		return false
+	}
+	charset, given := parameters["charset"]
+	return !given || strings.EqualFold(charset, "utf-8")
+}
+
+// authorize checks the credential, its rate and its scope, in this order (spec 5.2).
+func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
+	credential, err := auth.ParseKey(bearer(c))
+	if err != nil {
+		return refuse(codeUnauthorized)
+	}
+	principal, err := s.Verifier.Verify(ctx, credential)
+	var exhausted *auth.LimitedError
+	switch {
+	case errors.Is(err, auth.ErrUnauthorized):
+		return refuse(codeUnauthorized)
+	case errors.As(err, &exhausted):
+		return limited("verification", messageTooMany, exhausted.RetryAfter)
+	case err != nil:
+		return err
+	}
+	exchangeOf(c).principal = principal
+	admitted, state := s.rates.Take(principal.KeyID, time.Now())
+	setRateHeaders(c, state)
+	if !admitted {
+		return limited("rate", messageTooMany, state.Reset)
+	}
+	if !principal.May(auth.ScopeAnalyticsRead) {
+		return refuse(codeInsufficientScope)
+	}
+	return nil
+}
+
+// bearer is the credential of the only Authorization header, or empty.
+func bearer(c *fiber.Ctx) string {
+	headers := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
+	if len(headers) != 1 {
+		return ""
+	}
+	scheme, credential, _ := strings.Cut(string(headers[0]), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimLeft(credential, " ")
+}
+
+// setRateHeaders tells the key's rate in the fields of the IETF draft "RateLimit header fields for HTTP".
+func setRateHeaders(c *fiber.Ctx, state limit.State) {
+	seconds := strconv.Itoa(int(rateWindow.Seconds()))
+	c.Set("RateLimit-Policy", `"per-key";q=`+strconv.Itoa(state.Limit)+`;w=`+seconds)
+	c.Set("RateLimit", `"per-key";r=`+strconv.Itoa(state.Remaining)+`;t=`+strconv.Itoa(retryAfterSeconds(state.Reset)))
+}

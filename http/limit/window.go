@@ -1,0 +1,74 @@
+// Package limit bounds rates and concurrency. It knows no web framework and takes its times from
+// its callers.
+package limit
+
+import (
+	"sync"
+	"time"
+)
+
+// A Window admits at most a number of hits in any span of its length: a sliding log, so that
+// there is no border at which a burst could double. Refused hits do not count. It is safe for
+// concurrent use.
+type Window struct {
+	most int
+	span time.Duration
+
+	mu    sync.Mutex
+	hits  []time.Time // in order; those before first have left the window
+	first int
+}
+
+// NewWindow returns a window that admits most hits, at least 1, in any span.
+func NewWindow(most int, span time.Duration) *Window {
+	return &Window{most: most, span: span}
+}
+
+// A State is what a window says of itself.
+type State struct {
+	Limit     int
+	Remaining int
+	// Reset is when the oldest hit leaves the window: after it at least one more is admitted.
+	Reset time.Duration
+}
+
+// Take admits one hit at now, or says after how long one may be admitted.
+func (w *Window) Take(now time.Time) (bool, time.Duration) {
+	ok, state := w.TakeState(now)
+	return ok, state.Reset
+}
+
+// TakeState is Take with the window's state afterwards.
+func (w *Window) TakeState(now time.Time) (bool, State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expire(now)
+	admitted := len(w.hits)-w.first < w.most
+	if admitted {
+		w.hits = append(w.hits, now)
+	}
+	state := State{Limit: w.most, Remaining: w.most - (len(w.hits) - w.first)}
+	if len(w.hits) > w.first {
+		state.Reset = w.hits[w.first].Add(w.span).Sub(now)
+	}
+	return admitted, state
+}
+
+// idle reports whether no hit is left in the window.
+func (w *Window) idle(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expire(now)
+	return len(w.hits) == w.first
+}
+
+// expire drops the hits that have left the window. A hit exactly one span old has left it.
+func (w *Window) expire(now time.Time) {
+	for w.first < len(w.hits) && now.Sub(w.hits[w.first]) >= w.span {
+		w.first++
+	}
+	if w.first > w.most || w.first == len(w.hits) {
+		w.hits = append(w.hits[:0], w.hits[w.first:]...)
+		w.first = 0
+	}
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"regexp"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/http/auth"
+)
+
+const headerRequestID = "x-request-id"
+
+var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._:/=-]{1,64}$`)
+
+// An exchange is what is known of a request while it is answered.
+type exchange struct {
+	requestID string
+	began     time.Time
+	principal auth.Principal
+	queryID   uuid.UUID // zero before a query runs
+	rows      int
+	refusal   *refusal
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(c *fiber.Ctx) *exchange { return c.Locals(exchangeKey{}).(*exchange) }
+
+// observe surrounds every request: it gives it an identifier, turns errors and panics into answers,
+// and writes one log line.
+func (s *Server) observe(c *fiber.Ctx) error {
+	x := s.begin(c)
+	c.Locals(exchangeKey{}, x)
+	if err := protect(c); err != nil {
+		x.refusal = refusalOf(err)
+		if err := x.refusal.send(c, x.requestID); err != nil {
+			return err
+		}
+	}
+	s.finish(c, x)
+	return nil
+}
+
+// protect runs the handlers and turns a panic into an error.
+func protect(c *fiber.Ctx) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return c.Next()
+}
+
+// refuseEarly answers what never reached a handler: requests that fasthttp could not read.
+func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
+	x := s.begin(c)
+	x.refusal = refusalOf(err)
+	c.Set(fiber.HeaderConnection, "close")
+	if err := x.refusal.send(c, x.requestID); err != nil {
+		return err
+	}
+	s.finish(c, x)
+	return nil
+}
+
+// begin takes the caller's identifier, or makes one where it is absent or invalid (spec 5.4).
+func (s *Server) begin(c *fiber.Ctx) *exchange {
+	x := &exchange{requestID: c.Get(headerRequestID), began: time.Now()}
+	if !requestIDPattern.MatchString(x.requestID) {
+		x.requestID = uuid.NewString()
+	}
+	c.Set(headerRequestID, x.requestID)
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	return x
+}
+
+// finish counts and logs an answer. The log names ids, never a key, a person or what was asked for.
+func (s *Server) finish(c *fiber.Ctx, x *exchange) {
+	took := time.Since(x.began)
+	status := c.Response().StatusCode()
+	route := "other"
+	if path := c.Path(); path == catalogPath || path == queryPath {
+		route = path
+	}
+	s.Metrics.observe(route, status, took)
+	attributes := []slog.Attr{
+		slog.String("request_id", x.requestID),
+		slog.String("method", c.Method()),
+		slog.String("route", route),
+		slog.Int("status", status),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if x.principal.KeyID != "" {
+		attributes = append(attributes, slog.String("organization_id", string(x.principal.OrganizationID)), slog.String("key_id", x.principal.KeyID))
+	}
+	if x.queryID != uuid.Nil {
+		attributes = append(attributes, slog.String("query_id", x.queryID.String()), slog.Int("rows", x.rows))
+	}
+	level := slog.LevelInfo
+	if r := x.refusal; r != nil {
+		attributes = append(attributes, slog.String("code", r.code))
+		if r.limit != "" {
+			s.Metrics.limited.WithLabelValues(r.limit).Inc()
+			attributes = append(attributes, slog.String("limit", r.limit))
+		}
+		if r.code == codeInternalError {
+			level = slog.LevelError
+			attributes = append(attributes, slog.String("cause", r.cause.Error()))
+		}
+	}
+	s.Logger.LogAttrs(c.UserContext(), level, "request", attributes...)
+}

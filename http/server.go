@@ -1,0 +1,107 @@
+// Package httpapi is the HTTP API: routes, the order of checks, the error envelope and the headers
+// of the specification. It is imported by that name always: a package called http would hide net/http.
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/catalog"
+)
+
+const (
+	catalogPath = "/api/v1/analytics/catalog"
+	queryPath   = "/api/v1/analytics/query"
+
+	// rateWindow is the span of the per-key rate (spec section 8).
+	rateWindow = time.Minute
+
+	readTimeout    = 30 * time.Second // of a whole request
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 16 << 10
+)
+
+// Config is what a server depends on. Every field but Metrics is required.
+type Config struct {
+	Engine   *olap.Engine
+	Verifier *auth.Verifier
+	Logger   *slog.Logger
+	Metrics  *Metrics // nil for none
+
+	RatePerMinute     int           // requests of one key in any 60 seconds
+	OrgConcurrency    int           // queries of one organization at once
+	GlobalConcurrency int           // queries at once
+	MaxBodyBytes      int           // inclusive
+	QueryTimeout      time.Duration // of one request's work, from the end of its body to its answer
+}
+
+// A Server answers the API. Make it with New.
+type Server struct {
+	Config
+	app         *fiber.App
+	rates       *limit.Keyed
+	concurrency *limit.Concurrency
+	catalog     []byte
+}
+
+// New returns a server that does not listen yet.
+func New(config Config) (*Server, error) {
+	document, err := json.Marshal(catalog.Document())
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Config:      config,
+		rates:       limit.NewKeyed(config.RatePerMinute, rateWindow),
+		concurrency: limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency),
+		catalog:     document,
+	}
+	if s.Metrics == nil {
+		s.Metrics = NewMetrics()
+	}
+	s.app = fiber.New(fiber.Config{
+		AppName:               "runlens",
+		DisableStartupMessage: true,
+		StrictRouting:         true,
+		CaseSensitive:         true,
+		// What handlers keep of a request, in logs and limits, must survive the request.
+		Immutable: true,
+		// Bodies are read by the handler itself: fasthttp's own refusal of a large body resets the
+		// connection while the client is still sending, and the answer gets lost.
+		StreamRequestBody: true,
+		BodyLimit:         config.MaxBodyBytes,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      readTimeout + config.QueryTimeout,
+		IdleTimeout:       idleTimeout,
+		ReadBufferSize:    maxHeaderBytes,
+		ErrorHandler:      s.refuseEarly,
+	})
+	s.app.Use(s.observe)
+	s.app.Get(catalogPath, s.getCatalog)
+	s.app.Post(queryPath, s.runQuery)
+	return s, nil
+}
+
+// Serve answers requests from a listener until Shutdown.
+func (s *Server) Serve(listener net.Listener) error { return s.app.Listener(listener) }
+
+// Shutdown stops listening and returns when the requests in flight are answered, or when ctx is done.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.app.ShutdownWithContext(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("requests were still in flight when the time to drain was over")
+	}
+	return err
+}
+
+// Running is the number of queries being answered.
+func (s *Server) Running() int { return s.concurrency.Running() }
