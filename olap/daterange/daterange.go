@@ -80,7 +80,8 @@ func Parse(start, end, timezone string) (Range, error) {
 	if r.EndUTC.Year() > 9999 {
 		return Range{}, &Error{BadEnd}
 	}
-	for at := r.StartUTC; at.Before(r.EndUTC); {
+	// Also a range without instants, of a day that the zone skipped, has an offset.
+	for at := r.StartUTC; at.Before(r.EndUTC) || len(r.Offsets) == 0; {
 		offset, until := offsetAt(at, zone)
 		if until.IsZero() || until.After(r.EndUTC) {
 			until = r.EndUTC

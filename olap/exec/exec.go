@@ -23,7 +23,17 @@ var settings = clickhouse.Settings{
 	// Rows of an organization live on one shard, so that joins and subqueries are local ones.
 	"distributed_product_mode":    "local",
 	"optimize_skip_unused_shards": 1,
+	// A query only reads; 2 still lets the driver set the time limit. Over HTTP, ClickHouse notices
+	// that a client has gone only for such queries, and only with the second setting.
+	"readonly": 2,
+	"cancel_http_readonly_queries_on_client_close": 1,
+	// One query must not take the memory of all others; big groupings go to disk before that.
+	"max_memory_usage":                   maxMemoryBytes,
+	"max_bytes_before_external_group_by": maxMemoryBytes / 2,
 }
+
+// maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
+const maxMemoryBytes = 4 << 30
 
 // A Table is the answer to a statement: rows of values in the order of its columns.
 type Table struct {

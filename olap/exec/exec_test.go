@@ -1,0 +1,77 @@
+package exec_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// The end of the context stops the query in ClickHouse itself, not only the waiting for it.
+func TestTheDeadlineStopsTheQuery(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	queryID := uuid.New()
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	slow := compile.Statement{
+		SQL:     "SELECT count() AS c0 FROM numbers(1000) WHERE sleepEachRow(1) = 0 SETTINGS max_block_size = 1",
+		Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
+	}
+	if _, err := exec.Run(ctx, store.Conn(), slow, queryID, ""); err == nil {
+		t.Error("the query ended before its deadline")
+	}
+	bound, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	for running := uint64(1); running > 0; {
+		if err := store.Conn().QueryRow(bound, "SELECT count() FROM system.processes WHERE query_id = $1", queryID.String()).Scan(&running); err != nil {
+			t.Fatalf("the query still runs in ClickHouse: %v", err)
+		}
+	}
+}
+
+// What reaches a log names ClickHouse's code, not the statement, which holds people's identifiers.
+func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	for name, sql := range map[string]string{
+		"while it is read": "SELECT nonsense({person:String}) AS c0",
+		"while it runs":    "SELECT toUInt64(throwIf(length({person:String}) > 0)) AS c0",
+		"a forbidden one":  "INSERT INTO runs (organization_id) VALUES ({person:String})",
+	} {
+		statement := compile.Statement{
+			SQL: sql, Params: []compile.Param{{Name: "person", Value: "ada@example.com"}},
+			Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
+		}
+		_, err := exec.Run(context.Background(), store.Conn(), statement, uuid.New(), "")
+		if err == nil {
+			t.Fatalf("%s: no error", name)
+		}
+		if text := err.Error(); strings.Contains(text, "ada@") || strings.Contains(text, "SELECT") || !strings.Contains(text, "ClickHouse exception") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// The names by which ClickHouse's log and list of processes know an execution.
+func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	queryID := uuid.New()
+	statement := compile.Statement{
+		SQL:     "SELECT query_id AS c0, Settings['log_comment'] AS c1 FROM system.processes WHERE query_id = {id:String}",
+		Params:  []compile.Param{{Name: "id", Value: queryID.String()}},
+		Columns: []compile.Column{{Name: "c0", Kind: compile.Text}, {Name: "c1", Kind: compile.Text}},
+	}
+	statement.SQL = "SELECT CAST(c0, 'Nullable(String)'), CAST(c1, 'Nullable(String)') FROM (" + statement.SQL + ")"
+	table, err := exec.Run(context.Background(), store.Conn(), statement, queryID, "request 7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 1 || table.Rows[0][0].Key().Text != queryID.String() || table.Rows[0][1].Key().Text != "request 7" {
+		t.Errorf("got %v, want the query's own id and comment", table.Rows)
+	}
+}
