@@ -75,3 +75,21 @@ func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 		t.Errorf("got %v, want the query's own id and comment", table.Rows)
 	}
 }
+
+func TestNewest(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	run, attribution, err := exec.Newest(ctx, store.Conn())
+	if err != nil || !run.IsZero() || !attribution.IsZero() {
+		t.Errorf("an empty store has %v and %v, %v", run, attribution, err)
+	}
+	at := time.Date(2026, 1, 5, 10, 0, 0, 123e6, time.UTC)
+	var records olaptest.Records
+	for i, clock := range []time.Time{at, at.Add(-time.Hour), at.Add(-40 * 24 * time.Hour)} {
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: clock, Kind: "agent", Status: "FAILED"})
+	}
+	olaptest.Load(t, store.Conn(), records)
+	if run, attribution, err = exec.Newest(ctx, store.Conn()); err != nil || !run.Equal(at) || !attribution.IsZero() {
+		t.Errorf("got %v and %v, %v, want %v and none", run, attribution, err, at)
+	}
+}
