@@ -9,6 +9,7 @@ export RUNLENS_DATA_DIR=$data
 mkdir -p "$data"
 chmod 700 "$data"
 today=$(date -u +%F)
+hour=$(date -u +%FT%H:00:00Z)
 server=
 
 stop() {
@@ -23,8 +24,11 @@ trap 'exit 0' INT TERM
 # The server comes first: it starts the engine, and the commands below join it.
 ready=$data/demo.ready
 rm -f "$ready"
+# In a process group of its own: Ctrl-C reaches this script, which stops the server once and waits.
+set -m
 bin/runlens serve --ready-file "$ready" 2>"$data/server.log" &
 server=$!
+set +m
 until [ -s "$ready" ]; do
     if ! kill -0 "$server" 2>/dev/null; then
         tail -n 5 "$data/server.log" >&2
@@ -37,8 +41,8 @@ address=$(cat "$ready")
 
 # The sample ends today; on a later day only its new rows change anything.
 if [ "$(cat "$data/demo.until" 2>/dev/null)" != "$today" ]; then
-    echo "Loading sample data up to $today"
-    go run ./cmd/sampledata --until "$today" | bin/runlens ingest -
+    echo "Loading sample data up to $hour"
+    go run ./cmd/sampledata --until "$hour" | bin/runlens ingest -
     echo "$today" >"$data/demo.until"
 fi
 if [ ! -s "$data/demo.key" ]; then
