@@ -1,0 +1,86 @@
+package source
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func readAll(t *testing.T, in io.Reader) (texts []string, numbers []int) {
+	t.Helper()
+	lines := NewLines(in)
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return texts, numbers
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line.Fault != nil {
+			t.Fatalf("line %d: %v", line.Number, line.Fault)
+		}
+		texts, numbers = append(texts, string(line.Text)), append(numbers, line.Number)
+	}
+}
+
+func TestLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		in      string
+		texts   string // joined by |
+		numbers string // the last one
+	}{
+		"nothing":             {"", "", ""},
+		"one line":            {"a\n", "a", "1"},
+		"no last line feed":   {"a\nb", "a|b", "2"},
+		"CRLF":                {"a\r\nb\r\n", "a|b", "2"},
+		"blank lines count":   {"\n  \na\n\n\nb\n", "a|b", "6"},
+		"byte order mark":     {"\xef\xbb\xbfa\nb\n", "a|b", "2"},
+		"only a mark":         {"\xef\xbb\xbf", "", ""},
+		"spaces stay":         {" a \n", " a ", "1"},
+		"longer than buffers": {strings.Repeat("x", 300<<10) + "\ny\n", strings.Repeat("x", 300<<10) + "|y", "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, in := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in))} {
+				texts, numbers := readAll(t, in)
+				if got := strings.Join(texts, "|"); got != c.texts {
+					t.Errorf("got %.60q, want %.60q", got, c.texts)
+				}
+				if c.numbers != "" && string(rune('0'+numbers[len(numbers)-1])) != c.numbers {
+					t.Errorf("numbers %v, want the last to be %s", numbers, c.numbers)
+				}
+			}
+		})
+	}
+}
+
+// A line of the greatest length is a record; a longer one is a fault of its own, and the next line is read again.
+func TestLineLength(t *testing.T) {
+	in := strings.Repeat("x", MaxLineBytes) + "\r\n" + strings.Repeat("y", MaxLineBytes+1) + "\nnext\n" + strings.Repeat("z", 3*MaxLineBytes)
+	lines := NewLines(strings.NewReader(in))
+	for i, want := range []struct {
+		length int
+		fault  error
+	}{{MaxLineBytes, nil}, {keptBytes, ErrTooLong}, {4, nil}, {keptBytes, ErrTooLong}} {
+		line, err := lines.Next()
+		if err != nil || line.Number != i+1 || len(line.Text) != want.length || !errors.Is(line.Fault, want.fault) {
+			t.Fatalf("line %d: number %d, %d bytes, %v, %v; want %d bytes, %v", i+1, line.Number, len(line.Text), line.Fault, err, want.length, want.fault)
+		}
+	}
+	if _, err := lines.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want the end", err)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	broken := errors.New("broken")
+	lines := NewLines(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(broken)))
+	if line, err := lines.Next(); err != nil || string(line.Text) != "a" {
+		t.Fatalf("%q, %v", line.Text, err)
+	}
+	if _, err := lines.Next(); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the reader's error", err)
+	}
+}

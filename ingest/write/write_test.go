@@ -1,0 +1,166 @@
+package write_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func batch(n int) write.Batch {
+	var b write.Batch
+	for i := range n {
+		b.Add(&normalize.Attribution{
+			OrganizationID: "acme", AttributionID: uuid.New(), RunID: uuid.New(), AgentID: uuid.New(), UserIdentifier: "ada@example.com",
+			ActivityType: "interacted", RunInitiationType: "human", Source: "web",
+			OccurredAt: time.Date(2000, time.Month(i), 1, 0, 0, 0, 0, time.UTC),
+		})
+	}
+	return b
+}
+
+// rows counts what is stored, repeats included.
+func rows(t *testing.T, conn driver.Conn) uint64 {
+	t.Helper()
+	var n uint64
+	if err := conn.QueryRow(context.Background(), "SELECT count() FROM attributions").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A backfill touches more months than ClickHouse takes in one insert by default (100).
+func TestABatchOverManyMonths(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	if err := write.NewWriter(store.Conn(), quiet).Write(context.Background(), batch(150)); err != nil {
+		t.Fatal(err)
+	}
+	if n := rows(t, store.Conn()); n != 150 {
+		t.Errorf("%d rows, want 150", n)
+	}
+}
+
+// flaky fails the first sends, before or after ClickHouse has taken them.
+type flaky struct {
+	driver.Conn
+	failures int
+	after    bool
+	err      error
+	sends    int
+}
+
+type flakyBatch struct {
+	driver.Batch
+	conn *flaky
+}
+
+func (f *flaky) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption) (driver.Batch, error) {
+	b, err := f.Conn.PrepareBatch(ctx, query, options...)
+	return flakyBatch{b, f}, err
+}
+
+func (b flakyBatch) Send() error {
+	b.conn.sends++
+	if b.conn.failures == 0 {
+		return b.Batch.Send()
+	}
+	b.conn.failures--
+	if b.conn.after {
+		if err := b.Batch.Send(); err != nil {
+			return err
+		}
+	} else {
+		b.Batch.Abort()
+	}
+	return b.conn.err
+}
+
+// A failure that passes is tried again with the same token, so that a batch which ClickHouse had
+// taken before the connection broke is not stored twice.
+func TestRetriesStoreOnce(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		store := olaptest.OpenStore(t)
+		conn := &flaky{Conn: store.Conn(), failures: 2, after: after, err: io.ErrUnexpectedEOF}
+		if err := write.NewWriter(conn, quiet).Write(context.Background(), batch(5)); err != nil {
+			t.Fatal(err)
+		}
+		if n := rows(t, store.Conn()); n != 5 || conn.sends != 3 {
+			t.Errorf("after %v: %d rows in %d sends, want 5 in 3", after, n, conn.sends)
+		}
+	}
+}
+
+// The same rows must be taken again by a later writer: tokens belong to a writer, not to a content.
+func TestTokensBelongToAWriter(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	b := batch(5)
+	for range 2 {
+		if err := write.NewWriter(store.Conn(), quiet).Write(context.Background(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := rows(t, store.Conn()); n != 10 {
+		t.Errorf("%d rows before the merge, want 10", n)
+	}
+}
+
+func TestOtherFailuresStopAtOnce(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	broken := errors.New("broken")
+	conn := &flaky{Conn: store.Conn(), failures: 1, err: broken}
+	if err := write.NewWriter(conn, quiet).Write(context.Background(), batch(1)); !errors.Is(err, broken) || conn.sends != 1 {
+		t.Errorf("%v after %d sends", err, conn.sends)
+	}
+}
+
+func TestCancellationEndsTheWait(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	conn := &flaky{Conn: store.Conn(), failures: 1000, err: io.EOF}
+	logger := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) { cancel() }), nil)) // the first retry is announced
+	if err := write.NewWriter(conn, logger).Write(ctx, batch(1)); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
+	}
+	if conn.sends != 1 {
+		t.Errorf("%d sends after the cancellation", conn.sends)
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
+
+func TestRetryable(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&clickhouse.Exception{Code: 252}, true},
+		{&clickhouse.Exception{Code: 241}, true},
+		{&clickhouse.Exception{Code: 60}, false}, // unknown table
+		{&clickhouse.Exception{Code: 62}, false}, // syntax
+		{fmt.Errorf("wrapped: %w", syscall.ECONNRESET), true},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
+		{io.ErrUnexpectedEOF, true},
+		{errors.New("anything else"), false},
+	} {
+		if got := write.Retryable(c.err); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
