@@ -1,0 +1,219 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/schema"
+)
+
+// A shelf is a Store in memory that counts look-ups.
+type shelf struct {
+	keys    map[string]schema.APIKey
+	uses    map[string]time.Time
+	lookups int
+}
+
+func newShelf() *shelf { return &shelf{keys: map[string]schema.APIKey{}, uses: map[string]time.Time{}} }
+
+func (s *shelf) Find(_ context.Context, id string) (schema.APIKey, bool, error) {
+	s.lookups++
+	key, ok := s.keys[id]
+	return key, ok, nil
+}
+
+func (s *shelf) Used(_ context.Context, since time.Time) (used []schema.APIKeyUse, _ error) {
+	for id, at := range s.uses {
+		if key := s.keys[id]; key.RevokedAt == nil && !at.Before(since) {
+			used = append(used, schema.APIKeyUse{KeyID: id, SecretHash: key.SecretHash, LastUsedAt: at})
+		}
+	}
+	return used, nil
+}
+
+func (s *shelf) RecordUse(_ context.Context, id string, at time.Time) error {
+	s.uses[id] = at
+	return nil
+}
+
+func (s *shelf) add(scopes ...string) Credential {
+	_, c := NewKey()
+	s.keys[c.KeyID] = schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: "acme", Scopes: scopes}
+	return c
+}
+
+func (s *shelf) revoke(c Credential, at time.Time) {
+	key := s.keys[c.KeyID]
+	key.RevokedAt = &at
+	s.keys[c.KeyID] = key
+}
+
+// A clock that tests move.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func verify(t *testing.T, v *Verifier, c Credential) error {
+	t.Helper()
+	_, err := v.Verify(context.Background(), c)
+	return err
+}
+
+func invented() Credential { _, c := NewKey(); return c }
+
+// Spec 5.3: unknown, revoked, and a wrong secret for a known id are one outcome.
+func TestInvalidCredentialsAreAlike(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	revoked, wrong := shelf.add(), shelf.add()
+	shelf.revoke(revoked, clock.at)
+	wrong.Hash = invented().Hash
+	for name, c := range map[string]Credential{"unknown": invented(), "revoked": revoked, "wrong secret": wrong} {
+		if err := verify(t, v, c); !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPrincipal(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	c := shelf.add(ScopeAnalyticsRead)
+	for range 2 { // the second time from memory
+		p, err := v.Verify(context.Background(), c)
+		if err != nil || p.OrganizationID != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) || p.May("other") {
+			t.Fatalf("%+v, %v", p, err)
+		}
+	}
+	if shelf.lookups != 1 {
+		t.Errorf("%d look-ups, want 1", shelf.lookups)
+	}
+}
+
+// Contract 2: a revocation holds on every running server within 5 s.
+func TestRevocationHoldsWithinFiveSeconds(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	c := shelf.add()
+	if err := verify(t, v, c); err != nil {
+		t.Fatal(err)
+	}
+	shelf.revoke(c, clock.at)
+	clock.at = clock.at.Add(5 * time.Second)
+	if err := verify(t, v, c); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("5 s after its revocation: %v", err)
+	}
+}
+
+// Spec section 8: the budget is for credentials without a successful verification in seven days.
+func TestSevenDays(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	const budget = 3
+	v := NewVerifier(shelf, limit.NewWindow(budget, time.Minute), clock.now)
+	established, fresh, revoked := shelf.add(), shelf.add(), shelf.add()
+	for _, c := range []Credential{established, revoked} {
+		if err := verify(t, v, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shelf.revoke(revoked, clock.at)
+	clock.at = clock.at.Add(5 * time.Second)
+	if err := verify(t, v, revoked); !errors.Is(err, ErrUnauthorized) {
+		t.Fatal(err)
+	}
+	flood := func() {
+		for range budget {
+			verify(t, v, invented())
+		}
+	}
+	expectLimited := func(name string, c Credential) {
+		t.Helper()
+		var exhausted *LimitedError
+		before := shelf.lookups
+		if err := verify(t, v, c); !errors.As(err, &exhausted) || exhausted.RetryAfter <= 0 || exhausted.RetryAfter > time.Minute {
+			t.Errorf("%s: %v", name, err)
+		}
+		if shelf.lookups != before {
+			t.Errorf("%s was looked up all the same", name)
+		}
+	}
+	flood()
+	expectLimited("an invented key", invented())
+	expectLimited("a new valid key", fresh)
+	expectLimited("a revoked key that had been established", revoked)
+	if err := verify(t, v, established); err != nil {
+		t.Errorf("an established key is affected by the flood: %v", err)
+	}
+
+	clock.at = clock.at.Add(7*24*time.Hour - 10*time.Second)
+	flood()
+	if err := verify(t, v, established); err != nil {
+		t.Errorf("within seven days: %v", err)
+	}
+	clock.at = clock.at.Add(7*24*time.Hour + time.Second)
+	flood()
+	expectLimited("a key that was not used for seven days", established)
+}
+
+// The rule survives a restart, and holds for keys that another server verified.
+func TestEstablishedKeysAreShared(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	first := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	early, late := shelf.add(), shelf.add()
+	if err := verify(t, first, early); err != nil {
+		t.Fatal(err)
+	}
+	clock.at = clock.at.Add(time.Hour)
+	second := NewVerifier(shelf, limit.NewWindow(1, time.Minute), clock.now)
+	if err := second.Load(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	clock.at = clock.at.Add(time.Minute)
+	if err := verify(t, first, late); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, second, invented()) // the budget is gone
+	for name, c := range map[string]Credential{"verified before the start": early, "verified elsewhere since": late} {
+		if err := verify(t, second, c); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The store learns of a key's use about once an hour.
+func TestUsesAreRecordedNowAndThen(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	c := shelf.add()
+	began := clock.at
+	for range 100 { // 50 minutes
+		if err := verify(t, v, c); err != nil {
+			t.Fatal(err)
+		}
+		clock.at = clock.at.Add(30 * time.Second)
+	}
+	if !shelf.uses[c.KeyID].Equal(began) {
+		t.Errorf("recorded %v within the hour of %v", shelf.uses[c.KeyID], began)
+	}
+	clock.at = clock.at.Add(time.Hour)
+	if err := verify(t, v, c); err != nil || !shelf.uses[c.KeyID].Equal(clock.at) {
+		t.Errorf("recorded %v, %v, want %v", shelf.uses[c.KeyID], err, clock.at)
+	}
+}
+
+// What is kept grows with keys that exist, never with invented ones.
+func TestInventedKeysLeaveNothingBehind(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100_000, time.Minute), clock.now)
+	for range 10_000 {
+		verify(t, v, invented())
+	}
+	if n := len(v.trusted) + len(v.established) + len(v.recorded); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+}
