@@ -8,9 +8,11 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/limit"
@@ -30,9 +32,14 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
+// An Engine answers queries, as *olap.Engine does.
+type Engine interface {
+	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
+}
+
 // Config is what a server depends on. Every field but Metrics is required.
 type Config struct {
-	Engine   *olap.Engine
+	Engine   Engine
 	Verifier *auth.Verifier
 	Logger   *slog.Logger
 	Metrics  *Metrics // nil for none
@@ -92,7 +99,27 @@ func New(config Config) (*Server, error) {
 }
 
 // Serve answers requests from a listener until Shutdown.
-func (s *Server) Serve(listener net.Listener) error { return s.app.Listener(listener) }
+func (s *Server) Serve(listener net.Listener) error {
+	handle := s.app.Handler()
+	s.app.Server().Handler = func(request *fasthttp.RequestCtx) {
+		if slices.Contains(fiber.DefaultMethods, string(request.Method())) {
+			handle(request)
+			return
+		}
+		// Fiber would answer a method that it does not know with a text of its own.
+		c := s.app.AcquireCtx(request)
+		defer s.app.ReleaseCtx(c)
+		_ = s.refuseEarly(c, unknownMethod(string(request.Path()))) // sending to memory cannot fail
+	}
+	return s.app.Listener(listener)
+}
+
+func unknownMethod(path string) error {
+	if path == catalogPath || path == queryPath {
+		return refuse(codeMethodNotAllowed)
+	}
+	return refuse(codeNotFound)
+}
 
 // Shutdown stops listening and returns when the requests in flight are answered, or when ctx is done.
 func (s *Server) Shutdown(ctx context.Context) error {

@@ -19,7 +19,7 @@ import (
 
 // ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. Two batches and their
 // encoding need far less.
-const ingestMemoryBytes = 160 << 20
+const ingestMemoryBytes = 128 << 20
 
 type ingestCmd struct {
 	storeFlags

@@ -1,0 +1,108 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"go.yaml.in/yaml/v3"
+
+	httpapi "github.com/runlens/runlens/http"
+	"github.com/runlens/runlens/olap/catalog"
+)
+
+var description = sync.OnceValues(func() (validator.Validator, error) {
+	document, err := libopenapi.NewDocument(httpapi.OpenAPI)
+	if err != nil {
+		return nil, err
+	}
+	v, errs := validator.NewValidator(document)
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return v, nil
+})
+
+// validate holds an answer of a documented route against the description.
+func validate(t *testing.T, request *http.Request, response *http.Response, body []byte) {
+	t.Helper()
+	if (request.URL.Path != queryPath || request.Method != http.MethodPost) && (request.URL.Path != catalogPath || request.Method != http.MethodGet) {
+		return
+	}
+	v, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := *response
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	if ok, faults := v.ValidateHttpResponse(request, &copied); !ok {
+		for _, fault := range faults {
+			t.Errorf("the answer is not as described: %s: %s", fault.Message, fault.Reason)
+			for _, schema := range fault.SchemaValidationErrors {
+				t.Errorf("    %s at %s", schema.Reason, schema.FieldPath)
+			}
+		}
+		t.Logf("%d: %.500s", response.StatusCode, body)
+	}
+	for _, name := range []string{"x-request-id"} {
+		if response.Header.Get(name) == "" {
+			t.Errorf("no %s", name)
+		}
+	}
+	if response.StatusCode == http.StatusTooManyRequests && response.Header.Get("Retry-After") == "" {
+		t.Error("429 without Retry-After")
+	}
+}
+
+func TestDescriptionIsOpenAPI(t *testing.T) {
+	v, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, faults := v.ValidateDocument(); !ok {
+		for _, fault := range faults {
+			t.Errorf("%s: %s", fault.Message, fault.Reason)
+		}
+	}
+}
+
+// The description names exactly the catalog's members.
+func TestDescriptionNamesTheCatalog(t *testing.T) {
+	var document struct {
+		Components struct {
+			Schemas map[string]struct{ Enum []string }
+		}
+	}
+	if err := yaml.Unmarshal(httpapi.OpenAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]bool{"ModelName": {}, "MetricName": {}, "DimensionName": {}, "CompanionName": {}}
+	for _, model := range catalog.Models {
+		want["ModelName"][model.Name] = true
+		for _, m := range model.Metrics {
+			want["MetricName"][m.Name] = true
+		}
+		for _, d := range model.Dimensions {
+			want["DimensionName"][d.Name] = true
+			for _, c := range d.Companions {
+				want["CompanionName"][c.Name] = true
+			}
+		}
+	}
+	for name, members := range want {
+		described := document.Components.Schemas[name].Enum
+		for member := range members {
+			if !slices.Contains(described, member) {
+				t.Errorf("%s lacks %s", name, member)
+			}
+		}
+		if len(described) != len(members) {
+			t.Errorf("%s has %d members, the catalog %d", name, len(described), len(members))
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	httpapi "github.com/runlens/runlens/http"
+	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	catalogPath = "/api/v1/analytics/catalog"
+	queryPath   = "/api/v1/analytics/query"
+	valid       = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+)
+
+// A service is a server on a real socket over a real store.
+type service struct {
+	t     *testing.T
+	base  string
+	keys  keys.Store
+	log   *bytes.Buffer
+	close func()
+}
+
+// serve starts a server; change may replace settings.
+func serve(t *testing.T, change func(*httpapi.Config)) *service {
+	t.Helper()
+	store := olaptest.OpenStore(t)
+	s := &service{t: t, keys: keys.NewStore(store.Conn()), log: &bytes.Buffer{}}
+	config := httpapi.Config{
+		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
+		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now),
+		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
+		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, QueryTimeout: 30 * time.Second,
+	}
+	if change != nil {
+		change(&config)
+	}
+	server, err := httpapi.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	s.base = "http://" + listener.Addr().String()
+	s.close = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		s.close()
+		for _, secret := range []string{"rl_", "@example"} {
+			if strings.Contains(s.log.String(), secret) {
+				t.Errorf("the log tells of %q:\n%s", secret, s.log)
+			}
+		}
+	})
+	return s
+}
+
+// key stores a new key of an organization.
+func (s *service) key(organization string, scopes ...string) string {
+	s.t.Helper()
+	text, c := auth.NewKey()
+	key := schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: schema.OrganizationID(organization), Scopes: scopes, CreatedAt: time.Now()}
+	if err := s.keys.Put(context.Background(), key); err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+// reader is a key that may do everything.
+func (s *service) reader() string { return s.key("acme", auth.ScopeAnalyticsRead) }
+
+// An answer is a response as a client reads it.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	Error  struct {
+		Code, Message, Param string
+		RequestID            string `json:"request_id"`
+	}
+}
+
+// post sends a query with a key, and further headers as name, value pairs. An empty value takes a header away.
+func (s *service) post(key, body string, headers ...string) answer {
+	s.t.Helper()
+	request, err := http.NewRequest(http.MethodPost, s.base+queryPath, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			request.Header.Del(headers[i])
+		} else {
+			request.Header.Add(headers[i], headers[i+1])
+		}
+	}
+	return s.send(request)
+}
+
+func (s *service) get(path, key string, headers ...string) answer {
+	s.t.Helper()
+	request, err := http.NewRequest(http.MethodGet, s.base+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Add(headers[i], headers[i+1])
+	}
+	return s.send(request)
+}
+
+// send sends a request and holds the answer against what every answer must be.
+func (s *service) send(request *http.Request) answer {
+	s.t.Helper()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, header: response.Header}
+	if a.body, err = io.ReadAll(response.Body); err != nil {
+		s.t.Fatal(err)
+	}
+	s.check(request, response, &a)
+	return a
+}
+
+// check holds an answer against the description and the rules of spec 5.4 and section 7.
+func (s *service) check(request *http.Request, response *http.Response, a *answer) {
+	s.t.Helper()
+	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id", "DB::"} {
+		if bytes.Contains(a.body, []byte(word)) {
+			s.t.Errorf("%s %s: the answer tells of %s:\n%s", request.Method, request.URL.Path, word, a.body)
+		}
+	}
+	id := a.header.Get("x-request-id")
+	if id == "" {
+		s.t.Errorf("%s %s: no x-request-id", request.Method, request.URL.Path)
+	}
+	if a.header.Get("Access-Control-Allow-Origin") != "" {
+		s.t.Error("a CORS header (spec section 1)")
+	}
+	if a.status >= 400 && request.Method != http.MethodHead {
+		var envelope struct {
+			Error json.RawMessage
+		}
+		if err := json.Unmarshal(a.body, &envelope); err != nil || json.Unmarshal(envelope.Error, &a.Error) != nil || a.Error.Code == "" {
+			s.t.Fatalf("%d without an envelope: %s", a.status, a.body)
+		}
+		if a.Error.RequestID != id {
+			s.t.Errorf("request_id %q, x-request-id %q", a.Error.RequestID, id)
+		}
+	}
+	validate(s.t, request, response, a.body)
+}
+
+// want checks status, code and param.
+func (a answer) want(t *testing.T, status int, code, param string) {
+	t.Helper()
+	if a.status != status || a.Error.Code != code || a.Error.Param != param {
+		t.Errorf("got %d %s %q, want %d %s %q: %s", a.status, a.Error.Code, a.Error.Param, status, code, param, a.body)
+	}
+}
