@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
@@ -32,15 +34,19 @@ type service struct {
 	t     *testing.T
 	base  string
 	keys  keys.Store
-	log   *bytes.Buffer
+	log   *logBuffer
 	close func()
 }
 
-// serve starts a server; change may replace settings.
+// serve starts a server over an empty store; change may replace settings.
 func serve(t *testing.T, change func(*httpapi.Config)) *service {
 	t.Helper()
-	store := olaptest.OpenStore(t)
-	s := &service{t: t, keys: keys.NewStore(store.Conn()), log: &bytes.Buffer{}}
+	return serveOn(t, olaptest.OpenStore(t), change)
+}
+
+func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config)) *service {
+	t.Helper()
+	s := &service{t: t, keys: keys.NewStore(store.Conn()), log: &logBuffer{}}
 	config := httpapi.Config{
 		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
 		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now),
@@ -195,4 +201,31 @@ func (a answer) want(t *testing.T, status int, code, param string) {
 	if a.status != status || a.Error.Code != code || a.Error.Param != param {
 		t.Errorf("got %d %s %q, want %d %s %q: %s", a.status, a.Error.Code, a.Error.Param, status, code, param, a.body)
 	}
+}
+
+// decode reads an answer's body.
+func decode[T any](t *testing.T, body []byte) (value T) {
+	t.Helper()
+	if err := json.Unmarshal(body, &value); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return value
+}
+
+// A logBuffer is a log that requests write while the test reads.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -1,0 +1,113 @@
+package keys_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
+)
+
+func key(id string, organization schema.OrganizationID, created time.Time) schema.APIKey {
+	return schema.APIKey{
+		KeyID: id, OrganizationID: organization, Name: "it's \\ \n", Scopes: []string{"analytics:read"},
+		SecretHash: [32]byte{0, 1, 0xff, '\'', 31: 0}, CreatedAt: created,
+	}
+}
+
+func TestKeysAreFoundListedAndRevoked(t *testing.T) {
+	ctx := context.Background()
+	store := keys.NewStore(olaptest.OpenStore(t).Conn())
+	created := time.Date(2026, 1, 5, 10, 0, 0, 123e6, time.UTC)
+	for i, id := range []string{"b", "a", "c"} {
+		if err := store.Put(ctx, key(id, "acme", created.Add(time.Duration(i)*time.Second))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bare := key("bare", "globex", created)
+	bare.Scopes = []string{}
+	if err := store.Put(ctx, bare); err != nil {
+		t.Fatal(err)
+	}
+
+	found, ok, err := store.Find(ctx, "a")
+	if want := key("a", "acme", created.Add(time.Second)); err != nil || !ok || found.Name != want.Name || found.SecretHash != want.SecretHash ||
+		found.OrganizationID != "acme" || !found.CreatedAt.Equal(want.CreatedAt) || found.RevokedAt != nil || len(found.Scopes) != 1 {
+		t.Errorf("found %+v, %v, %v", found, ok, err)
+	}
+	if found, _, err := store.Find(ctx, "bare"); err != nil || len(found.Scopes) != 0 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if _, ok, err := store.Find(ctx, "unknown"); ok || err != nil {
+		t.Errorf("found an unknown key: %v, %v", ok, err)
+	}
+
+	if _, err := store.Revoke(ctx, "unknown"); !errors.Is(err, keys.ErrUnknown) {
+		t.Errorf("revoked an unknown key: %v", err)
+	}
+	first, err := store.Revoke(ctx, "a")
+	if err != nil || first.RevokedAt == nil {
+		t.Fatal(first, err)
+	}
+	again, err := store.Revoke(ctx, "a")
+	if err != nil || !again.RevokedAt.Equal(*first.RevokedAt) {
+		t.Errorf("revoked again at %v, first at %v, %v", again.RevokedAt, first.RevokedAt, err)
+	}
+	// A late repeat of the creation does not bring it back.
+	if err := store.Put(ctx, key("a", "acme", created)); err != nil {
+		t.Fatal(err)
+	}
+	if found, _, _ := store.Find(ctx, "a"); found.RevokedAt == nil {
+		t.Error("the creation, repeated, undid the revocation")
+	}
+
+	if err := store.RecordUse(ctx, "b", created.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := store.List(ctx, "acme")
+	if err != nil || len(list) != 3 {
+		t.Fatal(list, err)
+	}
+	if list[0].KeyID != "b" || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(created.Add(time.Hour)) || list[1].LastUsedAt != nil || list[1].RevokedAt == nil {
+		t.Errorf("listed %+v", list)
+	}
+}
+
+// What the seven-day rule reads: keys that are valid and verified since.
+func TestUsed(t *testing.T) {
+	ctx := context.Background()
+	store := keys.NewStore(olaptest.OpenStore(t).Conn())
+	now := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	for id, uses := range map[string][]time.Time{
+		"twice": {now, now.Add(-time.Hour)}, "border": {now.Add(-24 * time.Hour)}, "old": {now.Add(-24*time.Hour - time.Millisecond)}, "revoked": {now}, "never": nil,
+	} {
+		if err := store.Put(ctx, key(id, "acme", now)); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range uses {
+			if err := store.RecordUse(ctx, id, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := store.Revoke(ctx, "revoked"); err != nil {
+		t.Fatal(err)
+	}
+	used, err := store.Used(ctx, now.Add(-24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]time.Time{}
+	for _, use := range used {
+		got[use.KeyID] = use.LastUsedAt
+		if use.SecretHash != key("", "", now).SecretHash {
+			t.Errorf("%s has the hash %v", use.KeyID, use.SecretHash)
+		}
+	}
+	if len(got) != 2 || !got["twice"].Equal(now) || !got["border"].Equal(now.Add(-24*time.Hour)) {
+		t.Errorf("got %v", got)
+	}
+}
