@@ -32,41 +32,45 @@ type app struct {
 	store    *clickhouse.Server
 	api      *httpapi.Server
 	listener net.Listener
-	admin    *http.Server
 	failed   chan error
+
+	admin         *http.Server
+	adminListener net.Listener // nil when the admin address is off
 }
 
 // startApp returns once requests are accepted.
-func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (a *app, err error) {
-	a = &app{failed: make(chan error, 2)}
-	defer func() {
-		if err != nil {
-			a.Close(context.Background())
-		}
-	}()
-	// The addresses come first: a port that is taken should not cost the start of an engine.
-	if a.listener, err = listen(c); err != nil {
+func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error) {
+	a := &app{failed: make(chan error, 2)}
+	if err := a.start(ctx, c, logger); err != nil {
+		a.Close(context.Background())
 		return nil, err
 	}
-	var adminListener net.Listener
+	return a, nil
+}
+
+func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
+	// The addresses come first: a port that is taken should not cost the start of an engine.
+	if a.listener, err = listen(c); err != nil {
+		return err
+	}
 	if c.AdminListen != "off" {
-		if adminListener, err = net.Listen("tcp", c.AdminListen); err != nil {
-			return nil, fmt.Errorf("--admin-listen: %w", err)
+		if a.adminListener, err = net.Listen("tcp", c.AdminListen); err != nil {
+			return fmt.Errorf("--admin-listen: %w", err)
 		}
 	}
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
-		return nil, err
+		return err
 	}
 	conn := a.store.Conn()
 	secret := []byte(c.CursorSecret)
 	if len(secret) == 0 {
 		if secret, err = olap.CursorSecret(ctx, conn); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now)
 	if err = verifier.Load(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
@@ -75,15 +79,15 @@ func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (a *app, err
 		MaxBodyBytes: c.MaxBodyBytes, QueryTimeout: c.QueryTimeout,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
-	if adminListener != nil {
-		a.serveAdmin(adminListener, metrics)
-		logger.Info("serving the admin address", "address", adminListener.Addr().String())
+	if a.adminListener != nil {
+		a.serveAdmin(metrics)
+		logger.Info("serving the admin address", "address", a.adminListener.Addr().String())
 	}
-	return a, nil
+	return nil
 }
 
 // listen opens the API's address, with TLS if a certificate is given.
@@ -106,13 +110,13 @@ func listen(c serveCmd) (net.Listener, error) {
 	return listener, nil
 }
 
-func (a *app) serveAdmin(listener net.Listener, metrics *httpapi.Metrics) {
+func (a *app) serveAdmin(metrics *httpapi.Metrics) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics,
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics, ingestLag{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 			func() float64 { return float64(a.api.Running()) }))
 	a.admin = &http.Server{Handler: admin.Handler(a.ready, registry), ReadHeaderTimeout: 10 * time.Second}
-	go func() { a.failed <- a.admin.Serve(listener) }()
+	go func() { a.failed <- a.admin.Serve(a.adminListener) }()
 }
 
 // ready says what is missing until requests can be answered.
@@ -150,8 +154,11 @@ func (a *app) Close(ctx context.Context) error {
 	case a.listener != nil:
 		failures = append(failures, a.listener.Close())
 	}
-	if a.admin != nil {
+	switch {
+	case a.admin != nil:
 		failures = append(failures, a.admin.Close())
+	case a.adminListener != nil:
+		failures = append(failures, a.adminListener.Close())
 	}
 	if a.store != nil {
 		failures = append(failures, a.store.Close())

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const totals = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+
+// From records to answers: ingest, a key, a query, all through the commands.
+func TestRecordsToAnswers(t *testing.T) {
+	flags := store(t)
+	base, admin, _ := started(t, flags...)
+	id, key := createKey(t, flags)
+	_, bare := createKey(t, flags, "--scopes", "")
+
+	if code, body := post(t, base, key, totals); code != 200 || !strings.Contains(body, `"rows":[[0]]`) {
+		t.Errorf("%d %s", code, body)
+	}
+	var lines strings.Builder
+	for n := range 3 {
+		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, n+1)
+	}
+	for range 2 { // a re-run changes nothing
+		if code, out, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
+			t.Fatal(code, out, stderr)
+		}
+		if code, body := post(t, base, key, totals); code != 200 || !strings.Contains(body, `"rows":[[3]]`) {
+			t.Errorf("%d %s", code, body)
+		}
+	}
+	if code, body := post(t, base, bare, totals); code != 403 {
+		t.Errorf("a key without scopes: %d %s", code, body)
+	}
+
+	// The admin address, and nothing of it on the API's.
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/metrics": `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`, "/debug/pprof/": "goroutine"} {
+		if code, body := get(t, admin+path, ""); code != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, without %q", path, code, want)
+		}
+		if code, _ := get(t, base+path, ""); code != 404 {
+			t.Errorf("%s is on the API's address: %d", path, code)
+		}
+	}
+	if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, `runlens_ingest_lag_seconds{table="runs"}`) {
+		t.Error("no lag in the metrics")
+	}
+
+	// Contract 2: a revocation holds within 5 s.
+	if code, _, stderr := command(t, "", append([]string{"keys", "revoke", id}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for code := 200; code != 401; code, _ = get(t, base+"/api/v1/analytics/catalog", key) {
+		if time.Now().After(deadline) {
+			t.Fatal("the revoked key still works after 5 s")
+		}
+	}
+}
+
+// Contract 2: a cursor survives restarts, because the store keeps the secret.
+func TestCursorsSurviveARestart(t *testing.T) {
+	flags := store(t)
+	base, _, stop := started(t, flags...)
+	_, key := createKey(t, flags)
+	var lines strings.Builder
+	for n := range 2 {
+		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, n+1)
+	}
+	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	byDay := strings.TrimSuffix(strings.Replace(totals, `"range"`, `"dimensions":["day"],"limit":1,"range"`, 1), "}")
+	_, body := post(t, base, key, byDay+"}")
+	var page struct{ Cursor string }
+	if err := json.Unmarshal([]byte(body), &page); err != nil || page.Cursor == "" {
+		t.Fatal(err, body)
+	}
+	stop()
+	base, _, _ = started(t, flags...)
+	if code, body := post(t, base, key, byDay+`,"cursor":"`+page.Cursor+`"}`); code != 200 || !strings.Contains(body, `[["2026-01-02",1]]`) {
+		t.Errorf("%d %s", code, body)
+	}
+	other, _, _ := started(t, append(flags, "--cursor-secret", "another secret of another deployment")...)
+	if code, body := post(t, other, key, byDay+`,"cursor":"`+page.Cursor+`"}`); code != 400 || !strings.Contains(body, "invalid_cursor") {
+		t.Errorf("another secret: %d %s", code, body)
+	}
+}
+
+// The command itself: the ready file, and a clean end on SIGTERM.
+func TestServeUntilASignal(t *testing.T) {
+	flags := store(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	var out, stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--ready-file", ready}, flags...),
+			streams{strings.NewReader(""), &out, &stderr})
+	}()
+	address := ""
+	for deadline := time.Now().Add(30 * time.Second); address == ""; {
+		content, err := os.ReadFile(ready)
+		if err == nil {
+			address = string(content)
+		} else if time.Now().After(deadline) {
+			t.Fatal("not ready")
+		}
+	}
+	if code, body := get(t, "http://"+address+"/api/v1/analytics/catalog", ""); code != 401 {
+		t.Errorf("%d %s", code, body)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d:\n%s", code, stderr.String())
+	}
+	if !strings.Contains(stderr.String(), `"msg":"serving the API","address":"`+address+`"`) {
+		t.Errorf("the address is not in the log:\n%s", stderr.String())
+	}
+}
