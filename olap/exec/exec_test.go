@@ -57,6 +57,21 @@ func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 	}
 }
 
+// Nor does a failure of the network name the address it was sent to, which holds the parameters.
+func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	statement := compile.Statement{
+		SQL:     "SELECT toUInt64(sleep(3)) + length({person:String}) AS c0",
+		Params:  []compile.Param{{Name: "person", Value: "ada@example.com"}},
+		Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
+	}
+	if _, err := exec.Run(ctx, store.Conn(), statement, uuid.New(), ""); err == nil || strings.Contains(err.Error(), "ada") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The names by which ClickHouse's log and list of processes know an execution.
 func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 	store := olaptest.OpenStore(t)

@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -21,6 +22,11 @@ var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 // statement with its parameters, which can be people's identifiers, so that only the code and its
 // name are kept. ClickHouse's own log has the rest, under the query's id.
 func failure(doing string, err error) error {
+	// The address of a request over HTTP holds the parameters as well.
+	var request *url.Error
+	if errors.As(err, &request) {
+		return fmt.Errorf("exec: %s: %w", doing, request.Err)
+	}
 	var exception *clickhouse.Exception
 	if !errors.As(err, &exception) {
 		return fmt.Errorf("exec: %s: %w", doing, err)
