@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -125,4 +126,40 @@ func TestRequestLog(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", part, s.log)
 		}
 	}
+}
+
+// A shutdown lets the requests in flight end, and takes no new ones.
+func TestShutdownDrains(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(c *httpapi.Config) {
+		c.Engine = engineFunc(func(context.Context, olap.Request) (*olap.Result, error) {
+			entered <- struct{}{}
+			<-leave
+			return nil, errors.New("in flight")
+		})
+	})
+	key := s.reader()
+	answered := make(chan answer, 1)
+	go func() { answered <- s.post(key, valid) }()
+	<-entered
+	closed := make(chan struct{})
+	go func() {
+		s.close()
+		close(closed)
+	}()
+	for { // until nobody listens any more
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+		if err != nil {
+			break
+		}
+		conn.Close()
+	}
+	select {
+	case <-closed:
+		t.Error("closed with a request in flight")
+	default:
+	}
+	leave <- struct{}{}
+	(<-answered).want(t, 500, "internal_error", "")
+	<-closed
 }

@@ -34,6 +34,7 @@ func (s *Server) getCatalog(c *fiber.Ctx) error {
 // said of the body alone, then the credential, its rate and its scope, then the query's grammar,
 // then concurrency.
 func (s *Server) runQuery(c *fiber.Ctx) error {
+	end := s.Metrics.stage(stageBody)
 	body, err := s.readBody(c)
 	if err != nil {
 		return err
@@ -41,16 +42,21 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	if err := query.CheckSyntax(body); err != nil {
 		return err
 	}
+	end()
 	// fasthttp never tells that a client has gone, so the deadline alone ends the work.
 	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
 	defer cancel()
+	end = s.Metrics.stage(stageAuthorize)
 	if err := s.authorize(ctx, c); err != nil {
 		return err
 	}
+	end()
+	end = s.Metrics.stage(stageParse)
 	q, err := query.Parse(body)
 	if err != nil {
 		return err
 	}
+	end()
 	x := exchangeOf(c)
 	release, ok := s.concurrency.Acquire(string(x.principal.OrganizationID))
 	if !ok {
@@ -58,15 +64,16 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	}
 	defer release()
 	x.queryID = uuid.New()
-	began := time.Now()
+	end = s.Metrics.stage(stageEngine)
 	result, err := s.Engine.Run(ctx, olap.Request{
 		OrganizationID: x.principal.OrganizationID, Query: q,
 		QueryID: x.queryID, RequestID: x.requestID, KeyID: x.principal.KeyID,
 	})
-	s.Metrics.engine.Observe(time.Since(began).Seconds())
+	end()
 	if err != nil {
 		return err
 	}
+	defer s.Metrics.stage(stageEncode)()
 	x.rows = result.RowCount()
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(result.AppendJSON(nil))

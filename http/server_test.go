@@ -67,7 +67,7 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	s.base = "http://" + listener.Addr().String()
-	s.close = func() {
+	s.close = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
@@ -76,7 +76,7 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-	}
+	})
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		s.close()
