@@ -5,7 +5,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 COMMIT   := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
-.PHONY: help run test build engine lint test-container image zones clean
+.PHONY: help run test build engine lint fuzz test-container image zones clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -29,6 +29,14 @@ lint: ## Fail on unformatted or suspicious code
 	@files=$$(gofmt -l cmd olap ingest http schema); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
+
+FUZZTIME ?= 1m
+
+fuzz: ## Run every fuzz target for FUZZTIME (1m)
+	go test ./olap/query -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
+	go test ./olap/cursor -run '^$$' -fuzz '^FuzzOpen$$' -fuzztime $(FUZZTIME)
+	go test ./http/auth -run '^$$' -fuzz '^FuzzParseKey$$' -fuzztime $(FUZZTIME)
+	go test ./ingest/normalize -run '^$$' -fuzz '^FuzzJSON$$' -fuzztime $(FUZZTIME)
 
 test-container: ## Run every test against a ClickHouse container (RUNLENS_TEST_IMAGE names the image)
 	RUNLENS_TEST_CONTAINER=1 go test -count=1 -p 1 ./...

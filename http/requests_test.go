@@ -225,3 +225,15 @@ func TestTruncatedBody(t *testing.T) {
 	conn.Close()
 	s.post(s.key("acme", auth.ScopeAnalyticsRead), valid).want(t, 200, "", "")
 }
+
+// Contract 2: the largest valid query fits, each of its characters written as an escaped surrogate pair.
+func TestTheLargestQueryFits(t *testing.T) {
+	s := serve(t, nil)
+	value := `"` + strings.Repeat(`\ud83d\ude00`, 200) + `"`
+	filter := `{"member":"agent_id","op":"in","values":[` + strings.TrimSuffix(strings.Repeat(value+",", 50), ",") + `]}`
+	body := strings.TrimSuffix(valid, "}") + `,"filters":[` + strings.TrimSuffix(strings.Repeat(filter+",", 8), ",") + `]}`
+	if len(body) < 960_000 || len(body) > 1<<20 {
+		t.Fatalf("the body has %d bytes", len(body))
+	}
+	s.post(s.reader(), body).want(t, 200, "", "")
+}

@@ -65,6 +65,9 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 		if asOf != "" && page.AsOf != asOf {
 			t.Fatal("asOf changed from", asOf, "to", page.AsOf)
 		}
+		if asOf != "" && len(page.Rows) == 0 {
+			t.Fatal("the page before had a cursor although no further row exists (contract 4.3)")
+		}
 		asOf = page.AsOf
 		rows = append(rows, page.Rows...)
 		if page.Cursor == nil {
