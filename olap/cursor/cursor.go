@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/schema"
@@ -58,9 +59,9 @@ func (s Sealer) Seal(org schema.OrganizationID, canonical []byte, c Cursor) stri
 
 // Open reads a cursor that Seal wrote for the same organization and canonical query. The error is ErrInvalid.
 func (s Sealer) Open(org schema.OrganizationID, canonical []byte, text string) (Cursor, error) {
-	// Strict: without it several spellings of the last character would open.
+	// Strict: without it several spellings of the last character would open. Line ends are skipped all the same.
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(sealed) < 1+sha256.Size || sealed[0] != format {
+	if err != nil || strings.ContainsAny(text, "\r\n") || len(sealed) < 1+sha256.Size || sealed[0] != format {
 		return Cursor{}, ErrInvalid
 	}
 	payload, signature := sealed[:len(sealed)-sha256.Size], sealed[len(sealed)-sha256.Size:]

@@ -63,6 +63,9 @@ func TestOpenRefusesEveryChangedByte(t *testing.T) {
 		}
 	}
 	for i := range text {
+		if _, err := sealer.Open("org", canonical, text[:i]+"\n"+text[i:]); !errors.Is(err, ErrInvalid) {
+			t.Errorf("line feed at %d: got %v, want ErrInvalid", i, err)
+		}
 		if _, err := sealer.Open("org", canonical, text[:i]); !errors.Is(err, ErrInvalid) {
 			t.Errorf("cut at %d: got %v, want ErrInvalid", i, err)
 		}
@@ -92,6 +95,7 @@ func TestLongestCursorFits(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	f.Add(sealer.Seal("org", canonical, example))
 	f.Add("")
+	f.Add(sealer.Seal("org", canonical, example)[:20] + "\r" + sealer.Seal("org", canonical, example)[20:]) // found by fuzzing
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := sealer.Open("org", canonical, text)
 		if err != nil && !errors.Is(err, ErrInvalid) {
