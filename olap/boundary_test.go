@@ -2,6 +2,9 @@ package olap_test
 
 import (
 	"context"
+	"reflect"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,5 +91,77 @@ func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
 	q.Cursor, q.Limit = "", 100
 	if fresh := ask(t, engine, "acme", q); len(fresh.Rows) != 3 {
 		t.Errorf("a fresh query answers %v, want three days", fresh.Rows)
+	}
+}
+
+// While several writers copy new rows and new versions of old ones, every continuation is one
+// consistent answer: it has what was acknowledged before it began, and following it later gives the
+// same rows again.
+func TestContinuationsUnderConcurrentWriters(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	const writers, batches, rows = 3, 25, 20
+	var acknowledged atomic.Int64
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for b := range batches {
+				var records olaptest.Records
+				for i := range rows {
+					n := (w*batches+b)*rows + i
+					run := runOn(1_000_000+n, 1+n%28, "RUNNING")
+					records.Runs = append(records.Runs, run)
+					if n > rows { // and a new version of an older one
+						old := runOn(1_000_000+n-rows, 1+(n-rows)%28, "COMPLETED")
+						if n-rows >= w*batches*rows {
+							old.UpdatedAt = old.UpdatedAt.Add(time.Hour)
+							records.Runs = append(records.Runs, old)
+						}
+					}
+				}
+				olaptest.Load(t, store.Conn(), records)
+				acknowledged.Add(rows)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+
+	type continuation struct {
+		query olaptest.Query
+		rows  [][]any
+	}
+	var seen []continuation
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 5}
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		before := acknowledged.Load()
+		first := ask(t, engine, "acme", q)
+		if first.Cursor == nil {
+			continue // fewer than six days yet
+		}
+		next := q
+		next.Cursor = *first.Cursor
+		rest := all(t, engine, "acme", next)
+		seen = append(seen, continuation{next, rest})
+		total := 0.0
+		for _, row := range append(first.Rows, rest...) {
+			total += row[1].(float64)
+		}
+		if total < float64(before) {
+			t.Errorf("%v runs in the pages, %d were acknowledged before", total, before)
+		}
+	}
+	for i, c := range seen {
+		if again := all(t, engine, "acme", c.query); !reflect.DeepEqual(again, c.rows) {
+			t.Errorf("continuation %d of %d answers otherwise later:\n%v\n%v", i, len(seen), c.rows, again)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("no continuation was followed")
 	}
 }
