@@ -11,7 +11,7 @@ import (
 
 const (
 	// settlePatience bounds how long a first page waits for inserts in flight.
-	settlePatience = 250 * time.Millisecond
+	settlePatience = 2 * time.Second
 	settlePoll     = 2 * time.Millisecond
 )
 
@@ -34,9 +34,10 @@ func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
 // Settle makes now, just read by Now, an inclusion boundary that several pages can share (contract 4.1).
 //
 // A row is stamped when its insert begins and seen when it ends. A row stamped at or before the
-// boundary but not seen by the first page would appear on a later one. Settle therefore waits, a
-// quarter of a second at most, for the inserts that began at or before now. If one takes
-// longer, the boundary is moved before its beginning.
+// boundary but not seen by the first page would appear on a later one. Settle therefore waits, two
+// seconds at most, for the inserts that began at or before now. If one takes longer, the
+// boundary is moved before its beginning: then rows that other inserts stored since are left out as well, and
+// asOf says so.
 func Settle(ctx context.Context, conn driver.Conn, now time.Time) (time.Time, error) {
 	deadline := time.Now().Add(settlePatience)
 	// Stamps are cut to the millisecond: rows may still get the stamp now until that millisecond has passed.
