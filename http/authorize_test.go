@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func TestRateLimit(t *testing.T) {
 func TestVerificationBudget(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	s := serveOn(t, store, func(c *httpapi.Config) {
-		c.Verifier = auth.NewVerifier(keys.NewStore(store.Conn()), limit.NewWindow(2, time.Minute), time.Now)
+		c.Verifier = auth.NewVerifier(keys.NewStore(store.Conn()), limit.NewWindow(2, time.Minute), time.Now, slog.New(slog.DiscardHandler))
 	})
 	key := s.reader()
 	s.get(catalogPath, key).want(t, 200, "", "") // the first of two

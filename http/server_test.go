@@ -49,7 +49,7 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 	s := &service{t: t, keys: keys.NewStore(store.Conn()), log: &logBuffer{}}
 	config := httpapi.Config{
 		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
-		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now),
+		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now, slog.New(slog.DiscardHandler)),
 		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
 		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, QueryTimeout: 30 * time.Second,
 	}

@@ -68,7 +68,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			return err
 		}
 	}
-	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now)
+	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now, logger)
 	if err = verifier.Load(ctx); err != nil {
 		return err
 	}

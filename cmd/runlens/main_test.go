@@ -142,7 +142,7 @@ func TestUsageErrors(t *testing.T) {
 		"missing file":         {[]string{"ingest", filepath.Join(folder, "nothing")}, "there is no file"},
 		"a folder":             {[]string{"ingest", folder}, "is a folder"},
 		"bad choice":           {[]string{"ingest", "--on-error", "panic", "-"}, "--on-error"},
-		"unconfirmed down":     {[]string{"migrate", "down"}, "--yes"},
+		"no step down":         {[]string{"migrate", "down", "--steps", "0"}, "--steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, "", c.args...)
@@ -189,7 +189,7 @@ func TestMigrateAndVersion(t *testing.T) {
 	if code != 0 || out != "version 6 of 6 (current)\n" {
 		t.Errorf("status: %d %q %s", code, out, stderr)
 	}
-	code, out, _ = command(t, "", append([]string{"migrate", "down", "--yes", "--steps", "2"}, flags...)...)
+	code, out, _ = command(t, "", append([]string{"migrate", "down", "--steps", "2"}, flags...)...)
 	if code != 0 || !strings.HasPrefix(out, "version 4 of 6 (pending") {
 		t.Errorf("down: %d %q", code, out)
 	}

@@ -27,16 +27,12 @@ func (c migrateUpCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 
 type migrateDownCmd struct {
 	storeFlags
-	Steps int  `default:"1" help:"How many migrations to take back, at least 1."`
-	Yes   bool `help:"Confirm that rows may be lost. Required."`
+	Steps int `default:"1" help:"How many migrations to take back, at least 1 (${default})."`
 }
 
 func (c migrateDownCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	if c.Steps < 1 {
 		return usageError{fmt.Errorf("--steps must be at least 1")}
-	}
-	if !c.Yes {
-		return usageError{fmt.Errorf("migrate down drops tables with all their rows; add --yes if that is meant")}
 	}
 	return c.migrate(ctx, logger, io, func(ctx context.Context, db *sql.DB, name string) error {
 		return schema.Down(ctx, db, name, c.Steps)

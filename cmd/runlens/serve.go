@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -68,6 +69,12 @@ func (c serveCmd) check() error {
 func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 	if err := c.check(); err != nil {
 		return err
+	}
+	if c.ReadyFile != "" {
+		// One of an earlier server would tell a waiting script of an address that nobody answers.
+		if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return usageError{fmt.Errorf("--ready-file: %w", err)}
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

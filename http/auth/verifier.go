@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -67,6 +68,7 @@ type Verifier struct {
 	store  Store
 	budget Budget
 	now    func() time.Time
+	logger *slog.Logger
 
 	mu          sync.Mutex
 	trusted     map[Credential]trust
@@ -82,9 +84,9 @@ type trust struct {
 
 // NewVerifier returns a Verifier on a store. The budget is for well-formed credentials without a
 // successful verification in the last seven days, on all servers that share the store.
-func NewVerifier(store Store, budget Budget, now func() time.Time) *Verifier {
+func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.Logger) *Verifier {
 	return &Verifier{
-		store: store, budget: budget, now: now,
+		store: store, budget: budget, now: now, logger: logger,
 		trusted: map[Credential]trust{}, established: map[Credential]time.Time{}, recorded: map[Credential]time.Time{},
 	}
 }
@@ -109,8 +111,9 @@ func (v *Verifier) Verify(ctx context.Context, c Credential) (Principal, error) 
 	}
 	p := Principal{KeyID: key.KeyID, OrganizationID: key.OrganizationID, Scopes: key.Scopes}
 	if v.remember(c, p, now) {
+		// A store that cannot be written to, because its disk is full for instance, still answers queries.
 		if err := v.store.RecordUse(ctx, c.KeyID, now); err != nil {
-			return Principal{}, err
+			v.logger.Warn("the use of a key could not be recorded", "key_id", c.KeyID, "error", err)
 		}
 	}
 	return p, nil

@@ -3,12 +3,15 @@ package auth
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/schema"
 )
+
+var quiet = slog.New(slog.DiscardHandler)
 
 // A shelf is a Store in memory that counts look-ups.
 type shelf struct {
@@ -69,7 +72,7 @@ func invented() Credential { _, c := NewKey(); return c }
 // Spec 5.3: unknown, revoked, and a wrong secret for a known id are one outcome.
 func TestInvalidCredentialsAreAlike(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
-	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
 	revoked, wrong := shelf.add(), shelf.add()
 	shelf.revoke(revoked, clock.at)
 	wrong.Hash = invented().Hash
@@ -82,7 +85,7 @@ func TestInvalidCredentialsAreAlike(t *testing.T) {
 
 func TestPrincipal(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
-	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
 	c := shelf.add(ScopeAnalyticsRead)
 	for range 2 { // the second time from memory
 		p, err := v.Verify(context.Background(), c)
@@ -98,7 +101,7 @@ func TestPrincipal(t *testing.T) {
 // Contract 2: a revocation holds on every running server within 5 s.
 func TestRevocationHoldsWithinFiveSeconds(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
-	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
 	c := shelf.add()
 	if err := verify(t, v, c); err != nil {
 		t.Fatal(err)
@@ -114,7 +117,7 @@ func TestRevocationHoldsWithinFiveSeconds(t *testing.T) {
 func TestSevenDays(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
 	const budget = 3
-	v := NewVerifier(shelf, limit.NewWindow(budget, time.Minute), clock.now)
+	v := NewVerifier(shelf, limit.NewWindow(budget, time.Minute), clock.now, quiet)
 	established, fresh, revoked := shelf.add(), shelf.add(), shelf.add()
 	for _, c := range []Credential{established, revoked} {
 		if err := verify(t, v, c); err != nil {
@@ -163,13 +166,13 @@ func TestSevenDays(t *testing.T) {
 // The rule survives a restart, and holds for keys that another server verified.
 func TestEstablishedKeysAreShared(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
-	first := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	first := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
 	early, late := shelf.add(), shelf.add()
 	if err := verify(t, first, early); err != nil {
 		t.Fatal(err)
 	}
 	clock.at = clock.at.Add(time.Hour)
-	second := NewVerifier(shelf, limit.NewWindow(1, time.Minute), clock.now)
+	second := NewVerifier(shelf, limit.NewWindow(1, time.Minute), clock.now, quiet)
 	if err := second.Load(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +191,7 @@ func TestEstablishedKeysAreShared(t *testing.T) {
 // The store learns of a key's use about once an hour.
 func TestUsesAreRecordedNowAndThen(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
-	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now)
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
 	c := shelf.add()
 	began := clock.at
 	for range 100 { // 50 minutes
@@ -209,7 +212,7 @@ func TestUsesAreRecordedNowAndThen(t *testing.T) {
 // What is kept grows with keys that exist, never with invented ones.
 func TestInventedKeysLeaveNothingBehind(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
-	v := NewVerifier(shelf, limit.NewWindow(100_000, time.Minute), clock.now)
+	v := NewVerifier(shelf, limit.NewWindow(100_000, time.Minute), clock.now, quiet)
 	for range 10_000 {
 		verify(t, v, invented())
 	}
@@ -217,3 +220,17 @@ func TestInventedKeysLeaveNothingBehind(t *testing.T) {
 		t.Errorf("%d entries", n)
 	}
 }
+
+// A store that cannot be written to does not lock anybody out.
+func TestAUseThatCannotBeRecorded(t *testing.T) {
+	clock := newClock()
+	full := fullShelf{newShelf()}
+	v := NewVerifier(full, limit.NewWindow(100, time.Minute), clock.now, quiet)
+	if err := verify(t, v, full.add()); err != nil {
+		t.Error(err)
+	}
+}
+
+type fullShelf struct{ *shelf }
+
+func (fullShelf) RecordUse(context.Context, string, time.Time) error { return errors.New("disk full") }
