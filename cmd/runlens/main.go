@@ -33,6 +33,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the HTTP API."`
 	Ingest  ingestCmd  `cmd:"" help:"Copy records from files or standard input into the store."`
 	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
+	Query   queryCmd   `cmd:"" help:"Run one query against a server, from the terminal."`
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`
 	Version versionCmd `cmd:"" help:"Show the versions of runlens and of the engine."`
