@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -12,12 +13,16 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 	"go.yaml.in/yaml/v3"
 
-	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/olap/catalog"
 )
 
+// description is the OpenAPI document, read once.
 var description = sync.OnceValues(func() (validator.Validator, error) {
-	document, err := libopenapi.NewDocument(httpapi.OpenAPI)
+	content, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	document, err := libopenapi.NewDocument(content)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +54,6 @@ func validate(t *testing.T, request *http.Request, response *http.Response, body
 		}
 		t.Logf("%d: %.500s", response.StatusCode, body)
 	}
-	for _, name := range []string{"x-request-id"} {
-		if response.Header.Get(name) == "" {
-			t.Errorf("no %s", name)
-		}
-	}
 	if response.StatusCode == http.StatusTooManyRequests && response.Header.Get("Retry-After") == "" {
 		t.Error("429 without Retry-After")
 	}
@@ -78,7 +78,11 @@ func TestDescriptionNamesTheCatalog(t *testing.T) {
 			Schemas map[string]struct{ Enum []string }
 		}
 	}
-	if err := yaml.Unmarshal(httpapi.OpenAPI, &document); err != nil {
+	content, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(content, &document); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]map[string]bool{"ModelName": {}, "MetricName": {}, "DimensionName": {}, "CompanionName": {}}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/catalog"
-	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
 )
@@ -23,18 +22,6 @@ type Result struct {
 
 // RowCount is the number of rows on this page.
 func (r *Result) RowCount() int { return len(r.table.Rows) }
-
-// Columns describe the values of every row.
-func (r *Result) Columns() []compile.Column { return r.table.Columns }
-
-// Rows hold the values in the order of Columns.
-func (r *Result) Rows() [][]exec.Value { return r.table.Rows }
-
-// Cursor continues the query, or is empty when there is no next page.
-func (r *Result) Cursor() string { return r.cursor }
-
-// AsOf is the inclusion boundary of the answer.
-func (r *Result) AsOf() time.Time { return r.asOf }
 
 // cut takes off what is beyond the page and reports whether there was something.
 func (r *Result) cut() bool {
