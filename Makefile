@@ -1,11 +1,12 @@
 # runlens: `make run` for a running API over sample data, `make test` for every test.
 
 ENGINE   := deploy/engine/node_modules/.package-lock.json
+POSTGRES := deploy/postgres/node_modules/.package-lock.json
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT   := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
-.PHONY: help run test build engine lint fuzz test-container image zones clean
+.PHONY: help run test build engine postgres lint fuzz test-container image zones clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -13,7 +14,7 @@ help: ## Show these targets
 run: build engine ## Set up everything and run the API over sample data
 	@deploy/demo/run.sh
 
-test: engine lint ## Set up everything and run every test
+test: engine postgres lint ## Set up everything and run every test
 	go test ./...
 
 build: ## Build bin/runlens
@@ -23,6 +24,12 @@ engine: $(ENGINE) ## Fetch the embedded ClickHouse engine
 
 $(ENGINE): deploy/engine/package.json deploy/engine/package-lock.json
 	cd deploy/engine && npm ci --no-audit --no-fund
+	@touch $@
+
+postgres: $(POSTGRES) ## Fetch the PostgreSQL server that tests run against
+
+$(POSTGRES): deploy/postgres/package.json deploy/postgres/package-lock.json
+	cd deploy/postgres && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 lint: ## Fail on unformatted or suspicious code

@@ -1,0 +1,355 @@
+// Package postgrestest gives tests and benchmarks a real PostgreSQL server, which they may also crash.
+package postgrestest
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	urlVariable = "RUNLENS_TEST_POSTGRES_URL"
+	superuser   = "runlens"
+
+	startTimeout = time.Minute      // initdb syncs nothing, but the machine may be busy
+	stopTimeout  = 20 * time.Second // the server kills what does not end after 5 s
+	portAttempts = 5
+)
+
+// errPortTaken says that somebody else took the port between our choice and the server's listening.
+var errPortTaken = errors.New("the port is taken")
+
+// settings keep the server small and durable: fsync and synchronous_commit stay on, as by default,
+// because a test that crashes the server asks what was committed. Memory is mapped from files
+// in the data directory, so that a crash leaves nothing outside it.
+var settings = []string{
+	"listen_addresses=127.0.0.1",
+	"unix_socket_directories=",
+	"max_connections=50",
+	"shared_buffers=32MB",
+	"dynamic_shared_memory_type=mmap",
+	"timezone=UTC",
+	"log_timezone=UTC",
+}
+
+// A Server is a PostgreSQL server with an empty database. Its methods may be called from several goroutines.
+type Server struct {
+	tb       testing.TB // nil when started by Start
+	url      string
+	database string
+
+	// admin is the database that makes and drops the test's on the server of RUNLENS_TEST_POSTGRES_URL. It is
+	// empty for a server of our own, which the fields below describe.
+	admin string
+
+	binaries *binaries
+	dir      string // holds all that the server writes
+	port     int
+	guard    *guard
+
+	mu      sync.Mutex // held while the server starts or ends
+	running *process   // nil when it does not run
+}
+
+// New returns a server for one test, or fails the test. It is one that Start started; or, when
+// RUNLENS_TEST_POSTGRES_URL names a server, a new database of a random name on that. Both are
+// gone after the test.
+func New(tb testing.TB) *Server {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	var s *Server
+	var err error
+	if named := os.Getenv(urlVariable); named != "" {
+		s, err = attach(ctx, named)
+	} else {
+		s, err = Start(ctx)
+	}
+	if err != nil {
+		tb.Fatalf("a PostgreSQL for tests: %v", err)
+	}
+	s.tb = tb
+	tb.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			tb.Errorf("stop the test's PostgreSQL: %v", err)
+		}
+	})
+	return s
+}
+
+// Start starts a server with the binaries that `make postgres` fetched into the repository of the
+// working directory. It keeps its data in a new temporary directory and listens on a port of 127.0.0.1 that
+// the system chose. The server ends, and its directory goes, with Stop or with this process,
+// however that ends.
+func Start(ctx context.Context) (_ *Server, err error) {
+	s := &Server{database: "test_" + randomName()}
+	if s.binaries, err = findBinaries(ctx); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp("", "runlens-postgres-"); err != nil {
+		return nil, err
+	}
+	if s.guard, err = newGuard(s.dir); err != nil {
+		os.RemoveAll(s.dir)
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	// A process's working directory, by which a crash finds the server's processes, has no links in it.
+	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
+		return nil, err
+	}
+	if err := s.binaries.give(s.dir); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	err = s.start(ctx)
+	s.mu.Unlock() // Stop, which an error calls, takes it too
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// start makes the data directory, starts the server for the first time and makes the database.
+func (s *Server) start(ctx context.Context) error {
+	if err := s.initialize(ctx); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		var err error
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = s.launch(ctx); err == nil {
+			break
+		}
+		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
+			return err
+		}
+	}
+	if err := execute(ctx, s.urlOf("postgres"), "CREATE DATABASE "+quoted(s.database)); err != nil {
+		return err
+	}
+	s.url = s.urlOf(s.database)
+	return nil
+}
+
+// initialize makes the data directory. It does not sync it: that matters only when the machine crashes.
+func (s *Server) initialize(ctx context.Context) error {
+	args := []string{"--pgdata=" + s.data(), "--username=" + superuser, "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"}
+	for _, setting := range settings {
+		args = append(args, "--set", setting)
+	}
+	p, err := s.spawn("initdb", args...)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), s.kill(p))
+	}
+	if !p.command.ProcessState.Success() {
+		return fmt.Errorf("initdb: %s: %s", p.command.ProcessState, s.log())
+	}
+	return nil
+}
+
+// launch starts the server on its data directory and returns when it answers.
+func (s *Server) launch(ctx context.Context) error {
+	p, err := s.spawn("postgres", "-D", s.data(), "-p", fmt.Sprint(s.port))
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.answers(ctx)
+		if err == nil {
+			s.running = p
+			return nil
+		}
+		select {
+		case <-p.ended:
+			log := s.log()
+			if strings.Contains(log, "Address already in use") {
+				return fmt.Errorf("%w: %s", errPortTaken, log)
+			}
+			return fmt.Errorf("postgres: %s: %s", p.command.ProcessState, log)
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("postgres is not ready: %w: %w", context.Cause(ctx), err), s.kill(p))
+		case <-tick.C:
+		}
+	}
+}
+
+// answers tells whether this server, and no other that has taken its port, answers a query.
+func (s *Server) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.urlOf("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var data string
+	if err := conn.QueryRow(ctx, "SELECT current_setting('data_directory')").Scan(&data); err != nil {
+		return err
+	}
+	if data != s.data() {
+		return fmt.Errorf("another server is on port %d", s.port)
+	}
+	return nil
+}
+
+// attach makes a database on the server of the URL named.
+func attach(ctx context.Context, named string) (*Server, error) {
+	u, err := url.Parse(named)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return nil, fmt.Errorf("%s must be a postgres:// URL", urlVariable) // not the error: it has the password
+	}
+	s := &Server{admin: named, database: "test_" + randomName()}
+	u.Path = "/" + s.database
+	s.url = u.String()
+	return s, execute(ctx, named, "CREATE DATABASE "+quoted(s.database))
+}
+
+// URL returns the address of the test's own, empty database. It stays the same over Kill and Restart.
+func (s *Server) URL() string { return s.url }
+
+// Kill ends the server and all its processes at once, as a crash does. Restart starts it again. On the
+// server of RUNLENS_TEST_POSTGRES_URL, which is not ours to kill, it skips the test; call it from
+// the test's goroutine.
+func (s *Server) Kill() error {
+	s.skipUnlessOwn()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crash()
+}
+
+func (s *Server) crash() error {
+	if s.running == nil {
+		return nil
+	}
+	p := s.running
+	s.running = nil
+	return s.kill(p)
+}
+
+// Restart starts the server again on its data and its port, after Kill with crash recovery, and returns
+// when it answers. A server that runs is shut down first: its clients read 57P01, admin_shutdown. While
+// somebody else has the port, Restart waits, until ctx ends. Like Kill it skips the test on a
+// server that is not ours.
+func (s *Server) Restart(ctx context.Context) error {
+	s.skipUnlessOwn()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.guard == nil {
+		return errors.New("the server was stopped")
+	}
+	if err := s.shutdown(syscall.SIGINT); err != nil {
+		return err
+	}
+	for {
+		err := s.launch(ctx)
+		// The port must stay the same. Whoever took it meanwhile, perhaps as the local port of a connection,
+		// is waited for.
+		if !errors.Is(err, errPortTaken) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Stop ends the server for good and removes its data. It may be called again.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admin != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		return execute(ctx, s.admin, "DROP DATABASE IF EXISTS "+quoted(s.database)+" WITH (FORCE)")
+	}
+	if s.guard == nil {
+		return nil
+	}
+	err := s.shutdown(syscall.SIGQUIT) // without a last checkpoint: the data goes
+	removeSharedMemory(s.data())
+	err = errors.Join(err, s.guard.end())
+	s.guard = nil
+	return err
+}
+
+// shutdown asks a running server to end, and kills it when it does not.
+func (s *Server) shutdown(how syscall.Signal) error {
+	if s.running == nil {
+		return nil
+	}
+	s.running.command.Process.Signal(how) // an error says that it has ended already
+	timeout := time.NewTimer(stopTimeout)
+	defer timeout.Stop()
+	select {
+	case <-s.running.ended:
+		s.running = nil
+		return nil
+	case <-timeout.C:
+		return errors.Join(fmt.Errorf("the server did not end on %s", how), s.crash())
+	}
+}
+
+func (s *Server) skipUnlessOwn() {
+	if s.admin != "" && s.tb != nil {
+		s.tb.Helper()
+		s.tb.Skipf("only a server of the test's own can be crashed: unset %s", urlVariable)
+	}
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) urlOf(database string) string {
+	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", superuser, s.port, database)
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
+
+// execute runs one statement on a connection of its own.
+func execute(ctx context.Context, url, sql string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, sql)
+	return cmp.Or(err, conn.Close(ctx))
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+func randomName() string {
+	b := make([]byte, 8)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
