@@ -1,4 +1,4 @@
-// Package ingest copies records into the store: a source's lines are normalized, what breaks a
+// Package ingest copies records into the store: a source's records are normalized, what breaks a
 // rule is rejected alone with its reason, and the rest is written in batches.
 package ingest
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
@@ -17,180 +18,263 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 )
 
-// A batch ends at whichever bound it reaches first. Two batches are in memory at a time: one that
-// is being filled and one that is being written.
+// A batch ends at whichever bound it reaches first. While writers are at work on some batches, one
+// more is being filled; their memory is used again.
 const (
-	batchRows  = 50_000
-	batchBytes = 16 << 20 // of the records as they were written
+	batchRows   = 100_000
+	batchBytes  = 24 << 20 // of the records as they were written
+	writers     = 2
+	liveBatches = writers + 1
 )
 
-// A Source is a named stream of NDJSON records.
-type Source struct {
-	Name string // as it stands in rejects: a file's path, or - for standard input
-	Open func() (io.ReadCloser, error)
-}
+// retryPatience is how long a batch is tried again before a run gives up.
+const retryPatience = 2 * time.Minute
 
 // Options say what Run does.
 type Options struct {
-	Sources     []Source
-	Conn        driver.Conn // nil for a dry run: everything is read and checked, nothing is written
-	OnReject    func(Reject) error
-	StopOnError bool            // end at the first reject; what came before it is stored
-	Stop        <-chan struct{} // when closed: end after the batch in flight
-	Progress    func(Progress)  // after every batch; nil for none
+	Sources     []*source.File
+	Conn        driver.Conn        // nil for a dry run: everything is read and checked, nothing is written
+	OnReject    func(Reject) error // in order, before the records around it are acknowledged
+	StopOnError bool               // end at the first reject; what came before it is stored
+	Stop        <-chan struct{}    // when closed: write what was read, and end
+	Progress    func(Progress)     // after every batch; nil for none
 	Logger      *slog.Logger
+
+	// From is where an earlier run of the same sources stopped, the zero Progress to begin anew.
+	// Acknowledged takes note of how far the store has everything; nil for nobody.
+	From         Progress
+	Acknowledged func(context.Context, Progress) error
 }
 
-// A Progress says how far a run has come.
+// A Progress says how far a run has come: every source before Source is done, and Source up to Position.
 type Progress struct {
-	Source  string
-	Summary Summary
-	Bytes   int64 // read so far, of all sources
+	Source   int             `json:"source"` // position in Options.Sources
+	Position source.Position `json:"position"`
+	Summary  Summary         `json:"summary"`
+
+	BytesRead int64 `json:"-"` // of Source, as it is packed
 }
 
 // A Summary counts records.
 type Summary struct {
-	Read     int64                    // lines that are not blank
-	Stored   map[normalize.Kind]int64 // acknowledged by ClickHouse; in a dry run, that would be written
-	Rejected int64
+	Read         int64 `json:"read"`   // right and wrong
+	Agents       int64 `json:"agents"` // acknowledged by ClickHouse; in a dry run, that would be written
+	Runs         int64 `json:"runs"`
+	Attributions int64 `json:"attributions"`
+	Rejected     int64 `json:"rejected"`
 }
 
 // ErrRejected ends a run whose options say to stop at the first reject.
 var ErrRejected = errors.New("stopped at the first rejected record")
 
 // ErrStopped ends a run that was asked to stop before it had read everything.
-var ErrStopped = errors.New("stopped before the end; what was read is stored, and running it again is safe")
+var ErrStopped = errors.New("stopped before the end; what was read is stored, and running it again continues there")
 
 // A batch is a batch of records and what was read for it.
 type batch struct {
 	write.Batch
-	source string
-	read   int64
-	bytes  int64
-	bad    int64
-	err    error // ends the run behind this batch
+	read      int64
+	rejects   []Reject
+	bytes     int64 // of the records' text, about
+	source    int
+	position  source.Position // behind the batch
+	bytesRead int64
+	err       error // ends the run behind this batch
+	stored    chan error
 }
 
-// Run copies every record of the sources, in order. It returns what was done also when it fails.
+// Run copies every record of the sources, in order. It returns what was done, earlier runs that it
+// continues included, also when it fails.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	summary := Summary{Stored: map[normalize.Kind]int64{}}
-	var writer *write.Writer
-	if o.Conn != nil {
-		writer = write.NewWriter(o.Conn, o.Logger)
-	}
+	done := o.From
 	group, ctx := errgroup.WithContext(ctx)
-	batches := make(chan batch)
+	spare := make(chan *batch, liveBatches)
+	for range liveBatches {
+		spare <- &batch{}
+	}
+	// Batches are written side by side but acknowledged in order, so that nothing before a checkpoint is missing.
+	ordered := make(chan *batch, liveBatches)
+	toWrite := make(chan *batch)
 	group.Go(func() error {
-		defer close(batches)
-		return read(ctx, o, batches)
+		defer close(ordered)
+		defer close(toWrite)
+		return read(ctx, o, spare, func(b *batch) error {
+			ordered <- b // has room for all batches
+			select {
+			case toWrite <- b:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
 	})
+	writer := write.NewWriter(o.Conn, write.Retry{Logger: o.Logger, Patience: retryPatience})
+	for range writers {
+		group.Go(func() error {
+			for b := range toWrite {
+				var err error
+				if o.Conn != nil {
+					err = writer.Write(ctx, &b.Batch)
+				}
+				b.stored <- err
+			}
+			return nil
+		})
+	}
 	group.Go(func() error {
-		var bytes int64
-		for b := range batches {
-			if writer != nil {
-				if err := writer.Write(ctx, b.Batch); err != nil {
+		for b := range ordered {
+			select {
+			case err := <-b.stored:
+				if err != nil {
 					return err
 				}
+			case <-ctx.Done():
+				return ctx.Err()
 			}
-			summary.Read += b.read
-			summary.Rejected += b.bad
-			summary.Stored[normalize.KindAgent] += int64(len(b.Agents))
-			summary.Stored[normalize.KindRun] += int64(len(b.Runs))
-			summary.Stored[normalize.KindAttribution] += int64(len(b.Attributions))
-			bytes += b.bytes
+			for _, reject := range b.rejects {
+				if err := o.OnReject(reject); err != nil {
+					return fmt.Errorf("write the rejects: %w", err)
+				}
+			}
+			done.add(b)
 			if o.Progress != nil {
-				o.Progress(Progress{b.source, summary, bytes})
+				o.Progress(done)
+			}
+			if o.Acknowledged != nil && !errors.Is(b.err, ErrRejected) {
+				if err := o.Acknowledged(ctx, done); err != nil {
+					return err
+				}
 			}
 			if b.err != nil {
 				return b.err
 			}
+			spare <- b
 		}
 		return nil
 	})
-	return summary, group.Wait()
+	err := group.Wait()
+	return done.Summary, err
+}
+
+func (p *Progress) add(b *batch) {
+	p.Summary.Read += b.read
+	p.Summary.Rejected += int64(len(b.rejects))
+	p.Summary.Agents += int64(len(b.Agents))
+	p.Summary.Runs += int64(len(b.Runs))
+	p.Summary.Attributions += int64(len(b.Attributions))
+	p.Source, p.Position, p.BytesRead = b.source, b.position, b.bytesRead
 }
 
 // read fills batches from the sources. An error of the input travels with the last batch, so that
 // what was read before it is stored.
-func read(ctx context.Context, o Options, batches chan<- batch) error {
-	send := func(b batch) error {
-		select {
-		case batches <- b:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+func read(ctx context.Context, o Options, spare <-chan *batch, send func(*batch) error) error {
+	normalizer := normalize.NewNormalizer()
+	for i := o.From.Source; i < len(o.Sources); i++ {
+		var at source.Position
+		if i == o.From.Source {
+			at = o.From.Position
 		}
-	}
-	for _, s := range o.Sources {
-		next := batch{source: s.Name}
-		err := lines(s, func(line source.Line) error {
-			next.read++
-			next.bytes += int64(len(line.Text)) + 1
-			record, fault := decode(line)
-			if fault != nil {
-				next.bad++
-				if err := o.OnReject(newReject(s.Name, line, fault)); err != nil {
-					return fmt.Errorf("write the rejects: %w", err)
-				}
-				if o.StopOnError {
-					return fmt.Errorf("%w: %s line %d: %w", ErrRejected, s.Name, line.Number, fault)
-				}
-				return nil
-			}
-			next.Add(record)
-			if next.Len() < batchRows && next.bytes < batchBytes {
-				return nil
-			}
-			full := next
-			next = batch{source: s.Name}
-			if err := send(full); err != nil {
-				return err
-			}
-			select {
-			case <-o.Stop:
-				return ErrStopped
-			default:
-				return nil
-			}
-		})
+		f := filler{o: o, file: o.Sources[i], normalizer: normalizer, index: i, spare: spare}
+		if err := f.begin(ctx, at); err != nil {
+			return err
+		}
+		f.next.err = f.fill(ctx, at, send)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		next.err = err
-		if err := send(next); err != nil {
+		if err := send(f.next); err != nil {
 			return err
 		}
-		if next.err != nil {
+		if f.next.err != nil {
 			return nil
 		}
 	}
 	return nil
 }
 
-// lines calls do with every line of a source.
-func lines(s Source, do func(source.Line) error) error {
-	in, err := s.Open()
+// A filler fills batches from one source.
+type filler struct {
+	o          Options
+	file       *source.File
+	normalizer *normalize.Normalizer
+	index      int
+	spare      <-chan *batch
+	next       *batch
+}
+
+// begin takes a batch that nobody needs any more.
+func (f *filler) begin(ctx context.Context, at source.Position) error {
+	select {
+	case b := <-f.spare:
+		b.Clear()
+		*b = batch{Batch: b.Batch, source: f.index, position: at, bytesRead: f.file.BytesRead(), stored: make(chan error, 1)}
+		f.next = b
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *filler) fill(ctx context.Context, at source.Position, send func(*batch) error) error {
+	in, err := f.file.From(at)
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s: %w", f.file.Name, err)
 	}
 	defer in.Close()
-	for reader := source.NewLines(in); ; {
-		line, err := reader.Next()
+	for {
+		select {
+		case <-f.o.Stop:
+			return ErrStopped
+		default:
+		}
+		record, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", s.Name, err)
+			return fmt.Errorf("read %s: %w", f.file.Name, err)
 		}
-		if err := do(line); err != nil {
+		if err := f.add(record); err != nil {
+			return err
+		}
+		f.next.position, f.next.bytesRead = in.Position(), f.file.BytesRead()
+		if f.next.read < batchRows && f.next.bytes < batchBytes {
+			continue
+		}
+		if err := send(f.next); err != nil {
+			return err
+		}
+		if err := f.begin(ctx, f.next.position); err != nil {
 			return err
 		}
 	}
 }
 
-func decode(line source.Line) (normalize.Record, error) {
-	if line.Fault != nil {
-		return nil, &normalize.Error{Reason: line.Fault.Error()}
+// add puts a record into the batch or tells why not.
+func (f *filler) add(record *source.Record) error {
+	f.next.read++
+	f.next.bytes += recordBytes(record)
+	fault := record.Fault
+	if fault == nil {
+		fault = f.next.Add(f.normalizer, &record.Raw)
 	}
-	return normalize.JSON(line.Text)
+	if fault == nil {
+		return nil
+	}
+	f.next.rejects = append(f.next.rejects, NewReject(f.file.Name, record, fault))
+	if f.o.StopOnError {
+		return fmt.Errorf("%w: %s line %d: %w", ErrRejected, f.file.Name, record.Line, fault)
+	}
+	return nil
+}
+
+func recordBytes(r *source.Record) int64 {
+	if r.Text != nil {
+		return int64(len(r.Text))
+	}
+	total := 0
+	for _, value := range r.Raw.Values {
+		total += len(value)
+	}
+	return int64(total)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest"
-	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -37,14 +37,14 @@ func agent(n, version int) string {
 		olaptest.ShortID(n), version, n, version)
 }
 
-func text(name string, lines ...string) ingest.Source {
-	return ingest.Source{Name: name, Open: func() (io.ReadCloser, error) {
+func text(name string, lines ...string) *source.File {
+	return &source.File{Name: name, Format: source.NDJSON, Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(strings.Join(lines, "\n"))), nil
 	}}
 }
 
 // collect returns options that keep rejects in a slice.
-func collect(conn driver.Conn, rejects *[]ingest.Reject, sources ...ingest.Source) ingest.Options {
+func collect(conn driver.Conn, rejects *[]ingest.Reject, sources ...*source.File) ingest.Options {
 	return ingest.Options{
 		Sources: sources, Conn: conn, Logger: quiet,
 		OnReject: func(r ingest.Reject) error { *rejects = append(*rejects, r); return nil },
@@ -135,7 +135,7 @@ func TestRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if summary.Read != 7 || summary.Rejected != 4 || summary.Stored[normalize.KindRun] != 1 || summary.Stored[normalize.KindAttribution] != 1 || summary.Stored[normalize.KindAgent] != 1 {
+	if summary.Read != 7 || summary.Rejected != 4 || summary.Runs != 1 || summary.Attributions != 1 || summary.Agents != 1 {
 		t.Errorf("summary %+v", summary)
 	}
 	for i, want := range []struct {
@@ -171,7 +171,7 @@ func TestStopOnError(t *testing.T) {
 	if !errors.Is(err, ingest.ErrRejected) || !strings.Contains(err.Error(), "a line 2") {
 		t.Errorf("got %v, want the place of the reject", err)
 	}
-	if summary.Stored[normalize.KindRun] != 1 || len(rejects) != 1 || !strings.Contains(content(t, store.Conn()), "ada1@") {
+	if summary.Runs != 1 || len(rejects) != 1 || !strings.Contains(content(t, store.Conn()), "ada1@") {
 		t.Errorf("summary %+v, %d rejects", summary, len(rejects))
 	}
 }
@@ -179,7 +179,7 @@ func TestStopOnError(t *testing.T) {
 func TestDryRunWritesNothing(t *testing.T) {
 	var rejects []ingest.Reject
 	summary, err := ingest.Run(context.Background(), collect(nil, &rejects, text("a", run(1, 1, "FAILED"), "{}")))
-	if err != nil || summary.Read != 2 || summary.Stored[normalize.KindRun] != 1 || summary.Rejected != 1 {
+	if err != nil || summary.Read != 2 || summary.Runs != 1 || summary.Rejected != 1 {
 		t.Errorf("%+v, %v", summary, err)
 	}
 }
@@ -188,31 +188,62 @@ func TestDryRunWritesNothing(t *testing.T) {
 func TestReadErrorStoresWhatCameBefore(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var rejects []ingest.Reject
-	broken := ingest.Source{Name: "broken.ndjson", Open: func() (io.ReadCloser, error) {
+	broken := &source.File{Name: "broken.ndjson", Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(io.MultiReader(strings.NewReader(run(1, 1, "FAILED")+"\n"), iotest.ErrReader(errors.New("gone")))), nil
 	}}
 	summary, err := ingest.Run(context.Background(), collect(store.Conn(), &rejects, broken))
-	if err == nil || !strings.Contains(err.Error(), "broken.ndjson") || summary.Stored[normalize.KindRun] != 1 {
+	if err == nil || !strings.Contains(err.Error(), "broken.ndjson") || summary.Runs != 1 {
 		t.Errorf("%+v, %v", summary, err)
 	}
 }
 
-// The first interrupt ends a run behind the batch in flight.
-func TestStopEndsBehindABatch(t *testing.T) {
-	var rejects []ingest.Reject
+// The first interrupt writes what was read and ends; the next run continues there.
+func TestStopAndContinue(t *testing.T) {
+	store := olaptest.OpenStore(t)
 	var lines []string
-	for range 120_000 {
-		lines = append(lines, attribution(1))
+	for n := range 5000 {
+		lines = append(lines, attribution(n), "{}")
 	}
+	var rejects []ingest.Reject
 	stop := make(chan struct{})
-	close(stop)
-	options := collect(nil, &rejects, text("a", lines...))
+	served := 0
+	stopping := text("a", lines...)
+	open := stopping.Open
+	stopping.Open = func() (io.ReadCloser, error) {
+		in, err := open()
+		return io.NopCloser(iotest.OneByteReader(readerFunc(func(p []byte) (int, error) {
+			if served++; served == 100_000 {
+				close(stop)
+			}
+			return in.Read(p)
+		}))), err
+	}
+	options := collect(store.Conn(), &rejects, text("before", run(1, 1, "FAILED")), stopping, text("behind", agent(1, 1)))
 	options.Stop = stop
+	var last ingest.Progress
+	options.Acknowledged = func(_ context.Context, p ingest.Progress) error { last = p; return nil }
 	summary, err := ingest.Run(context.Background(), options)
-	if !errors.Is(err, ingest.ErrStopped) || summary.Read == 0 || summary.Read == 120_000 || summary.Read != summary.Stored[normalize.KindAttribution] {
-		t.Errorf("%+v, %v", summary, err)
+	if !errors.Is(err, ingest.ErrStopped) || summary.Attributions == 0 || summary.Attributions == 5000 || summary != last.Summary || last.Source != 1 {
+		t.Fatalf("%+v, %v, last acknowledged %+v", summary, err, last)
+	}
+	options.Stop, stopping.Open, options.From = nil, open, last
+	summary, err = ingest.Run(context.Background(), options)
+	if want := (ingest.Summary{Read: 10_002, Agents: 1, Runs: 1, Attributions: 5000, Rejected: 5000}); err != nil || summary != want {
+		t.Errorf("%+v, %v, want %+v", summary, err, want)
+	}
+	for i, reject := range rejects {
+		if reject.Line != 2*(i+1) {
+			t.Fatalf("reject %d is of line %d", i, reject.Line)
+		}
+	}
+	if n := strings.Count(content(t, store.Conn()), "attribution_id"); n != 5000 || len(rejects) != 5000 {
+		t.Errorf("%d attributions, %d rejects", n, len(rejects))
 	}
 }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // A failure of the store ends the run although the source never ends.
 func TestStoreFailureEndsTheRun(t *testing.T) {
@@ -221,7 +252,7 @@ func TestStoreFailureEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := attribution(1) + "\n"
-	endless := ingest.Source{Name: "endless", Open: func() (io.ReadCloser, error) { return io.NopCloser(&repeat{line: line}), nil }}
+	endless := &source.File{Name: "endless", Open: func() (io.ReadCloser, error) { return io.NopCloser(&repeat{line: line}), nil }}
 	var rejects []ingest.Reject
 	summary, err := ingest.Run(context.Background(), collect(store.Conn(), &rejects, endless))
 	if err == nil || summary.Read != 0 {

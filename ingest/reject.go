@@ -11,27 +11,35 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 )
 
-// A Reject is a record that broke a rule, as --rejects writes it (contract 3).
+// A Reject is a record that broke a rule, as --rejects writes it (contract 3). Such lines can be
+// mended and ingested as they are (normalize.ReadJSON).
 type Reject struct {
-	Source string `json:"source"`
-	Line   int    `json:"line"`
-	Field  string `json:"field"` // empty where no field can be named
-	Error  string `json:"error"`
-	// Record is the record as it was read: its JSON, or a JSON string of a line that is none.
+	Source   string `json:"source"`
+	Line     int    `json:"line"`               // of text, or the row of a Parquet file; from 1
+	RowGroup int    `json:"row_group,omitzero"` // of a Parquet file, from 1
+	Row      int    `json:"row,omitzero"`       // within the row group, from 1
+	Field    string `json:"field"`              // empty where no field can be named
+	Error    string `json:"error"`
+	// Record is the record as it was read: its JSON, or a JSON string of text that is none.
 	Record jsontext.Value `json:"record"`
 }
 
-func newReject(name string, line source.Line, fault error) Reject {
-	reject := Reject{Source: name, Line: line.Number, Error: fault.Error()}
+// NewReject tells that a record was rejected for a fault.
+func NewReject(name string, record *source.Record, fault error) Reject {
+	reject := Reject{Source: name, Line: record.Line, RowGroup: record.RowGroup, Row: record.Row, Error: fault.Error()}
 	var broken *normalize.Error
 	if errors.As(fault, &broken) {
 		reject.Field, reject.Error = broken.Field, broken.Reason
 	}
-	// A copy: the line's bytes are used again for the next line.
-	reject.Record = append(jsontext.Value(nil), line.Text...)
-	if line.Fault != nil || !reject.Record.IsValid(jsontext.AllowDuplicateNames(true)) {
+	if record.Text == nil {
+		reject.Record = record.Raw.AppendJSON(nil)
+		return reject
+	}
+	// A copy: the text's bytes are used again for the next record.
+	reject.Record = append(jsontext.Value(nil), record.Text...)
+	if !reject.Record.IsValid(jsontext.AllowDuplicateNames(true)) {
 		// AppendQuote replaces what is no UTF-8; it has no other error.
-		reject.Record, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(string(line.Text), "\uFFFD"))
+		reject.Record, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(string(record.Text), "\uFFFD"))
 	}
 	return reject
 }

@@ -52,8 +52,8 @@ func TestUpDownUp(t *testing.T) {
 		t.Fatalf("after up the store is at %+v, %v", state, err)
 	}
 	want := tables(t, db)
-	if want != 6 {
-		t.Errorf("%d tables after up, want 6", want)
+	if want != 7 {
+		t.Errorf("%d tables after up, want 7", want)
 	}
 	if err := schema.Down(ctx, db, store.Database(), 1); err != nil {
 		t.Fatal(err)
@@ -129,8 +129,8 @@ func TestUpAfterAnInterruption(t *testing.T) {
 		if state, err := schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
 			t.Errorf("interrupted at %d: the store is at %+v, %v", version, state, err)
 		}
-		if got := tables(t, db); got != 6 {
-			t.Errorf("interrupted at %d: %d tables, want 6", version, got)
+		if got := tables(t, db); got != 7 {
+			t.Errorf("interrupted at %d: %d tables, want 7", version, got)
 		}
 	}
 }

@@ -12,6 +12,7 @@ const (
 	TableAPIKeys      = "api_keys"
 	TableAPIKeyUses   = "api_key_uses"
 	TableSecrets      = "secrets"
+	TableCheckpoints  = "checkpoints"
 )
 
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.

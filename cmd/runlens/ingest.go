@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,48 +12,52 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/runlens/runlens/ingest"
-	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/checkpoint"
 )
 
-// ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. Two batches and their
-// encoding need far less.
-const ingestMemoryBytes = 128 << 20
+// ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and
+// their encoding need less.
+const ingestMemoryBytes = 160 << 20
 
 type ingestCmd struct {
 	storeFlags
-	Files   []string `arg:"" name:"file" help:"NDJSON files; - is standard input."`
+	formatFlags
+	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, with ** for folders); - is standard input."`
 	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line."`
 	OnError string   `enum:"continue,stop" default:"continue" help:"At a rejected record: continue, or stop at the first one."`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`
+	Restart bool     `help:"Begin anew, also where an earlier run of the same files was interrupted."`
+	JSON    bool     `help:"Print the summary as one JSON object."`
 }
 
 func (ingestCmd) Help() string {
-	return `Copies agent, run and attribution records, told apart by their field "record". Running it again with the same records changes nothing.
-A record that breaks a rule is rejected alone; the rest is stored, and the exit code is 3.
-The first interrupt ends after the batch in flight, the second at once.
+	return `Copies agent, run and attribution records from NDJSON, CSV or Parquet files, also packed with gzip or zstd. Running it again with the same records changes nothing.
+NDJSON records are told apart by their field "record"; CSV and Parquet files hold one kind, named by --record.
+A record that breaks a rule is rejected alone; the rest is stored, and the exit code is 3. The file of --rejects can be mended and ingested itself.
+The first interrupt writes what was read and ends, the second ends at once. Running the same files again then continues where the store has everything; --restart begins anew.
 
 Example:
-  runlens ingest --rejects rejects.ndjson agents.ndjson runs.ndjson
-  zcat export.ndjson.gz | runlens ingest -`
+  runlens ingest --rejects rejects.ndjson agents.ndjson 'runs-*.ndjson.zst'
+  runlens ingest --record attribution attributions.parquet
+  psql -c "COPY (SELECT ...) TO STDOUT CSV HEADER" | runlens ingest --format csv --record run -`
 }
 
 func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(ingestMemoryBytes)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sources, total, err := c.sources(io)
-	if err != nil {
-		return usageError{err}
-	}
-	rejects, err := openRejects(c.Rejects, io.err)
+	in, err := c.open(c.Files, io)
 	if err != nil {
 		return usageError{err}
 	}
 	options := ingest.Options{
-		Sources: sources, OnReject: rejects.add, StopOnError: c.OnError == "stop",
-		Stop: stopOnSignals(cancel), Logger: logger,
+		Sources: in.files, StopOnError: c.OnError == "stop", Stop: stopOnSignals(cancel), Logger: logger,
 	}
+	var backfill *ingest.Backfill
 	if !c.DryRun {
 		store, err := openMigrated(ctx, c.storeFlags, logger)
 		if err != nil {
@@ -62,14 +65,40 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		}
 		defer store.Close()
 		options.Conn = store.Conn()
+		if in.resumable {
+			backfill = ingest.NewBackfill(checkpoint.NewLog(store.Conn()), in.fingerprints)
+		}
 	}
-	progress := newProgress(io.err, total, logger)
-	options.Progress = progress.show
+	if backfill != nil && !c.Restart {
+		if options.From, err = c.resume(ctx, backfill, logger); err != nil {
+			return err
+		}
+	}
+	rejects, err := openRejects(c.Rejects, options.From.Summary.Read > 0, io.err)
+	if err != nil {
+		return usageError{err}
+	}
+	options.OnReject = rejects.add
+	progress := newProgress(io.err, "ingest", in.bytes, logger)
+	options.Progress = func(p ingest.Progress) { progress.show(in.read(p), p.Summary) }
+	if backfill != nil {
+		options.Acknowledged = func(ctx context.Context, p ingest.Progress) error {
+			if err := rejects.flush(); err != nil {
+				return err
+			}
+			return backfill.Save(ctx, p)
+		}
+	}
 	began := time.Now()
 	summary, err := ingest.Run(ctx, options)
 	progress.end()
+	if err == nil && backfill != nil {
+		err = backfill.Finish(ctx)
+	}
 	err = errors.Join(err, rejects.close())
-	printSummary(io.out, summary, c.DryRun, time.Since(began))
+	if printErr := c.print(io.out, summary, options.From.Summary, time.Since(began), err); printErr != nil {
+		return printErr
+	}
 	switch {
 	case err != nil:
 		return err
@@ -80,33 +109,12 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	}
 }
 
-// sources opens nothing yet but makes sure that every file is there, so that a typing error does
-// not end a run half way. The total is the bytes of all files, 0 when it is not known.
-func (c ingestCmd) sources(streams streams) (sources []ingest.Source, total int64, err error) {
-	known := true
-	for _, name := range c.Files {
-		if name == "-" {
-			known = false
-			sources = append(sources, ingest.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(streams.in), nil }})
-			continue
-		}
-		info, err := os.Stat(name)
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			return nil, 0, fmt.Errorf("there is no file %s", name)
-		case err != nil:
-			return nil, 0, err
-		case info.IsDir():
-			return nil, 0, fmt.Errorf("%s is a folder; name the files in it", name)
-		}
-		known = known && info.Mode().IsRegular()
-		total += info.Size()
-		sources = append(sources, ingest.Source{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }})
+func (c ingestCmd) resume(ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger) (ingest.Progress, error) {
+	at, since, found, err := backfill.Interrupted(ctx)
+	if found {
+		logger.Info("continuing an interrupted ingest; --restart begins anew", "stopped_at", since, "source", at.Source+1, "read", at.Summary.Read)
 	}
-	if !known {
-		total = 0
-	}
-	return sources, total, nil
+	return at, err
 }
 
 // stopOnSignals returns a channel that the first interrupt closes; the second one cancels.
@@ -123,65 +131,39 @@ func stopOnSignals(cancel func()) <-chan struct{} {
 	return stop
 }
 
-func printSummary(out io.Writer, s ingest.Summary, dryRun bool, took time.Duration) {
+// An ingestSummary is what --json prints: the counts of the whole backfill, those of earlier runs that it
+// continued included.
+type ingestSummary struct {
+	Read      int64   `json:"read"`
+	Stored    stored  `json:"stored"`
+	Rejected  int64   `json:"rejected"`
+	Resumed   int64   `json:"resumed"` // of read, by earlier runs
+	DryRun    bool    `json:"dry_run"`
+	Complete  bool    `json:"complete"`
+	Seconds   float64 `json:"seconds"`
+	PerSecond float64 `json:"records_per_second"`
+}
+
+type stored struct {
+	Agents       int64 `json:"agents"`
+	Runs         int64 `json:"runs"`
+	Attributions int64 `json:"attributions"`
+}
+
+func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Duration, failure error) error {
+	seconds := took.Seconds()
+	summary := ingestSummary{
+		Read: s.Read, Stored: stored{s.Agents, s.Runs, s.Attributions}, Rejected: s.Rejected, Resumed: before.Read,
+		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds, PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
+	}
+	if c.JSON {
+		return json.MarshalWrite(out, summary, json.Deterministic(true))
+	}
 	verb := "stored"
-	if dryRun {
+	if c.DryRun {
 		verb = "valid"
 	}
-	seconds := took.Seconds()
-	fmt.Fprintf(out, "read %d, %s: agents %d, runs %d, attributions %d, rejected %d, %.1f s, %.0f records/s\n",
-		s.Read, verb, s.Stored[normalize.KindAgent], s.Stored[normalize.KindRun], s.Stored[normalize.KindAttribution],
-		s.Rejected, seconds, float64(s.Read)/max(seconds, 0.001))
-}
-
-// shownRejects is how many rejects are told on standard error when no file takes them.
-const shownRejects = 10
-
-// rejects writes rejected records to a file, or tells the first of them.
-type rejects struct {
-	file   *os.File
-	out    *bufio.Writer
-	stderr io.Writer
-	count  int
-}
-
-func openRejects(path string, stderr io.Writer) (*rejects, error) {
-	if path == "" {
-		return &rejects{stderr: stderr}, nil
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	return &rejects{file: file, out: bufio.NewWriter(file)}, nil
-}
-
-func (r *rejects) add(reject ingest.Reject) error {
-	r.count++
-	if r.file == nil {
-		if r.count <= shownRejects {
-			place := reject.Error
-			if reject.Field != "" {
-				place = reject.Field + " " + place
-			}
-			fmt.Fprintf(r.stderr, "rejected: %s line %d: %s\n", reject.Source, reject.Line, place)
-		}
-		return nil
-	}
-	line, err := reject.AppendJSON(nil)
-	if err != nil {
-		return err
-	}
-	_, err = r.out.Write(line)
+	_, err := fmt.Fprintf(out, "read %d, %s: agents %d, runs %d, attributions %d, rejected %d, %.1f s, %.0f records/s\n",
+		s.Read, verb, s.Agents, s.Runs, s.Attributions, s.Rejected, seconds, summary.PerSecond)
 	return err
-}
-
-func (r *rejects) close() error {
-	if r.file != nil {
-		return errors.Join(r.out.Flush(), r.file.Close())
-	}
-	if r.count > shownRejects {
-		fmt.Fprintf(r.stderr, "rejected: %d more; --rejects FILE keeps all of them\n", r.count-shownRejects)
-	}
-	return nil
 }

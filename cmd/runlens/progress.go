@@ -14,23 +14,25 @@ import (
 
 const progressEvery = 5 * time.Second
 
-// progress shows how far an ingest has come: a bar on a terminal, a line now and then elsewhere.
+// progress shows how far a command has come: a bar on a terminal, a line now and then elsewhere.
 type progress struct {
 	bar    *progressbar.ProgressBar
+	what   string
+	total  int64
 	logger *slog.Logger
 	last   time.Time
 }
 
 // newProgress takes the bytes to read, 0 when nobody knows.
-func newProgress(stderr io.Writer, total int64, logger *slog.Logger) *progress {
-	p := &progress{logger: logger, last: time.Now()}
+func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger) *progress {
+	p := &progress{what: what, total: total, logger: logger, last: time.Now()}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		if total == 0 {
 			total = -1
 		}
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(stderr),
-			progressbar.OptionSetDescription("ingest"),
+			progressbar.OptionSetDescription(what),
 			progressbar.OptionShowBytes(true),
 			progressbar.OptionClearOnFinish(),
 		)
@@ -38,15 +40,16 @@ func newProgress(stderr io.Writer, total int64, logger *slog.Logger) *progress {
 	return p
 }
 
-func (p *progress) show(at ingest.Progress) {
+func (p *progress) show(bytes int64, s ingest.Summary) {
 	if p.bar != nil {
-		p.bar.Set64(at.Bytes)
+		p.bar.Set64(bytes)
 		return
 	}
-	if time.Since(p.last) >= progressEvery {
-		p.last = time.Now()
-		p.logger.Info("ingest progress", "source", at.Source, "read", at.Summary.Read, "rejected", at.Summary.Rejected, "bytes", at.Bytes)
+	if time.Since(p.last) < progressEvery {
+		return
 	}
+	p.last = time.Now()
+	p.logger.Info(p.what+" progress", "read", s.Read, "rejected", s.Rejected, "bytes", bytes, "of", p.total)
 }
 
 func (p *progress) end() {

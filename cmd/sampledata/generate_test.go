@@ -23,18 +23,26 @@ func sample(t *testing.T, until time.Time) []byte {
 func TestSampleIsValidAndVaried(t *testing.T) {
 	seen := map[string]int{}
 	runs, attributions, agents := map[string]bool{}, map[string]bool{}, map[string]int{}
+	var raw normalize.Raw
+	normalizer := normalize.NewNormalizer()
 	for line := range bytes.Lines(sample(t, until)) {
-		record, err := normalize.JSON(bytes.TrimSuffix(line, []byte("\n")))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, line)
+		valid := func(err error) {
+			if err != nil {
+				t.Fatalf("%v\n%s", err, line)
+			}
 		}
-		switch r := record.(type) {
-		case *normalize.Agent:
+		valid(normalize.ReadJSON(bytes.TrimSuffix(line, []byte("\n")), &raw))
+		switch raw.Kind {
+		case normalize.KindAgent:
+			r, err := normalizer.Agent(&raw)
+			valid(err)
 			agents[r.AgentID.String()]++
 			if r.DeletedAt != nil {
 				seen["deleted agent"]++
 			}
-		case *normalize.Run:
+		case normalize.KindRun:
+			r, err := normalizer.Run(&raw)
+			valid(err)
 			runs[r.RunID.String()] = true
 			seen["organization "+string(r.OrganizationID)]++
 			seen["status "+r.Status]++
@@ -45,10 +53,12 @@ func TestSampleIsValidAndVaried(t *testing.T) {
 			if r.InitiatorType != nil {
 				seen["type "+*r.InitiatorType]++
 			}
-			if r.UpdatedAt.After(until) {
+			if r.UpdatedAt > until.UnixMilli() {
 				t.Fatalf("a run of the future: %s", line)
 			}
-		case *normalize.Attribution:
+		default:
+			r, err := normalizer.Attribution(&raw)
+			valid(err)
 			attributions[r.AttributionID.String()] = true
 			seen["activity "+r.ActivityType]++
 			seen["initiation "+r.RunInitiationType]++
@@ -88,21 +98,24 @@ func TestSampleIsDeterministicAndGrows(t *testing.T) {
 	// The oldest day leaves the window, with what its runs did on later days, and a run that was
 	// active is told as ended only.
 	gone, oldest := 0, until.AddDate(0, -historyMonths, 30).Format(time.DateOnly)
+	var raw normalize.Raw
+	normalizer := normalize.NewNormalizer()
+	day := func(at normalize.Instant) string { return time.UnixMilli(at).UTC().Format(time.DateOnly) }
 	for line := range bytes.Lines(today) {
-		record, err := normalize.JSON(bytes.TrimSuffix(line, []byte("\n")))
-		if err != nil {
+		if err := normalize.ReadJSON(bytes.TrimSuffix(line, []byte("\n")), &raw); err != nil {
 			t.Fatal(err)
 		}
 		if later[string(line)] {
 			continue
 		}
-		switch r := record.(type) {
-		case *normalize.Run:
-			if r.CreatedAt.Format(time.DateOnly) >= oldest && (r.Status == "COMPLETED" || r.Status == "FAILED" || r.Status == "CANCELLED") {
+		switch raw.Kind {
+		case normalize.KindRun:
+			r, err := normalizer.Run(&raw)
+			if err != nil || day(r.CreatedAt) >= oldest && (r.Status == "COMPLETED" || r.Status == "FAILED" || r.Status == "CANCELLED") {
 				gone++
 			}
-		case *normalize.Attribution:
-			if r.OccurredAt.Format(time.DateOnly) >= oldest {
+		case normalize.KindAttribution:
+			if r, err := normalizer.Attribution(&raw); err != nil || day(r.OccurredAt) >= oldest {
 				gone++
 			}
 		}

@@ -1,110 +1,169 @@
 package normalize
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The records as their JSON has them. A field that is absent or null is nil.
-type (
-	agentJSON struct {
-		Record         string  `json:"record"`
-		OrganizationID *string `json:"organization_id"`
-		AgentID        *string `json:"agent_id"`
-		Name           *string `json:"name"`
-		Slug           *string `json:"slug"`
-		DeletedAt      *string `json:"deleted_at"`
-		UpdatedAt      *string `json:"updated_at"`
-	}
-	runJSON struct {
-		Record              string  `json:"record"`
-		OrganizationID      *string `json:"organization_id"`
-		RunID               *string `json:"run_id"`
-		AgentID             *string `json:"agent_id"`
-		Kind                *string `json:"kind"`
-		ParentRunID         *string `json:"parent_run_id"`
-		Status              *string `json:"status"`
-		InitiatorIdentifier *string `json:"initiator_identifier"`
-		InitiatorName       *string `json:"initiator_name"`
-		InitiatorType       *string `json:"initiator_type"`
-		CreatedAt           *string `json:"created_at"`
-		UpdatedAt           *string `json:"updated_at"`
-	}
-	attributionJSON struct {
-		Record            string  `json:"record"`
-		OrganizationID    *string `json:"organization_id"`
-		AttributionID     *string `json:"attribution_id"`
-		RunID             *string `json:"run_id"`
-		AgentID           *string `json:"agent_id"`
-		UserIdentifier    *string `json:"user_identifier"`
-		UserName          *string `json:"user_name"`
-		ActivityType      *string `json:"activity_type"`
-		RunInitiationType *string `json:"run_initiation_type"`
-		Source            *string `json:"source"`
-		OccurredAt        *string `json:"occurred_at"`
-	}
+var (
+	errRecordField = &Error{"record", "must be agent, run or attribution"}
+	errNoRecord    = &Error{"record", "is required: agent, run or attribution"}
+	errNoObject    = &Error{"", "must be a JSON object"}
 )
 
-var strict = json.RejectUnknownMembers(true)
+// ReadJSON reads one record written as a JSON object into raw. Unknown and repeated fields, wrong
+// types, data behind the object and invalid UTF-8 are errors (contract 3). A line of a rejects file
+// is read as the record it holds, so that such a file can be fed back after mending. The error is
+// an *Error. The values point into line where nothing is escaped.
+func ReadJSON(line []byte, raw *Raw) error {
+	if scan(line, raw) {
+		return nil
+	}
+	*raw = Raw{}
+	if fault := readStrictly(line, raw); fault != nil {
+		return fault
+	}
+	return nil
+}
 
-// JSON reads one record written as a JSON object: unknown and repeated fields, wrong types, data
-// behind the object and invalid UTF-8 are errors. The error is an *Error.
-func JSON(line []byte) (Record, error) {
-	var head struct {
-		Record *string `json:"record"`
+// A member is a name of a JSON object and its value.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// readStrictly reads what scan leaves: unusual notations, and everything that is wrong.
+func readStrictly(line []byte, raw *Raw) *Error {
+	members, fault := readObject(line)
+	if fault != nil {
+		return fault
 	}
-	if err := json.Unmarshal(line, &head); err != nil {
-		return nil, jsonError(err)
+	inner, fault := rejected(members)
+	if fault != nil {
+		return fault
 	}
-	if head.Record == nil {
-		return nil, &Error{"record", "is required: agent, run or attribution"}
+	if inner != nil {
+		if members, fault = readObject(inner); fault != nil {
+			return fault
+		}
 	}
-	switch Kind(*head.Record) {
-	case KindAgent:
-		var a agentJSON
-		if err := json.Unmarshal(line, &a, strict); err != nil {
-			return nil, jsonError(err)
+	kind := jsontext.Value(nil)
+	for _, m := range members {
+		if m.name == "record" {
+			kind = m.value
 		}
-		return a.normalize()
-	case KindRun:
-		var r runJSON
-		if err := json.Unmarshal(line, &r, strict); err != nil {
-			return nil, jsonError(err)
+	}
+	if kind == nil || kind.Kind() == 'n' {
+		return errNoRecord
+	}
+	text, fault := readText("record", kind)
+	if fault != nil {
+		return fault
+	}
+	raw.Kind = Kind(text)
+	if Fields(raw.Kind) == nil {
+		return errRecordField
+	}
+	for _, m := range members {
+		if m.name == "record" {
+			continue
 		}
-		return r.normalize()
-	case KindAttribution:
-		var a attributionJSON
-		if err := json.Unmarshal(line, &a, strict); err != nil {
-			return nil, jsonError(err)
+		i := fieldIndex(raw.Kind, m.name)
+		if i < 0 {
+			return &Error{m.name, "is no field of this record"}
 		}
-		return a.normalize()
+		if raw.Values[i], fault = readText(m.name, m.value); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+// readObject reads one JSON object and nothing behind it.
+func readObject(text []byte) ([]member, *Error) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
+	if decoder.PeekKind() != '{' {
+		if _, err := decoder.ReadValue(); err != nil {
+			return nil, syntaxError(err)
+		}
+		return nil, errNoObject
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, syntaxError(err)
+	}
+	var members []member
+	for decoder.PeekKind() != '}' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return nil, syntaxError(err)
+		}
+		m := member{name: name.String()}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, syntaxError(err)
+		}
+		m.value = value.Clone()
+		members = append(members, m)
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, syntaxError(err)
+	}
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, &Error{"", "is not valid JSON: there is data behind the object"}
+	}
+	return members, nil
+}
+
+// rejected returns the record that a line of a rejects file holds, or nil for any other line. Such a
+// line is known by its member "error", which no record has; text that was no JSON stands there as a string.
+func rejected(members []member) ([]byte, *Error) {
+	var record jsontext.Value
+	isReject := false
+	for _, m := range members {
+		isReject = isReject || m.name == "error"
+		if m.name == "record" {
+			record = m.value
+		}
+	}
+	switch {
+	case !isReject || record == nil:
+		return nil, nil
+	case record.Kind() == '"':
+		return readText("record", record)
 	default:
-		return nil, &Error{"record", "must be agent, run or attribution"}
+		return record, nil
 	}
 }
 
-// jsonError names the field and puts the library's reason in words without Go types.
-func jsonError(err error) error {
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
-		field := semantic.JSONPointer.LastToken()
-		if errors.Is(err, json.ErrUnknownName) {
-			return &Error{field, "is no field of this record"}
+// readText is the text of a string, nil of null.
+func readText(field string, value jsontext.Value) ([]byte, *Error) {
+	switch value.Kind() {
+	case 'n':
+		return nil, nil
+	case '"':
+		text, err := jsontext.AppendUnquote([]byte{}, value)
+		if err != nil {
+			return nil, syntaxError(err)
 		}
-		if field == "" {
-			return &Error{"", "must be a JSON object"}
-		}
-		return &Error{field, "must be a string or, where the field allows it, null"}
+		return text, nil
+	default:
+		return nil, &Error{field, "must be a string or, where the field allows it, null"}
 	}
+}
+
+// syntaxError puts the library's reason in words for whoever wrote the record.
+func syntaxError(err error) *Error {
 	var syntactic *jsontext.SyntacticError
-	if errors.As(err, &syntactic) {
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return &Error{syntactic.JSONPointer.LastToken(), "is given twice"}
-		}
+	switch {
+	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
+		return &Error{syntactic.JSONPointer.LastToken(), "is given twice"}
+	case errors.As(err, &syntactic):
 		return &Error{"", "is not valid JSON: " + strings.TrimPrefix(syntactic.Err.Error(), "jsontext: ")}
+	default:
+		return &Error{"", "is not valid JSON: " + strings.TrimPrefix(err.Error(), "jsontext: ")}
 	}
-	return &Error{"", "is not valid JSON"}
 }

@@ -3,8 +3,6 @@
 package normalize
 
 import (
-	"time"
-
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/schema"
@@ -22,24 +20,25 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{KindAgent, KindRun, KindAttribution}
 
-// A Record is an *Agent, a *Run or an *Attribution that keeps every rule.
-type Record interface{ Kind() Kind }
+// An Instant is a time as the store keeps it: milliseconds since 1970-01-01 in UTC, what is finer cut
+// off. Batches hold millions of them.
+type Instant = int64
 
-// An Agent is one version of a task agent. Times are in UTC, cut to the millisecond.
+// An Agent is one version of a task agent.
 type Agent struct {
 	OrganizationID schema.OrganizationID
 	AgentID        uuid.UUID
 	Name           string
 	Slug           *string
-	DeletedAt      *time.Time
-	UpdatedAt      time.Time // the version
+	DeletedAt      *Instant
+	UpdatedAt      Instant // the version
 }
 
-// A Run is one version of a run. Times are in UTC, cut to the millisecond.
+// A Run is one version of a run.
 type Run struct {
 	OrganizationID      schema.OrganizationID
 	RunID               uuid.UUID
-	CreatedAt           time.Time // event clock; never changes for a run
+	CreatedAt           Instant // event clock; never changes for a run
 	AgentID             uuid.UUID
 	RunKind             string
 	ParentRunID         *uuid.UUID
@@ -47,10 +46,10 @@ type Run struct {
 	InitiatorIdentifier *string // normalized
 	InitiatorName       *string
 	InitiatorType       *string
-	UpdatedAt           time.Time // the version
+	UpdatedAt           Instant // the version
 }
 
-// An Attribution is an immutable attribution record. Times are in UTC, cut to the millisecond.
+// An Attribution is an immutable attribution record.
 type Attribution struct {
 	OrganizationID    schema.OrganizationID
 	AttributionID     uuid.UUID
@@ -61,12 +60,8 @@ type Attribution struct {
 	ActivityType      string
 	RunInitiationType string
 	Source            string
-	OccurredAt        time.Time // event clock
+	OccurredAt        Instant // event clock
 }
-
-func (*Agent) Kind() Kind       { return KindAgent }
-func (*Run) Kind() Kind         { return KindRun }
-func (*Attribution) Kind() Kind { return KindAttribution }
 
 // An Error says why a record was rejected.
 type Error struct {

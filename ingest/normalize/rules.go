@@ -2,7 +2,6 @@ package normalize
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -25,8 +24,8 @@ const (
 
 // The instants the store can hold (schema/DESIGN.md), both inclusive.
 var (
-	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2299, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
+	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	latest   = time.Date(2261, 12, 31, 23, 59, 59, 999_000_000, time.UTC).UnixMilli()
 )
 
 var (
@@ -37,133 +36,192 @@ var (
 	initiations    = []string{"human", "automated", "unknown"}
 )
 
-// A checker applies rules field after field and keeps the first fault.
-type checker struct{ fault *Error }
+// Whether a field may be null.
+const (
+	required = false
+	nullable = true
+)
 
-func (c *checker) fail(field, format string, args ...any) {
-	if c.fault == nil {
-		c.fault = &Error{field, fmt.Sprintf(format, args...)}
+// fail keeps the first fault of a record.
+func (n *Normalizer) fail(i int, format string, args ...any) {
+	if n.fault == nil {
+		n.fault = &Error{Fields(n.raw.Kind)[i], fmt.Sprintf(format, args...)}
 	}
 }
 
-// required is the value of a field that must be there and not null.
-func (c *checker) required(field string, value *string) string {
-	if value == nil {
-		c.fail(field, "is required")
+// value is the text of field i; not there is a fault of a required field.
+func (n *Normalizer) value(i int, mayBeNull bool) []byte {
+	text := n.raw.Values[i]
+	if text == nil && !mayBeNull {
+		n.fail(i, "is required")
+	}
+	return text
+}
+
+func (n *Normalizer) organization(i int) schema.OrganizationID {
+	text := n.value(i, required)
+	if text == nil {
 		return ""
 	}
-	return *value
-}
-
-func (c *checker) organization(value *string) schema.OrganizationID {
-	text := c.required("organization_id", value)
-	id, err := schema.ParseOrganizationID(text)
-	if err != nil && value != nil {
-		c.fail("organization_id", "%v", err)
+	if id, ok := n.organizations[string(text)]; ok {
+		return id
 	}
-	return id
+	id, err := schema.ParseOrganizationID(string(text))
+	if err != nil {
+		n.fail(i, "%v", err)
+		return ""
+	}
+	return n.organizations.add(string(id), id)
 }
 
 // id is a UUID in its usual form of 36 characters, in any letter case.
-func (c *checker) id(field string, value *string) uuid.UUID {
-	text := c.required(field, value)
-	id, err := uuid.Parse(text)
-	if value != nil && (err != nil || len(text) != 36) {
-		c.fail(field, "must be a UUID such as 0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10")
+func (n *Normalizer) id(i int) uuid.UUID {
+	text := n.value(i, required)
+	if text == nil {
+		return noID
+	}
+	id, err := uuid.ParseBytes(text)
+	if err != nil || len(text) != 36 {
+		n.fail(i, "must be a UUID such as 0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10")
+		return noID
 	}
 	return id
 }
 
-func (c *checker) optionalID(field string, value *string) *uuid.UUID {
-	if value == nil {
+func (n *Normalizer) optionalID(i int) *uuid.UUID {
+	if n.raw.Values[i] == nil {
 		return nil
 	}
-	id := c.id(field, value)
+	id := n.id(i)
 	return &id
 }
 
 // instant is an RFC 3339 time with offset, cut (not rounded) to the millisecond.
-func (c *checker) instant(field string, value *string) time.Time {
-	text := c.required(field, value)
-	if value == nil {
-		return time.Time{}
+func (n *Normalizer) instant(i int) Instant {
+	text := n.value(i, required)
+	if text == nil {
+		return 0
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		c.fail(field, "must be an RFC 3339 time with offset such as 2026-01-31T09:30:00.000Z")
-		return time.Time{}
+	var t time.Time
+	if err := t.UnmarshalText(text); err != nil { // stricter than time.Parse
+		n.fail(i, "must be an RFC 3339 time with offset such as 2026-01-31T09:30:00.000Z")
+		return 0
 	}
-	t = t.UTC().Truncate(time.Millisecond)
-	if t.Before(earliest) || t.After(latest) {
-		c.fail(field, "must lie in the years 1900 to 2299")
+	ms := t.UnixMilli() // rounds towards the past, also before 1970
+	if ms < earliest || ms > latest {
+		n.fail(i, "must lie in the years 1900 to 2261")
 	}
-	return t
+	return ms
 }
 
-func (c *checker) optionalInstant(field string, value *string) *time.Time {
-	if value == nil {
+func (n *Normalizer) optionalInstant(i int) *Instant {
+	if n.raw.Values[i] == nil {
 		return nil
 	}
-	t := c.instant(field, value)
+	t := n.instant(i)
 	return &t
 }
 
-func (c *checker) oneOf(field string, value *string, allowed []string) string {
-	text := c.required(field, value)
-	if value != nil && !slices.Contains(allowed, text) {
-		c.fail(field, "must be one of %s", strings.Join(allowed, ", "))
+// oneOf is one of the allowed texts, or nil for a null.
+func (n *Normalizer) oneOf(i int, allowed []string, mayBeNull bool) *string {
+	text := n.value(i, mayBeNull)
+	if text == nil {
+		return absent(mayBeNull)
 	}
-	return text
-}
-
-func (c *checker) optionalOneOf(field string, value *string, allowed []string) *string {
-	if value != nil {
-		c.oneOf(field, value, allowed)
-	}
-	return value
-}
-
-// text is a text of least to most characters, both inclusive.
-func (c *checker) text(field string, value *string, least, most int) string {
-	text := c.required(field, value)
-	if length := utf8.RuneCountInString(text); value != nil && (length < least || length > most) {
-		if least == 0 {
-			c.fail(field, "must have at most %d characters, not %d", most, length)
-		} else {
-			c.fail(field, "must have %d to %d characters, not %d", least, most, length)
+	for k := range allowed {
+		if allowed[k] == string(text) {
+			return &allowed[k]
 		}
 	}
-	return text
+	n.fail(i, "must be one of %s", strings.Join(allowed, ", "))
+	return noText
 }
 
-func (c *checker) optionalText(field string, value *string, least, most int) *string {
-	if value != nil {
-		c.text(field, value, least, most)
+// text is a text of least to most characters, both inclusive, or nil for a null.
+func (n *Normalizer) text(i, least, most int, mayBeNull bool) *string {
+	text := n.value(i, mayBeNull)
+	if text == nil {
+		return absent(mayBeNull)
 	}
-	return value
+	n.checkText(i, text, least, most)
+	return n.remember(text)
+}
+
+func (n *Normalizer) checkText(i int, text []byte, least, most int) {
+	if !utf8.Valid(text) {
+		n.fail(i, "is not valid UTF-8")
+		return
+	}
+	if len(text) >= least && len(text) <= most && least < 2 {
+		return // no more characters than bytes, and no fewer than one
+	}
+	switch length := utf8.RuneCount(text); {
+	case length >= least && length <= most:
+	case least == 0:
+		n.fail(i, "must have at most %d characters, not %d", most, length)
+	default:
+		n.fail(i, "must have %d to %d characters, not %d", least, most, length)
+	}
+}
+
+func (n *Normalizer) remember(text []byte) *string {
+	if known, ok := n.texts[string(text)]; ok {
+		return known
+	}
+	copied := string(text)
+	return n.texts.add(copied, &copied)
+}
+
+// absent stands for a value that is not there: a null, or what a faulty record has.
+func absent(mayBeNull bool) *string {
+	if mayBeNull {
+		return nil
+	}
+	return noText
 }
 
 // initiator is an identifier of any form. One that is blank identifies nobody and becomes null.
-func (c *checker) initiator(field string, value *string) *string {
-	if value == nil {
+func (n *Normalizer) initiator(i int) *string {
+	text := n.value(i, nullable)
+	if text == nil {
 		return nil
 	}
-	identifier := schema.NormalizeIdentifier(c.text(field, value, 0, maxIdentifier))
-	if identifier == "" {
-		return nil
+	if known, ok := n.people[string(text)]; ok {
+		return known
 	}
+	n.checkText(i, text, 0, maxIdentifier)
+	identifier := schema.NormalizeIdentifier(string(text))
 	// Lower case can be longer than upper case; what is stored keeps the bound as well.
-	c.text(field, &identifier, 0, maxIdentifier)
-	return &identifier
+	n.checkText(i, []byte(identifier), 0, maxIdentifier)
+	if n.fault != nil {
+		return nil
+	}
+	if identifier == "" {
+		return n.people.add(string(text), nil)
+	}
+	return n.people.add(string(text), &identifier)
 }
 
 // person is an email address or an E.164 phone number.
-func (c *checker) person(field string, value *string) string {
-	identifier := schema.NormalizeIdentifier(c.required(field, value))
-	if value != nil && !isAddress(identifier) && !isPhoneNumber(identifier) {
-		c.fail(field, "must be an email address or a phone number in E.164 form such as +15550100")
+func (n *Normalizer) person(i int) string {
+	text := n.value(i, required)
+	if text == nil {
+		return ""
 	}
-	return identifier
+	known, ok := n.people[string(text)]
+	if !ok {
+		identifier := schema.NormalizeIdentifier(string(text))
+		known = &identifier
+	}
+	// Somebody remembered may have been an initiator, whose rules are wider.
+	if known == nil || !utf8.ValidString(*known) || !isAddress(*known) && !isPhoneNumber(*known) {
+		n.fail(i, "must be an email address or a phone number in E.164 form such as +15550100")
+		return ""
+	}
+	if !ok {
+		n.people.add(string(text), known)
+	}
+	return *known
 }
 
 // isAddress is liberal: a local part and a domain around the last @, without white space or

@@ -1,4 +1,3 @@
-// Package source reads records from where they are kept: NDJSON files and standard input.
 package source
 
 import (
@@ -19,47 +18,42 @@ const keptBytes = 4096
 // ErrTooLong is the fault of a line that is longer than MaxLineBytes.
 var ErrTooLong = fmt.Errorf("is longer than %d bytes", MaxLineBytes)
 
-// A Line is one line of a source. Blank lines are left out but counted.
-type Line struct {
-	Number int    // from 1
-	Text   []byte // without the line's end; valid until the next call
-	Fault  error  // ErrTooLong, with the beginning of the line as Text; else nil
-}
-
-// Lines reads a source line by line in bounded memory.
-type Lines struct {
-	in     *bufio.Reader
-	number int
-	long   []byte
+// lines reads text line by line in bounded memory.
+type lines struct {
+	in   *bufio.Reader
+	at   Position // behind the last line
+	long []byte
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// NewLines returns a reader of r. A byte order mark at the beginning is skipped.
-func NewLines(r io.Reader) *Lines {
-	return &Lines{in: bufio.NewReaderSize(r, 256<<10)}
+func newLines(in io.Reader, at Position) *lines {
+	return &lines{in: bufio.NewReaderSize(in, bufferBytes), at: at}
 }
 
-// Next returns the next line that is not blank, or io.EOF behind the last one.
-func (l *Lines) Next() (Line, error) {
+// next returns the next line that is not blank, without its end, or io.EOF behind the last one. A
+// line that is too long comes as its beginning and ErrTooLong as its fault. A byte order mark at the
+// beginning is skipped.
+func (l *lines) next() (text []byte, fault, err error) {
 	for {
 		text, fault, err := l.read()
 		if err != nil {
-			return Line{}, err
+			return nil, nil, err
 		}
-		l.number++
-		if l.number == 1 {
+		l.at.Lines++
+		if l.at.Lines == 1 {
 			text = bytes.TrimPrefix(text, byteOrderMark)
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
-			return Line{l.number, text, fault}, nil
+			return text, fault, nil
 		}
 	}
 }
 
 // read returns one line without its end. The last one may lack a line feed.
-func (l *Lines) read() ([]byte, error, error) {
+func (l *lines) read() ([]byte, error, error) {
 	part, err := l.in.ReadSlice('\n')
+	l.at.Offset += int64(len(part))
 	if err == nil || errors.Is(err, io.EOF) && len(part) > 0 {
 		return bytes.TrimRight(part, "\r\n"), nil, nil
 	}
@@ -69,6 +63,7 @@ func (l *Lines) read() ([]byte, error, error) {
 	l.long = append(l.long[:0], part...)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		part, err = l.in.ReadSlice('\n')
+		l.at.Offset += int64(len(part))
 		if len(l.long) <= MaxLineBytes {
 			l.long = append(l.long, part...)
 		}

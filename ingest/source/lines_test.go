@@ -10,19 +10,19 @@ import (
 
 func readAll(t *testing.T, in io.Reader) (texts []string, numbers []int) {
 	t.Helper()
-	lines := NewLines(in)
+	lines := newLines(in, Position{})
 	for {
-		line, err := lines.Next()
+		text, fault, err := lines.next()
 		if errors.Is(err, io.EOF) {
 			return texts, numbers
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if line.Fault != nil {
-			t.Fatalf("line %d: %v", line.Number, line.Fault)
+		if fault != nil {
+			t.Fatalf("line %d: %v", lines.at.Lines, fault)
 		}
-		texts, numbers = append(texts, string(line.Text)), append(numbers, line.Number)
+		texts, numbers = append(texts, string(text)), append(numbers, lines.at.Lines)
 	}
 }
 
@@ -59,28 +59,28 @@ func TestLines(t *testing.T) {
 // A line of the greatest length is a record; a longer one is a fault of its own, and the next line is read again.
 func TestLineLength(t *testing.T) {
 	in := strings.Repeat("x", MaxLineBytes) + "\r\n" + strings.Repeat("y", MaxLineBytes+1) + "\nnext\n" + strings.Repeat("z", 3*MaxLineBytes)
-	lines := NewLines(strings.NewReader(in))
+	lines := newLines(strings.NewReader(in), Position{})
 	for i, want := range []struct {
 		length int
 		fault  error
 	}{{MaxLineBytes, nil}, {keptBytes, ErrTooLong}, {4, nil}, {keptBytes, ErrTooLong}} {
-		line, err := lines.Next()
-		if err != nil || line.Number != i+1 || len(line.Text) != want.length || !errors.Is(line.Fault, want.fault) {
-			t.Fatalf("line %d: number %d, %d bytes, %v, %v; want %d bytes, %v", i+1, line.Number, len(line.Text), line.Fault, err, want.length, want.fault)
+		text, fault, err := lines.next()
+		if err != nil || lines.at.Lines != i+1 || len(text) != want.length || !errors.Is(fault, want.fault) {
+			t.Fatalf("line %d: number %d, %d bytes, %v, %v; want %d bytes, %v", i+1, lines.at.Lines, len(text), fault, err, want.length, want.fault)
 		}
 	}
-	if _, err := lines.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want the end", err)
+	if _, _, err := lines.next(); !errors.Is(err, io.EOF) || lines.at.Offset != int64(len(in)) {
+		t.Errorf("got %v at %d, want the end at %d", err, lines.at.Offset, len(in))
 	}
 }
 
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("broken")
-	lines := NewLines(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(broken)))
-	if line, err := lines.Next(); err != nil || string(line.Text) != "a" {
-		t.Fatalf("%q, %v", line.Text, err)
+	lines := newLines(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(broken)), Position{})
+	if text, _, err := lines.next(); err != nil || string(text) != "a" {
+		t.Fatalf("%q, %v", text, err)
 	}
-	if _, err := lines.Next(); !errors.Is(err, broken) {
+	if _, _, err := lines.next(); !errors.Is(err, broken) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 }

@@ -1,11 +1,15 @@
 package write
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -37,4 +41,66 @@ func Retryable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+}
+
+// codeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
+const codeNoSpace = 243
+
+// describe puts what ClickHouse said into words for an operator; its own text, which can hold paths and
+// statements, is in its log and, for what was tried again, in ours.
+func describe(err error) error {
+	var exception *clickhouse.Exception
+	switch {
+	case !errors.As(err, &exception):
+		return err
+	case exception.Code == codeNoSpace:
+		return errors.New("the disk of ClickHouse is full; make room and run it again, what is stored stays")
+	default:
+		return fmt.Errorf("ClickHouse refused them with code %d; its log says why", exception.Code)
+	}
+}
+
+// A Retry is a way to try something again that failed for a reason that passes by itself.
+type Retry struct {
+	Logger   *slog.Logger
+	Patience time.Duration // from the first failure; 0 is endless
+	Count    func()        // called at every further attempt; nil for nothing
+}
+
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// Do calls attempt until it succeeds, fails for a reason that does not pass, the patience is
+// at its end, or ctx is done. It returns the last error.
+func (r Retry) Do(ctx context.Context, what string, attempt func() error) error {
+	return r.DoIf(ctx, what, Retryable, attempt)
+}
+
+// DoIf is Do with an allow-list of its own.
+func (r Retry) DoIf(ctx context.Context, what string, retryable func(error) bool, attempt func() error) error {
+	var deadline time.Time
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := attempt()
+		if err == nil || ctx.Err() != nil || !retryable(err) {
+			return err
+		}
+		now := time.Now()
+		if deadline.IsZero() {
+			deadline = now.Add(r.Patience)
+		}
+		if r.Patience > 0 && now.After(deadline) {
+			return err
+		}
+		if r.Count != nil {
+			r.Count()
+		}
+		r.Logger.Warn(what+" failed, trying again", "pause", pause.String(), "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }

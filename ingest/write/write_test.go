@@ -20,18 +20,18 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-var quiet = slog.New(slog.DiscardHandler)
+var quiet = write.Retry{Logger: slog.New(slog.DiscardHandler)}
 
-func batch(n int) write.Batch {
+func batch(n int) *write.Batch {
 	var b write.Batch
 	for i := range n {
-		b.Add(&normalize.Attribution{
+		b.Attributions = append(b.Attributions, normalize.Attribution{
 			OrganizationID: "acme", AttributionID: uuid.New(), RunID: uuid.New(), AgentID: uuid.New(), UserIdentifier: "ada@example.com",
 			ActivityType: "interacted", RunInitiationType: "human", Source: "web",
-			OccurredAt: time.Date(2000, time.Month(i), 1, 0, 0, 0, 0, time.UTC),
+			OccurredAt: time.Date(2000, time.Month(i), 1, 0, 0, 0, 0, time.UTC).UnixMilli(),
 		})
 	}
-	return b
+	return &b
 }
 
 // rows counts what is stored, repeats included.
@@ -133,7 +133,7 @@ func TestCancellationEndsTheWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	conn := &flaky{Conn: store.Conn(), failures: 1000, err: io.EOF}
 	logger := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) { cancel() }), nil)) // the first retry is announced
-	if err := write.NewWriter(conn, logger).Write(ctx, batch(1)); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
+	if err := write.NewWriter(conn, write.Retry{Logger: logger}).Write(ctx, batch(1)); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 	if conn.sends != 1 {

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	runsCSV = "run_id,organization_id,agent_id,status,initiator_identifier,created_at,updated_at\n" +
+		"00000000-0000-4000-8000-000000000001,acme,00000000-0000-4000-8000-00000000000a,FAILED,Ada@Example.com,2026-01-05T10:00:00Z,2026-01-05T10:00:00Z\n" +
+		"00000000-0000-4000-8000-000000000002,acme,00000000-0000-4000-8000-00000000000a,COMPLETED,,2026-01-05T11:00:00+01:00,2026-01-05T10:00:00Z\n"
+	agentsNDJSON = `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A","slug":"a","updated_at":"2026-01-05T10:00:00Z"}` + "\n"
+)
+
+func write(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func packed(t *testing.T, content string) (gz, zst []byte) {
+	t.Helper()
+	var g bytes.Buffer
+	w := gzip.NewWriter(&g)
+	w.Write([]byte(content))
+	w.Close()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Bytes(), encoder.EncodeAll([]byte(content), nil)
+}
+
+// Files of every text format, packed or not, by name, pattern and standard input; the summary for scripts; and the
+// store holds what they hold.
+func TestIngestFormats(t *testing.T) {
+	flags := store(t)
+	gz, zst := packed(t, agentsNDJSON)
+	csv := write(t, "runs-1.csv", []byte(runsCSV))
+	other := strings.ReplaceAll(runsCSV, "acme", "globex")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(csv), "runs-2.csv"), []byte(other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pattern := filepath.Join(filepath.Dir(csv), "runs-*.csv")
+	for _, c := range []struct {
+		stdin string
+		args  []string
+		want  ingestSummary
+	}{
+		{"", []string{"--record", "run", pattern}, ingestSummary{Read: 4, Stored: stored{Runs: 4}}},
+		{runsCSV, []string{"--record", "run", "--format", "csv", "-"}, ingestSummary{Read: 2, Stored: stored{Runs: 2}}},
+		{"", []string{write(t, "a.ndjson.gz", gz), write(t, "a.jsonl.zst", zst)}, ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
+		{string(gz), []string{"-"}, ingestSummary{Read: 1, Stored: stored{Agents: 1}}},
+	} {
+		code, out, stderr := command(t, c.stdin, append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
+		var got ingestSummary
+		if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil {
+			t.Fatalf("%v ended with %d: %s %s", c.args, code, out, stderr)
+		}
+		got.Seconds, got.PerSecond = 0, 0
+		if c.want.Complete = true; got != c.want {
+			t.Errorf("%v: %+v, want %+v", c.args, got, c.want)
+		}
+	}
+	verified(t, flags, "--record", "run", pattern, write(t, "a.ndjson", []byte(agentsNDJSON)))
+	// A part of what the store holds is a difference, unless told that it is a part.
+	verified(t, flags, "--subset", "--record", "run", csv)
+	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv}, flags...)...); code != exitFailed || !strings.Contains(out, "globex run 2026-01-05: 0 in the source, 2 in the store\n  only in the store: 2 (00000000-0000-4000-8000-000000000001") {
+		t.Errorf("verify of a part ended with %d:\n%s", code, out)
+	}
+}
+
+func TestIngestUsage(t *testing.T) {
+	csv := write(t, "runs.csv", []byte(runsCSV))
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no kind":        {[]string{csv}, "--record"},
+		"no such file":   {[]string{csv + "x"}, "there is no file"},
+		"empty pattern":  {[]string{filepath.Dir(csv) + "/*.ndjson"}, "there is no file"},
+		"a folder":       {[]string{filepath.Dir(csv)}, "folder"},
+		"unknown kind":   {[]string{"--record", "person", csv}, "--record"},
+		"unknown format": {[]string{"--format", "xml", csv}, "--format"},
+	} {
+		code, _, stderr := command(t, "", append([]string{"ingest", "--dry-run"}, c.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, c.says) {
+			t.Errorf("%s ended with %d, want 2 and %q:\n%s", name, code, c.says, stderr)
+		}
+	}
+	// A header that cannot be right ends the run before anything is stored.
+	code, _, stderr := command(t, "run_id,colour\n", "ingest", "--dry-run", "--format", "csv", "--record", "run", "-")
+	if code != exitFailed || !strings.Contains(stderr, "colour") {
+		t.Errorf("an unknown column ended with %d:\n%s", code, stderr)
+	}
+}
+
+// Rejects carry place, field, reason and the record, and go in after mending.
+func TestRejectsAreMended(t *testing.T) {
+	flags := store(t)
+	rejects := filepath.Join(t.TempDir(), "rejects.ndjson")
+	csv := strings.Replace(runsCSV, "COMPLETED", "ENDED", 1)
+	code, out, _ := command(t, csv, append([]string{"ingest", "--rejects", rejects, "--record", "run", "--format", "csv", "-"}, flags...)...)
+	if code != exitRejected || !strings.Contains(out, "rejected 1") {
+		t.Fatalf("ended with %d: %s", code, out)
+	}
+	content, err := os.ReadFile(rejects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reject struct {
+		Source, Field, Error string
+		Line                 int
+		Record               map[string]string
+	}
+	if err := json.Unmarshal(content, &reject); err != nil || reject.Source != "-" || reject.Line != 3 || reject.Field != "status" || reject.Error == "" || reject.Record["status"] != "ENDED" || reject.Record["record"] != "run" {
+		t.Fatalf("%s, %v", content, err)
+	}
+	mended := write(t, "mended.ndjson", bytes.Replace(content, []byte("ENDED"), []byte("COMPLETED"), 1))
+	if code, out, stderr := command(t, "", append([]string{"ingest", mended}, flags...)...); code != 0 {
+		t.Fatalf("the mended rejects ended with %d: %s %s", code, out, stderr)
+	}
+	verified(t, flags, "--record", "run", write(t, "runs.csv", []byte(runsCSV)))
+}
+
+// A purge says what it would do, does it only when told to, and is complete.
+func TestPurgeCommand(t *testing.T) {
+	flags := store(t)
+	if code, _, stderr := command(t, runsCSV, append([]string{"ingest", "--record", "run", "--format", "csv", "-"}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	purge := func(args ...string) (int, string) {
+		code, out, _ := command(t, "", append(append([]string{"purge", "--org", "acme"}, args...), flags...)...)
+		return code, out
+	}
+	if code, _ := purge(); code != exitUsage {
+		t.Errorf("neither --dry-run nor --yes ended with %d", code)
+	}
+	if code, out := purge("--person", "ADA@example.com", "--dry-run"); code != 0 || !strings.Contains(out, "runs: 1 rows would be made anonymous") {
+		t.Errorf("%d %s", code, out)
+	}
+	if code, out := purge("--dry-run"); code != 0 || !strings.Contains(out, "runs: 2 rows would be deleted") {
+		t.Errorf("%d %s", code, out)
+	}
+	if code, out := purge("--yes"); code != 0 || !strings.Contains(out, "runs: 2 rows deleted") {
+		t.Errorf("%d %s", code, out)
+	}
+	if code, out := purge("--yes", "--json"); code != 0 || !strings.Contains(out, `{"table":"runs","what":"deleted","rows":0}`) {
+		t.Errorf("%d %s", code, out)
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
+)
+
+// formatFlags tell how files are read; ingest and verify share them.
+type formatFlags struct {
+	Record string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"Kind of all records of CSV and Parquet files: agent, run or attribution."`
+	Format string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"ndjson, csv or parquet. Default: by the file's name, NDJSON for others and standard input."`
+}
+
+// inputs are the files to read.
+type inputs struct {
+	files        []*source.File
+	bytes        int64                // of all files, 0 when nobody knows
+	sizes        []int64              // of each file
+	fingerprints []ingest.Fingerprint // of all files that are resumable
+	resumable    bool                 // all of them can be read again from the middle
+}
+
+// open reads nothing yet but makes sure that every file is there and can be understood, so that a
+// typing error does not end a run half way.
+func (f formatFlags) open(patterns []string, streams streams) (inputs, error) {
+	in := inputs{resumable: true}
+	for _, pattern := range patterns {
+		names, err := expand(pattern)
+		if err != nil {
+			return in, err
+		}
+		for _, name := range names {
+			if err := f.add(&in, name, streams); err != nil {
+				return in, err
+			}
+		}
+	}
+	if !in.resumable {
+		in.bytes = 0
+	}
+	return in, nil
+}
+
+// expand returns the files that a pattern stands for. The name of a file that exists stands for
+// itself, whatever characters it has.
+func expand(pattern string) ([]string, error) {
+	if pattern == "-" {
+		return []string{pattern}, nil
+	}
+	if _, err := os.Stat(pattern); !errors.Is(err, os.ErrNotExist) {
+		return []string{pattern}, nil
+	}
+	names, err := doublestar.FilepathGlob(pattern, doublestar.WithFilesOnly())
+	if err != nil {
+		return nil, fmt.Errorf("%s is no pattern of file names: %w", pattern, err)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no file %s", pattern)
+	}
+	return names, nil
+}
+
+func (f formatFlags) add(in *inputs, name string, streams streams) error {
+	file := &source.File{Name: name, Format: source.Format(f.Format), Kind: normalize.Kind(f.Record)}
+	if f.Format == "" {
+		file.Format = source.FormatOf(name)
+	}
+	if file.Format != source.NDJSON && file.Kind == "" {
+		return fmt.Errorf("%s: a %s file holds one kind of records; say which with --record", name, file.Format)
+	}
+	in.files = append(in.files, file)
+	if name == "-" {
+		in.sizes, in.resumable = append(in.sizes, 0), false
+		file.Open = func() (io.ReadCloser, error) { return io.NopCloser(streams.in), nil }
+		return nil
+	}
+	file.Open = func() (io.ReadCloser, error) { return os.Open(name) }
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; name the files in it, such as '%s/*.ndjson'", name, name)
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	in.bytes += info.Size()
+	in.sizes = append(in.sizes, info.Size())
+	in.fingerprints = append(in.fingerprints, ingest.Fingerprint{Path: path, Bytes: info.Size(), ModifiedAt: info.ModTime().UTC()})
+	in.resumable = in.resumable && info.Mode().IsRegular() // what was read of a pipe is gone
+	return nil
+}
+
+// read is how many bytes of all files a run has read.
+func (in inputs) read(p ingest.Progress) int64 {
+	bytes := p.BytesRead
+	for _, size := range in.sizes[:p.Source] {
+		bytes += size
+	}
+	return bytes
+}

@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/runlens/runlens/ingest/checkpoint"
+)
+
+// A Fingerprint tells whether a file is still the one that was read before.
+type Fingerprint struct {
+	Path       string    `json:"path"` // absolute
+	Bytes      int64     `json:"bytes"`
+	ModifiedAt time.Time `json:"modified_at"`
+}
+
+// A Backfill is the run of one list of files, which a later run of the same list continues.
+type Backfill struct {
+	log   *checkpoint.Log
+	name  string
+	files []Fingerprint
+}
+
+// backfillPosition is what a checkpoint of a backfill holds.
+type backfillPosition struct {
+	Files    []Fingerprint `json:"files"`
+	Progress Progress      `json:"progress"`
+}
+
+// NewBackfill returns the backfill of files, in this order; the order and the paths name it.
+func NewBackfill(log *checkpoint.Log, files []Fingerprint) *Backfill {
+	hash := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(hash, "%q\n", f.Path)
+	}
+	return &Backfill{log: log, name: "ingest:" + hex.EncodeToString(hash.Sum(nil)[:16]), files: files}
+}
+
+// Interrupted returns where an earlier run stopped and when, or false when there was none, it came to its
+// end, or one of the files has changed since.
+func (b *Backfill) Interrupted(ctx context.Context) (Progress, time.Time, bool, error) {
+	var at backfillPosition
+	savedAt, found, err := b.log.Load(ctx, b.name, &at)
+	if err != nil || !found || !reflect.DeepEqual(at.Files, b.files) {
+		return Progress{}, time.Time{}, false, err
+	}
+	return at.Progress, savedAt, true, nil
+}
+
+// Save takes note of how far the store has everything.
+func (b *Backfill) Save(ctx context.Context, p Progress) error {
+	return b.log.Save(ctx, b.name, backfillPosition{b.files, p})
+}
+
+// Finish takes the checkpoint away: the next run of the list begins anew.
+func (b *Backfill) Finish(ctx context.Context) error { return b.log.Clear(ctx, b.name) }

@@ -1,0 +1,77 @@
+// Package checkpoint remembers in the store how far copying has come. A checkpoint lives where the
+// rows are, so that a store that was made anew has none and is copied from the beginning.
+package checkpoint
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/go-json-experiment/json"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// A Log holds checkpoints by name. It is not safe for concurrent use.
+type Log struct {
+	conn      driver.Conn
+	revisions map[string]uint64 // read last, or saved
+}
+
+// NewLog returns the log of the store behind conn.
+func NewLog(conn driver.Conn) *Log { return &Log{conn, map[string]uint64{}} }
+
+// Load reads the newest checkpoint of a name into position, as JSON, and tells when it was saved. A name without one,
+// or whose checkpoint was cleared, leaves position alone and reports false.
+func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time.Time, found bool, err error) {
+	var text string
+	var revision uint64
+	err = l.conn.QueryRow(ctx, "SELECT position, revision, saved_at FROM "+schema.TableCheckpoints+
+		" WHERE name = {name:String} ORDER BY revision DESC, saved_at DESC LIMIT 1", clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, false, nil
+	}
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	l.revisions[name] = max(l.revisions[name], revision)
+	if text == "" {
+		return time.Time{}, false, nil
+	}
+	if err := json.Unmarshal([]byte(text), position); err != nil {
+		return time.Time{}, false, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	return savedAt, true, nil
+}
+
+// Save stores a checkpoint, whose order among others of the name does not depend on any clock. Whoever
+// saves has seen ClickHouse acknowledge all that lies before position.
+func (l *Log) Save(ctx context.Context, name string, position any) error {
+	text, err := json.Marshal(position)
+	if err != nil {
+		return err
+	}
+	return l.save(ctx, name, string(text))
+}
+
+// Clear takes the checkpoint of a name away.
+func (l *Log) Clear(ctx context.Context, name string) error { return l.save(ctx, name, "") }
+
+func (l *Log) save(ctx context.Context, name, text string) error {
+	batch, err := l.conn.PrepareBatch(ctx, "INSERT INTO "+schema.TableCheckpoints+" (name, position, revision)")
+	if err != nil {
+		return fmt.Errorf("save the checkpoint: %w", err)
+	}
+	if err := batch.Append(name, text, l.revisions[name]+1); err != nil {
+		return err
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("save the checkpoint: %w", err)
+	}
+	l.revisions[name]++
+	return nil
+}

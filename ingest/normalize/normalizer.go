@@ -1,0 +1,103 @@
+package normalize
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// A Normalizer applies the rules to one record after another. It remembers texts that recur, of
+// people and organizations above all, so that a million records of a thousand people hold a thousand texts.
+// It is not safe for concurrent use.
+type Normalizer struct {
+	texts         memory[*string]
+	people        memory[*string] // as written -> normalized; nil where blank
+	organizations memory[schema.OrganizationID]
+
+	raw   *Raw
+	fault *Error // the first one of the record
+}
+
+// NewNormalizer returns a Normalizer that remembers nothing.
+func NewNormalizer() *Normalizer { return &Normalizer{} }
+
+// Agent returns the agent of a raw record of KindAgent. The error is an *Error.
+func (n *Normalizer) Agent(raw *Raw) (Agent, error) {
+	n.begin(raw)
+	return Agent{
+		OrganizationID: n.organization(0),
+		AgentID:        n.id(1),
+		Name:           *n.text(2, 0, maxName, required),
+		Slug:           n.text(3, 1, maxSlug, nullable),
+		DeletedAt:      n.optionalInstant(4),
+		UpdatedAt:      n.instant(5),
+	}, n.result()
+}
+
+// Run returns the run of a raw record of KindRun. The error is an *Error.
+func (n *Normalizer) Run(raw *Raw) (Run, error) {
+	n.begin(raw)
+	run := Run{
+		OrganizationID:      n.organization(0),
+		RunID:               n.id(1),
+		CreatedAt:           n.instant(2),
+		AgentID:             n.id(3),
+		RunKind:             runKinds[0],
+		ParentRunID:         n.optionalID(5),
+		Status:              *n.oneOf(6, statuses, required),
+		InitiatorIdentifier: n.initiator(7),
+		InitiatorName:       n.text(8, 0, maxName, nullable),
+		InitiatorType:       n.oneOf(9, initiatorTypes, nullable),
+		UpdatedAt:           n.instant(10),
+	}
+	if kind := n.oneOf(4, runKinds, nullable); kind != nil {
+		run.RunKind = *kind
+	}
+	return run, n.result()
+}
+
+// Attribution returns the attribution of a raw record of KindAttribution. The error is an *Error.
+func (n *Normalizer) Attribution(raw *Raw) (Attribution, error) {
+	n.begin(raw)
+	return Attribution{
+		OrganizationID:    n.organization(0),
+		AttributionID:     n.id(1),
+		RunID:             n.id(2),
+		AgentID:           n.id(3),
+		UserIdentifier:    n.person(4),
+		UserName:          n.text(5, 0, maxName, nullable),
+		ActivityType:      *n.oneOf(6, activityTypes, required),
+		RunInitiationType: *n.oneOf(7, initiations, required),
+		Source:            *n.text(8, 1, maxSource, required),
+		OccurredAt:        n.instant(9),
+	}, n.result()
+}
+
+func (n *Normalizer) begin(raw *Raw) { n.raw, n.fault = raw, nil }
+
+func (n *Normalizer) result() error {
+	if n.fault != nil {
+		return n.fault
+	}
+	return nil
+}
+
+// Zero values stand in for what is wrong; the record is not used then.
+var (
+	noText = new(string)
+	noID   uuid.UUID
+)
+
+// maxRemembered bounds the memory of one kind of texts; what was remembered is then forgotten.
+const maxRemembered = 1 << 16
+
+// A memory holds a value for every text it met lately.
+type memory[V any] map[string]V
+
+func (m *memory[V]) add(text string, value V) V {
+	if *m == nil || len(*m) >= maxRemembered {
+		*m = make(memory[V])
+	}
+	(*m)[text] = value
+	return value
+}

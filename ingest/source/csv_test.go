@@ -1,0 +1,160 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/ingest/normalize"
+)
+
+func TestCSVHeader(t *testing.T) {
+	const row = `2 agent "1" "2" "3" "4" "5" "6"`
+	for name, c := range map[string]struct {
+		header, cells, want string
+	}{
+		"order of the fields":    {"organization_id,agent_id,name,slug,deleted_at,updated_at", "1,2,3,4,5,6", row},
+		"any order":              {"updated_at,slug,organization_id,deleted_at,name,agent_id", "6,4,1,5,3,2", row},
+		"no nullable ones":       {"agent_id,organization_id,name,updated_at", "2,1,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"a byte order mark":      {"\xef\xbb\xbforganization_id,agent_id,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"a mark and quotes":      {"\xef\xbb\xbf\"organization_id\",agent_id,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"spaces around":          {"organization_id, agent_id ,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"the kind":               {"record,organization_id,agent_id,name,updated_at", "agent,1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"another kind":           {"organization_id,agent_id,name,updated_at,record", "1,2,3,6,run", "2 fault record: must be agent, the kind of all records of this file"},
+		"no kind":                {"organization_id,agent_id,name,updated_at,record", "1,2,3,6,", "2 fault record: must be agent, the kind of all records of this file"},
+		"an unknown one":         {"organization_id,agent_id,name,updated_at,status", "", `the header names "status", which is no field of a record of kind agent`},
+		"letter case counts":     {"Organization_id,agent_id,name,updated_at", "", `the header names "Organization_id", which is no field of a record of kind agent`},
+		"one twice":              {"organization_id,agent_id,name,updated_at,name", "", `the header names "name" twice`},
+		"record twice":           {"record,organization_id,agent_id,name,updated_at,record", "", `the header names "record" twice`},
+		"a missing one":          {"organization_id,agent_id,updated_at,slug", "", `the header lacks "name", which a record of kind agent needs`},
+		"no header but a record": {"org,0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10,n,t", "", `the header names "org", which is no field of a record of kind agent`},
+		"a quote never closed":   {"\"organization_id", "", `read the header: parse error on line 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, err := records(stream(CSV, normalize.KindAgent, []byte(c.header+"\n"+c.cells)), Position{})
+			if err != nil {
+				got = []string{err.Error()}
+			}
+			if len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	if _, _, err := records(stream(CSV, normalize.KindAgent, nil), Position{}); err == nil || !strings.Contains(err.Error(), "the file is empty") {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+const agentHeader = "organization_id,agent_id,name,slug,deleted_at,updated_at\n"
+
+func TestCSVRecords(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"no records":            {"", ""},
+		"empty cells":           {"o,a,,,,t\n", `2 agent "o" "a" "" - - "t"`},
+		"quoted empty cells":    {"\"o\",\"a\",\"\",\"\",\"\",\"t\"\n", `2 agent "o" "a" "" - - "t"`},
+		"nothing but commas":    {",,,,,\n", `2 agent "" "" "" - - ""`},
+		"spaces stay":           {" o,a , ,s,d,t\n", `2 agent " o" "a " " " "s" "d" "t"`},
+		"quotes and commas":     {"o,a,\"\"\"n\"\", m\",s,d,t\n", `2 agent "o" "a" "\"n\", m" "s" "d" "t"`},
+		"line feeds in quotes":  {"o,a,\"1\n2\r\n\n4\",,,t\no,b,n,,,t", "2 agent \"o\" \"a\" \"1\\n2\\n\\n4\" - - \"t\"\n6 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"blank lines":           {"\n\r\no,a,n,,,t\n\n\no,b,n,,,t\n\n", "4 agent \"o\" \"a\" \"n\" - - \"t\"\n7 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"too few cells":         {"o,a,n\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"too many cells":        {"o,a,n,,,t,\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"a bare quote":          {"o,a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: bare \" in non-quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"behind a quote":        {"o,\"a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"wrong in a later line": {"o,\"a\n\n\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n5 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"a quote never closed":  {"o,a,n,,,t\no,\"b,n,,,t\no,c,n,,,t\n", "2 agent \"o\" \"a\" \"n\" - - \"t\"\n3 fault is not valid CSV: extraneous or missing \" in quoted-field"},
+		"a semicolon":           {"o;a;n;;;t\n", "2 fault is not valid CSV: wrong number of fields"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := stream(CSV, normalize.KindAgent, []byte(agentHeader+c.in))
+			got, _ := mustRead(t, f, Position{})
+			if strings.Join(got, "\n") != c.want {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), c.want)
+			}
+			checkResume(t, f)
+		})
+	}
+}
+
+// What was wrong is shown as it was written, without the lines around it, and only in part where it is long.
+func TestCSVFaultText(t *testing.T) {
+	long := "o,\"" + strings.Repeat("x", 3*keptBytes)
+	in := "record," + agentHeader + "agent,o,a,n,,,t\n\n\"run\",o,\"a\nb\",n,,,t\r\n\nagent,b\n\nagent,c\"c\n" + long
+	reader, err := stream(CSV, normalize.KindAgent, []byte(in)).From(Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"", "\"run\",o,\"a\nb\",n,,,t", "agent,b", "agent,c\"c", long[:keptBytes]} {
+		record, err := reader.Next()
+		if err != nil || (record.Fault != nil) != (want != "") || string(record.Text) != want {
+			t.Errorf("got %.80q, %v, %v; want %.80q", record.Text, record.Fault, err, want)
+		}
+	}
+}
+
+// A quote that is never closed ends a large file; it does not fill the memory with the rest of it.
+func TestCSVOpenQuote(t *testing.T) {
+	rest := io.LimitReader(endless("all the rest of a large file\n"), 512<<20)
+	f := &File{Format: CSV, Kind: normalize.KindAgent, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(agentHeader+"o,a,n,,,t\no,\"b"), rest)), nil
+	}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, _, err := records(f, Position{})
+	runtime.ReadMemStats(&after)
+	if len(got) != 1 || err == nil || !strings.Contains(err.Error(), "is a quote never closed?") {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 100<<20 {
+		t.Errorf("%d MB were allocated", grown>>20)
+	}
+}
+
+// endless repeats a text.
+type endless string
+
+func (e endless) Read(p []byte) (int, error) { return copy(p, e), nil }
+
+// Records lie across the borders of all buffers.
+func TestCSVLarge(t *testing.T) {
+	var in bytes.Buffer
+	var want []string
+	in.WriteString(agentHeader)
+	line := 2
+	for i := range 3000 {
+		text := strings.Repeat("é\n", i%97)
+		fmt.Fprintf(&in, "o%d,a,\"%s\",,,t\n", i, text)
+		want = append(want, fmt.Sprintf(`%d agent "o%d" "a" %q - - "t"`, line, i, text))
+		line += 1 + i%97
+	}
+	f := stream(CSV, normalize.KindAgent, in.Bytes())
+	got, behind := mustRead(t, f, Position{})
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Fatal("other records than were written")
+	}
+	for i := 0; i < len(behind); i += 271 {
+		if tail, _ := mustRead(t, f, behind[i]); strings.Join(tail, "\n") != strings.Join(want[i+1:], "\n") {
+			t.Fatalf("another tail behind record %d", i)
+		}
+	}
+}
+
+func BenchmarkCSV(b *testing.B) {
+	var in bytes.Buffer
+	in.WriteString(strings.Join(normalize.Fields(normalize.KindRun), ",") + "\n")
+	for row := range benchmarkRows {
+		for i, field := range normalize.Fields(normalize.KindRun) {
+			if i > 0 {
+				in.WriteByte(',')
+			}
+			if text := sample(field, row); text != nil {
+				in.Write(text)
+			}
+		}
+		in.WriteByte('\n')
+	}
+	benchmark(b, onDisk(b, CSV, normalize.KindRun, in.Bytes()))
+}

@@ -1,0 +1,228 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/runlens/runlens/ingest/normalize"
+)
+
+// parquetRows reads a flat Parquet file whose columns carry the names of the fields of its kind, in
+// any order. A column named record is allowed and must say the kind. Every column is read page by
+// page at its own pace, so that memory does not grow with the row groups.
+type parquetRows struct {
+	file     *File
+	closers  []io.Closer
+	size     int64 // of the file as it is packed
+	groups   []parquet.RowGroup
+	metadata []format.RowGroup // of groups
+	vetter   vetter
+	total    int64 // rows
+	columns  []column
+	opened   int   // row groups, the one that is being read included
+	rows     int64 // of that row group
+	row      int64 // of them, read
+	at       Position
+	record   Record
+}
+
+func newParquet(f *File, in io.Closer, plain io.Reader, isPlain bool, at Position) (reader Reader, err error) {
+	r := &parquetRows{file: f, closers: []io.Closer{in}, at: at}
+	defer func() {
+		if err != nil {
+			r.release()
+		}
+	}()
+	content, ok := in.(*os.File)
+	if !ok || !isPlain || !isRegular(content) {
+		if content, err = spool(plain); err != nil {
+			return nil, err
+		}
+		r.closers = append(r.closers, content)
+		r.size = f.read
+	}
+	info, err := content.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if len(r.closers) == 1 {
+		r.size = info.Size()
+	}
+	if err := r.open(content, info.Size()); err != nil {
+		return nil, err
+	}
+	r.record.Raw.Kind = f.Kind
+	return r, r.seek(int64(at.Lines))
+}
+
+// spool copies a stream to where its end can be read first. The file has no name any more, so that
+// it is gone with the process, whatever ends that.
+func spool(in io.Reader) (*os.File, error) {
+	file, err := os.CreateTemp("", "runlens-*.parquet")
+	if err != nil {
+		return nil, fmt.Errorf("unpack into a temporary file: %w", err)
+	}
+	err = os.Remove(file.Name())
+	if err == nil {
+		_, err = io.Copy(file, in)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("unpack into a temporary file: %w", err)
+	}
+	return file, nil
+}
+
+func isRegular(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
+	defer invalid(&err)
+	// The indexes of all pages of all columns can be large, and only those of one row group are ever needed.
+	file, err := parquet.OpenFile(content, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(32<<10))
+	if err != nil {
+		return err
+	}
+	r.groups = file.RowGroups()
+	for _, group := range r.groups {
+		if group.NumRows() < 0 {
+			return parquet.ErrCorrupted
+		}
+		r.total += group.NumRows()
+	}
+	if r.columns, err = columnsOf(r.file.Kind, file.Metadata().Schema); err != nil {
+		return err
+	}
+	r.vetter.content = content
+	r.metadata = file.Metadata().RowGroups
+	return nil
+}
+
+// seek opens the row group that holds a row, counted from 0.
+func (r *parquetRows) seek(row int64) error {
+	if row > r.total {
+		return fmt.Errorf("read again to where the last run stopped: the file has only %d rows, not %d", r.total, row)
+	}
+	for _, group := range r.groups {
+		if row < group.NumRows() {
+			return r.openGroup(row)
+		}
+		row -= group.NumRows()
+		r.opened++
+	}
+	return nil
+}
+
+func (r *parquetRows) openGroup(row int64) (err error) {
+	defer invalid(&err)
+	group := r.groups[r.opened]
+	r.opened++
+	r.rows, r.row = group.NumRows(), row
+	chunks := group.ColumnChunks()
+	for i := range r.columns {
+		c := &r.columns[i]
+		chunk := chunks[c.leaf]
+		if err := r.check(c); err != nil {
+			return fmt.Errorf("row group %d: the column %q: %w", r.opened, c.name, err)
+		}
+		c.close()
+		c.pages = chunk.Pages()
+		if row == 0 {
+			continue
+		}
+		// Once it was read, the index makes seeking fast; without one the pages before are read through.
+		if _, err := chunk.OffsetIndex(); err != nil && !errors.Is(err, parquet.ErrMissingOffsetIndex) {
+			return err
+		}
+		if err := c.pages.SeekToRow(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks at the part of a column in the open row group.
+func (r *parquetRows) check(c *column) error {
+	chunk, first := &r.metadata[r.opened-1].Columns[c.leaf].MetaData, &r.metadata[0].Columns[c.leaf].MetaData
+	if chunk.NumValues != r.rows {
+		return fmt.Errorf("%d values for %d rows", chunk.NumValues, r.rows)
+	}
+	// The library unpacks all row groups the way of the first one.
+	if chunk.Codec != first.Codec {
+		return unfit("is compressed with %s here and with %s in the first row group; write the file anew with one compression", chunk.Codec, first.Codec)
+	}
+	return r.vetter.vet(chunk)
+}
+
+func (r *parquetRows) Next() (*Record, error) {
+	for r.row == r.rows {
+		if r.opened == len(r.groups) {
+			r.file.read = r.size
+			return nil, io.EOF
+		}
+		if err := r.openGroup(0); err != nil {
+			return nil, err
+		}
+	}
+	r.record.Fault = nil
+	for i := range r.columns {
+		c := &r.columns[i]
+		if len(c.unread) == 0 {
+			if err := c.fill(); err != nil {
+				return nil, err
+			}
+		}
+		text := c.next()
+		if c.field != recordColumn {
+			r.record.Raw.Values[c.field] = text
+		} else if string(text) != string(r.record.Raw.Kind) {
+			r.record.Fault = &normalize.Error{Field: "record", Reason: "must be " + string(r.record.Raw.Kind) + ", the kind of all records of this file"}
+		}
+	}
+	r.row++
+	r.at.Lines++
+	r.record.Line, r.record.RowGroup, r.record.Row = r.at.Lines, r.opened, int(r.row)
+	r.file.read = int64(float64(r.size) * (float64(r.at.Lines) / float64(r.total)))
+	return &r.record, nil
+}
+
+func (r *parquetRows) Position() Position { return r.at }
+
+func (r *parquetRows) Close() error {
+	r.release()
+	return r.closers[0].Close()
+}
+
+// release gives back all but the input, which belongs to the caller until there is a reader.
+func (r *parquetRows) release() (err error) {
+	defer invalid(&err)
+	for _, closer := range r.closers[1:] {
+		closer.Close()
+	}
+	for i := range r.columns {
+		r.columns[i].close()
+	}
+	return nil
+}
+
+// invalid turns what the library says of a damaged file, with errors as well as with panics, into an
+// error for whoever made the file.
+func invalid(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("is not a valid Parquet file: %v", p)
+		return
+	}
+	var unreadable *fs.PathError
+	var unfit columnError
+	if *err != nil && !errors.As(*err, &unreadable) && !errors.As(*err, &unfit) {
+		*err = fmt.Errorf("is not a valid Parquet file: %w", *err)
+	}
+}

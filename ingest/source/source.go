@@ -1,0 +1,179 @@
+// Package source reads records from where they are kept: files of NDJSON, CSV and Parquet, plain or
+// compressed, and standard input.
+package source
+
+import (
+	"bufio"
+	"bytes"
+
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/runlens/runlens/ingest/normalize"
+)
+
+// A Format is how a file writes records.
+type Format string
+
+// The formats. NDJSON holds records of all kinds; the others hold one kind a file.
+const (
+	NDJSON  Format = "ndjson"
+	CSV     Format = "csv"
+	Parquet Format = "parquet"
+)
+
+// FormatOf tells the format by a file's name, with the ending of its compression left out: NDJSON
+// unless it ends in .csv or .parquet.
+func FormatOf(name string) Format {
+	name = strings.ToLower(name)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	switch {
+	case strings.HasSuffix(name, ".csv"):
+		return CSV
+	case strings.HasSuffix(name, ".parquet"):
+		return Parquet
+	default:
+		return NDJSON
+	}
+}
+
+// A Position is a place between two records of a file: the first record has been read or none, and so on.
+type Position struct {
+	Offset int64 `json:"offset"` // bytes of the unpacked text; 0 in a Parquet file
+	Lines  int   `json:"lines"`  // lines of text before the position, rows in a Parquet file
+}
+
+// A Record is one record of a source, right or wrong. It is valid until the next one is read.
+type Record struct {
+	Raw      normalize.Raw
+	Fault    error  // why Raw could not be read; else nil
+	Line     int    // from 1: the line of text it begins in, or the row of a Parquet file
+	RowGroup int    // of a Parquet file, from 1; else 0
+	Row      int    // within the row group, from 1; else 0
+	Text     []byte // as it was written, where that is text of its own; else nil
+}
+
+// A Reader reads records one after another.
+type Reader interface {
+	// Next returns the next record, or io.EOF behind the last one. Other errors end the source;
+	// records that cannot be read are returned with their fault.
+	Next() (*Record, error)
+	// Position is the place behind the last record.
+	Position() Position
+	io.Closer
+}
+
+// A File is a source of records. Its methods may not be called at the same time.
+type File struct {
+	Name   string // as it stands in rejects
+	Format Format
+	Kind   normalize.Kind                // of all records; needed but for NDJSON
+	Open   func() (io.ReadCloser, error) // the bytes from the first one
+
+	read int64
+}
+
+// BytesRead is how much of the file, packed as it is, has been read.
+func (f *File) BytesRead() int64 { return f.read }
+
+// From returns a reader of the records behind a position, the zero one for all records.
+func (f *File) From(at Position) (Reader, error) {
+	in, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := f.reader(in, at)
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return reader, nil
+}
+
+func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
+	f.read = 0
+	plain, isPlain, err := f.unpack(in)
+	if err != nil {
+		return nil, err
+	}
+	switch f.Format {
+	case Parquet:
+		return newParquet(f, in, plain, isPlain, at)
+	case CSV:
+		return newCSV(f, closing{plain, in}, at)
+	default:
+		seeker, ok := in.(io.Seeker)
+		if !ok || !isPlain || at.Offset == 0 {
+			if err := skip(plain, at.Offset); err != nil {
+				return nil, err
+			}
+			return newNDJSON(closing{plain, in}, at), nil
+		}
+		if _, err := seeker.Seek(at.Offset, io.SeekStart); err != nil {
+			return nil, err
+		}
+		f.read = at.Offset
+		return newNDJSON(closing{&counter{in, &f.read}, in}, at), nil
+	}
+}
+
+const bufferBytes = 256 << 10
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// unpack tells by the first bytes, and not by the name, how a file is compressed, so that a
+// stream without a name is read as well.
+func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
+	buffered := bufio.NewReaderSize(&counter{in, &f.read}, bufferBytes)
+	head, err := buffered.Peek(len(zstdMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	switch {
+	case bytes.HasPrefix(head, gzipMagic):
+		unpacked, err := gzip.NewReader(buffered)
+		return unpacked, false, err
+	case bytes.HasPrefix(head, zstdMagic):
+		unpacked, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return nil, false, err
+		}
+		return unpacked, false, nil
+	default:
+		return buffered, true, nil
+	}
+}
+
+// skip reads to an offset of a stream that cannot seek.
+func skip(in io.Reader, offset int64) error {
+	if _, err := io.CopyN(io.Discard, in, offset); err != nil {
+		return fmt.Errorf("read again to where the last run stopped: %w", err)
+	}
+	return nil
+}
+
+// A counter counts the bytes that were read.
+type counter struct {
+	io.Reader
+	n *int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	*c.n += int64(n)
+	return n, err
+}
+
+// closing is a reader with what is closed behind it.
+type closing struct {
+	io.Reader
+	io.Closer
+}

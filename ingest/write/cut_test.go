@@ -1,0 +1,139 @@
+package write_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/schema"
+)
+
+// A cutter passes connections on and, as long as it has cuts left, cuts them after random numbers of bytes.
+type cutter struct {
+	net.Listener
+	dir  string // of the engine's data
+	cuts atomic.Int64
+	left atomic.Int64 // bytes until the next cut
+}
+
+func (c *cutter) serve() {
+	for {
+		client, err := c.Accept()
+		if err != nil {
+			return
+		}
+		server, err := c.dial()
+		if err != nil {
+			client.Close()
+			continue
+		}
+		cut := func() {
+			client.Close()
+			server.Close()
+		}
+		go func() {
+			defer cut()
+			for {
+				n, err := io.CopyN(server, client, 1024)
+				if err != nil || c.left.Add(-n) < 0 && c.cuts.Add(-1) >= 0 {
+					c.left.Store(rand.Int64N(400_000))
+					return
+				}
+			}
+		}()
+		go func() {
+			defer cut()
+			io.Copy(client, server)
+		}()
+	}
+}
+
+// dial asks for the address every time: a connection that breaks in the middle of an insert can end this
+// build of the engine, which is then started again elsewhere.
+func (c *cutter) dial() (net.Conn, error) {
+	text, err := os.ReadFile(filepath.Join(c.dir, "engine", "address.json"))
+	if err != nil {
+		return nil, err
+	}
+	var published struct{ Addr string }
+	if err := json.Unmarshal(text, &published); err != nil {
+		return nil, err
+	}
+	return net.Dial("tcp", published.Addr)
+}
+
+// inOneMonth is a batch for one partition.
+func inOneMonth(n int) *write.Batch {
+	b := batch(n)
+	for i := range b.Attributions {
+		b.Attributions[i].OccurredAt = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC).UnixMilli()
+	}
+	return b
+}
+
+// Connections that break in the middle of a batch lose nothing and double nothing.
+func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
+	dir := t.TempDir()
+	engine, err := clickhouse.Open(context.Background(), clickhouse.Config{DataDir: dir, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler), Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	db, err := engine.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Up(context.Background(), db, engine.Database()); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	password, err := os.ReadFile(filepath.Join(dir, "engine", "password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	c := &cutter{Listener: listener, dir: dir}
+	go c.serve()
+	address := url.URL{Scheme: "http", User: url.UserPassword("runlens", string(password)), Host: listener.Addr().String(), Path: "/" + engine.Database()}
+	cut, err := clickhouse.Open(context.Background(), clickhouse.Config{URL: address.String(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cut.Close() })
+
+	const batches, size = 5, 5000
+	retries := 0
+	writer := write.NewWriter(cut.Conn(), write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: time.Minute, Count: func() { retries++ }})
+	for range batches {
+		c.cuts.Store(1)
+		if err := writer.Write(context.Background(), inOneMonth(size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if retries < batches/2 {
+		t.Errorf("only %d sends were cut", retries)
+	}
+	var rows, distinct uint64
+	if err := engine.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact(attribution_id) FROM attributions").Scan(&rows, &distinct); err != nil {
+		t.Fatal(err)
+	}
+	if rows != batches*size || distinct != batches*size {
+		t.Errorf("%d rows, %d distinct, want %d of both", rows, distinct, batches*size)
+	}
+}
