@@ -32,6 +32,9 @@ type usageError struct{ error }
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the HTTP API."`
 	Ingest  ingestCmd  `cmd:"" help:"Copy records from files or standard input into the store."`
+	Worker  workerCmd  `cmd:"" help:"Copy continuously from a PostgreSQL database."`
+	Verify  verifyCmd  `cmd:"" help:"Prove that the store holds what files or a database hold."`
+	Purge   purgeCmd   `cmd:"" help:"Take an organization or a person out of the store for good."`
 	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
 	Query   queryCmd   `cmd:"" help:"Run one query against a server, from the terminal."`
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/runlens/runlens/ingest/source/postgres"
+)
+
+// databaseFlags name an operational database; worker and verify share them.
+type databaseFlags struct {
+	Source  string `env:"RUNLENS_SOURCE" placeholder:"URL" help:"The operational database: postgres://user:password@host:5432/database."`
+	Mapping string `env:"RUNLENS_MAPPING" placeholder:"FILE" help:"One SELECT a record kind, for other table layouts than that of 'runlens worker layout'."`
+}
+
+func (f databaseFlags) open(ctx context.Context) (*postgres.Database, error) {
+	text := postgres.DefaultMapping
+	if f.Mapping != "" {
+		content, err := os.ReadFile(f.Mapping)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--mapping: %w", err)}
+		}
+		text = string(content)
+	}
+	mapping, err := postgres.ParseMapping(text)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--mapping: %w", err)}
+	}
+	database, err := postgres.Open(ctx, f.Source, mapping)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--source: %w", err)}
+	}
+	return database, nil
+}

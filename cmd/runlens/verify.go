@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/verify"
+	"github.com/runlens/runlens/schema"
+)
+
+type verifyCmd struct {
+	storeFlags
+	databaseFlags
+	formatFlags
+	Files      []string      `arg:"" optional:"" name:"file" help:"Files or glob patterns, instead of --source."`
+	Org        string        `placeholder:"ORG" help:"Compare this organization only."`
+	Subset     bool          `help:"The source holds a part of the records: what only the store has, and newer versions there, are no difference."`
+	SecondLook time.Duration `default:"5s" placeholder:"DURATION" help:"With --source: look again at what differs after so long, in case it was on its way (${default})."`
+	IDs        int           `default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference in a day (${default})."`
+	JSON       bool          `help:"Print the report as JSON."`
+}
+
+func (verifyCmd) Help() string {
+	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records (newest versions) and a checksum of all their fields. Where they differ it names the ids, and the exit code is 1.
+
+Example:
+  runlens verify --source postgres://reader@db.internal/production
+  runlens verify --subset --record run 'export/runs-*.parquet'`
+}
+
+func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	options := verify.Options{Subset: c.Subset, MaxIDs: c.IDs}
+	if c.Org != "" {
+		organization, err := schema.ParseOrganizationID(c.Org)
+		if err != nil {
+			return usageError{fmt.Errorf("--org %w", err)}
+		}
+		options.Organization = organization
+	}
+	switch {
+	case (c.Source != "") == (len(c.Files) > 0):
+		return usageError{errors.New("name either files or --source, the database to compare with")}
+	case c.Source != "":
+		database, err := c.databaseFlags.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer database.Close()
+		if err := database.Check(ctx); err != nil {
+			return err
+		}
+		options.Source, options.SecondLook = verify.Postgres{Database: database}, c.SecondLook
+	default:
+		in, err := c.formatFlags.open(c.Files, io)
+		if err != nil {
+			return usageError{err}
+		}
+		if !in.resumable {
+			return usageError{errors.New("files that are compared may be read several times; standard input and pipes cannot")}
+		}
+		options.Source = verify.Files(in.files)
+	}
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	options.Conn = store.Conn()
+	progress := newProgress(io.err, "verify", 0, logger)
+	options.Progress = func(read int64) { progress.show(0, ingest.Summary{Read: read}) }
+	report, err := verify.Compare(ctx, options)
+	progress.end()
+	if err != nil {
+		return err
+	}
+	if err := c.print(io.out, report); err != nil {
+		return err
+	}
+	if len(report.Differences) > 0 {
+		return exitError{exitFailed}
+	}
+	return nil
+}
+
+func (c verifyCmd) print(out io.Writer, r verify.Report) error {
+	if c.JSON {
+		return json.MarshalWrite(out, r, json.Deterministic(true), jsontext.Multiline(true))
+	}
+	for _, d := range r.Differences {
+		fmt.Fprintf(out, "%s %s %s: %d in the source, %d in the store\n", d.Organization, d.Kind, d.Day, d.Source.Count, d.Store.Count)
+		for _, w := range []struct {
+			what string
+			rows verify.Rows
+		}{
+			{"missing in the store", d.Missing}, {"older in the store", d.Stale}, {"newer in the store", d.Newer},
+			{"other content in the store", d.Changed}, {"only in the store", d.Extra},
+		} {
+			if w.rows.Count == 0 {
+				continue
+			}
+			names := make([]string, len(w.rows.IDs))
+			for i, id := range w.rows.IDs {
+				names[i] = id.String()
+			}
+			more := ""
+			if int64(len(names)) < w.rows.Count {
+				more = ", …"
+			}
+			fmt.Fprintf(out, "  %s: %d (%s%s)\n", w.what, w.rows.Count, strings.Join(names, ", "), more)
+		}
+	}
+	verdict := "the store holds exactly what the source holds"
+	switch {
+	case len(r.Differences) > 0:
+		verdict = fmt.Sprintf("%d of %d groups of organization, kind and day DIFFER", len(r.Differences), r.Groups)
+	case c.Subset:
+		verdict = "the store holds all that the source holds"
+	}
+	_, err := fmt.Fprintf(out, "%s: %d records read, %d rejected, %d rows in %d groups\n", verdict, r.Read, r.Rejected, r.Rows, r.Groups)
+	return err
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/runlens/runlens/http/admin"
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/worker"
+)
+
+type workerCmd struct {
+	Run    workerRunCmd    `cmd:"" default:"withargs" help:"Copy until a signal ends it. This is what 'runlens worker' does."`
+	Status workerStatusCmd `cmd:"" help:"Show how a running worker does."`
+	Layout workerLayoutCmd `cmd:"" help:"Print the tables that a worker reads by default, or with --mapping the SELECTs to change for others."`
+}
+
+func (workerCmd) Help() string {
+	return `Copies agents, runs and attribution records from PostgreSQL: first everything, then what changes, within seconds. It can be stopped and started at any time and continues where the store has everything; several workers on one source do no harm.
+Changes are found by updated_at. From time to time source and store are compared in full, and what polling could not see is copied again. Rows deleted at the source stay, unless --delete-missing. Outages of PostgreSQL and ClickHouse are waited for.
+
+Example:
+  runlens worker --source postgres://reader@db.internal/production --data-dir ./data
+  runlens worker status`
+}
+
+type workerRunCmd struct {
+	storeFlags
+	databaseFlags
+	AdminListen    string        `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"Address of health, status, metrics and profiling (${default}); off disables it."`
+	PollInterval   time.Duration `env:"RUNLENS_POLL_INTERVAL" default:"1s" placeholder:"DURATION" help:"Pause between two looks for changes (${default})."`
+	Overlap        time.Duration `env:"RUNLENS_OVERLAP" default:"10s" placeholder:"DURATION" help:"Every look reaches back so far, for changes that were committed late (${default})."`
+	ReconcileEvery time.Duration `env:"RUNLENS_RECONCILE_EVERY" default:"1h" placeholder:"DURATION" help:"Pause between two full comparisons (${default}); 0 for none."`
+	DeleteMissing  bool          `env:"RUNLENS_DELETE_MISSING" help:"A full comparison deletes what the source no longer has."`
+	Rejects        string        `placeholder:"FILE" help:"Append rejected records to FILE, one JSON object a line."`
+}
+
+func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	if c.Source == "" {
+		return usageError{errors.New("--source is missing: the operational database, such as postgres://user:password@host:5432/database")}
+	}
+	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
+		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
+	}
+	debug.SetMemoryLimit(ingestMemoryBytes)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop() // the second signal ends the process at once
+	}()
+	database, err := c.databaseFlags.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer database.Close()
+	rejects, err := openRejects(c.Rejects, true, io.err)
+	if err != nil {
+		return usageError{err}
+	}
+	defer rejects.close()
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	status := worker.NewStatus(time.Now)
+	if c.AdminListen != "off" {
+		listener, err := net.Listen("tcp", c.AdminListen)
+		if err != nil {
+			return fmt.Errorf("--admin-listen: %w", err)
+		}
+		server := &http.Server{Handler: workerAdmin(status), ReadHeaderTimeout: 10 * time.Second}
+		defer server.Close()
+		go server.Serve(listener)
+		logger.Info("serving the admin address", "address", listener.Addr().String())
+	}
+	return worker.Run(ctx, worker.Options{
+		Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger, Status: status,
+		PollInterval: c.PollInterval, Overlap: c.Overlap, ReconcileEvery: c.ReconcileEvery, DeleteMissing: c.DeleteMissing,
+		OnReject: rejects.addNow,
+	})
+}
+
+// workerAdmin serves the status besides what every admin address has. A worker is ready once it has
+// caught up with its source.
+func workerAdmin(status *worker.Status) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), status)
+	mux := http.NewServeMux()
+	mux.Handle("/", admin.Handler(func(context.Context) error {
+		for kind, k := range status.Report().Kinds {
+			if !k.CaughtUp {
+				return fmt.Errorf("the %s records are still being copied for the first time", kind)
+			}
+		}
+		return nil
+	}, registry))
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.MarshalWrite(w, status.Report(), json.Deterministic(true))
+	})
+	return mux
+}
+
+type workerStatusCmd struct {
+	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"The worker's admin address (${default})."`
+	JSON        bool   `help:"Print the status as JSON."`
+}
+
+// statusTimeout bounds the wait for a worker's answer.
+const statusTimeout = 5 * time.Second
+
+func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.AdminListen+"/status", nil)
+	if err != nil {
+		return usageError{fmt.Errorf("--admin-listen: %w", err)}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("no worker answers at %s; name its admin address with --admin-listen", c.AdminListen)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)
+	}
+	if c.JSON {
+		_, err := io.Copy(streams.out, response.Body)
+		return err
+	}
+	var report worker.Report
+	if err := json.UnmarshalRead(response.Body, &report); err != nil {
+		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)
+	}
+	return printStatus(streams.out, report)
+}
+
+func printStatus(out io.Writer, r worker.Report) error {
+	fmt.Fprintf(out, "%-12s %8s %10s %12s %8s %8s\n", "kind", "lag", "stored", "per second", "batches", "rejected")
+	for _, kind := range normalize.Kinds {
+		k := r.Kinds[kind]
+		lag := "copying"
+		if k.LagSeconds != nil {
+			lag = fmt.Sprintf("%.1f s", *k.LagSeconds)
+		}
+		fmt.Fprintf(out, "%-12s %8s %10d %12.1f %8d %8d\n", kind, lag, k.Stored, k.PerSecond, k.Batches, k.Rejected)
+	}
+	last := "none yet"
+	if d := r.Reconcile; d != nil {
+		last = fmt.Sprintf("%s: %d days compared, %d differed, %d records copied again, %d missing in the source, %d deleted",
+			d.EndedAt.Format(time.RFC3339), d.Compared, d.Differed, d.Repaired, d.Missing, d.Deleted)
+	}
+	_, err := fmt.Fprintf(out, "retries: %d\nlast reconcile: %s\n", r.Retries, last)
+	return err
+}
+
+type workerLayoutCmd struct {
+	Mapping bool `help:"Print the mapping file of the default tables."`
+}
+
+func (c workerLayoutCmd) Run(streams streams) error {
+	text := postgres.Layout
+	if c.Mapping {
+		text = postgres.DefaultMapping
+	}
+	_, err := fmt.Fprint(streams.out, text)
+	return err
+}

@@ -1,0 +1,98 @@
+// Package purge takes records out of the store for good, in every table, part and projection: those
+// of an organization, those of one person (a data-protection request), or single ones.
+package purge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/schema"
+)
+
+// A Step is one table of a purge.
+type Step struct {
+	Table string `json:"table"`
+	What  string `json:"what"` // WhatDeleted or WhatAnonymous
+	Rows  int64  `json:"rows"` // stored rows, repeats and older versions included
+
+	change string // what ALTER TABLE does
+	where  string
+	args   []any
+}
+
+// What happens to the rows of a step.
+const (
+	WhatDeleted   = "deleted"
+	WhatAnonymous = "made anonymous"
+)
+
+const ofOrganization = "organization_id = {organization:String}"
+
+// Organization returns the steps that take out everything of an organization, its API keys included.
+func Organization(organization schema.OrganizationID) []Step {
+	args := []any{clickhouse.Named("organization", string(organization))}
+	keys := "key_id IN (SELECT key_id FROM " + schema.TableAPIKeys + " WHERE " + ofOrganization + ")"
+	return []Step{
+		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization, args: args},
+		{What: WhatDeleted, Table: schema.TableRuns, where: ofOrganization, args: args},
+		{What: WhatDeleted, Table: schema.TableAgents, where: ofOrganization, args: args},
+		{What: WhatDeleted, Table: schema.TableAPIKeyUses, where: keys, args: args}, // before the keys that it is found by
+		{What: WhatDeleted, Table: schema.TableAPIKeys, where: ofOrganization, args: args},
+	}
+}
+
+// Person returns the steps that take a person out of an organization: the attribution records of the
+// identifier are deleted, and the runs it started lose the initiator's identifier and name, so that
+// the counts of runs stay what they were. The identifier is normalized as at ingest.
+func Person(organization schema.OrganizationID, identifier string) []Step {
+	args := []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("identifier", schema.NormalizeIdentifier(identifier))}
+	return []Step{
+		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization + " AND user_identifier = {identifier:String}", args: args},
+		{
+			Table: schema.TableRuns, What: WhatAnonymous, args: args,
+			// Older versions that have not been merged away hold the person as well.
+			where:  ofOrganization + " AND tupleElement(latest, 'initiator_identifier') = {identifier:String}",
+			change: "UPDATE latest = (tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), NULL, NULL, tupleElement(latest, 'parent_run_id'))",
+		},
+	}
+}
+
+// Records takes out single records of an organization.
+func Records(ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID) error {
+	table := map[normalize.Kind]string{normalize.KindAgent: schema.TableAgents, normalize.KindRun: schema.TableRuns, normalize.KindAttribution: schema.TableAttributions}[kind]
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	step := Step{What: WhatDeleted, Table: table, where: ofOrganization + " AND " + string(kind) + "_id IN {ids:Array(UUID)}",
+		args: []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("ids", texts)}}
+	return step.Run(ctx, conn)
+}
+
+// Count sets Rows to what Run would change now.
+func (s *Step) Count(ctx context.Context, conn driver.Conn) error {
+	if err := conn.QueryRow(ctx, "SELECT toInt64(count()) FROM "+s.Table+" WHERE "+s.where, s.args...).Scan(&s.Rows); err != nil {
+		return fmt.Errorf("count the rows of %s: %w", s.Table, err)
+	}
+	return nil
+}
+
+// Run changes the table and returns when every part of it is written anew, projections included.
+// Parts that are merged meanwhile are waited for. It may be run again.
+func (s *Step) Run(ctx context.Context, conn driver.Conn) error {
+	change := s.change
+	if change == "" {
+		change = "DELETE"
+	}
+	// mutations_sync 2 waits for all replicas.
+	statement := "ALTER TABLE " + s.Table + " " + change + " WHERE " + s.where + " SETTINGS mutations_sync = 2"
+	if err := conn.Exec(ctx, statement, s.args...); err != nil {
+		return fmt.Errorf("purge %s: %w", s.Table, err)
+	}
+	return nil
+}

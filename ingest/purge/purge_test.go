@@ -1,0 +1,130 @@
+package purge_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/olap/olaptest"
+
+	"github.com/google/uuid"
+)
+
+func number(t *testing.T, conn driver.Conn, query string) (n uint64) {
+	t.Helper()
+	if err := conn.QueryRow(context.Background(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// filled is a store with two organizations that hold the same ids and people, in several parts and versions.
+func filled(t *testing.T) driver.Conn {
+	conn := olaptest.OpenStore(t).Conn()
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	ada, bob, name := "ada@example.com", "bob@example.com", "Ada"
+	for _, organization := range []string{"acme", "globex"} {
+		for version := range 2 {
+			var records olaptest.Records
+			for i := range 20 {
+				identifier := &ada
+				if i%2 == 1 {
+					identifier = &bob
+				}
+				if version == 1 && i == 2 {
+					identifier = &bob // ada is only in a superseded version
+				}
+				records.Agents = append(records.Agents, olaptest.Agent{Organization: organization, ID: olaptest.ID(i), Name: "A", UpdatedAt: at})
+				records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), CreatedAt: at.AddDate(0, i%2, 0), AgentID: olaptest.ID(1),
+					Kind: "agent", Status: "RUNNING", Identifier: identifier, Name: &name, UpdatedAt: at.AddDate(0, i%2, version)})
+				records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
+					Identifier: *identifier, Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: at.AddDate(0, i%2, 0)})
+			}
+			olaptest.Load(t, conn, records)
+		}
+		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES ('"+organization+"', now64(3))"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return conn
+}
+
+func run(t *testing.T, conn driver.Conn, steps []purge.Step) {
+	t.Helper()
+	for _, s := range steps {
+		if err := s.Run(context.Background(), conn); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Count(context.Background(), conn); err != nil || s.Rows != 0 {
+			t.Errorf("%s: %d rows are left, %v", s.Table, s.Rows, err)
+		}
+	}
+}
+
+// An organization is gone from every table and projection; another one keeps all of its rows.
+func TestOrganization(t *testing.T) {
+	conn := filled(t)
+	steps := purge.Organization("acme")
+	if err := steps[1].Count(context.Background(), conn); err != nil || steps[1].Rows < 20 {
+		t.Errorf("a dry run counts %d runs, %v", steps[1].Rows, err)
+	}
+	run(t, conn, steps)
+	for _, table := range []string{"agents", "runs", "attributions", "api_keys"} {
+		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")
+		if kept := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'globex'"); gone != 0 || kept == 0 {
+			t.Errorf("%s: %d rows of the organization, %d of the other one", table, gone, kept)
+		}
+	}
+	if n := number(t, conn, "SELECT count() FROM api_key_uses"); n != 1 {
+		t.Errorf("%d uses of keys, want that of the other organization", n)
+	}
+	for table, projection := range map[string]string{"runs": "state_by_run", "attributions": "by_person"} {
+		of := func(organization string) uint64 {
+			return number(t, conn, "SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') WHERE organization_id = '"+organization+"'")
+		}
+		if gone, kept := of("acme"), of("globex"); gone != 0 || kept == 0 {
+			t.Errorf("%s.%s: %d rows of the organization, %d of the other one", table, projection, gone, kept)
+		}
+	}
+}
+
+// A person is gone from one organization, superseded versions included, and no run with it.
+func TestPerson(t *testing.T) {
+	conn := filled(t)
+	run(t, conn, purge.Person("acme", " ADA@example.com "))
+	for query, want := range map[string]uint64{
+		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                                              20,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(latest, 'initiator_identifier') = 'ada@example.com'":                                   0,
+		"SELECT countIf(tupleElement(latest, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme'":                                                  9,
+		"SELECT countIf(tupleElement(latest, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":                                11,
+		"SELECT countIf(tupleElement(latest, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'":                              9,
+		"SELECT count() FROM attributions WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                                                        0,
+		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'attributions', 'by_person') WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'": 0,
+		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'globex' AND user_identifier = 'ada@example.com'":                                    10,
+		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'acme'":                                                                              10 + 1,
+	} {
+		if n := number(t, conn, query); n != want {
+			t.Errorf("%d, want %d: %s", n, want, query)
+		}
+	}
+}
+
+// Single records are taken out, of one organization only.
+func TestRecords(t *testing.T) {
+	conn := filled(t)
+	for kind, table := range map[normalize.Kind]string{normalize.KindAgent: "agents", normalize.KindRun: "runs", normalize.KindAttribution: "attributions"} {
+		if err := purge.Records(context.Background(), conn, kind, "acme", []uuid.UUID{olaptest.ID(3), olaptest.ID(4)}); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, conn, "SELECT uniqExact(organization_id, "+string(kind)+"_id) FROM "+table); n != 38 {
+			t.Errorf("%d %s records, want 38", n, kind)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/source"
+)
+
+// A way in which a row differs.
+type way int
+
+const (
+	missing way = iota // in the store
+	stale              // in the store in an older version
+	newer              // in the store in a newer version
+	changed            // in the store in the same version with other content
+	extra              // in the store only
+)
+
+// A fault is how a row differs, and the source's version of it, -1 where it has none.
+type fault struct {
+	way     way
+	version int64
+}
+
+type rowFaults map[uuid.UUID]fault
+
+type faults map[Group]rowFaults
+
+func (f faults) add(g Group, id uuid.UUID, fault fault) {
+	if f[g] == nil {
+		f[g] = rowFaults{}
+	}
+	f[g][id] = fault
+}
+
+// look compares every row of some groups.
+func (o Options) look(ctx context.Context, suspects []Difference) (faults, error) {
+	groups := make([]Group, len(suspects))
+	wanted := make(map[Group]versions, len(suspects))
+	for i, d := range suspects {
+		groups[i], wanted[d.Group] = d.Group, versions{}
+	}
+	h := newHasher()
+	err := o.Source.OfGroups(ctx, groups, func(record *source.Record) error {
+		if r, err := readRow(h, record); err == nil && wanted[r.Group] != nil {
+			wanted[r.Group].add(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := faults{}
+	for _, g := range groups {
+		if err := o.compareRows(ctx, g, wanted[g], found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// compareRows takes the store's rows of a group out of the source's; what is left is missing.
+func (o Options) compareRows(ctx context.Context, g Group, rows versions, found faults) error {
+	err := storeRows(ctx, o.Conn, g, func(stored row) {
+		id := identity{stored.Organization, stored.Kind, stored.id}
+		wanted, ok := rows[id]
+		delete(rows, id)
+		switch {
+		case !ok && !o.Subset:
+			found.add(g, stored.id, fault{extra, -1})
+		case !ok:
+		case stored.version > wanted.version && !o.Subset:
+			found.add(g, stored.id, fault{newer, wanted.version})
+		case stored.version > wanted.version:
+		case stored.version < wanted.version:
+			found.add(g, stored.id, fault{stale, wanted.version})
+		case stored.hash != wanted.hash && !slices.Contains(wanted.others, stored.hash):
+			found.add(g, stored.id, fault{changed, wanted.version})
+		}
+	})
+	for id, wanted := range rows {
+		found.add(g, id.id, fault{missing, wanted.version})
+	}
+	return err
+}
+
+// name fills in which rows differ, up to most ids of each way, in the order of the ids.
+func (d *Difference) name(rows rowFaults, most int) {
+	ids := make([]uuid.UUID, 0, len(rows))
+	for id := range rows {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	by := map[way]*Rows{missing: &d.Missing, stale: &d.Stale, newer: &d.Newer, changed: &d.Changed, extra: &d.Extra}
+	for _, id := range ids {
+		by[rows[id].way].add(id, most)
+	}
+}

@@ -1,0 +1,178 @@
+// Package verify proves that the store holds what a source holds: for every organization, kind of
+// record and UTC day it compares how many rows there are and a checksum of their normalized fields,
+// computed here from the source and in ClickHouse from the store; where they differ it names the ids.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/schema"
+)
+
+// Options say what Compare does.
+type Options struct {
+	Source       Source
+	Conn         driver.Conn
+	Organization schema.OrganizationID // the only one to compare; empty for all
+	Subset       bool                  // the source holds a part: what only the store has, and newer versions there, are right
+	// SecondLook is for a source that changes meanwhile: rows that differ are looked at again so much
+	// later, and count only if they differ still and have not changed in between. 0 for files.
+	SecondLook time.Duration
+	MaxIDs     int              // named ids of a kind of difference in a group
+	Progress   func(read int64) // records of the source; nil for none
+}
+
+// A Report says what Compare found.
+type Report struct {
+	Read        int64        `json:"read"` // records of the source, repeats and older versions included
+	Rejected    int64        `json:"rejected"`
+	Groups      int          `json:"groups"` // organizations, kinds and days that source or store have
+	Rows        int64        `json:"rows"`   // of the source, versions collapsed
+	Differences []Difference `json:"differences"`
+}
+
+// A Difference is a group that differs, with the numbers of its rows and some of their ids.
+type Difference struct {
+	Group
+	Source  Sum  `json:"source"`
+	Store   Sum  `json:"store"`
+	Missing Rows `json:"missing"` // in the store
+	Stale   Rows `json:"stale"`   // in the store in an older version
+	Newer   Rows `json:"newer"`   // in the store in a newer version
+	Changed Rows `json:"changed"` // in the store in the same version with other content
+	Extra   Rows `json:"extra"`   // in the store only
+}
+
+// Rows are rows that differ in one way.
+type Rows struct {
+	Count int64       `json:"count"`
+	IDs   []uuid.UUID `json:"ids,omitzero"` // up to Options.MaxIDs of them
+}
+
+func (r *Rows) add(id uuid.UUID, most int) {
+	r.Count++
+	if len(r.IDs) < most {
+		r.IDs = append(r.IDs, id)
+	}
+}
+
+// Compare holds the store against a source. Differences are no error.
+func Compare(ctx context.Context, o Options) (Report, error) {
+	progress := o.Progress
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	source, err := sumUp(ctx, o.Source, o.Organization, maxHeld, progress)
+	report := Report{Read: source.read, Rejected: source.rejected, Differences: []Difference{}}
+	if err != nil {
+		return report, err
+	}
+	stored := map[Group]Sum{}
+	for _, kind := range normalize.Kinds {
+		if err := storeSums(ctx, o.Conn, kind, o.Organization, stored); err != nil {
+			return report, err
+		}
+	}
+	var suspects []Difference
+	for g, sum := range source.sums {
+		report.Groups++
+		report.Rows += sum.Count
+		if stored[g] != sum {
+			suspects = append(suspects, Difference{Group: g, Source: sum, Store: stored[g]})
+		}
+	}
+	for g, sum := range stored {
+		if _, ok := source.sums[g]; !ok {
+			report.Groups++
+			if !o.Subset {
+				suspects = append(suspects, Difference{Group: g, Store: sum})
+			}
+		}
+	}
+	slices.SortFunc(suspects, compareGroups)
+	for len(suspects) > 0 {
+		n := together(suspects)
+		found, err := o.explain(ctx, suspects[:n])
+		if err != nil {
+			return report, err
+		}
+		report.Differences = append(report.Differences, found...)
+		suspects = suspects[n:]
+	}
+	return report, nil
+}
+
+func compareGroups(a, b Difference) int {
+	return cmp.Or(strings.Compare(string(a.Organization), string(b.Organization)), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Day, b.Day))
+}
+
+// together is how many groups can be explained at a time in bounded memory.
+func together(suspects []Difference) int {
+	var rows int64
+	for i, d := range suspects {
+		if rows += d.Source.Count; rows > maxHeld && i > 0 {
+			return i
+		}
+	}
+	return len(suspects)
+}
+
+// explain looks at every row of some groups and returns those that do differ.
+func (o Options) explain(ctx context.Context, suspects []Difference) ([]Difference, error) {
+	differing, err := o.look(ctx, suspects)
+	if err != nil || len(differing) == 0 {
+		return nil, err
+	}
+	if o.SecondLook > 0 {
+		if !pause(ctx, o.SecondLook) {
+			return nil, ctx.Err()
+		}
+		suspects = slices.DeleteFunc(suspects, func(d Difference) bool { return differing[d.Group] == nil })
+		again, err := o.look(ctx, suspects)
+		if err != nil {
+			return nil, err
+		}
+		differing = still(differing, again)
+	}
+	var found []Difference
+	for _, d := range suspects {
+		if rows := differing[d.Group]; rows != nil {
+			d.name(rows, o.MaxIDs)
+			found = append(found, d)
+		}
+	}
+	return found, nil
+}
+
+// still returns the rows that differ now as they did before. That a stored row is no longer in the
+// source is only certain when the source was read after the store.
+func still(before, now faults) faults {
+	both := faults{}
+	for g, rows := range now {
+		for id, fault := range rows {
+			if earlier, ok := before[g][id]; ok && earlier.version == fault.version {
+				both.add(g, id, fault)
+			}
+		}
+	}
+	return both
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

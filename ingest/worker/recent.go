@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/schema"
+)
+
+// maxRecent bounds the memory of the rows that were copied lately. What does not fit is copied again at
+// every pass, which does no harm.
+const maxRecent = 500_000
+
+// An identity takes little memory, since there are many.
+type identity struct {
+	organization int32 // its number in recent.organizations
+	id           uuid.UUID
+}
+
+// recent knows which rows of the overlap have been copied as they are.
+type recent struct {
+	rows          map[identity]int64 // -> updated_at in microseconds
+	organizations map[schema.OrganizationID]int32
+	from          time.Time // rows that changed before will not be read again
+}
+
+func newRecent() *recent {
+	return &recent{rows: map[identity]int64{}, organizations: map[schema.OrganizationID]int32{}}
+}
+
+func (r *recent) identity(key postgres.Key) identity {
+	organization, ok := r.organizations[key.Organization]
+	if !ok {
+		organization = int32(len(r.organizations))
+		r.organizations[key.Organization] = organization
+	}
+	id, err := uuid.Parse(key.ID)
+	if err != nil { // of a record that is rejected
+		id = uuid.NewSHA1(uuid.Nil, []byte(key.ID))
+	}
+	return identity{organization, id}
+}
+
+func (r *recent) has(key postgres.Key) bool {
+	at, ok := r.rows[r.identity(key)]
+	return ok && at == key.At.UnixMicro()
+}
+
+func (r *recent) add(keys []postgres.Key) {
+	for _, key := range keys {
+		if len(r.rows) < maxRecent && !key.At.Before(r.from) {
+			r.rows[r.identity(key)] = key.At.UnixMicro()
+		}
+	}
+}
+
+// forget drops what changed before an instant and will not be read again.
+func (r *recent) forget(before time.Time) {
+	r.from = before
+	for id, at := range r.rows {
+		if at < before.UnixMicro() {
+			delete(r.rows, id)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/verify"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/schema"
+)
+
+// secondLook is how much later a reconcile looks again at rows that differ: polling copies them
+// meanwhile, if it can see them.
+const secondLook = 5 * time.Second
+
+// reconcileEvery compares everything from time to time and copies again what differs.
+func (w *worker) reconcileEvery(ctx context.Context) error {
+	for {
+		var found ReconcileStatus
+		err := w.retry.DoIf(ctx, "reconcile", func(err error) bool { return postgres.Retryable(err) || write.Retryable(err) }, func() (err error) {
+			found, err = w.reconcile(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		found.EndedAt = time.Now().UTC()
+		w.Status.reconciled(found)
+		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed,
+			"copied_again", found.Repaired, "missing_in_source", found.Missing, "deleted", found.Deleted)
+		if !pause(ctx, w.ReconcileEvery) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
+	report, err := verify.Compare(ctx, verify.Options{
+		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, SecondLook: secondLook, MaxIDs: math.MaxInt,
+	})
+	found := ReconcileStatus{Compared: int64(report.Groups), Differed: int64(len(report.Differences))}
+	if err != nil {
+		return found, err
+	}
+	known := map[schema.OrganizationID]bool{} // organizations that the source has
+	for _, d := range report.Differences {
+		known[d.Organization] = known[d.Organization] || d.Source.Count > 0
+	}
+	r := repairer{worker: w, normalizer: normalize.NewNormalizer()}
+	for _, d := range report.Differences {
+		w.Logger.Warn("source and store differ", "organization", d.Organization, "kind", d.Kind, "day", d.Day, "missing", d.Missing.Count,
+			"stale", d.Stale.Count, "newer", d.Newer.Count, "changed", d.Changed.Count, "extra", d.Extra.Count)
+		if err := r.repair(ctx, d); err != nil {
+			return found, err
+		}
+		found.Missing += d.Extra.Count
+		if w.DeleteMissing && known[d.Organization] && d.Extra.Count > 0 {
+			if err := purge.Records(ctx, w.Conn, d.Kind, d.Organization, d.Extra.IDs); err != nil {
+				return found, err
+			}
+			found.Deleted += d.Extra.Count
+		}
+	}
+	found.Repaired = r.copied
+	return found, nil
+}
+
+// A repairer copies the rows again that the store lacks or has in an older version.
+type repairer struct {
+	*worker
+	normalizer *normalize.Normalizer
+	copied     int64
+}
+
+func (r *repairer) repair(ctx context.Context, d verify.Difference) error {
+	wanted := map[uuid.UUID]bool{}
+	for _, rows := range []verify.Rows{d.Missing, d.Stale, d.Changed} {
+		for _, id := range rows.IDs {
+			wanted[id] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	var batch write.Batch
+	flush := func() error {
+		if batch.Len() == 0 {
+			return nil
+		}
+		if err := r.writer.Write(ctx, &batch); err != nil {
+			return err
+		}
+		r.copied += int64(batch.Len())
+		batch.Clear()
+		return nil
+	}
+	err := (verify.Postgres{Database: r.Source}).OfGroups(ctx, []verify.Group{d.Group}, func(record *source.Record) error {
+		id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field behind the organization
+		if err != nil || !wanted[id] {
+			return nil
+		}
+		if err := batch.Add(r.normalizer, &record.Raw); err != nil {
+			return r.OnReject(ingest.NewReject("postgres:"+string(d.Kind), record, err))
+		}
+		if batch.Len() < pageRows {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return fmt.Errorf("copy again: %w", err)
+	}
+	return flush()
+}

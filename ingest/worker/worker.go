@@ -1,0 +1,102 @@
+// Package worker copies an operational database into the store continuously: whatever changes there
+// is stored within seconds, and a full comparison from time to time finds what polling cannot see.
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/write"
+)
+
+// Options say what a worker does.
+type Options struct {
+	Source *postgres.Database
+	Name   string      // of the source, under which its checkpoints are kept
+	Conn   driver.Conn // migrated
+	Logger *slog.Logger
+	Status *Status
+
+	PollInterval   time.Duration // between the end of one pass over the changes and the next
+	Overlap        time.Duration // every pass reads again what changed so long before the last one
+	ReconcileEvery time.Duration // 0 for never
+	DeleteMissing  bool          // a reconcile takes out what the source no longer has
+	OnReject       func(ingest.Reject) error
+}
+
+// maxReach bounds how far back a pass goes for the sake of a transaction that stays open: what
+// commits later still is found by a reconcile.
+const maxReach = 10 * time.Minute
+
+// Run copies until ctx is done, which is no failure. Outages of either side are waited for; any
+// other failure ends it.
+func Run(ctx context.Context, o Options) error {
+	err := run(ctx, o)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func run(ctx context.Context, o Options) error {
+	group, ctx := errgroup.WithContext(ctx)
+	w := &worker{Options: o}
+	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
+	w.writer = write.NewWriter(o.Conn, w.retry)
+	if err := w.reading(ctx, "check the source", func() error { return o.Source.Check(ctx) }); err != nil {
+		return err
+	}
+	firstPass := make(chan struct{}, len(normalize.Kinds))
+	for _, kind := range normalize.Kinds {
+		group.Go(func() error { return newCopier(w, kind).run(ctx, firstPass) })
+	}
+	if o.ReconcileEvery > 0 {
+		group.Go(func() error {
+			for range normalize.Kinds {
+				select {
+				case <-firstPass:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+			return w.reconcileEvery(ctx)
+		})
+	}
+	return group.Wait()
+}
+
+// A worker is what the copiers and the reconcile share.
+type worker struct {
+	Options
+	retry  write.Retry
+	writer *write.Writer
+}
+
+// reading tries to read from the source until it answers.
+func (w *worker) reading(ctx context.Context, what string, attempt func() error) error {
+	err := w.retry.DoIf(ctx, what, postgres.Retryable, attempt)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// pause waits, or returns false when ctx is done first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

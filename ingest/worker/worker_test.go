@@ -1,0 +1,358 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/source/postgrestest"
+	"github.com/runlens/runlens/ingest/verify"
+	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// patience bounds the wait for what must happen; nothing depends on how long it takes.
+const patience = time.Minute
+
+// A bed is an operational database of the default layout and an empty store.
+type bed struct {
+	*testing.T
+	server   *postgrestest.Server
+	source   *postgres.Database
+	store    driver.Conn
+	mu       sync.Mutex
+	rejected []ingest.Reject
+}
+
+func newBed(t *testing.T) *bed {
+	server := postgrestest.New(t)
+	b := &bed{T: t, server: server, store: olaptest.OpenStore(t).Conn()}
+	b.do(postgres.Layout)
+	mapping, err := postgres.ParseMapping(postgres.DefaultMapping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.source, err = postgres.Open(context.Background(), server.URL(), mapping); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.source.Close)
+	return b
+}
+
+func (b *bed) connect() *pgx.Conn {
+	b.Helper()
+	conn, err := pgx.Connect(context.Background(), b.server.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+// do executes statements at the source.
+func (b *bed) do(sql string) {
+	b.Helper()
+	conn := b.connect()
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// insert adds n of each kind of records to an organization, numbered from first.
+func (b *bed) insert(organization string, first, n int) {
+	b.Helper()
+	b.do(fmt.Sprintf(`
+		INSERT INTO agents SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, 'Agent ' || g, NULL, NULL FROM generate_series(%[2]d, %[3]d) g;
+		INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier, created_at)
+			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g %% 7), 32, '0')::uuid, 'RUNNING', 'Person' || g %% 5 || '@Example.com',
+				'2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour' FROM generate_series(%[2]d, %[3]d) g;
+		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
+			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g %% 7), 32, '0')::uuid, '+1555010' || g %% 9,
+				'interacted', 'human', 'web', '2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour' FROM generate_series(%[2]d, %[3]d) g`,
+		organization, first, first+n-1))
+}
+
+// start runs a worker until the test ends or stop is called.
+func (b *bed) start(change func(*worker.Options)) (status *worker.Status, stop func()) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	options := worker.Options{
+		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler), Status: worker.NewStatus(time.Now),
+		PollInterval: 10 * time.Millisecond, Overlap: time.Second,
+		OnReject: func(r ingest.Reject) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.rejected = append(b.rejected, r)
+			return nil
+		},
+	}
+	if change != nil {
+		change(&options)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx, options) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				b.Errorf("the worker ended: %v", err)
+			}
+		})
+	}
+	b.Cleanup(stop)
+	return options.Status, stop
+}
+
+// until waits for a condition.
+func (b *bed) until(what string, condition func() bool) {
+	b.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.Fatalf("still not: %s", what)
+		}
+	}
+}
+
+func (b *bed) differences() []verify.Difference {
+	b.Helper()
+	report, err := verify.Compare(context.Background(), verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return report.Differences
+}
+
+func (b *bed) untilEqual() {
+	b.Helper()
+	b.until("store and source are equal", func() bool { return len(b.differences()) == 0 })
+}
+
+func (b *bed) count(query string) (n uint64) {
+	b.Helper()
+	if err := b.store.QueryRow(context.Background(), query).Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// A first copy, and then every kind of change, reach the store; rows of two organizations with the
+// same ids stay apart.
+func TestCopiesEverythingAndThenChanges(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 500)
+	b.insert("globex", 1, 300)
+	status, _ := b.start(nil)
+	b.untilEqual()
+	if n := b.count("SELECT count() FROM runs FINAL"); n != 800 {
+		t.Fatalf("%d runs, want 800", n)
+	}
+	b.insert("acme", 501, 20)
+	b.do(`UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp() WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) < 9;
+		UPDATE agents SET name = 'Renamed', deleted_at = now(), updated_at = clock_timestamp() WHERE organization_id = 'globex'`)
+	b.untilEqual()
+	if n := b.count("SELECT count() FROM agents FINAL WHERE tupleElement(latest, 'name') = 'Renamed'"); n != 300 {
+		t.Errorf("%d agents renamed, want 300", n)
+	}
+	b.until("every kind has caught up", func() bool {
+		for _, kind := range normalize.Kinds {
+			if k := status.Report().Kinds[kind]; !k.CaughtUp || k.LagSeconds == nil || k.Stored < 820 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Rows of the overlap are not stored again at every look.
+func TestStoresNothingTwice(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 100)
+	status, stop := b.start(func(o *worker.Options) { o.Overlap = time.Hour })
+	b.untilEqual()
+	before := status.Report().Kinds[normalize.KindRun]
+	b.insert("acme", 101, 1) // a look that found this one has looked at all others again
+	b.until("the new run is stored", func() bool { return status.Report().Kinds[normalize.KindRun].Stored > before.Stored })
+	stop()
+	if after := status.Report().Kinds[normalize.KindRun]; after.Stored != 101 {
+		t.Errorf("%d runs were stored, want each of 101 once", after.Stored)
+	}
+}
+
+// What a transaction changed long before it committed is found without a full comparison.
+func TestLateCommits(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	status, _ := b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.untilEqual()
+	late := b.connect()
+	tx, err := late.Begin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// now() is the begin of the transaction.
+	if _, err := tx.Exec(context.Background(), `UPDATE runs SET status = 'FAILED', updated_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	b.insert("acme", 11, 10) // committed later, with later times, but seen before
+	b.until("the rows of the other transaction are stored", func() bool { return status.Report().Kinds[normalize.KindRun].Stored == 20 })
+	if err := tx.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b.untilEqual()
+}
+
+// A row with a time in the future, from a clock that jumped, does not hide the rows behind it; one that
+// was written with a time long past is found by the full comparison.
+func TestClocksThatJump(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	b.do(`UPDATE runs SET updated_at = now() + interval '1 year' WHERE run_id = lpad('1', 32, '0')::uuid`)
+	status, stop := b.start(nil)
+	b.untilEqual()
+	b.insert("acme", 11, 10)
+	b.untilEqual()
+	stop()
+	status, _ = b.start(nil) // its checkpoint must not lie in the future either
+	b.insert("acme", 21, 10)
+	b.untilEqual()
+
+	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	b.do(`INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
+		VALUES ('acme', gen_random_uuid(), gen_random_uuid(), 'FAILED', now(), '2020-01-01')`)
+	_, _ = b.start(func(o *worker.Options) { o.Name, o.ReconcileEvery = "another", 10*time.Millisecond })
+	b.untilEqual()
+}
+
+// A full comparison finds what polling cannot see, and deletes what the source deleted only if told to.
+func TestReconcile(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 50)
+	_, stop := b.start(nil)
+	b.untilEqual()
+	stop()
+	b.do(`DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid; DELETE FROM attributions WHERE attribution_id = lpad('b', 32, '0')::uuid`)
+	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery = time.Millisecond })
+	b.until("a full comparison", func() bool { return status.Report().Reconcile != nil })
+	if r := status.Report().Reconcile; r.Missing != 2 || r.Deleted != 0 || b.count("SELECT count() FROM runs FINAL") != 50 {
+		t.Errorf("without --delete-missing: %+v", r)
+	}
+	stop()
+	status, stop = b.start(func(o *worker.Options) { o.ReconcileEvery, o.DeleteMissing = time.Millisecond, true })
+	b.until("a full comparison", func() bool { return status.Report().Reconcile != nil })
+	stop()
+	if r := status.Report().Reconcile; r.Deleted != 2 {
+		t.Errorf("with --delete-missing: %+v", r)
+	}
+	if d := b.differences(); len(d) != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A worker that was stopped continues at its checkpoint.
+func TestContinuesAtItsCheckpoint(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 100)
+	b.do(`UPDATE runs SET updated_at = '2025-01-01'; UPDATE runs SET updated_at = '2025-02-01' WHERE get_byte(uuid_send(run_id), 15) >= 90`)
+	_, stop := b.start(nil)
+	b.untilEqual()
+	stop()
+	b.insert("acme", 101, 10)
+	status, stop := b.start(nil)
+	b.untilEqual()
+	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	stop()
+	// The 11 newest of the first copy lie within reach of the checkpoint; the others are not read again.
+	if stored := status.Report().Kinds[normalize.KindRun].Stored; stored != 21 {
+		t.Errorf("%d runs stored by the second worker, want 21", stored)
+	}
+}
+
+// Several workers on one source do no harm.
+func TestSeveralWorkers(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 1000)
+	for range 3 {
+		b.start(nil)
+	}
+	b.do(`UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp()`)
+	b.insert("globex", 1, 100)
+	b.untilEqual()
+}
+
+// A record that breaks a rule is told and counted, and the others are copied.
+func TestRejectsOfAWorker(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	b.do(`UPDATE attributions SET user_identifier = 'nobody' WHERE attribution_id = lpad('3', 32, '0')::uuid`)
+	status, stop := b.start(nil)
+	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindAttribution].CaughtUp })
+	stop()
+	k := status.Report().Kinds[normalize.KindAttribution]
+	if k.Stored != 9 || k.Rejected != 1 || len(b.rejected) != 1 || b.rejected[0].Field != "user_identifier" || !strings.Contains(string(b.rejected[0].Record), `"user_identifier":"nobody"`) {
+		t.Errorf("%+v, %+v", k, b.rejected)
+	}
+}
+
+// A mapping that does not fit ends a worker at once, with a reason.
+func TestMappingThatDoesNotFit(t *testing.T) {
+	b := newBed(t)
+	for broken, says := range map[string]string{
+		"SELECT * FROM agents, now()":                              "has the column now",
+		"SELECT organization_id, agent_id, name, slug FROM agents": "lacks the column deleted_at",
+		"SELECT * FROM nowhere":                                    "nowhere",
+	} {
+		mapping, err := postgres.ParseMapping(strings.Replace(postgres.DefaultMapping, "SELECT organization_id, agent_id, name, slug, deleted_at, updated_at\nFROM agents", broken, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := postgres.Open(context.Background(), b.server.URL(), mapping)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer source.Close()
+		err = worker.Run(context.Background(), worker.Options{Source: source, Conn: b.store, Logger: slog.New(slog.DiscardHandler), Status: worker.NewStatus(time.Now)})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", broken, err, says)
+		}
+	}
+}
+
+// Other tables are read with a mapping.
+func TestMapping(t *testing.T) {
+	b := newBed(t)
+	b.do(`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text, at timestamp, changed timestamptz DEFAULT now());
+		INSERT INTO job SELECT 7, gen_random_uuid(), gen_random_uuid(), g % 2, 'x@y.example', '2026-03-01', now() FROM generate_series(1, 9) g`)
+	mapping, err := postgres.ParseMapping(`-- record: agent
+		SELECT * FROM agents
+-- record: attribution
+		SELECT * FROM attributions;
+-- record: run
+		SELECT 'tenant-' || tenant AS organization_id, id AS run_id, bot AS agent_id, 'agent' AS kind, NULL AS parent_run_id,
+			CASE state WHEN 0 THEN 'FAILED' ELSE 'COMPLETED' END AS status, who AS initiator_identifier, NULL AS initiator_name,
+			'external' AS initiator_type, at AS created_at, changed AS updated_at
+		FROM job;`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.source, err = postgres.Open(context.Background(), b.server.URL(), mapping); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.source.Close)
+	b.start(nil)
+	b.untilEqual()
+	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'tenant-7' AND created_at = '2026-03-01 00:00:00'"); n != 9 {
+		t.Errorf("%d runs, want 9", n)
+	}
+}
