@@ -2,11 +2,11 @@ package catalog
 
 import "github.com/runlens/runlens/schema"
 
-// A pair is one person and one run; attributions are immutable, so repeats of a record do not
-// change a distinct count of pairs.
-const pair = "f_user_identifier, f_run_id"
+// A pair is one person and one run, as the 128 bits that the table keeps of both (schema/DESIGN.md);
+// attributions are immutable, so repeats of a record do not change a distinct count of pairs.
+const pair = "f_pair"
 
-var pairFields = []string{"user_identifier", "run_id"}
+var pairFields = []string{"pair"}
 
 // agentUserActivity is spec 2.8.
 var agentUserActivity = Model{
@@ -22,6 +22,7 @@ var agentUserActivity = Model{
 		ClockColumn: "occurred_at",
 		Fields: []Field{
 			{Name: "run_id", SQL: "run_id"},
+			{Name: "pair", SQL: "pair"},
 			{Name: "agent_id", SQL: "agent_id"},
 			{Name: "user_identifier", SQL: "user_identifier"},
 			{Name: "user_name", SQL: "user_name"},
@@ -110,6 +111,6 @@ func pairsWithStatus(name, description string, statuses ...schema.RunStatus) Met
 	return Metric{
 		Name: name, Description: description,
 		Aggregate: "uniqExactIf(" + pair + ", " + statusIn(statuses...) + ")",
-		Fields:    append([]string{"status"}, pairFields...),
+		Fields:    append([]string{"status", "run_id"}, pairFields...),
 	}
 }

@@ -21,13 +21,13 @@ FROM
         f_source,
         f_day,
         if(isNull(f_user_identifier), NULL, max(f_user_name)) AS n_user_name,
-        uniqExact(f_user_identifier, f_run_id) AS m_attributed_run_count
+        uniqExact(f_pair) AS m_attributed_run_count
     FROM
     (
         SELECT
-            user_identifier AS f_user_identifier,
-            run_id AS f_run_id,
+            pair AS f_pair,
             agent_id AS f_agent_id,
+            user_identifier AS f_user_identifier,
             user_name AS f_user_name,
             user_domain AS f_user_domain,
             activity_type AS f_activity_type,

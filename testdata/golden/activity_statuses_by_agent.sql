@@ -8,13 +8,13 @@ FROM
 (
     SELECT
         f_agent_id,
-        uniqExactIf(f_user_identifier, f_run_id, f_status = 9) AS m_completed_attributed_run_count,
-        uniqExactIf(f_user_identifier, f_run_id, f_status IN (1, 2, 3, 4, 5, 6, 7, 8)) AS m_active_attributed_run_count
+        uniqExactIf(f_pair, f_status = 9) AS m_completed_attributed_run_count,
+        uniqExactIf(f_pair, f_status IN (1, 2, 3, 4, 5, 6, 7, 8)) AS m_active_attributed_run_count
     FROM
     (
         SELECT
-            user_identifier AS f_user_identifier,
             run_id AS f_run_id,
+            pair AS f_pair,
             agent_id AS f_agent_id
         FROM attributions
         WHERE organization_id = {organization:String}

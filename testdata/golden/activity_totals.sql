@@ -6,14 +6,13 @@ SELECT
 FROM
 (
     SELECT
-        uniqExact(f_user_identifier, f_run_id) AS m_attributed_run_count,
-        uniqExactIf(f_user_identifier, f_run_id, f_activity_type = 'initiated') AS m_initiated_run_count,
-        uniqExactIf(f_user_identifier, f_run_id, f_activity_type = 'interacted') AS m_interacted_run_count
+        uniqExact(f_pair) AS m_attributed_run_count,
+        uniqExactIf(f_pair, f_activity_type = 'initiated') AS m_initiated_run_count,
+        uniqExactIf(f_pair, f_activity_type = 'interacted') AS m_interacted_run_count
     FROM
     (
         SELECT
-            user_identifier AS f_user_identifier,
-            run_id AS f_run_id,
+            pair AS f_pair,
             activity_type AS f_activity_type
         FROM attributions
         WHERE organization_id = {organization:String}
