@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/schema"
+)
+
+// A scenario is one group of measurements. Those without rows bring their own data.
+type scenario struct {
+	name    string
+	rows    bool
+	measure func(*bench, context.Context) error
+}
+
+// scenarios are in the order in which they run: what changes the data comes after what only reads it.
+var scenarios = []scenario{
+	{"query", true, (*bench).measureQueries},
+	{"memory", true, (*bench).measureMemory},
+	{"small", true, (*bench).measureSmall},
+	{"clients", true, (*bench).measureClients},
+	{"postgres", true, (*bench).measurePostgres},
+	{"arrivals", true, (*bench).measureArrivals},
+	{"others", true, (*bench).measureOthers},
+	{"ingest", false, (*bench).measureIngest},
+}
+
+// A bench is one run.
+type bench struct {
+	command
+	log    io.Writer
+	report *report
+
+	dir    string // of this run alone, removed by close
+	store  *clickhouse.Server
+	world  world
+	server *server
+	api    map[schema.OrganizationID]*apiClient
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	loaded := false
+	for _, s := range scenarios {
+		if !b.wants(s.name) {
+			continue
+		}
+		if s.rows && !loaded {
+			if err := b.prepare(ctx); err != nil {
+				return err
+			}
+			loaded = true
+		}
+		b.say("measuring: %s", s.name)
+		before := b.usage()
+		if err := s.measure(b, ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		// The engines that `runlens ingest` starts outlive it, so that nobody could tell them from others.
+		if cores, known := b.usage().others(before); known && s.rows {
+			b.report.OtherCores[s.name] = math.Round(100*cores) / 100
+		}
+	}
+	return nil
+}
+
+// open starts the engine, in which the data lives, in a new directory.
+func (b *bench) open(ctx context.Context) (err error) {
+	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp(b.Dir, "run-"); err != nil {
+		return err
+	}
+	if b.dir, err = filepath.Abs(b.dir); err != nil {
+		return err
+	}
+	if b.store, err = b.openStore(ctx, b.storeDir()); err != nil {
+		return err
+	}
+	b.report.Engine, err = b.store.Version(ctx)
+	return err
+}
+
+// openStore starts an engine in a new directory, which the engine removes when it ends, also after a run that was killed.
+func (b *bench) openStore(ctx context.Context, dir string) (*clickhouse.Server, error) {
+	logger := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return clickhouse.Open(ctx, clickhouse.Config{DataDir: dir, EngineLib: b.EngineLib, Ephemeral: true, Logger: logger})
+}
+
+// closeStore ends an engine that has no other user, and waits until it and its directory are gone.
+func closeStore(store *clickhouse.Server, dir string) {
+	store.Close()
+	for deadline := time.Now().Add(stopPatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+	}
+}
+
+func (b *bench) storeDir() string { return filepath.Join(b.dir, "store") }
+
+// prepare loads the rows, starts the server and waits until both have come to rest.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	if b.server, err = b.startServer(ctx); err != nil {
+		return err
+	}
+	b.world = newWorld(b.Scale, b.Until)
+	began := time.Now()
+	if err := b.load(ctx); err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	b.say("loaded in %s", time.Since(began).Round(time.Second))
+	b.rest(ctx)
+	if err := b.describeData(ctx); err != nil {
+		return err
+	}
+	b.api = map[schema.OrganizationID]*apiClient{}
+	for _, c := range []class{b.world.large, b.world.medium, b.world.small} {
+		if b.api[c.first()], err = b.server.client(ctx, c.first()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends all that the run started and removes its data.
+func (b *bench) close() {
+	if b.server != nil {
+		b.server.stop()
+	}
+	if b.store != nil {
+		closeStore(b.store, b.storeDir())
+	}
+	if b.dir != "" {
+		os.RemoveAll(b.dir)
+		os.Remove(b.Dir) // if no other run is in it
+	}
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.log, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
+}
+
+// mergePatience bounds the wait for background merges. Parts are never merged by hand: a store that
+// is written to always has several.
+const mergePatience = 2 * time.Minute
+
+// rest waits until the engine merges no more, so that merges do not disturb what is measured.
+func (b *bench) rest(ctx context.Context) {
+	deadline := time.Now().Add(mergePatience)
+	for quiet := 0; quiet < 3; {
+		var merges uint64
+		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&merges); err != nil {
+			return // whatever it is, the next query says it
+		}
+		if quiet++; merges > 0 {
+			quiet = 0
+		}
+		if time.Now().After(deadline) {
+			b.report.note("merges were still running after %s", mergePatience)
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

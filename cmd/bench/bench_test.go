@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+)
+
+func TestMain(m *testing.M) {
+	runInfileChild()
+	os.Exit(m.Run())
+}
+
+// Every scenario, on few rows and regardless of speed: all answers must equal their references.
+func TestBench(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "runlens")
+	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var ofRows, ofFiles []string
+	for _, s := range scenarios {
+		if s.rows {
+			ofRows = append(ofRows, s.name)
+		} else {
+			ofFiles = append(ofFiles, s.name)
+		}
+	}
+	t.Run("rows", func(t *testing.T) {
+		t.Parallel()
+		for _, table := range measured(t, binary, ofRows).Data {
+			if table.Rows < 5000 || table.Parts <= table.Partitions {
+				t.Errorf("%+v: want at least the large organization's 5,000 rows, in several parts a partition", table)
+			}
+		}
+	})
+	t.Run("files", func(t *testing.T) {
+		t.Parallel()
+		measured(t, binary, ofFiles)
+	})
+}
+
+// measured runs the scenarios and returns the report as it was written.
+func measured(t *testing.T, binary string, only []string) report {
+	dir := t.TempDir()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	c := command{
+		Scale: 0.0005, Only: only, JSON: filepath.Join(dir, "bench.json"), Dir: filepath.Join(dir, "data"), Until: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
+		Repeat: 1, Budget: time.Nanosecond, Window: 100 * time.Millisecond, Rate: 100, Rounds: 1, Runlens: binary, EngineLib: clickhousetest.Library(),
+	}
+	if err := c.run(context.Background(), log, log); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var written report
+	text, err := os.ReadFile(c.JSON)
+	if err == nil {
+		err = json.Unmarshal(text, &written)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := map[string]int{}
+	for _, r := range written.Results {
+		results[r.Scenario]++
+		if r.Ours == nil || r.Ours.Samples == 0 {
+			t.Errorf("%s, %s: nothing measured", r.Scenario, r.Name)
+		}
+	}
+	for _, name := range only {
+		if results[name] == 0 {
+			t.Errorf("no result of the scenario %s", name)
+		}
+	}
+	if _, err := os.Stat(c.Dir); !os.IsNotExist(err) {
+		t.Errorf("the run's data is still there: %v", err)
+	}
+	return written
+}
+
+func TestDifference(t *testing.T) {
+	reference := answer{{`"a"`, "1"}, {nullCell, "2"}}
+	for _, c := range []struct {
+		name string
+		ours answer
+		want string
+	}{
+		{"equal", answer{{`"a"`, "1"}, {nullCell, "2"}}, ""},
+		{"another value", answer{{`"a"`, "1"}, {nullCell, "3"}}, "row 1"},
+		{"null is no text", answer{{`"a"`, "1"}, {`"null"`, "2"}}, "row 1"},
+		{"a row less", answer{{`"a"`, "1"}}, "1 rows, the reference has 2"},
+		{"another order", answer{{nullCell, "2"}, {`"a"`, "1"}}, "row 0"},
+	} {
+		if got := c.ours.difference(reference); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	if got := *statsOf([]float64{3, 1, 2}); got != (stats{2, 3, 3}) {
+		t.Errorf("of three: %+v", got)
+	}
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	if got := *statsOf(hundred); got != (stats{50.5, 95, 100}) {
+		t.Errorf("of a hundred: %+v", got)
+	}
+}
+
+func TestUnknownScenarioIsRefused(t *testing.T) {
+	c := command{Scale: 1, Repeat: 1, Rate: 10, Rounds: 1, Window: 1, Only: []string{"query", "speed"}}
+	if err := c.complete(); err == nil || !strings.Contains(err.Error(), `"speed"`) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+// Command bench measures runlens against references on the same rows in one run: the SQL that an expert
+// would write first, our own SQL without the server, PostgreSQL, and ClickHouse's own loading of
+// files. It prints a table and writes the same as JSON.
+//
+// It reports what it saw: a goal that is missed is marked and fails nothing. What does fail is a wrong answer: every
+// measured query is also compared, row by row, with a reference that knows nothing of our compiler.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+// A command is the command line.
+type command struct {
+	Scale     float64       `default:"0.1" help:"Size of the data: 1 is an organization with 10,000,000 runs (${default})."`
+	Only      []string      `placeholder:"NAME,…" help:"Only these scenarios: query, memory, small, clients, postgres, arrivals, others, ingest. Default: all."`
+	JSON      string        `default:"data/bench.json" placeholder:"FILE" help:"Where to write the results as JSON (${default})."`
+	Dir       string        `default:"data/bench" placeholder:"DIR" help:"Where a run keeps its data until it ends (${default})."`
+	Until     time.Time     `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"Where the 366 days of data end, RFC 3339. Default: the beginning of this hour."`
+	Repeat    int           `default:"5" help:"Fewest measurements of everything (${default}); ${default} and more where they are short."`
+	Budget    time.Duration `default:"1s" help:"Time after which a query is measured no more than --repeat times (${default})."`
+	Window    time.Duration `default:"3s" help:"Length of each measurement of a rate (${default})."`
+	Rate      int           `default:"1000" help:"Rows that arrive each second in the scenario arrivals (${default})."`
+	Rounds    int           `default:"3" help:"How often each file format is ingested (${default})."`
+	Runlens   string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to measure (${default})."`
+	EngineLib string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
+}
+
+func (command) Help() string {
+	return `The same --scale and --until give the same rows. Ratios hold within one run; read milliseconds against each other only, and run it on a quiet machine.
+
+Example:
+  make bench BENCH_SCALE=1
+  go run ./cmd/bench --scale 0.002 --only query,small --json /tmp/bench.json`
+}
+
+func main() {
+	runInfileChild() // does not return in that child
+	var c command
+	kong.Parse(&c, kong.Name("bench"), kong.Description("Measures runlens against references on the same rows."))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends at once
+	if err := c.run(ctx, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// errDiffer is returned when an answer was wrong; the report says which.
+var errDiffer = errors.New("answers differ from the reference")
+
+// run measures the scenarios that were asked for and reports them, also those before a failure.
+func (c command) run(ctx context.Context, out, log *os.File) error {
+	if err := c.complete(); err != nil {
+		return err
+	}
+	b := &bench{command: c, log: log, report: newReport(c)}
+	err := b.measure(ctx)
+	b.close()
+	b.report.Finished = time.Now().UTC()
+	b.report.print(out)
+	if writeErr := b.report.write(c.JSON); writeErr != nil {
+		return errors.Join(err, writeErr)
+	}
+	if err == nil && len(b.report.Mismatches) > 0 {
+		err = errDiffer
+	}
+	return err
+}
+
+// complete fills what has a default that is not a constant and refuses what cannot work.
+func (c *command) complete() error {
+	if c.Until.IsZero() {
+		c.Until = time.Now()
+	}
+	c.Until = c.Until.UTC().Truncate(time.Hour)
+	if c.EngineLib == "" {
+		c.EngineLib = clickhouse.LibraryBelow(".")
+	}
+	if c.Scale <= 0 || c.Repeat < 1 || c.Rate < 10 || c.Rounds < 1 || c.Window <= 0 {
+		return errors.New("--scale, --repeat, --rounds and --window must be greater than 0, --rate at least 10")
+	}
+	known := make([]string, len(scenarios))
+	for i, s := range scenarios {
+		known[i] = s.name
+	}
+	for _, name := range c.Only {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("--only: there is no scenario %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+func (c command) wants(scenario string) bool {
+	return len(c.Only) == 0 || slices.Contains(c.Only, scenario)
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/schema"
+)
+
+// filterAgent is one of the agents with many runs.
+const filterAgent = "3"
+
+// asked are the questions of the large organization.
+func (b *bench) asked(ctx context.Context) ([]question, error) {
+	var agent string
+	err := b.store.Conn().QueryRow(ctx, "SELECT toString("+agentID(filterAgent)+")").Scan(&agent)
+	return questions(agent), err
+}
+
+// An asking is a question of one organization, with the ways to have it answered and the last answers.
+type asking struct {
+	bench        *bench
+	question     question
+	organization schema.OrganizationID
+	body         []byte
+	naiveSQL     string
+
+	response  []byte
+	reference answer
+}
+
+func (b *bench) ask(q question, organization schema.OrganizationID) *asking {
+	w := b.world.lastDays(q.days)
+	return &asking{bench: b, question: q, organization: organization, body: q.body(w), naiveSQL: q.naive(organization, w)}
+}
+
+// api has it answered end to end: HTTP, key, limits, compilation, ClickHouse, JSON.
+func (a *asking) api(ctx context.Context) (err error) {
+	a.response, err = a.bench.api[a.organization].query(ctx, a.body)
+	return err
+}
+
+// naive has it answered by the reference.
+func (a *asking) naive(ctx context.Context) (err error) {
+	if a.reference, err = ask(ctx, a.bench.store.Conn(), a.naiveSQL); err != nil {
+		return fmt.Errorf("naive: %w", err)
+	}
+	return nil
+}
+
+// check compares the last answer of the API with the last one of the reference.
+func (a *asking) check() error {
+	ours, err := answerOfJSON(a.response)
+	if err == nil {
+		a.bench.report.check(string(a.organization)+", "+a.question.title(), ours, a.reference)
+	}
+	return err
+}
+
+// measureQueries measures the large organization's questions against the naive tables.
+func (b *bench) measureQueries(ctx context.Context) error {
+	all, err := b.asked(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range all {
+		a := b.ask(q, b.world.large.first())
+		measured, err := b.compare(ctx, a.api, a.naive)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.title(), err)
+		}
+		if err := a.check(); err != nil {
+			return err
+		}
+		b.report.add(ratio("query", q.title(), "naive", measured[0], measured[1], q.atMost))
+	}
+	return nil
+}
+
+// maxQueryMiB is below what one query of the large organization should stay.
+const maxQueryMiB = 1024
+
+// measureMemory reads the most memory that each statement used in ClickHouse.
+func (b *bench) measureMemory(ctx context.Context) error {
+	all, err := b.asked(ctx)
+	if err != nil {
+		return err
+	}
+	probe, err := b.openMemoryProbe()
+	if err != nil {
+		return err
+	}
+	defer probe.Close()
+	for _, q := range all {
+		a := b.ask(q, b.world.large.first())
+		statement, err := b.statement(ctx, a.organization, a.body)
+		if err != nil {
+			return err
+		}
+		if _, err := runBare(ctx, probe, statement); err != nil {
+			return fmt.Errorf("%s: %w", q.title(), err)
+		}
+		ours := statsOf([]float64{probe.peakMiB()})
+		if _, err := ask(ctx, probe, a.naiveSQL); err != nil {
+			return fmt.Errorf("%s: naive: %w", q.title(), err)
+		}
+		reference := statsOf([]float64{probe.peakMiB()})
+		r := result{Scenario: "memory", Name: q.title(), Unit: "MiB", Ours: ours, Against: "naive", Reference: reference, Measured: ours.Median}
+		b.report.add(r.goal(fmt.Sprintf("under %d MiB", maxQueryMiB), ours.Median < maxQueryMiB))
+	}
+	return nil
+}
+
+func (p *memoryProbe) peakMiB() float64 { return float64(p.peak.Load()) / (1 << 20) }
+
+const (
+	// A small organization's request should cost at most this much of its statement alone, or this many milliseconds more.
+	mostOfBare   = 1.25
+	mostBesides  = 1
+	leastOfBare  = 0.85
+	clientsInAll = 16
+)
+
+// measureSmall measures what the server adds to its own statements.
+func (b *bench) measureSmall(ctx context.Context) error {
+	all, err := b.asked(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range monthly(all) {
+		a := b.ask(q, b.world.small.first())
+		statement, err := b.statement(ctx, a.organization, a.body)
+		if err != nil {
+			return err
+		}
+		bare := func(ctx context.Context) error {
+			_, err := runBare(ctx, b.store.Conn(), statement)
+			return err
+		}
+		measured, err := b.compare(ctx, a.api, bare)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.title(), err)
+		}
+		if err := a.naive(ctx); err != nil {
+			return err
+		}
+		if err := a.check(); err != nil {
+			return err
+		}
+		api, alone := measured[0], measured[1]
+		r := ratio("small", q.title(), "bare", api, alone, mostOfBare)
+		b.report.add(r.goal(fmt.Sprintf("at most %.2f or +%d ms", mostOfBare, mostBesides), r.Measured <= mostOfBare || api.Median-alone.Median <= mostBesides))
+	}
+	return nil
+}
+
+// measureClients measures requests a second of several clients of one organization.
+func (b *bench) measureClients(ctx context.Context) error {
+	all, err := b.asked(ctx)
+	if err != nil {
+		return err
+	}
+	organization := b.world.small.first()
+	var bodies [][]byte
+	var statements []compile.Statement
+	for _, q := range monthly(all) {
+		body := q.body(b.world.lastDays(q.days))
+		statement, err := b.statement(ctx, organization, body)
+		if err != nil {
+			return err
+		}
+		bodies, statements = append(bodies, body), append(statements, statement)
+	}
+	api := func(ctx context.Context, n int) error {
+		_, err := b.api[organization].query(ctx, bodies[n%len(bodies)])
+		return err
+	}
+	bare := func(ctx context.Context, n int) error {
+		_, err := runBare(ctx, b.store.Conn(), statements[n%len(statements)])
+		return err
+	}
+	var ours, reference []float64
+	for range b.Rounds {
+		for _, s := range []struct {
+			work  func(context.Context, int) error
+			rates *[]float64
+		}{{api, &ours}, {bare, &reference}} {
+			rate, err := b.perSecond(ctx, clientsInAll, s.work)
+			if err != nil {
+				return err
+			}
+			*s.rates = append(*s.rates, rate)
+		}
+	}
+	r := result{Scenario: "clients", Name: fmt.Sprintf("%d clients, small organization, 30 days", clientsInAll), Unit: "requests/s",
+		Ours: statsOf(ours), Against: "bare", Reference: statsOf(reference)}
+	r.Measured = r.Ours.Median / r.Reference.Median
+	b.report.add(r.goal(fmt.Sprintf("at least %.2f", leastOfBare), r.Measured >= leastOfBare))
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// dataDays is how far the data reaches back; rows of the first hours lie before the longest range.
+	dataDays = 366
+
+	agentsPerOrganization = 50
+	people                = 20_000
+)
+
+// A class is a number of organizations of one size, alike but for the rows' ids and random draws.
+type class struct {
+	name  string
+	count uint64 // organizations
+	size  uint64 // runs of each, and as many attribution records
+}
+
+// rows is the number of runs of all organizations of the class.
+func (c class) rows() uint64 { return c.count * c.size }
+
+// organization is the id of the o-th organization.
+func (c class) organization(o uint64) schema.OrganizationID {
+	return schema.OrganizationID(fmt.Sprintf("%s-%d", c.name, o))
+}
+
+func (c class) first() schema.OrganizationID { return c.organization(0) }
+
+// A world is all the data of a run: deterministic for a scale and an end.
+type world struct {
+	large, medium, small class
+	// others are added by the scenario of that name: with them, ten times as many rows belong to
+	// organizations other than the large one.
+	others []class
+	until  time.Time
+}
+
+func newWorld(scale float64, until time.Time) world {
+	size := func(n float64) uint64 { return uint64(max(40, math.Round(n*scale))) }
+	w := world{
+		large:  class{"large", 1, size(10_000_000)},
+		medium: class{"medium", 1, size(1_000_000)},
+		small:  class{"small", 100, size(10_000)},
+		until:  until,
+	}
+	w.others = []class{{"medium-other", 9 * w.medium.count, w.medium.size}, {"small-other", 9 * w.small.count, w.small.size}}
+	return w
+}
+
+// classes are those that are there from the beginning.
+func (w world) classes() []class { return []class{w.large, w.medium, w.small} }
+
+func (w world) spanMillis() int64 { return dataDays * 24 * time.Hour.Milliseconds() }
+func (w world) startMillis() int64 {
+	return w.until.UnixMilli() - w.spanMillis()
+}
