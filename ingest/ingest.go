@@ -21,7 +21,7 @@ import (
 // A batch ends at whichever bound it reaches first. While writers are at work on some batches, one
 // more is being filled; their memory is used again.
 const (
-	batchRows   = 100_000
+	batchRows   = 50_000
 	batchBytes  = 24 << 20 // of the records as they were written
 	writers     = 2
 	liveBatches = writers + 1

@@ -20,7 +20,7 @@ import (
 
 // ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and
 // their encoding need less.
-const ingestMemoryBytes = 160 << 20
+const ingestMemoryBytes = 180 << 20
 
 type ingestCmd struct {
 	storeFlags

@@ -29,7 +29,17 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 // store are the flags of an embedded engine of the test's own, and a process that keeps it running.
 func store(t *testing.T) []string {
 	t.Helper()
-	flags := []string{"--data-dir", t.TempDir(), "--engine-lib", clickhousetest.Library()}
+	dir, err := os.MkdirTemp("", "runlens-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The engine ends a moment after its last user, and writes until then.
+	t.Cleanup(func() {
+		for deadline := time.Now().Add(time.Minute); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
 	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

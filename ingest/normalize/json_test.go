@@ -212,7 +212,7 @@ func FuzzJSON(f *testing.F) {
 		var quick, strict Raw
 		if scan(line, &quick) {
 			if fault := readStrictly(line, &strict); fault != nil || !reflect.DeepEqual(quick, strict) {
-				t.Fatalf("%q: quick %q, strict %q, %v", line, quick, strict, fault)
+				t.Fatalf("%q: quick %+v, strict %+v, %v", line, quick, strict, fault)
 			}
 		}
 		record, err := read(line)

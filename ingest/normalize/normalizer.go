@@ -13,6 +13,7 @@ type Normalizer struct {
 	texts         memory[*string]
 	people        memory[*string] // as written -> normalized; nil where blank
 	organizations memory[schema.OrganizationID]
+	last          schema.OrganizationID // of organizations
 
 	raw   *Raw
 	fault *Error // the first one of the record

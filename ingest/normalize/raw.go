@@ -1,9 +1,12 @@
 package normalize
 
 import (
+	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/schema"
 )
@@ -18,7 +21,12 @@ type Raw struct {
 	// Values holds a text per field, in the order of Fields; nil is null or absent. The texts may
 	// belong to a buffer of the reader's and are valid until its next record.
 	Values [maxFields][]byte
+	// Binary has a bit for each field whose value is no text: an id as its 16 bytes, an instant as 8 bytes,
+	// little-endian. Formats that keep them so are spared the way over a text.
+	Binary uint16
 }
+
+func (r *Raw) isBinary(i int) bool { return r.Binary&(1<<i) != 0 }
 
 // Fields returns the fields of a kind in the order of Raw.Values, or nil for an unknown kind.
 func Fields(kind Kind) []string {
@@ -52,10 +60,23 @@ func (r *Raw) AppendJSON(b []byte) []byte {
 	for i, field := range Fields(r.Kind) {
 		if r.Values[i] != nil {
 			b = append(append(append(b, `,"`...), field...), `":`...)
-			b, _ = jsontext.AppendQuote(b, r.Values[i])
+			b, _ = jsontext.AppendQuote(b, r.Text(i))
 		}
 	}
 	return append(b, '}')
+}
+
+// Text is the text of a field that is not null.
+func (r *Raw) Text(i int) []byte {
+	switch value := r.Values[i]; {
+	case !r.isBinary(i):
+		return value
+	case len(value) == len(uuid.UUID{}):
+		text, _ := uuid.UUID(value).MarshalText() // has no error
+		return text
+	default:
+		return time.UnixMilli(int64(binary.LittleEndian.Uint64(value))).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z07:00")
+	}
 }
 
 // fieldIndex returns the position of a field in Raw.Values, -1 for none.

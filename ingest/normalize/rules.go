@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
@@ -63,7 +64,11 @@ func (n *Normalizer) organization(i int) schema.OrganizationID {
 	if text == nil {
 		return ""
 	}
+	if n.last != "" && string(n.last) == string(text) { // as most often
+		return n.last
+	}
 	if id, ok := n.organizations[string(text)]; ok {
+		n.last = id
 		return id
 	}
 	id, err := schema.ParseOrganizationID(string(text))
@@ -79,6 +84,9 @@ func (n *Normalizer) id(i int) uuid.UUID {
 	text := n.value(i, required)
 	if text == nil {
 		return noID
+	}
+	if n.raw.isBinary(i) {
+		return uuid.UUID(text)
 	}
 	id, err := uuid.ParseBytes(text)
 	if err != nil || len(text) != 36 {
@@ -102,12 +110,17 @@ func (n *Normalizer) instant(i int) Instant {
 	if text == nil {
 		return 0
 	}
-	var t time.Time
-	if err := t.UnmarshalText(text); err != nil { // stricter than time.Parse
-		n.fail(i, "must be an RFC 3339 time with offset such as 2026-01-31T09:30:00.000Z")
-		return 0
+	var ms Instant
+	if n.raw.isBinary(i) {
+		ms = Instant(binary.LittleEndian.Uint64(text))
+	} else {
+		var t time.Time
+		if err := t.UnmarshalText(text); err != nil { // stricter than time.Parse
+			n.fail(i, "must be an RFC 3339 time with offset such as 2026-01-31T09:30:00.000Z")
+			return 0
+		}
+		ms = t.UnixMilli() // rounds towards the past, also before 1970
 	}
-	ms := t.UnixMilli() // rounds towards the past, also before 1970
 	if ms < earliest || ms > latest {
 		n.fail(i, "must lie in the years 1900 to 2261")
 	}

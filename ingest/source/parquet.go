@@ -58,6 +58,11 @@ func newParquet(f *File, in io.Closer, plain io.Reader, isPlain bool, at Positio
 		return nil, err
 	}
 	r.record.Raw.Kind = f.Kind
+	for _, c := range r.columns {
+		if c.form != texts {
+			r.record.Raw.Binary |= 1 << c.field
+		}
+	}
 	return r, r.seek(int64(at.Lines))
 }
 

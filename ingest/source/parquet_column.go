@@ -1,7 +1,7 @@
 package source
 
 import (
-	"encoding/hex"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +75,7 @@ func (c *column) ended(err error) error {
 	return fmt.Errorf("the column %q: %w", c.name, err)
 }
 
-// next returns the text of the next value, nil of null. It is valid until the next call.
+// next returns the next value as Raw.Values holds it, nil of null. It is valid until the next call.
 func (c *column) next() []byte {
 	value := &c.unread[0]
 	c.unread = c.unread[1:]
@@ -88,29 +88,22 @@ func (c *column) next() []byte {
 		}
 		return []byte{}
 	case c.form == uuids:
-		c.text = appendUUID(c.text[:0], value.ByteArray())
+		return value.ByteArray()
 	default:
-		c.text = c.form.instant(value.Int64()).AppendFormat(c.text[:0], time.RFC3339Nano)
+		c.text = binary.LittleEndian.AppendUint64(c.text[:0], uint64(c.form.instant(value.Int64())))
+		return c.text
 	}
-	return c.text
 }
 
-func appendUUID(b, id []byte) []byte {
-	b = append(hex.AppendEncode(b, id[:4]), '-')
-	b = append(hex.AppendEncode(b, id[4:6]), '-')
-	b = append(hex.AppendEncode(b, id[6:8]), '-')
-	b = append(hex.AppendEncode(b, id[8:10]), '-')
-	return hex.AppendEncode(b, id[10:])
-}
-
-func (f form) instant(n int64) time.Time {
+// instant is a timestamp in milliseconds, what is finer cut off.
+func (f form) instant(n int64) normalize.Instant {
 	switch f {
 	case millis:
-		return time.UnixMilli(n).UTC()
+		return n
 	case micros:
-		return time.UnixMicro(n).UTC()
+		return time.UnixMicro(n).UnixMilli()
 	default:
-		return time.Unix(0, n).UTC()
+		return time.Unix(0, n).UnixMilli()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -42,12 +43,17 @@ func show(r *Record) string {
 		return place + " fault " + r.Fault.Error()
 	}
 	var b strings.Builder
-	for _, value := range r.Raw.Values[:len(normalize.Fields(r.Raw.Kind))] {
-		if value == nil {
+	for i := range normalize.Fields(r.Raw.Kind) {
+		if r.Raw.Values[i] == nil {
 			b.WriteString(" -")
-		} else {
-			fmt.Fprintf(&b, " %q", value)
+			continue
 		}
+		text := r.Raw.Text(i)
+		var at time.Time // an instant that is no text has milliseconds only
+		if at.UnmarshalText(text) == nil {
+			text = fmt.Append(nil, at.UnixMilli())
+		}
+		fmt.Fprintf(&b, " %q", text)
 	}
 	return place + " " + string(r.Raw.Kind) + b.String()
 }

@@ -85,8 +85,11 @@ func inOneMonth(n int) *write.Batch {
 
 // Connections that break in the middle of a batch lose nothing and double nothing.
 func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
-	dir := t.TempDir()
-	engine, err := clickhouse.Open(context.Background(), clickhouse.Config{DataDir: dir, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler), Listen: "127.0.0.1:0"})
+	dir, err := os.MkdirTemp("", "runlens-cut-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := clickhouse.Open(context.Background(), clickhouse.Config{DataDir: dir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler), Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

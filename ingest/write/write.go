@@ -92,6 +92,8 @@ func insert[R any](ctx context.Context, w *Writer, token, table string, names []
 		"insert_deduplication_token": token + "-" + table,
 		// A backfill may touch any number of months.
 		"max_partitions_per_insert_block": 0,
+		// Merges collapse versions anyway, and FINAL does not rely on it.
+		"optimize_on_insert": 0,
 	}
 	statement := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ")"
 	err := w.retry.Do(ctx, "insert into "+table, func() error {
