@@ -8,6 +8,7 @@ import (
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -18,7 +19,7 @@ func TestBackfill(t *testing.T) {
 	ctx := context.Background()
 	files := []ingest.Fingerprint{{Path: "/a", Bytes: 1, ModifiedAt: time.Unix(1, 0).UTC()}, {Path: "/b", Bytes: 2, ModifiedAt: time.Unix(2, 0).UTC()}}
 	backfill := func(files []ingest.Fingerprint) *ingest.Backfill {
-		return ingest.NewBackfill(checkpoint.NewLog(conn), files)
+		return ingest.NewBackfill(checkpoint.NewLog(conn, write.Retry{Logger: quiet}), files)
 	}
 	found := func(files []ingest.Fingerprint) (ingest.Progress, bool) {
 		at, _, ok, err := backfill(files).Interrupted(ctx)

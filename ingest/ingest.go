@@ -27,8 +27,8 @@ const (
 	liveBatches = writers + 1
 )
 
-// retryPatience is how long a batch is tried again before a run gives up.
-const retryPatience = 2 * time.Minute
+// Patience is how long what fails for a passing reason is tried again before a run gives up.
+const Patience = 2 * time.Minute
 
 // Options say what Run does.
 type Options struct {
@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 			}
 		})
 	})
-	writer := write.NewWriter(o.Conn, write.Retry{Logger: o.Logger, Patience: retryPatience})
+	writer := write.NewWriter(o.Conn, write.Retry{Logger: o.Logger, Patience: Patience})
 	for range writers {
 		group.Go(func() error {
 			for b := range toWrite {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/checkpoint"
+	"github.com/runlens/runlens/ingest/write"
 )
 
 // ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and
@@ -59,14 +60,14 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	}
 	var backfill *ingest.Backfill
 	if !c.DryRun {
-		store, err := openMigrated(ctx, c.storeFlags, logger)
+		store, err := openPatiently(ctx, c.storeFlags, logger, openPatience)
 		if err != nil {
 			return err
 		}
 		defer store.Close()
 		options.Conn = store.Conn()
 		if in.resumable {
-			backfill = ingest.NewBackfill(checkpoint.NewLog(store.Conn()), in.fingerprints)
+			backfill = ingest.NewBackfill(checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
 	}
 	if backfill != nil && !c.Restart {

@@ -19,7 +19,7 @@ const (
 	agentsNDJSON = `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A","slug":"a","updated_at":"2026-01-05T10:00:00Z"}` + "\n"
 )
 
-func write(t *testing.T, name string, content []byte) string {
+func fileOf(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -46,7 +46,7 @@ func packed(t *testing.T, content string) (gz, zst []byte) {
 func TestIngestFormats(t *testing.T) {
 	flags := store(t)
 	gz, zst := packed(t, agentsNDJSON)
-	csv := write(t, "runs-1.csv", []byte(runsCSV))
+	csv := fileOf(t, "runs-1.csv", []byte(runsCSV))
 	other := strings.ReplaceAll(runsCSV, "acme", "globex")
 	if err := os.WriteFile(filepath.Join(filepath.Dir(csv), "runs-2.csv"), []byte(other), 0o600); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestIngestFormats(t *testing.T) {
 	}{
 		{"", []string{"--record", "run", pattern}, ingestSummary{Read: 4, Stored: stored{Runs: 4}}},
 		{runsCSV, []string{"--record", "run", "--format", "csv", "-"}, ingestSummary{Read: 2, Stored: stored{Runs: 2}}},
-		{"", []string{write(t, "a.ndjson.gz", gz), write(t, "a.jsonl.zst", zst)}, ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
+		{"", []string{fileOf(t, "a.ndjson.gz", gz), fileOf(t, "a.jsonl.zst", zst)}, ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
 		{string(gz), []string{"-"}, ingestSummary{Read: 1, Stored: stored{Agents: 1}}},
 	} {
 		code, out, stderr := command(t, c.stdin, append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
@@ -72,7 +72,7 @@ func TestIngestFormats(t *testing.T) {
 			t.Errorf("%v: %+v, want %+v", c.args, got, c.want)
 		}
 	}
-	verified(t, flags, "--record", "run", pattern, write(t, "a.ndjson", []byte(agentsNDJSON)))
+	verified(t, flags, "--record", "run", pattern, fileOf(t, "a.ndjson", []byte(agentsNDJSON)))
 	// A part of what the store holds is a difference, unless told that it is a part.
 	verified(t, flags, "--subset", "--record", "run", csv)
 	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv}, flags...)...); code != exitFailed || !strings.Contains(out, "globex run 2026-01-05: 0 in the source, 2 in the store\n  only in the store: 2 (00000000-0000-4000-8000-000000000001") {
@@ -81,7 +81,7 @@ func TestIngestFormats(t *testing.T) {
 }
 
 func TestIngestUsage(t *testing.T) {
-	csv := write(t, "runs.csv", []byte(runsCSV))
+	csv := fileOf(t, "runs.csv", []byte(runsCSV))
 	for name, c := range map[string]struct {
 		args []string
 		says string
@@ -126,11 +126,11 @@ func TestRejectsAreMended(t *testing.T) {
 	if err := json.Unmarshal(content, &reject); err != nil || reject.Source != "-" || reject.Line != 3 || reject.Field != "status" || reject.Error == "" || reject.Record["status"] != "ENDED" || reject.Record["record"] != "run" {
 		t.Fatalf("%s, %v", content, err)
 	}
-	mended := write(t, "mended.ndjson", bytes.Replace(content, []byte("ENDED"), []byte("COMPLETED"), 1))
+	mended := fileOf(t, "mended.ndjson", bytes.Replace(content, []byte("ENDED"), []byte("COMPLETED"), 1))
 	if code, out, stderr := command(t, "", append([]string{"ingest", mended}, flags...)...); code != 0 {
 		t.Fatalf("the mended rejects ended with %d: %s %s", code, out, stderr)
 	}
-	verified(t, flags, "--record", "run", write(t, "runs.csv", []byte(runsCSV)))
+	verified(t, flags, "--record", "run", fileOf(t, "runs.csv", []byte(runsCSV)))
 }
 
 // A purge says what it would do, does it only when told to, and is complete.

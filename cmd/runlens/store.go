@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
 
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
@@ -43,4 +45,16 @@ func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 		return nil, err
 	}
 	return store, nil
+}
+
+// openPatience is how long a command that copies waits for a store that may be starting again.
+const openPatience = 10 * time.Second
+
+// openPatiently is openMigrated for commands that ride out an outage; a patience of 0 is endless.
+func openPatiently(ctx context.Context, f storeFlags, logger *slog.Logger, patience time.Duration) (store *clickhouse.Server, err error) {
+	err = write.Retry{Logger: logger, Patience: patience}.Do(ctx, "open the store", func() error {
+		store, err = openMigrated(ctx, f, logger)
+		return err
+	})
+	return store, err
 }

@@ -73,7 +73,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return usageError{err}
 	}
 	defer rejects.close()
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	store, err := openPatiently(ctx, c.storeFlags, logger, 0)
 	if err != nil {
 		return err
 	}

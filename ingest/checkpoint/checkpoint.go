@@ -13,25 +13,29 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/go-json-experiment/json"
 
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
 )
 
 // A Log holds checkpoints by name. It is not safe for concurrent use.
 type Log struct {
 	conn      driver.Conn
+	retry     write.Retry
 	revisions map[string]uint64 // read last, or saved
 }
 
-// NewLog returns the log of the store behind conn.
-func NewLog(conn driver.Conn) *Log { return &Log{conn, map[string]uint64{}} }
+// NewLog returns the log of the store behind conn. What fails for a reason that passes is tried again.
+func NewLog(conn driver.Conn, retry write.Retry) *Log { return &Log{conn, retry, map[string]uint64{}} }
 
 // Load reads the newest checkpoint of a name into position, as JSON, and tells when it was saved. A name without one,
 // or whose checkpoint was cleared, leaves position alone and reports false.
 func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time.Time, found bool, err error) {
 	var text string
 	var revision uint64
-	err = l.conn.QueryRow(ctx, "SELECT position, revision, saved_at FROM "+schema.TableCheckpoints+
-		" WHERE name = {name:String} ORDER BY revision DESC, saved_at DESC LIMIT 1", clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
+	err = l.retry.Do(ctx, "read the checkpoint", func() error {
+		return l.conn.QueryRow(ctx, "SELECT position, revision, saved_at FROM "+schema.TableCheckpoints+
+			" WHERE name = {name:String} ORDER BY revision DESC, saved_at DESC LIMIT 1", clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
@@ -62,14 +66,17 @@ func (l *Log) Save(ctx context.Context, name string, position any) error {
 func (l *Log) Clear(ctx context.Context, name string) error { return l.save(ctx, name, "") }
 
 func (l *Log) save(ctx context.Context, name, text string) error {
-	batch, err := l.conn.PrepareBatch(ctx, "INSERT INTO "+schema.TableCheckpoints+" (name, position, revision)")
+	err := l.retry.Do(ctx, "save the checkpoint", func() error {
+		batch, err := l.conn.PrepareBatch(ctx, "INSERT INTO "+schema.TableCheckpoints+" (name, position, revision)")
+		if err != nil {
+			return err
+		}
+		if err := batch.Append(name, text, l.revisions[name]+1); err != nil {
+			return err
+		}
+		return batch.Send()
+	})
 	if err != nil {
-		return fmt.Errorf("save the checkpoint: %w", err)
-	}
-	if err := batch.Append(name, text, l.revisions[name]+1); err != nil {
-		return err
-	}
-	if err := batch.Send(); err != nil {
 		return fmt.Errorf("save the checkpoint: %w", err)
 	}
 	l.revisions[name]++

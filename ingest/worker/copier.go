@@ -31,17 +31,13 @@ type copier struct {
 
 func newCopier(w *worker, kind normalize.Kind) *copier {
 	return &copier{
-		worker: w, kind: kind, log: checkpoint.NewLog(w.Conn), name: fmt.Sprintf("worker:%s:%s", w.Name, kind),
+		worker: w, kind: kind, log: checkpoint.NewLog(w.Conn, w.retry), name: fmt.Sprintf("worker:%s:%s", w.Name, kind),
 		normalizer: normalize.NewNormalizer(), recent: newRecent(),
 	}
 }
 
 func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
-	err := c.retry.Do(ctx, "read the checkpoint", func() error {
-		_, _, err := c.log.Load(ctx, c.name, &c.saved)
-		return err
-	})
-	if err != nil {
+	if _, _, err := c.log.Load(ctx, c.name, &c.saved); err != nil {
 		return err
 	}
 	c.Logger.Info("copying", "kind", c.kind, "changed_after", c.saved.At)
@@ -158,8 +154,7 @@ func (c *copier) store(ctx context.Context, p *page) error {
 		}
 	}
 	if p.last.At.After(c.saved.At) || p.last.At.Equal(c.saved.At) && p.last.ID > c.saved.ID {
-		err := c.retry.Do(ctx, "save the checkpoint", func() error { return c.log.Save(ctx, c.name, p.last) })
-		if err != nil {
+		if err := c.log.Save(ctx, c.name, p.last); err != nil {
 			return err
 		}
 		c.saved = p.last

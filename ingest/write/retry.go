@@ -56,7 +56,7 @@ func describe(err error) error {
 	case exception.Code == codeNoSpace:
 		return errors.New("the disk of ClickHouse is full; make room and run it again, what is stored stays")
 	default:
-		return fmt.Errorf("ClickHouse refused them with code %d; its log says why", exception.Code)
+		return fmt.Errorf("ClickHouse failed with code %d; its log says why", exception.Code)
 	}
 }
 
@@ -73,7 +73,7 @@ const (
 )
 
 // Do calls attempt until it succeeds, fails for a reason that does not pass, the patience is
-// at its end, or ctx is done. It returns the last error.
+// at its end, or ctx is done. It returns the last error, in words for an operator.
 func (r Retry) Do(ctx context.Context, what string, attempt func() error) error {
 	return r.DoIf(ctx, what, Retryable, attempt)
 }
@@ -84,14 +84,14 @@ func (r Retry) DoIf(ctx context.Context, what string, retryable func(error) bool
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := attempt()
 		if err == nil || ctx.Err() != nil || !retryable(err) {
-			return err
+			return describe(err)
 		}
 		now := time.Now()
 		if deadline.IsZero() {
 			deadline = now.Add(r.Patience)
 		}
 		if r.Patience > 0 && now.After(deadline) {
-			return err
+			return describe(err)
 		}
 		if r.Count != nil {
 			r.Count()

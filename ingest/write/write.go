@@ -110,7 +110,7 @@ func insert[R any](ctx context.Context, w *Writer, token, table string, names []
 		return batch.Send()
 	})
 	if err != nil {
-		return fmt.Errorf("write %d rows to %s: %w", len(rows), table, describe(err))
+		return fmt.Errorf("write %d rows to %s: %w", len(rows), table, err)
 	}
 	return nil
 }
