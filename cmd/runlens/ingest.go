@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,6 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/checkpoint"
@@ -158,7 +157,7 @@ func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Dura
 		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds, PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
 	}
 	if c.JSON {
-		return json.MarshalWrite(out, summary, json.Deterministic(true))
+		return json.NewEncoder(out).Encode(summary)
 	}
 	verb := "stored"
 	if c.DryRun {

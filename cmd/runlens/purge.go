@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/schema"
@@ -63,7 +62,7 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	if c.JSON {
-		return json.MarshalWrite(io.out, steps)
+		return json.NewEncoder(io.out).Encode(steps)
 	}
 	for _, s := range steps {
 		if c.DryRun {

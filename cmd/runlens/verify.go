@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/verify"
@@ -93,7 +91,7 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 
 func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 	if c.JSON {
-		return json.MarshalWrite(out, r, json.Deterministic(true), jsontext.Multiline(true))
+		return json.NewEncoder(out).Encode(r)
 	}
 	for _, d := range r.Differences {
 		fmt.Fprintf(out, "%s %s %s: %d in the source, %d in the store\n", d.Organization, d.Kind, d.Day, d.Source.Count, d.Store.Count)
