@@ -123,6 +123,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.say("loaded in %s", time.Since(began).Round(time.Second))
 	b.rest(ctx)
+	b.maintained(ctx)
 	if err := b.describeData(ctx); err != nil {
 		return err
 	}
@@ -153,8 +154,26 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.log, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 }
 
-// mergePatience bounds the wait for background merges. Parts are never merged by hand: a store that
-// is written to always has several.
+// maintainPatience bounds the wait for what the server does by itself after a load.
+const maintainPatience = 15 * time.Minute
+
+// maintained waits until the server has merged the product's partitions, as it would have long before anybody
+// asks for a year. The naive tables are left to ClickHouse.
+func (b *bench) maintained(ctx context.Context) {
+	began := time.Now()
+	for deadline := began.Add(maintainPatience); ; time.Sleep(time.Second) {
+		var pending uint64
+		err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE database = currentDatabase() AND active"+
+			" AND table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending)
+		if err != nil || pending == 0 || time.Now().After(deadline) {
+			b.report.note("maintenance came to rest %s after the load, with %d partitions in several parts", time.Since(began).Round(time.Second), pending)
+			return
+		}
+	}
+}
+
+// mergePatience bounds the wait for ClickHouse's own merges. The bench merges nothing by hand: a store that
+// is written to always has several parts.
 const mergePatience = 2 * time.Minute
 
 // rest waits until the engine merges no more, so that merges do not disturb what is measured.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -52,7 +53,8 @@ func (b *bench) startServer(ctx context.Context) (*server, error) {
 	s := &server{bench: b, ended: make(chan error, 1)}
 	s.process = b.runlens(ctx, b.storeDir(), "serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--ready-file", ready,
 		"--rate-limit-per-minute", unlimited, "--verify-limit-per-minute", unlimited,
-		"--org-concurrency", clientsAtOnce, "--global-concurrency", clientsAtOnce, "--query-timeout", "10m")
+		"--org-concurrency", clientsAtOnce, "--global-concurrency", clientsAtOnce, "--query-timeout", "10m",
+		"--maintenance-share", strconv.FormatFloat(b.Share, 'g', -1, 64))
 	output, err := os.Create(log)
 	if err != nil {
 		return nil, err

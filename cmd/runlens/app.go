@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/compact"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
 )
@@ -33,6 +35,10 @@ type app struct {
 	api      *httpapi.Server
 	listener net.Listener
 	failed   chan error
+
+	compactor  *compact.Compactor // nil when that is left to ClickHouse
+	maintained sync.WaitGroup
+	stop       context.CancelFunc // of what is maintained
 
 	admin         *http.Server
 	adminListener net.Listener // nil when the admin address is off
@@ -72,6 +78,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if err = verifier.Load(ctx); err != nil {
 		return err
 	}
+	a.maintain(c, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: olap.NewEngine(conn, secret), Verifier: verifier, Logger: logger, Metrics: metrics,
@@ -88,6 +95,20 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		logger.Info("serving the admin address", "address", a.adminListener.Addr().String())
 	}
 	return nil
+}
+
+// compactIdle is the pause between two looks for partitions in several parts.
+const compactIdle = 15 * time.Second
+
+// maintain keeps partitions merged as long as the app lives.
+func (a *app) maintain(c serveCmd, logger *slog.Logger) {
+	if c.MaintenanceShare == 0 {
+		return
+	}
+	a.compactor = compact.New(compact.Options{Conn: a.store.Conn(), Logger: logger, Share: c.MaintenanceShare, Idle: compactIdle})
+	ctx, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	a.maintained.Go(func() { a.compactor.Run(ctx) })
 }
 
 // listen opens the API's address, with TLS if a certificate is given.
@@ -115,6 +136,9 @@ func (a *app) serveAdmin(metrics *httpapi.Metrics) {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics, ingestLag{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 			func() float64 { return float64(a.api.Running()) }))
+	if a.compactor != nil {
+		registry.MustRegister(a.compactor)
+	}
 	a.admin = &http.Server{Handler: admin.Handler(a.ready, registry), ReadHeaderTimeout: 10 * time.Second}
 	go func() { a.failed <- a.admin.Serve(a.adminListener) }()
 }
@@ -159,6 +183,10 @@ func (a *app) Close(ctx context.Context) error {
 		failures = append(failures, a.admin.Close())
 	case a.adminListener != nil:
 		failures = append(failures, a.adminListener.Close())
+	}
+	if a.stop != nil {
+		a.stop()
+		a.maintained.Wait()
 	}
 	if a.store != nil {
 		failures = append(failures, a.store.Close())

@@ -25,6 +25,7 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"olap/compile":     pure,
 		"ingest/normalize": {driver, fiber, module + "/http", module + "/olap"},
 		"olap/exec":        {module + "/http", module + "/ingest", fiber},
+		"olap/compact":     {module + "/http", module + "/ingest", fiber},
 		"olap/keys":        {module + "/http", module + "/ingest", fiber},
 		"olap/clickhouse":  {module + "/http", module + "/ingest", fiber},
 		"olap":             {module + "/http", module + "/ingest", fiber},

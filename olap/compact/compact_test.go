@@ -1,0 +1,76 @@
+package compact_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/compact"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// Every partition comes into one merged part, and no row is lost, doubled or changed by it.
+func TestCompacts(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	for version := range 3 {
+		var records olaptest.Records
+		for i := range 40 {
+			records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at.AddDate(0, i%4, 0), AgentID: olaptest.ID(1),
+				Kind: "agent", Status: []string{"RUNNING", "PAUSED", "COMPLETED"}[version], UpdatedAt: at.Add(time.Duration(version) * time.Hour)})
+			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
+				Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: at.AddDate(0, i%4, 0)})
+		}
+		olaptest.Load(t, conn, records)
+	}
+	number := func(query string) (n uint64) {
+		t.Helper()
+		if err := conn.QueryRow(context.Background(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const sum = "SELECT sum(cityHash64(run_id, created_at, state, latest, first_stored_at)) FROM runs FINAL"
+	before := number(sum)
+	c := compact.New(compact.Options{Conn: conn, Logger: slog.New(slog.DiscardHandler)})
+	steps := 0
+	for ; ; steps++ {
+		merged, err := c.Step(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !merged {
+			break
+		}
+		if steps > 100 {
+			t.Fatal("it never comes to an end")
+		}
+	}
+	if steps == 0 {
+		t.Error("there was nothing to merge")
+	}
+	if n := number("SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND table IN ('runs', 'attributions')"); n != 8 {
+		t.Errorf("%d parts, want one in each of 4 months of 2 tables", n)
+	}
+	if rows, after := number("SELECT count() FROM runs"), number(sum); rows != 40 || after != before {
+		t.Errorf("%d runs, want 40; checksum %d, before %d", rows, after, before)
+	}
+	if rows := number("SELECT count() FROM attributions"); rows != 40 {
+		t.Errorf("%d attributions, want 40", rows)
+	}
+}
+
+// A compactor ends with its context and keeps to its share of the time.
+func TestRunEnds(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		compact.New(compact.Options{Conn: store.Conn(), Logger: slog.New(slog.DiscardHandler), Share: 0.1, Idle: time.Hour}).Run(ctx)
+		close(ended)
+	}()
+	cancel()
+	<-ended
+}
