@@ -20,12 +20,15 @@ import (
 type Engine struct {
 	conn   driver.Conn
 	sealer cursor.Sealer
+
+	sizes     sizes
+	addUpFrom uint64
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been
 // applied, and signs cursors with cursorSecret, which all servers of a deployment share.
 func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
-	return &Engine{conn: conn, sealer: cursor.NewSealer(cursorSecret)}
+	return &Engine{conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom}
 }
 
 // A Request is a query on behalf of an organization.
@@ -70,11 +73,25 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 			return &query.Error{Code: query.InvalidCursor, Param: "cursor", Reason: "invalid, or of another organization or query"}
 		}
 		in.AsOf, in.After = c.AsOf, c.After
-		return nil
 	}
-	var err error
-	if in.AsOf, err = exec.Now(ctx, e.conn); err == nil && in.Query.Pages() {
-		in.AsOf, err = exec.Settle(ctx, e.conn, in.AsOf)
+	settlement, err := exec.ReadSettlement(ctx, e.conn)
+	if err != nil {
+		return err
+	}
+	if boundary := settlement.Boundary(); !boundary.IsZero() {
+		large, err := e.sizes.large(ctx, e.conn, sizeOf{in.Organization, in.Query.Model.Source.Table}, e.addUpFrom)
+		if err != nil {
+			return err
+		}
+		if large {
+			in.SettledUntil = boundary
+		}
+	}
+	if in.Query.Cursor == "" {
+		in.AsOf = settlement.Now
+		if in.Query.Pages() {
+			in.AsOf, err = exec.Settle(ctx, e.conn, in.AsOf)
+		}
 	}
 	return err
 }

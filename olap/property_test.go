@@ -98,22 +98,26 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 			olaptest.Load(t, store.Conn(), batch)
 		}
 		for range 5 {
-			q := olaptest.DrawQuery(t)
-			want := olaptest.Evaluate(records, organization, q)
-			metricOrdered := false
-			for _, term := range q.Order {
-				for _, m := range q.Metrics {
-					metricOrdered = metricOrdered || m == term.Member
-				}
-			}
-			if metricOrdered && len(want) > q.Limit {
-				want = want[:q.Limit]
-			}
-			got := all(t, engine, organization, q)
-			if len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want) {
-				body, _ := json.Marshal(q)
-				t.Fatalf("query %s\n got %v\nwant %v", body, got, want)
-			}
+			compare(t, engine, records, organization, olaptest.DrawQuery(t))
 		}
 	})
+}
+
+// compare holds all pages of a query against the naive evaluator.
+func compare(t *rapid.T, engine *olap.Engine, records olaptest.Records, organization string, q olaptest.Query) {
+	want := olaptest.Evaluate(records, organization, q)
+	metricOrdered := false
+	for _, term := range q.Order {
+		for _, m := range q.Metrics {
+			metricOrdered = metricOrdered || m == term.Member
+		}
+	}
+	if metricOrdered && len(want) > q.Limit {
+		want = want[:q.Limit]
+	}
+	got := all(t, engine, organization, q)
+	if len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want) {
+		body, _ := json.Marshal(q)
+		t.Fatalf("query %s\n got %v\nwant %v", body, got, want)
+	}
 }

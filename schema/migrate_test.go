@@ -109,7 +109,7 @@ func TestUpAtTheSameTime(t *testing.T) {
 }
 
 // storeTables is the number of tables that all migrations make.
-const storeTables = 7
+const storeTables = 10
 
 // A process that dies between the two marks of a migration leaves the store dirty; the next start
 // runs that migration again. This is the one test that waits for a time bound of the code, 5 s.

@@ -13,6 +13,7 @@ const (
 	TableAPIKeyUses   = "api_key_uses"
 	TableSecrets      = "secrets"
 	TableCheckpoints  = "checkpoints"
+	TableSettlements  = "settlements"
 )
 
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.

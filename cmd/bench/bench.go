@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	olapexec "github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -123,7 +124,9 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.say("loaded in %s", time.Since(began).Round(time.Second))
 	b.rest(ctx)
-	b.maintained(ctx)
+	if err := b.maintained(ctx); err != nil {
+		return err
+	}
 	if err := b.describeData(ctx); err != nil {
 		return err
 	}
@@ -154,20 +157,38 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.log, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 }
 
-// maintainPatience bounds the wait for what the server does by itself after a load.
-const maintainPatience = 15 * time.Minute
+const (
+	// maintainPatience bounds the wait for what the server does by itself after a load.
+	maintainPatience = 20 * time.Minute
+	// maintainedFrom is the scale from which maintenance is worth the wait.
+	maintainedFrom = 0.01
+)
 
-// maintained waits until the server has merged the product's partitions, as it would have long before anybody
-// asks for a year. The naive tables are left to ClickHouse.
-func (b *bench) maintained(ctx context.Context) {
+// maintained waits until the server has settled what was loaded and merged the product's partitions, as it would have long
+// before anybody asks for a year. The naive tables are left to ClickHouse.
+func (b *bench) maintained(ctx context.Context) error {
+	if b.Scale < maintainedFrom {
+		return nil
+	}
 	began := time.Now()
+	loaded, err := olapexec.Now(ctx, b.store.Conn())
+	if err != nil {
+		return err
+	}
 	for deadline := began.Add(maintainPatience); ; time.Sleep(time.Second) {
+		settlement, err := olapexec.ReadSettlement(ctx, b.store.Conn())
+		if err != nil {
+			return err
+		}
 		var pending uint64
-		err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE database = currentDatabase() AND active"+
-			" AND table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending)
-		if err != nil || pending == 0 || time.Now().After(deadline) {
-			b.report.note("maintenance came to rest %s after the load, with %d partitions in several parts", time.Since(began).Round(time.Second), pending)
-			return
+		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE database = currentDatabase() AND active"+
+			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'settled_')) GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
+			return err
+		}
+		settled := settlement.Until.After(loaded)
+		if b.Share == 0 || pending == 0 && settled || time.Now().After(deadline) {
+			b.report.note("maintenance came to rest %s after the load; everything settled: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), settled, pending)
+			return nil
 		}
 	}
 }

@@ -34,7 +34,7 @@ type command struct {
 	Window    time.Duration `default:"3s" help:"Length of each measurement of a rate (${default})."`
 	Rate      int           `default:"1000" help:"Rows that arrive each second in the scenario arrivals (${default})."`
 	Rounds    int           `default:"3" help:"How often each file format is ingested (${default})."`
-	Share     float64       `name:"maintenance-share" default:"0.2" help:"The server's --maintenance-share (${default})."`
+	Share     float64       `name:"maintenance-share" default:"0.4" help:"The server's --maintenance-share (${default})."`
 	Runlens   string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to measure (${default})."`
 	EngineLib string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/compact"
 	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/olap/maintain"
+	"github.com/runlens/runlens/olap/settle"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -36,9 +37,9 @@ type app struct {
 	listener net.Listener
 	failed   chan error
 
-	compactor  *compact.Compactor // nil when that is left to ClickHouse
-	maintained sync.WaitGroup
-	stop       context.CancelFunc // of what is maintained
+	maintenance []*maintain.Worker
+	maintained  sync.WaitGroup
+	stop        context.CancelFunc // of what is maintained
 
 	admin         *http.Server
 	adminListener net.Listener // nil when the admin address is off
@@ -78,7 +79,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if err = verifier.Load(ctx); err != nil {
 		return err
 	}
-	a.maintain(c, logger)
+	a.maintain(c.MaintenanceShare, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: olap.NewEngine(conn, secret), Verifier: verifier, Logger: logger, Metrics: metrics,
@@ -97,18 +98,29 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	return nil
 }
 
-// compactIdle is the pause between two looks for partitions in several parts.
-const compactIdle = 15 * time.Second
+const (
+	// settleIdle and compactIdle are the pauses of maintenance that finds nothing to do.
+	settleIdle  = time.Second
+	compactIdle = 15 * time.Second
+	// compactQuiet is how long a partition must have been left alone to be merged for a few rows.
+	compactQuiet = 20 * time.Second
+)
 
-// maintain keeps partitions merged as long as the app lives.
-func (a *app) maintain(c serveCmd, logger *slog.Logger) {
-	if c.MaintenanceShare == 0 {
+// maintain keeps queries quick as long as the app lives.
+func (a *app) maintain(share float64, logger *slog.Logger) {
+	if share == 0 {
 		return
 	}
-	a.compactor = compact.New(compact.Options{Conn: a.store.Conn(), Logger: logger, Share: c.MaintenanceShare, Idle: compactIdle})
+	conn := a.store.Conn()
+	a.maintenance = []*maintain.Worker{
+		maintain.New("settle", settle.New(conn, logger, settle.Margin), logger, share/2, settleIdle),
+		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
-	a.maintained.Go(func() { a.compactor.Run(ctx) })
+	for _, worker := range a.maintenance {
+		a.maintained.Go(func() { worker.Run(ctx) })
+	}
 }
 
 // listen opens the API's address, with TLS if a certificate is given.
@@ -136,8 +148,8 @@ func (a *app) serveAdmin(metrics *httpapi.Metrics) {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics, ingestLag{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 			func() float64 { return float64(a.api.Running()) }))
-	if a.compactor != nil {
-		registry.MustRegister(a.compactor)
+	for _, worker := range a.maintenance {
+		registry.MustRegister(worker)
 	}
 	a.admin = &http.Server{Handler: admin.Handler(a.ready, registry), ReadHeaderTimeout: 10 * time.Second}
 	go func() { a.failed <- a.admin.Serve(a.adminListener) }()

@@ -35,6 +35,7 @@ type cli struct {
 	Worker  workerCmd  `cmd:"" help:"Copy continuously from a PostgreSQL database."`
 	Verify  verifyCmd  `cmd:"" help:"Prove that the store holds what files or a database hold."`
 	Purge   purgeCmd   `cmd:"" help:"Take an organization or a person out of the store for good."`
+	Settled settledCmd `cmd:"" help:"Check or rebuild the records that are settled for quick sums."`
 	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
 	Query   queryCmd   `cmd:"" help:"Run one query against a server, from the terminal."`
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`

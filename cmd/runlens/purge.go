@@ -53,12 +53,12 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	if c.Yes {
-		for i := range steps {
-			if err := steps[i].Run(ctx, store.Conn()); err != nil {
-				return err
-			}
+		err := purge.Run(ctx, store.Conn(), steps, func(s purge.Step) {
 			// Not the person's identifier: a log outlives a purge.
-			logger.Info("purged", "organization", organization, "table", steps[i].Table, "what", steps[i].What, "rows", steps[i].Rows)
+			logger.Info("purged", "organization", organization, "table", s.Table, "what", s.What, "rows", s.Rows)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	if c.JSON {

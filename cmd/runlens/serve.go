@@ -24,7 +24,7 @@ type serveCmd struct {
 	MaxBodyBytes       int           `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"Largest request body in bytes (${default})."`
 	CursorSecret       string        `env:"RUNLENS_CURSOR_SECRET" placeholder:"SECRET" help:"Signs cursors; the same on every server. Default: one that the store keeps."`
 	QueryTimeout       time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"Longest time to work on one request (${default})."`
-	MaintenanceShare   float64       `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.2" placeholder:"SHARE" help:"The most part of one core to spend on keeping queries quick, from 0 to 1 (${default}); 0 for none."`
+	MaintenanceShare   float64       `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.4" placeholder:"SHARE" help:"The most part of one core to spend on keeping queries quick, from 0 to 1 (${default}); 0 for none."`
 	DrainTimeout       time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"Longest time to finish requests after a signal (${default})."`
 	TLSCert            string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"Certificate chain in PEM; with --tls-key the API speaks TLS."`
 	TLSKey             string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"Private key in PEM."`

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/olap/settle"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -37,13 +38,17 @@ const ofOrganization = "organization_id = {organization:String}"
 func Organization(organization schema.OrganizationID) []Step {
 	args := []any{clickhouse.Named("organization", string(organization))}
 	keys := "key_id IN (SELECT key_id FROM " + schema.TableAPIKeys + " WHERE " + ofOrganization + ")"
-	return []Step{
+	var steps []Step
+	for _, t := range schema.Settled {
+		steps = append(steps, Step{What: WhatDeleted, Table: t.Table, where: ofOrganization, args: args})
+	}
+	return append(steps, []Step{
 		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization, args: args},
 		{What: WhatDeleted, Table: schema.TableRuns, where: ofOrganization, args: args},
 		{What: WhatDeleted, Table: schema.TableAgents, where: ofOrganization, args: args},
 		{What: WhatDeleted, Table: schema.TableAPIKeyUses, where: keys, args: args}, // before the keys that it is found by
 		{What: WhatDeleted, Table: schema.TableAPIKeys, where: ofOrganization, args: args},
-	}
+	}...)
 }
 
 // Person returns the steps that take a person out of an organization: the attribution records of the
@@ -51,8 +56,14 @@ func Organization(organization schema.OrganizationID) []Step {
 // the counts of runs stay what they were. The identifier is normalized as at ingest.
 func Person(organization schema.OrganizationID, identifier string) []Step {
 	args := []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("identifier", schema.NormalizeIdentifier(identifier))}
+	ofPerson := ofOrganization + " AND user_identifier = {identifier:String}"
+	settled := schema.SettledOf(schema.TableAttributions)
 	return []Step{
-		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization + " AND user_identifier = {identifier:String}", args: args},
+		// Settled records do not tell the person, so they go before what they are found by. Of a run nothing is settled
+		// that tells the initiator.
+		{What: WhatDeleted, Table: settled.Table, args: args, where: ofOrganization +
+			" AND attribution_id IN (SELECT attribution_id FROM " + schema.TableAttributions + " WHERE " + ofPerson + ")"},
+		{What: WhatDeleted, Table: schema.TableAttributions, where: ofPerson, args: args},
 		{
 			Table: schema.TableRuns, What: WhatAnonymous, args: args,
 			// Older versions that have not been merged away hold the person as well.
@@ -71,7 +82,27 @@ func Records(ctx context.Context, conn driver.Conn, kind normalize.Kind, organiz
 	}
 	step := Step{What: WhatDeleted, Table: table, where: ofOrganization + " AND " + string(kind) + "_id IN {ids:Array(UUID)}",
 		args: []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("ids", texts)}}
-	return step.Run(ctx, conn)
+	settled := schema.SettledOf(table)
+	if settled == nil {
+		return step.run(ctx, conn)
+	}
+	steps := []Step{step, step}
+	steps[1].Table = settled.Table
+	return Run(ctx, conn, steps, func(Step) {})
+}
+
+// Run does the steps, one after the other, and calls after behind each. Meanwhile nothing is settled. Steps that
+// end early, with an error or with the process, are to be run again.
+func Run(ctx context.Context, conn driver.Conn, steps []Step, after func(Step)) error {
+	return settle.Hold(ctx, conn, func(ctx context.Context) error {
+		for _, s := range steps {
+			if err := s.run(ctx, conn); err != nil {
+				return err
+			}
+			after(s)
+		}
+		return nil
+	})
 }
 
 // Count sets Rows to what Run would change now.
@@ -82,9 +113,9 @@ func (s *Step) Count(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// Run changes the table and returns when every part of it is written anew, projections included.
+// run changes the table and returns when every part of it is written anew, projections included.
 // Parts that are merged meanwhile are waited for. It may be run again.
-func (s *Step) Run(ctx context.Context, conn driver.Conn) error {
+func (s *Step) run(ctx context.Context, conn driver.Conn) error {
 	change := s.change
 	if change == "" {
 		change = "DELETE"

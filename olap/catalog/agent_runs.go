@@ -34,28 +34,28 @@ var agentRuns = Model{
 		{
 			Name: "run_count", Additive: true,
 			Description: "How many runs were created, whatever their status is now.",
-			Aggregate:   "count()", CountsRows: true,
+			Aggregate:   "count()", CountsRows: true, Settled: "runs",
 		},
 		{
 			Name: "completed_run_count", Additive: true,
 			Description: "How many of the runs are COMPLETED now.",
-			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true,
+			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true, Settled: "completed",
 		},
 		{
 			Name: "failed_run_count", Additive: true,
 			Description: "How many of the runs are FAILED now.",
-			Aggregate:   countStatus(schema.StatusFailed), Fields: []string{"status"}, CountsRows: true,
+			Aggregate:   countStatus(schema.StatusFailed), Fields: []string{"status"}, CountsRows: true, Settled: "failed",
 		},
 		{
 			Name: "cancelled_run_count", Additive: true,
 			Description: "How many of the runs are CANCELLED now.",
-			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true,
+			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true, Settled: "cancelled",
 		},
 		{
 			Name: "active_run_count", Additive: true,
 			Description: "How many of the runs have not ended: their status is PENDING, RUNNING, WAITING_FOR_SLOT, CANCELLING, " +
 				"AWAITING_REPLY, SLEEPING, PAUSING or PAUSED now.",
-			Aggregate: countStatus(schema.ActiveStatuses...), Fields: []string{"status"}, CountsRows: true,
+			Aggregate: countStatus(schema.ActiveStatuses...), Fields: []string{"status"}, CountsRows: true, Settled: "active",
 		},
 		{
 			Name: "run_success_rate", Kind: Ratio,

@@ -59,7 +59,7 @@ var agentUserActivity = Model{
 		{
 			Name: "interaction_count", Additive: true,
 			Description: "How many interactions were recorded. Every one counts, also several by one person in one run.",
-			Aggregate:   "countIf(f_activity_type = 'interacted')", Fields: []string{"activity_type"}, CountsRows: true,
+			Aggregate:   "countIf(f_activity_type = 'interacted')", Fields: []string{"activity_type"}, CountsRows: true, Settled: "interacted",
 		},
 		pairsWithStatus("completed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is COMPLETED now.", schema.StatusCompleted),
 		pairsWithStatus("failed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is FAILED now.", schema.StatusFailed),

@@ -64,6 +64,8 @@ type Metric struct {
 	// CountsRows says that a repeated row would be counted twice, so that versions must be
 	// collapsed first. Distinct counts of immutable rows do not need that.
 	CountsRows bool
+	// Settled names the sum of the model's schema.SettledTable whose total the metric is; empty for none.
+	Settled string
 }
 
 // A DimensionKind says how a dimension is grouped, filtered and shown.

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,21 +28,36 @@ var (
 )
 
 func (w *printer) conditions() []string {
-	start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC
-	// end is exclusive, so that moving it to the last instant would lose that one: compare inclusively with the millisecond before.
-	last := end.Add(-time.Millisecond)
+	conditions := append(w.inRange(), "first_stored_at <= "+w.instant("as_of_ms", w.AsOf))
+	if w.source.Predicate != "" {
+		conditions = append(conditions, w.source.Predicate)
+	}
+	return append(conditions, w.kept()...)
+}
+
+// inRange are the conditions over the columns of the sorting key.
+func (w *printer) inRange() []string {
+	start, last := w.ends()
 	conditions := []string{
 		ofOrganization,
 		w.source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
 		w.source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
-		"first_stored_at <= " + w.instant("as_of_ms", w.AsOf),
 	}
 	if last.Before(earliestClock) || start.After(latestClock) {
 		conditions = append(conditions, "false")
 	}
-	if w.source.Predicate != "" {
-		conditions = append(conditions, w.source.Predicate)
-	}
+	return conditions
+}
+
+// ends are the first and the last instant of the range. The range's end is exclusive, so that moving it to the
+// last instant a column can hold would lose that one: hence the millisecond before.
+func (w *printer) ends() (start, last time.Time) {
+	return w.Query.Range.StartUTC, w.Query.Range.EndUTC.Add(-time.Millisecond)
+}
+
+// kept are the conditions over what is grouped by: the filters, and to come behind the cursor.
+func (w *printer) kept() []string {
+	var conditions []string
 	for i, filter := range w.Query.Filters {
 		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
 	}
@@ -137,10 +153,14 @@ func (w *printer) behind() string {
 	return "((" + strings.Join(alternatives, ") OR (") + "))"
 }
 
-// localDay is the number of the row's local day: the wall clock's day, from the same offsets as
+// clockMillis is the event clock of a row in milliseconds since 1970.
+func (w *printer) clockMillis() string {
+	return "toUnixTimestamp64Milli(" + w.source.ClockColumn + ")"
+}
+
+// localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the same offsets as
 // the range's instants. The detour over positive days makes the division round down before 1970.
-func (w *printer) localDay() string {
-	clock := "toUnixTimestamp64Milli(" + w.source.ClockColumn + ")"
+func (w *printer) localDay(clock string) string {
 	offsets := w.Query.Range.Offsets
 	last := len(offsets) - 1
 	offset := w.param(fmt.Sprintf("offset_%d", last), offsets[last].Millis)
@@ -179,7 +199,9 @@ func (w *printer) instant(name string, t time.Time) string {
 
 // param adds a parameter and returns the text that stands for it.
 func (w *printer) param(name string, value any) string {
-	w.params = append(w.params, Param{name, value})
+	if !slices.ContainsFunc(w.params, func(p Param) bool { return p.Name == name }) {
+		w.params = append(w.params, Param{name, value})
+	}
 	switch value.(type) {
 	case int64:
 		return "{" + name + ":Int64}"

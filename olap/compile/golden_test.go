@@ -34,13 +34,22 @@ func TestGolden(t *testing.T) {
 		{"activity_interactions_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 		{"activity_statuses_by_agent", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_by_every_dimension", `{"model":"agent_user_activity","metrics":["attributed_run_count"],"dimensions":["agent_id","user_identifier","user_domain","activity_type","run_initiation_type","source","day"],"range":RANGE}`, nil},
+		{"settled_runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, nil},
+		{"settled_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
+			[]cursor.Value{{Kind: cursor.Day, Day: 20600}, text("0b7e4d2c-0000-4000-8000-000000000001")}},
+		{"settled_runs_filtered", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}`, nil},
+		{"settled_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q, err := query.Parse([]byte(strings.ReplaceAll(c.body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}`)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := Compile(Input{Organization: "acme", Query: q, AsOf: time.UnixMilli(1_770_000_000_000), After: c.after})
+			in := Input{Organization: "acme", Query: q, AsOf: time.UnixMilli(1_770_000_000_000), After: c.after}
+			if strings.HasPrefix(c.name, "settled_") {
+				in.SettledUntil = in.AsOf.Add(-time.Minute)
+			}
+			s := Compile(in)
 			var got strings.Builder
 			fmt.Fprintf(&got, "-- %s\n%s\n\n", c.body, s.SQL)
 			for _, p := range s.Params {

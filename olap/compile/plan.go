@@ -5,6 +5,7 @@ import (
 
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // planned says what a statement has to compute, layer by layer: rows (one per record, versions
@@ -23,6 +24,10 @@ type planned struct {
 	joinRun    []*catalog.Field // fields of the run's current state; empty for no join
 	aggregates []*catalog.Metric
 	agentNames bool
+
+	// settled and rollup are what to add up instead of rows; nil for rows.
+	settled *schema.SettledTable
+	rollup  *schema.Rollup
 }
 
 func plan(in Input) planned {
@@ -48,6 +53,7 @@ func plan(in Input) planned {
 	for _, filter := range in.Query.Filters {
 		p.needDimension(filter.Dimension)
 	}
+	p.addUp()
 	return p
 }
 

@@ -19,11 +19,11 @@ func (p planned) statement() Statement {
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
 	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") +
-		"\nFROM\n(\n" + indent(w.groups()) + "\n) AS g"
+		"\nFROM\n(\n" + indent(w.grouped()) + "\n) AS g"
 	if p.agentNames {
 		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
 	}
-	statement := Statement{Columns: columns}
+	statement := Statement{Columns: columns, OneSnapshot: p.rollup != nil}
 	if !p.Query.Totals() {
 		var terms []string
 		for _, term := range p.order {
@@ -75,7 +75,15 @@ func (w *printer) columns() (columns []Column, selected []string) {
 	return columns, selected
 }
 
-// groups is the layer of keys and aggregates.
+// grouped is the layer of keys and aggregates.
+func (w *printer) grouped() string {
+	if w.rollup != nil {
+		return w.sums()
+	}
+	return w.groups()
+}
+
+// groups computes it from rows.
 func (w *printer) groups() string {
 	var selected, keys []string
 	for _, d := range w.Query.Dimensions {
@@ -109,7 +117,7 @@ func (w *printer) rows() string {
 		selected = append(selected, f.SQL+" AS f_"+f.Name)
 	}
 	if w.needDay {
-		selected = append(selected, w.localDay()+" AS f_day")
+		selected = append(selected, w.localDay(w.clockMillis())+" AS f_day")
 	}
 	if len(selected) == 0 {
 		selected = []string{"1 AS f_row"}

@@ -19,6 +19,8 @@ type Statement struct {
 	// Order holds, for each term of the query's completed order, the position of its column. For
 	// a query that pages, these columns of the last row say where the next page begins.
 	Order []int
+	// OneSnapshot says that the statement is only right when all its reads of a table see the same rows.
+	OneSnapshot bool
 }
 
 // A Param is the value of the parameter {Name:…} of a statement: string, int64, []string or []int64.
@@ -49,7 +51,10 @@ const (
 type Input struct {
 	Organization schema.OrganizationID // required: every table is read for this organization only
 	Query        query.Query
-	AsOf         time.Time      // rows first stored after it are left out (contract 4.1)
+	AsOf         time.Time // rows first stored after it are left out (contract 4.1)
+	// SettledUntil is the boundary of the settled tables (schema/DESIGN.md): every record none of whose
+	// rows was stored after it is settled. Zero for not to use them.
+	SettledUntil time.Time
 	After        []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
 

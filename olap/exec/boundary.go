@@ -21,7 +21,7 @@ const (
 	// now64 is a constant of the query, set before the list of processes is read, so that the
 	// starts it gives are at most the true ones. 0 stands for no insert.
 	readOldestInsert = "SELECT toInt64(min(toUnixTimestamp64Milli(now64(3)) - ceil(1000 * elapsed))) FROM system.processes" +
-		" WHERE query_kind = 'Insert' AND match(query, '" + schema.TableRuns + "|" + schema.TableAttributions + "')"
+		" WHERE query_kind = 'Insert' AND NOT startsWith(query_id, '" + SettleQueryPrefix + "') AND match(query, '" + schema.TableRuns + "|" + schema.TableAttributions + "')"
 )
 
 // Now is the store's clock, cut to the millisecond: the clock that stamps rows when they are first

@@ -32,6 +32,15 @@ var settings = clickhouse.Settings{
 	"max_bytes_before_external_group_by": maxMemoryBytes / 2,
 }
 
+// FinalSettings are those without which reading with FINAL may be wrong.
+func FinalSettings() clickhouse.Settings {
+	final := clickhouse.Settings{}
+	for _, name := range []string{"do_not_merge_across_partitions_select_final", "optimize_functions_to_subcolumns"} {
+		final[name] = settings[name]
+	}
+	return final
+}
+
 // maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
 const maxMemoryBytes = 4 << 30
 
@@ -47,6 +56,9 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	options := clickhouse.Settings{"log_comment": comment}
 	for name, value := range settings {
 		options[name] = value
+	}
+	if statement.OneSnapshot {
+		options["enable_shared_storage_snapshot_in_query"] = 1
 	}
 	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options))
 	args := make([]any, len(statement.Params))

@@ -98,8 +98,7 @@ func (r Records) Batches(t *rapid.T) []Records {
 		batches[i].Runs = drawPart(t, r.Runs, i == 0)
 		batches[i].Attributions = drawPart(t, r.Attributions, i == 0)
 	}
-	rapid.Permutation(batches).Draw(t, "order of batches")
-	return batches
+	return rapid.Permutation(batches).Draw(t, "order of batches")
 }
 
 // drawPart is all of the records in another order, or some of them, some twice.
@@ -139,6 +138,28 @@ func DrawQuery(t *rapid.T) Query {
 		}
 	}
 	q.Limit = rapid.SampledFrom([]int{1, 2, 3, 7, 500}).Draw(t, "limit")
+	return q
+}
+
+// DrawSum draws a query whose metrics are all additive, or derived from such, by dimensions that few records share.
+func DrawSum(t *rapid.T) Query {
+	q := DrawQuery(t)
+	only := func(members []string, allowed ...string) []string {
+		return slices.DeleteFunc(members, func(m string) bool { return !slices.Contains(allowed, m) })
+	}
+	if q.Model == "agent_runs" {
+		q.Metrics = only(q.Metrics, "run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count", "run_success_rate")
+		if len(q.Metrics) == 0 {
+			q.Metrics = []string{"run_count"}
+		}
+	} else {
+		q.Metrics = []string{"interaction_count"}
+	}
+	q.Dimensions = only(q.Dimensions, "agent_id", "user_type", "day")
+	q.Filters = slices.DeleteFunc(q.Filters, func(f Filter) bool { return !slices.Contains([]string{"agent_id", "user_type", "day"}, f.Member) })
+	q.Order = slices.DeleteFunc(q.Order, func(o Term) bool {
+		return len(q.Dimensions) == 0 || !slices.Contains(slices.Concat(q.Dimensions, q.Metrics), o.Member)
+	})
 	return q
 }
 

@@ -1,4 +1,4 @@
-package compact_test
+package maintain_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap/compact"
+	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -34,7 +34,7 @@ func TestCompacts(t *testing.T) {
 	}
 	const sum = "SELECT sum(cityHash64(run_id, created_at, state, latest, first_stored_at)) FROM runs FINAL"
 	before := number(sum)
-	c := compact.New(compact.Options{Conn: conn, Logger: slog.New(slog.DiscardHandler)})
+	c := maintain.NewCompactor(conn, 0)
 	steps := 0
 	for ; ; steps++ {
 		merged, err := c.Step(context.Background())
@@ -62,15 +62,45 @@ func TestCompacts(t *testing.T) {
 	}
 }
 
-// A compactor ends with its context and keeps to its share of the time.
+// A worker ends with its context, whatever its task does.
 func TestRunEnds(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
-		compact.New(compact.Options{Conn: store.Conn(), Logger: slog.New(slog.DiscardHandler), Share: 0.1, Idle: time.Hour}).Run(ctx)
+		maintain.New("compact", maintain.NewCompactor(store.Conn(), 0), slog.New(slog.DiscardHandler), 0.1, time.Hour).Run(ctx)
 		close(ended)
 	}()
 	cancel()
 	<-ended
+}
+
+// A partition that is written to is left alone until enough has come.
+func TestLeavesBusyPartitionsAlone(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	load := func(from, to int) {
+		var records olaptest.Records
+		for i := from; i < to; i++ {
+			records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at, AgentID: olaptest.ID(1), Kind: "agent", Status: "RUNNING", UpdatedAt: at})
+		}
+		olaptest.Load(t, conn, records)
+	}
+	step := func() bool {
+		more, err := maintain.NewCompactor(conn, time.Hour).Step(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return more
+	}
+	load(0, 100)
+	load(100, 105)
+	if step() {
+		t.Error("merged for 5 rows beside 100")
+	}
+	load(105, 120)
+	if !step() {
+		t.Error("did not merge for 20 rows beside 100")
+	}
 }

@@ -1,0 +1,91 @@
+package maintain
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// A Compactor keeps every partition of the tables in one part. A query that collapses versions
+// (FINAL) reads such a partition at the price of a plain scan; over several parts it has to merge
+// while it reads. ClickHouse merges by itself, but stops long before one part is left. Several compactors on
+// one store do no harm: a partition that is in one part is left alone. It is a Task.
+type Compactor struct {
+	conn    driver.Conn
+	quiet   time.Duration
+	pending prometheus.Gauge
+}
+
+// NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet
+// is left alone until a tenth of its rows stand outside its largest part: it would soon be in several parts again.
+func NewCompactor(conn driver.Conn, quiet time.Duration) *Compactor {
+	return &Compactor{
+		conn: conn, quiet: quiet,
+		pending: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_compactions_pending", Help: "Partitions that are to be merged into one part."}),
+	}
+}
+
+// A partition that is in several parts, or in one that was never merged and so may hold several
+// versions of a row.
+type partition struct{ table, id string }
+
+// compacted are the tables whose rows have versions, repeats or signs.
+func compacted() []string {
+	tables := []string{schema.TableRuns, schema.TableAttributions, schema.TableAgents}
+	for _, t := range schema.Settled {
+		tables = append(tables, t.Table)
+	}
+	return tables
+}
+
+// Step merges the partition in which the most rows stand outside its largest part.
+func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
+	found, err := c.find(ctx)
+	if err != nil {
+		return false, fmt.Errorf("maintain: look for parts: %w", err)
+	}
+	c.pending.Set(float64(len(found)))
+	if len(found) == 0 {
+		return false, nil
+	}
+	p := found[0]
+	// A merge that cannot be done now, because another one is at work on a part, is no failure.
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 0, "optimize_skip_merged_partitions": 1}))
+	if err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.table+" PARTITION ID '"+p.id+"' FINAL"); err != nil {
+		return false, fmt.Errorf("maintain: merge %s %s: %w", p.table, p.id, err)
+	}
+	return true, nil
+}
+
+func (c *Compactor) find(ctx context.Context) (found []partition, err error) {
+	rows, err := c.conn.Query(ctx, "SELECT table, partition_id FROM system.parts"+
+		" WHERE database = currentDatabase() AND active AND table IN {tables:Array(String)}"+
+		" GROUP BY table, partition_id HAVING (count() > 1 OR max(level) = 0)"+
+		" AND (10 * (sum(rows) - max(rows)) >= sum(rows) OR now() - max(modification_time) >= {quiet:Int64})"+
+		" ORDER BY sum(rows) - max(rows) DESC, max(rows) DESC",
+		clickhouse.Named("tables", compacted()), clickhouse.Named("quiet", int64(c.quiet/time.Second)))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p partition
+		if err := rows.Scan(&p.table, &p.id); err != nil {
+			return nil, err
+		}
+		found = append(found, p)
+	}
+	return found, rows.Err()
+}
+
+// Describe is part of prometheus.Collector.
+func (c *Compactor) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
+
+// Collect is part of prometheus.Collector.
+func (c *Compactor) Collect(out chan<- prometheus.Metric) { c.pending.Collect(out) }

@@ -1,0 +1,9 @@
+package settle
+
+import "time"
+
+// SetAbandoned changes the age of a hold's last sign of life at which it is taken over.
+func SetAbandoned(age time.Duration) (before time.Duration) {
+	before, abandoned = abandoned, age
+	return before
+}

@@ -1,0 +1,263 @@
+// Package settle keeps the settled tables: it copies the records that changed since the last time,
+// versions and repeats collapsed, into tables whose projections add them up, so that additive
+// metrics cost a look-up. What is not settled yet is found by a query itself (olap/compile), whenever it
+// runs; so settling changes no answer, only its cost. schema/DESIGN.md tells how that stays exact.
+package settle
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/schema"
+)
+
+// Margin is how long ago a row was stored before it is settled: rows get the store's clock, and one that
+// is set back by less must not hide a row behind the settlement.
+const Margin = 2 * time.Second
+
+const (
+	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
+	chunkRows = 500_000
+	// Fewer rows than smallStep wait for more, at most smallWait.
+	smallStep = 2_000
+	smallWait = 5 * time.Second
+	// refresh is the age at which a settlement is renewed although nothing was stored.
+	refresh = time.Minute
+)
+
+// abandoned is the age of the last sign of life at which a hold is taken for that of a process that died.
+var abandoned = 2 * time.Minute
+
+// A Settler settles one store, step by step. Several of them on one store do no harm (schema/DESIGN.md).
+// It is a prometheus.Collector.
+type Settler struct {
+	conn   driver.Conn
+	logger *slog.Logger
+	margin time.Duration
+
+	able  bool // the store can do it, which is asked once
+	clock clockWatch
+
+	records prometheus.Counter
+	age     prometheus.Gauge
+}
+
+// New returns a Settler that does nothing yet. margin is Margin but for tests.
+func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Settler {
+	return &Settler{
+		conn: conn, logger: logger, margin: margin,
+		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_settled_rows_total", Help: "Stored rows that were looked at to settle their records."}),
+		age:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_settled_age_seconds", Help: "How long ago the newest row was stored that is settled with all before it."}),
+	}
+}
+
+// Describe is part of prometheus.Collector.
+func (s *Settler) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
+
+// Collect is part of prometheus.Collector.
+func (s *Settler) Collect(out chan<- prometheus.Metric) {
+	s.records.Collect(out)
+	s.age.Collect(out)
+}
+
+// Step settles the next rows, unless there are so few that it waits for more, and reports whether there may be
+// more to do at once.
+func (s *Settler) Step(ctx context.Context) (more bool, err error) { return s.step(ctx, true) }
+
+// Settle settles everything that was stored before the call, but for the margin.
+func (s *Settler) Settle(ctx context.Context) error {
+	for {
+		if more, err := s.step(ctx, false); !more || err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error) {
+	if !s.able {
+		if s.able, err = s.check(ctx); !s.able {
+			return false, err
+		}
+	}
+	state, err := exec.ReadSettlement(ctx, s.conn)
+	if err != nil {
+		return false, err
+	}
+	if state.Number == 0 {
+		// Numbers begin where no earlier table of settlements has been, so that no token comes again.
+		return true, write(ctx, s.conn, done, uint64(state.Now.UnixMilli()), 0, "first")
+	}
+	s.age.Set(state.Now.Sub(state.Until).Seconds())
+	if state.Held {
+		if state.Now.Sub(state.HeldAt) > abandoned {
+			s.logger.Warn("settled tables were left in the middle of a change, building them anew")
+			return true, Rebuild(ctx, s.conn)
+		}
+		return false, nil
+	}
+	if back := s.clock.setBack(state.Now); back > 0 || state.Until.After(state.Now) {
+		// Rows may have been stored since that seem to be older than the settlement. It is taken back
+		// behind all of them, which is always allowed: what is settled twice changes nothing.
+		s.logger.Warn("the clock of ClickHouse was set back, settling again from before that", "by", back)
+		until := state.Now
+		if state.Until.Before(until) {
+			until = state.Until
+		}
+		return true, mark(ctx, s.conn, done, state.Number+1, until.Add(-back-s.margin))
+	}
+	target, err := exec.Settle(ctx, s.conn, state.Now.Add(-s.margin))
+	if err != nil || !target.After(state.Until) {
+		return false, err
+	}
+	next, rows, more, err := s.next(ctx, state.Until, target)
+	if err != nil {
+		return false, err
+	}
+	behind := target.Sub(state.Until)
+	if patient && (rows == 0 && behind < refresh || rows > 0 && rows < smallStep && behind < smallWait) {
+		return false, nil
+	}
+	return more, s.settle(ctx, state, next, rows)
+}
+
+// next chooses how far to settle: all up to target, or less if that is more than a chunk.
+func (s *Settler) next(ctx context.Context, from, target time.Time) (until time.Time, rows uint64, more bool, err error) {
+	var parts []string
+	for _, t := range schema.Settled {
+		parts = append(parts, "SELECT toUnixTimestamp64Milli("+t.StoredAt+") AS stored FROM "+t.Source+" WHERE "+within(t.StoredAt))
+	}
+	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second",
+		span(from, target)...)
+	if err != nil {
+		return until, 0, false, fmt.Errorf("settle: look for rows: %w", err)
+	}
+	defer found.Close()
+	until = target
+	for found.Next() {
+		var second int64
+		var count uint64
+		if err := found.Scan(&second, &count); err != nil {
+			return until, 0, false, err
+		}
+		if rows > 0 && rows+count > chunkRows {
+			return time.UnixMilli(second*1000 - 1), rows, true, nil
+		}
+		rows += count
+	}
+	return until, rows, false, found.Err()
+}
+
+// settle settles what was stored behind the state's boundary up to until (inclusive), and moves the boundary.
+//
+// Whoever settles first wins, partition by partition: all inserts of a number share one deduplication
+// token. As nobody knows which settlers took part, the boundary moves only as far as the least of them meant to go.
+func (s *Settler) settle(ctx context.Context, state exec.Settlement, until time.Time, rows uint64) error {
+	number := state.Number + 1
+	if rows > 0 {
+		if err := mark(ctx, s.conn, intent, number, until); err != nil {
+			return err
+		}
+		for _, t := range schema.Settled {
+			if err := s.insert(ctx, t, number, state.Until, until, rows); err != nil {
+				return err
+			}
+		}
+		least, err := leastIntent(ctx, s.conn)
+		if err != nil {
+			return err
+		}
+		if least.Before(until) {
+			until = least
+		}
+	}
+	s.records.Add(float64(rows))
+	if rows >= chunkRows/2 {
+		s.logger.Info("settled", "rows", rows, "until", until)
+	}
+	return mark(ctx, s.conn, done, number, until)
+}
+
+// insert settles one table. A big chunk is settled month by month, to bound memory.
+func (s *Settler) insert(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, rows uint64) error {
+	months := []string{""}
+	if rows > 2*chunkRows {
+		var err error
+		if months, err = s.months(ctx, t, from, until); err != nil {
+			return err
+		}
+	}
+	for _, month := range months {
+		if err := s.insertMonth(ctx, t, number, from, until, month); err != nil {
+			return fmt.Errorf("settle: write to %s: %w", t.Table, err)
+		}
+	}
+	return nil
+}
+
+func (s *Settler) months(ctx context.Context, t schema.SettledTable, from, until time.Time) (months []string, err error) {
+	err = s.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString(toYYYYMM("+t.Clock+")))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&months)
+	return months, err
+}
+
+func (s *Settler) insertMonth(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, month string) error {
+	stored := within(t.StoredAt)
+	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
+	if month != "" {
+		ofMonth := " AND toYYYYMM(" + t.Clock + ") = " + month
+		stored, known = stored+ofMonth, known+ofMonth
+	}
+	var names, values []string
+	for i, c := range t.Columns {
+		names = append(names, c.Name)
+		values = append(values, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d)", i+1))
+	}
+	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign)" +
+		" SELECT organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(values, ", ") + ", stored_first, tupleElement(change, 2)" +
+		" FROM (" + t.Changes(known, stored) + " HAVING was_settled = 0 OR old_record != new_record)" +
+		" ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change" +
+		// A settler that fell behind writes nothing: its number is done, or tables are held.
+		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(exec.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(clickhouse.Settings{
+		"insert_deduplication_token": fmt.Sprintf("settlement %d", number),
+		// One block a partition, so that a token stands for one part.
+		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
+		"max_partitions_per_insert_block":         0,
+		"async_insert":                            0,
+		"optimize_functions_to_subcolumns":        0, // as in olap/exec
+		"enable_shared_storage_snapshot_in_query": 1,
+		"max_threads":                             1, // within the share of one core
+		"max_bytes_before_external_group_by":      1 << 30,
+	}))
+	return s.conn.Exec(ctx, sql, append(span(from, until), clickhouse.Named("number", number))...)
+}
+
+// within is the condition that a row was stored in the span.
+func within(storedAt string) string {
+	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt + " <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
+}
+
+// span are the parameters of within: from exclusive, until inclusive.
+func span(from, until time.Time) []any {
+	return []any{clickhouse.Named("from", from.UnixMilli()), clickhouse.Named("until", until.UnixMilli())}
+}
+
+// check reports whether the store can settle: a query that reads a settled table twice must see it once.
+func (s *Settler) check(ctx context.Context) (bool, error) {
+	var known uint64
+	if err := s.conn.QueryRow(ctx, "SELECT count() FROM system.settings WHERE name = 'enable_shared_storage_snapshot_in_query'").Scan(&known); err != nil {
+		return false, fmt.Errorf("settle: ask for settings: %w", err)
+	}
+	if known == 0 {
+		s.logger.Warn("this ClickHouse is too old to settle records; queries read them all")
+	}
+	return known > 0, nil
+}

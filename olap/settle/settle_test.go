@@ -1,0 +1,235 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/schema"
+)
+
+var (
+	ctx   = context.Background()
+	quiet = slog.New(slog.DiscardHandler)
+)
+
+// load stores runs 0 to n-1 of two organizations in four months, in a status.
+func load(t *testing.T, conn driver.Conn, n int, status string) {
+	t.Helper()
+	var records olaptest.Records
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	for i := range n {
+		for _, organization := range []string{"acme", "globex"} {
+			created := at.AddDate(0, i%4, 0)
+			records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: created,
+				Kind: "agent", Status: status, UpdatedAt: created.Add(time.Duration(len(status)) * time.Hour)})
+			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(i % 3),
+				Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: created})
+		}
+	}
+	olaptest.Load(t, conn, records)
+}
+
+func all(t *testing.T, conn driver.Conn) {
+	t.Helper()
+	if err := settle.New(conn, quiet, 0).Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func number(t *testing.T, conn driver.Conn, query string) (n int64) {
+	t.Helper()
+	if err := conn.QueryRow(ctx, query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func check(t *testing.T, conn driver.Conn) []settle.Difference {
+	t.Helper()
+	found, err := settle.Check(ctx, conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func state(t *testing.T, conn driver.Conn) exec.Settlement {
+	t.Helper()
+	s, err := exec.ReadSettlement(ctx, conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A changed record counts once, as it is now; repeats change nothing.
+func TestSettlesChanges(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	for _, status := range []string{"PAUSED", "RUNNING", "PENDING", "COMPLETED", "PAUSED"} {
+		load(t, conn, 40, status)
+		all(t, conn)
+	}
+	for query, want := range map[string]int64{
+		"SELECT toInt64(sum(runs)) FROM settled_runs":               80,
+		"SELECT toInt64(sum(completed)) FROM settled_runs":          80,
+		"SELECT toInt64(sum(active)) FROM settled_runs":             0,
+		"SELECT toInt64(sum(interacted)) FROM settled_attributions": 80,
+		"SELECT toInt64(count()) FROM settled_attributions":         80,
+	} {
+		if n := number(t, conn, query); n != want {
+			t.Errorf("%d, want %d: %s", n, want, query)
+		}
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Rows younger than the margin wait; so do a few rows, for more.
+func TestWaits(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	load(t, conn, 10, "RUNNING")
+	if err := settle.New(conn, quiet, time.Hour).Settle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, conn, "SELECT toInt64(count()) FROM settled_runs"); n != 0 {
+		t.Errorf("%d rows were settled before the margin", n)
+	}
+	all(t, conn)
+	load(t, conn, 10, "COMPLETED")
+	if _, err := settle.New(conn, quiet, 0).Step(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM settled_runs"); n != 0 {
+		t.Errorf("%d rows were settled at once although they are few", n)
+	}
+}
+
+// A settler that is behind, or repeats a step that was done in part, adds nothing twice.
+func TestRepeatedStepsAddNothing(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	load(t, conn, 40, "RUNNING")
+	all(t, conn)
+	// As if nothing of it was known, because that table was migrated down and up again, and one month was lost.
+	db, err := store.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := errors.Join(schema.Down(ctx, db, store.Database(), 1), schema.Up(ctx, db, store.Database())); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Exec(ctx, "ALTER TABLE settled_runs DROP PARTITION 202602"); err != nil {
+		t.Fatal(err)
+	}
+	load(t, conn, 50, "COMPLETED")
+	for range 2 {
+		all(t, conn)
+	}
+	if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM settled_runs"); n != 100 {
+		t.Errorf("%d runs are settled, want 100", n)
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Check names what is wrong, in records and in projections, and rebuilding mends it.
+func TestCheckAndRebuild(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	load(t, conn, 40, "RUNNING")
+	all(t, conn)
+	for _, damage := range []string{
+		"INSERT INTO settled_runs (organization_id, created_at, run_id, state, agent_id, first_stored_at, sign) SELECT organization_id, created_at, run_id, state + 64, agent_id, first_stored_at, sign FROM settled_runs WHERE organization_id = 'acme' LIMIT 1",
+		"ALTER TABLE settled_attributions DELETE WHERE organization_id = 'acme' AND toYYYYMM(occurred_at) = 202603 SETTINGS mutations_sync = 2",
+		"ALTER TABLE settled_runs UPDATE first_stored_at = now64(3) WHERE organization_id = 'acme' AND toYYYYMM(created_at) = 202603 SETTINGS mutations_sync = 2",
+	} {
+		if err := conn.Exec(ctx, damage); err != nil {
+			t.Fatal(err)
+		}
+		found := check(t, conn)
+		if len(found) != 1 || found[0].Organization != "acme" || !strings.HasPrefix(found[0].Month, "2026") {
+			t.Errorf("after %s: %+v", damage, found)
+		}
+		if err := settle.Rebuild(ctx, conn); err != nil {
+			t.Fatal(err)
+		}
+		if s := state(t, conn); s.Held || !s.Boundary().IsZero() {
+			t.Errorf("after emptying the tables queries may use them: %+v", s)
+		}
+		all(t, conn)
+		if found := check(t, conn); len(found) > 0 {
+			t.Errorf("after rebuilding: %+v", found)
+		}
+	}
+}
+
+// While the tables are held nobody settles and no query uses them; a second hold waits for its turn. A hold whose
+// change fails stays, until a settler finds it abandoned and builds the tables anew.
+func TestHold(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	load(t, conn, 40, "RUNNING")
+	all(t, conn)
+	before := state(t, conn)
+	second := make(chan error, 1)
+	inside := false
+	err := settle.Hold(ctx, conn, func(ctx context.Context) error {
+		inside = true
+		if s := state(t, conn); !s.Held || !s.Boundary().IsZero() {
+			t.Errorf("queries may use held tables: %+v", s)
+		}
+		load(t, conn, 50, "COMPLETED")
+		all(t, conn)
+		if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM settled_runs"); n != 80 {
+			t.Errorf("%d runs are settled under a hold, want 80 as before", n)
+		}
+		go func() {
+			second <- settle.Hold(context.WithoutCancel(ctx), conn, func(context.Context) error {
+				if inside {
+					t.Error("two holds at once")
+				}
+				return nil
+			})
+		}()
+		inside = false
+		return nil
+	})
+	if err == nil {
+		err = <-second
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, conn); s.Held || !s.Until.Equal(before.Until) || s.Number <= before.Number {
+		t.Errorf("after the holds %+v, before %+v", s, before)
+	}
+	broken := errors.New("broken")
+	if err := settle.Hold(ctx, conn, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if s := state(t, conn); !s.Held {
+		t.Errorf("released after a failure: %+v", s)
+	}
+	all(t, conn) // not abandoned yet
+	if !state(t, conn).Held {
+		t.Error("released by a settler")
+	}
+	defer settle.SetAbandoned(settle.SetAbandoned(-1))
+	all(t, conn)
+	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM settled_runs"); state(t, conn).Held || n != 100 {
+		t.Errorf("held %v, %d runs are settled, want all 100", state(t, conn).Held, n)
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}

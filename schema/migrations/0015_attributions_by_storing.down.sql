@@ -1,0 +1,1 @@
+ALTER TABLE attributions DROP PROJECTION IF EXISTS by_storing

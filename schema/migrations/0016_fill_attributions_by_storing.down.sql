@@ -1,0 +1,1 @@
+ALTER TABLE attributions CLEAR PROJECTION IF EXISTS by_storing

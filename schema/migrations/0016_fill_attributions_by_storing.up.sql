@@ -1,0 +1,1 @@
+ALTER TABLE attributions MATERIALIZE PROJECTION IF EXISTS by_storing
