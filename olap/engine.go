@@ -20,6 +20,7 @@ import (
 type Engine struct {
 	conn   driver.Conn
 	sealer cursor.Sealer
+	single memory
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been
@@ -47,22 +48,25 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 	if err := e.begin(ctx, &in); err != nil {
 		return nil, err
 	}
-	statement := compile.Compile(in)
-	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r))
-	if err != nil {
+	result, err := e.execute(ctx, r, in)
+	if err != nil || r.Query.Cursor != "" {
+		return result, err
+	}
+	single := result.RowCount() > 0 && result.cursor == ""
+	e.single.note(r.OrganizationID, r.Query.Canonical(), single)
+	if single || !in.AsOf.IsZero() {
+		return result, nil
+	}
+	// A page that another one may follow needs a boundary that both can share, and an answer without rows tells none.
+	if err := e.settle(ctx, &in); err != nil {
 		return nil, err
 	}
-	result := &Result{request: r, asOf: in.AsOf, table: table}
-	if further := result.cut(); further && r.Query.Pages() {
-		result.cursor = e.sealer.Seal(r.OrganizationID, r.Query.Canonical(), cursor.Cursor{
-			AsOf:  in.AsOf,
-			After: result.lastKeys(statement.Order),
-		})
-	}
-	return result, nil
+	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
+	return e.execute(ctx, r, in)
 }
 
-// begin sets the inclusion boundary and the row to continue behind: the cursor's, or those of a first page.
+// begin sets the inclusion boundary and the row to continue behind: the cursor's, or those of a first page. It leaves the
+// boundary to the statement's own clock, which saves a round trip, when the answer should be a single page.
 func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 	if in.Query.Cursor != "" {
 		c, err := e.sealer.Open(in.Organization, in.Query.Canonical(), in.Query.Cursor)
@@ -72,11 +76,37 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 		in.AsOf, in.After = c.AsOf, c.After
 		return nil
 	}
-	var err error
-	if in.AsOf, err = exec.Now(ctx, e.conn); err == nil && in.Query.Pages() {
-		in.AsOf, err = exec.Settle(ctx, e.conn, in.AsOf)
+	if in.Query.Totals() || e.single.expected(in.Organization, in.Query.Canonical()) {
+		return nil
 	}
+	return e.settle(ctx, in)
+}
+
+// settle sets a boundary that all pages of an answer can share.
+func (e *Engine) settle(ctx context.Context, in *compile.Input) error {
+	boundary, err := exec.Settled(ctx, e.conn)
+	in.AsOf = boundary.AsOf
 	return err
+}
+
+// execute runs the input's statement and makes an answer of its rows.
+func (e *Engine) execute(ctx context.Context, r Request, in compile.Input) (*Result, error) {
+	statement := compile.Compile(in)
+	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r))
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{request: r, asOf: in.AsOf, table: table}
+	if statement.OwnClock {
+		result.asOf = table.AsOf
+	}
+	if further := result.cut(); further && r.Query.Pages() {
+		result.cursor = e.sealer.Seal(r.OrganizationID, r.Query.Canonical(), cursor.Cursor{
+			AsOf:  result.asOf,
+			After: result.lastKeys(statement.Order),
+		})
+	}
+	return result, nil
 }
 
 // comment is what ClickHouse's own log says about the execution.

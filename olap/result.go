@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
@@ -19,6 +21,9 @@ type Result struct {
 	table   *exec.Table
 	cursor  string // empty for the last page
 }
+
+// QueryID names the execution that gave the answer: the request's, unless a second one was needed.
+func (r *Result) QueryID() uuid.UUID { return r.request.QueryID }
 
 // RowCount is the number of rows on this page.
 func (r *Result) RowCount() int { return len(r.table.Rows) }

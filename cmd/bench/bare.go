@@ -26,7 +26,7 @@ func (b *bench) statement(ctx context.Context, organization schema.OrganizationI
 		return compile.Statement{}, err
 	}
 	now, err := exec.Now(ctx, b.store.Conn())
-	return compile.Compile(compile.Input{Organization: organization, Query: q, AsOf: now}), err
+	return compile.Compile(compile.Input{Organization: organization, Query: q, AsOf: now.AsOf}), err
 }
 
 // runBare executes a compiled statement through the driver, with the server's settings, and decodes its rows. exec.Run

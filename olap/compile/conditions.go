@@ -34,7 +34,7 @@ func (w *printer) conditions() []string {
 		ofOrganization,
 		w.source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
 		w.source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
-		"first_stored_at <= " + w.instant("as_of_ms", w.AsOf),
+		"first_stored_at <= " + w.boundary(),
 	}
 	if last.Before(earliestClock) || start.After(latestClock) {
 		conditions = append(conditions, "false")
@@ -49,6 +49,17 @@ func (w *printer) conditions() []string {
 		conditions = append(conditions, w.behind())
 	}
 	return conditions
+}
+
+// ownClock is what stands before a statement that sets its boundary itself. The name is one constant
+// wherever it is used: the boundary that is returned is the one that selected the rows.
+const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
+
+func (w *printer) boundary() string {
+	if w.AsOf.IsZero() {
+		return "fromUnixTimestamp64Milli(as_of_ms, 'UTC')"
+	}
+	return w.instant("as_of_ms", w.AsOf)
 }
 
 func clamp(t time.Time) time.Time {

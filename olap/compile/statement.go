@@ -19,6 +19,9 @@ type Statement struct {
 	// Order holds, for each term of the query's completed order, the position of its column. For
 	// a query that pages, these columns of the last row say where the next page begins.
 	Order []int
+	// OwnClock means that the statement sets its boundary itself and returns it, behind Columns,
+	// as an Int64 of milliseconds since 1970, the same in every row.
+	OwnClock bool
 }
 
 // A Param is the value of the parameter {Name:…} of a statement: string, int64, []string or []int64.
@@ -49,7 +52,7 @@ const (
 type Input struct {
 	Organization schema.OrganizationID // required: every table is read for this organization only
 	Query        query.Query
-	AsOf         time.Time      // rows first stored after it are left out (contract 4.1)
+	AsOf         time.Time      // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
 	After        []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
 
