@@ -16,14 +16,16 @@ const instantFormat = "2006-01-02T15:04:05.000Z"
 
 // A Result is the answer to a query (spec 2.14).
 type Result struct {
-	request Request
-	asOf    time.Time
-	table   *exec.Table
-	cursor  string // empty for the last page
+	request   Request
+	execution uuid.UUID
+	asOf      time.Time
+	table     *exec.Table
+	cursor    string // empty for the last page
 }
 
-// QueryID names the execution that gave the answer: the request's, unless a second one was needed.
-func (r *Result) QueryID() uuid.UUID { return r.request.QueryID }
+// Execution is ClickHouse's query_id of the statement that gave the answer: the request's QueryID, unless the
+// statement served several requests or had to be run once more.
+func (r *Result) Execution() uuid.UUID { return r.execution }
 
 // RowCount is the number of rows on this page.
 func (r *Result) RowCount() int { return len(r.table.Rows) }
