@@ -51,7 +51,8 @@ func (w *printer) conditions() []string {
 	return conditions
 }
 
-// ownClock is what stands before a statement that sets its boundary itself. The name is one constant
+// ownClock is what stands before a statement that sets its boundary itself. ClickHouse reads the clock when the statement
+// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant
 // wherever it is used: the boundary that is returned is the one that selected the rows.
 const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
 

@@ -27,7 +27,8 @@ const (
 	readInserts = "SELECT now64(3, 'UTC'), elapsed, query_kind, query FROM system.processes"
 )
 
-// A Boundary is what a statement has to be told of the moment at which its request is answered.
+// A Boundary is what a statement has to be told of the moment at which its request is answered. To read one takes
+// one round trip, unless inserts are waited for.
 type Boundary struct {
 	AsOf time.Time // rows first stored after it are left out (contract 4.1)
 }
@@ -45,10 +46,10 @@ func Now(ctx context.Context, conn driver.Conn) (Boundary, error) {
 // Settled is a boundary that several pages can share (contract 4.1).
 //
 // A row is stamped when its insert begins and seen when it ends. A row stamped at or before the
-// boundary but not seen by the first page would appear on a later one. So the boundary lies in a millisecond
-// that has passed, and every insert that began until then has ended when Settled returns. It is the millisecond
-// before the store's now, and because a millisecond is let pass first, whatever was acknowledged before
-// the call has an earlier or the same stamp.
+// boundary but not seen by the first page would appear on a later one. So the boundary is the millisecond before the
+// store's now: whatever begins to be inserted from now on is stamped behind it, and every insert that began before
+// has ended when Settled returns, or the boundary is moved. Nothing acknowledged before the call is left out by
+// that: a millisecond is let pass before the clock is read, so its stamp is before now.
 //
 // Settled waits two seconds at most for the inserts that began at or before the boundary. If one takes longer, the
 // boundary is moved before its beginning: then rows that other inserts stored since are left out as well, and
