@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
@@ -125,6 +127,22 @@ func TestRequestLog(t *testing.T) {
 		if !strings.Contains(s.log.String(), part) {
 			t.Errorf("the log lacks %s:\n%s", part, s.log)
 		}
+	}
+}
+
+// Where another request's execution gave the answer, the log says which.
+func TestRequestLogNamesTheExecution(t *testing.T) {
+	other := uuid.New()
+	s := serve(t, func(c *httpapi.Config) {
+		real := c.Engine
+		c.Engine = engineFunc(func(ctx context.Context, r olap.Request) (*olap.Result, error) {
+			r.QueryID = other
+			return real.Run(ctx, r)
+		})
+	})
+	s.post(s.reader(), valid).want(t, 200, "", "")
+	if log := s.log.String(); !strings.Contains(log, `"execution_id":"`+other.String()+`"`) || strings.Contains(log, `"query_id":"`+other.String()+`"`) {
+		t.Errorf("the log says\n%s", log)
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 		return err
 	}
 	defer s.Metrics.stage(stageEncode)()
-	x.rows = result.RowCount()
+	x.execution, x.rows = result.Execution(), result.RowCount()
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(result.AppendJSON(nil))
 }

@@ -23,6 +23,7 @@ type exchange struct {
 	began     time.Time
 	principal auth.Principal
 	queryID   uuid.UUID // zero before a query runs
+	execution uuid.UUID // ClickHouse's query_id; zero before it answered
 	rows      int
 	refusal   *refusal
 }
@@ -100,6 +101,9 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	}
 	if x.queryID != uuid.Nil {
 		attributes = append(attributes, slog.String("query_id", x.queryID.String()), slog.Int("rows", x.rows))
+	}
+	if x.execution != x.queryID && x.execution != uuid.Nil {
+		attributes = append(attributes, slog.String("execution_id", x.execution.String()))
 	}
 	level := slog.LevelInfo
 	if r := x.refusal; r != nil {

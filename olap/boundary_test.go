@@ -2,6 +2,7 @@ package olap_test
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,100 @@ func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
 	}
 }
 
+// A boundary that a statement sets itself is one instant: the one that selects the rows and the one that is told.
+// ClickHouse reads the clock anew wherever now64 is written, but a name given to it is one constant.
+func TestTheOwnClockIsOneInstant(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	for range 100 {
+		var same bool
+		err := store.Conn().QueryRow(context.Background(), "WITH toUnixTimestamp64Nano(now64(9)) AS t "+
+			"SELECT max(inner) = t AND min(inner) = t AND count() = 3 FROM (SELECT inner FROM (SELECT t AS inner, number FROM numbers(3)) WHERE inner = t)").Scan(&same)
+		if err != nil || !same {
+			t.Fatalf("the clock was read several times: %v", err)
+		}
+	}
+}
+
+// A query whose answer fitted on a page until now gets more rows than that: its continuation is as consistent as any.
+func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 2}
+	var want [][]any
+	for day := 1; day <= 5; day++ {
+		for range 3 { // what was learnt from the last answer must not matter
+			if got := all(t, engine, "acme", q); len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want) {
+				t.Fatalf("%d days: got %v, want %v", day-1, got, want)
+			}
+		}
+		olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(day, day, "FAILED")}})
+		want = append(want, []any{fmt.Sprintf("2026-01-%02d", day), 1.0})
+	}
+	// And an answer without rows tells a boundary too.
+	q.Range = olaptest.Range{Start: "2025-01-01", End: "2025-01-31", Timezone: "UTC"}
+	for range 2 {
+		before, err := exec.Now(context.Background(), store.Conn())
+		if err != nil {
+			t.Fatal(err)
+		}
+		empty := ask(t, engine, "acme", q)
+		asOf, err := time.Parse(time.RFC3339, empty.AsOf)
+		if err != nil || len(empty.Rows) != 0 || asOf.Before(before.AsOf) {
+			t.Errorf("%v as of %s, asked at %s: %v", empty.Rows, asOf, before.AsOf, err)
+		}
+	}
+}
+
+// While rows arrive, an answer has everything that was acknowledged before it was asked for and nothing
+// that was first stored after its asOf, whichever way its boundary is set.
+func TestSinglePagesUnderAWriter(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	const rows = 150
+	var acknowledged atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := range rows {
+			olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(n, 1+n%28, "RUNNING")}})
+			acknowledged.Add(1)
+		}
+	}()
+	counts := map[string]float64{} // the most runs that any answer had, by its asOf
+	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
+	byDay := totals
+	byDay.Dimensions = []string{"day"}
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		for _, q := range []olaptest.Query{totals, byDay} {
+			before := acknowledged.Load()
+			got := ask(t, engine, "acme", q)
+			count := 0.0
+			for _, row := range got.Rows {
+				count += row[len(row)-1].(float64)
+			}
+			if count < float64(before) {
+				t.Errorf("%v runs, %d were acknowledged before", count, before)
+			}
+			counts[got.AsOf] = max(counts[got.AsOf], count)
+		}
+	}
+	for asOf, count := range counts {
+		var stored uint64
+		if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored); err != nil {
+			t.Fatal(err)
+		}
+		if count > float64(stored) {
+			t.Errorf("as of %s: %v runs, %d were stored until then", asOf, count, stored)
+		}
+	}
+}
+
 // While several writers copy new rows and new versions of old ones, every continuation is one
 // consistent answer: it has what was acknowledged before it began, and following it later gives the
 // same rows again.
@@ -162,7 +257,7 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		// On a slow machine an insert can outlast the engine's patience, and the boundary lies before it.
-		if total < float64(before) && !asOf.Before(then) {
+		if total < float64(before) && !asOf.Before(then.AsOf) {
 			t.Errorf("%v runs in the pages, %d were acknowledged before", total, before)
 		}
 	}

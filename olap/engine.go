@@ -12,14 +12,17 @@ import (
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/flight"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
 
 // An Engine answers queries from one store. It is safe for concurrent use.
 type Engine struct {
-	conn   driver.Conn
-	sealer cursor.Sealer
+	conn    driver.Conn
+	sealer  cursor.Sealer
+	flights flight.Group[*Result]
+	single  memory
 
 	sizes     sizes
 	addUpFrom uint64
@@ -36,64 +39,115 @@ type Request struct {
 	OrganizationID schema.OrganizationID
 	Query          query.Query
 
-	// QueryID names the execution in the answer and in ClickHouse. RequestID and KeyID only go
-	// into ClickHouse's log.
+	// QueryID names the execution in the answer and in ClickHouse (but see Result.Execution). RequestID
+	// and KeyID only go into ClickHouse's log.
 	QueryID   uuid.UUID
 	RequestID string
 	KeyID     string
 }
 
-// Run answers a request. The error is a *query.Error for a cursor that does not fit; anything else
+// Run answers a request, alone or together with others of the same organization that ask the same: it may share an execution that
+// began after the call. The error is a *query.Error for a cursor that does not fit; anything else
 // is a failure of the store or the end of ctx.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
+	asked := string(r.OrganizationID) + "\x00" + string(r.Query.Canonical()) + "\x00" + r.Query.Cursor
+	shared, err := e.flights.Do(ctx, asked, func(ctx context.Context) (*Result, error) { return e.answer(ctx, r) })
+	if err != nil {
+		return nil, err
+	}
+	result := *shared
+	result.request = r
+	return &result, nil
+}
+
+// answer runs the statement of a request. A statement whose answer should be a single page sets its own boundary, which saves
+// a round trip.
+func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 	in := compile.Input{Organization: r.OrganizationID, Query: r.Query}
+	if err := e.addUp(ctx, &in); err != nil {
+		return nil, err
+	}
+	if r.Query.Cursor != "" {
+		if err := e.resume(&in); err != nil {
+			return nil, err
+		}
+		return e.execute(ctx, r, in)
+	}
+	if r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical()) {
+		if err := e.begin(ctx, &in); err != nil {
+			return nil, err
+		}
+	}
+	result, err := e.execute(ctx, r, in)
+	if err != nil {
+		return nil, err
+	}
+	single := result.RowCount() > 0 && result.cursor == ""
+	e.single.note(r.OrganizationID, r.Query.Canonical(), single)
+	if single || !in.AsOf.IsZero() {
+		return result, nil
+	}
+	// A page that another one may follow needs a boundary that both can share, and an answer without rows tells none.
 	if err := e.begin(ctx, &in); err != nil {
 		return nil, err
 	}
+	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
+	return e.execute(ctx, r, in)
+}
+
+// begin sets the inclusion boundary of a first page, for a statement that does not set its own.
+func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
+	read := exec.Now
+	if in.Query.Pages() {
+		read = exec.Settled
+	}
+	boundary, err := read(ctx, e.conn)
+	in.AsOf = boundary.AsOf
+	return err
+}
+
+// addUp lets the settled records of a large organization be added up, as far as they have come.
+func (e *Engine) addUp(ctx context.Context, in *compile.Input) error {
+	if !compile.AddsUp(in.Query) {
+		return nil
+	}
+	large, err := e.sizes.large(ctx, e.conn, sizeOf{in.Organization, in.Query.Model.Source.Table}, e.addUpFrom)
+	if err != nil || !large {
+		return err
+	}
+	settlement, err := exec.ReadSettlement(ctx, e.conn)
+	in.SettledUntil = settlement.Boundary()
+	return err
+}
+
+// resume sets the boundary and the row to continue behind: the cursor's.
+func (e *Engine) resume(in *compile.Input) error {
+	c, err := e.sealer.Open(in.Organization, in.Query.Canonical(), in.Query.Cursor)
+	if err != nil || len(c.After) != len(in.Query.Dimensions) {
+		return &query.Error{Code: query.InvalidCursor, Param: "cursor", Reason: "invalid, or of another organization or query"}
+	}
+	in.AsOf, in.After = c.AsOf, c.After
+	return nil
+}
+
+// execute runs the input's statement and makes an answer of its rows.
+func (e *Engine) execute(ctx context.Context, r Request, in compile.Input) (*Result, error) {
 	statement := compile.Compile(in)
 	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r))
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{request: r, asOf: in.AsOf, table: table}
+	result := &Result{request: r, execution: r.QueryID, asOf: in.AsOf, table: table}
+	if statement.OwnClock {
+		result.asOf = table.AsOf
+	}
 	if further := result.cut(); further && r.Query.Pages() {
 		result.cursor = e.sealer.Seal(r.OrganizationID, r.Query.Canonical(), cursor.Cursor{
-			AsOf:  in.AsOf,
+			AsOf:  result.asOf,
 			After: result.lastKeys(statement.Order),
 		})
 	}
 	return result, nil
-}
-
-// begin sets the inclusion boundary and the row to continue behind: the cursor's, or those of a first page.
-func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
-	if in.Query.Cursor != "" {
-		c, err := e.sealer.Open(in.Organization, in.Query.Canonical(), in.Query.Cursor)
-		if err != nil || len(c.After) != len(in.Query.Dimensions) {
-			return &query.Error{Code: query.InvalidCursor, Param: "cursor", Reason: "invalid, or of another organization or query"}
-		}
-		in.AsOf, in.After = c.AsOf, c.After
-	}
-	settlement, err := exec.ReadSettlement(ctx, e.conn)
-	if err != nil {
-		return err
-	}
-	if boundary := settlement.Boundary(); !boundary.IsZero() {
-		large, err := e.sizes.large(ctx, e.conn, sizeOf{in.Organization, in.Query.Model.Source.Table}, e.addUpFrom)
-		if err != nil {
-			return err
-		}
-		if large {
-			in.SettledUntil = boundary
-		}
-	}
-	if in.Query.Cursor == "" {
-		in.AsOf = settlement.Now
-		if in.Query.Pages() {
-			in.AsOf, err = exec.Settle(ctx, e.conn, in.AsOf)
-		}
-	}
-	return err
 }
 
 // comment is what ClickHouse's own log says about the execution.

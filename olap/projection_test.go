@@ -36,22 +36,24 @@ func TestCompiledStatementsUseTheProjections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		statement := compile.Compile(compile.Input{Organization: "acme", Query: q, AsOf: time.Now().Add(time.Hour)})
-		args := make([]any, len(statement.Params))
-		for i, p := range statement.Params {
-			args[i] = clickhouse.Named(p.Name, p.Value)
+		for _, asOf := range []time.Time{time.Now().Add(time.Hour), {}} {
+			statement := compile.Compile(compile.Input{Organization: "acme", Query: q, AsOf: asOf})
+			args := make([]any, len(statement.Params))
+			for i, p := range statement.Params {
+				args[i] = clickhouse.Named(p.Name, p.Value)
+			}
+			forced := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection_name": projection}))
+			rows, err := conn.Query(forced, statement.SQL, args...)
+			if err != nil {
+				t.Errorf("%s: %v", projection, err)
+				continue
+			}
+			for rows.Next() {
+			}
+			if err := rows.Err(); err != nil {
+				t.Errorf("%s: %v", projection, err)
+			}
+			rows.Close()
 		}
-		forced := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection_name": projection}))
-		rows, err := conn.Query(forced, statement.SQL, args...)
-		if err != nil {
-			t.Errorf("%s: %v", projection, err)
-			continue
-		}
-		for rows.Next() {
-		}
-		if err := rows.Err(); err != nil {
-			t.Errorf("%s: %v", projection, err)
-		}
-		rows.Close()
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
@@ -14,11 +16,16 @@ const instantFormat = "2006-01-02T15:04:05.000Z"
 
 // A Result is the answer to a query (spec 2.14).
 type Result struct {
-	request Request
-	asOf    time.Time
-	table   *exec.Table
-	cursor  string // empty for the last page
+	request   Request
+	execution uuid.UUID
+	asOf      time.Time
+	table     *exec.Table
+	cursor    string // empty for the last page
 }
+
+// Execution is ClickHouse's query_id of the statement that gave the answer: the request's QueryID, unless the
+// statement served several requests or had to be run once more.
+func (r *Result) Execution() uuid.UUID { return r.execution }
 
 // RowCount is the number of rows on this page.
 func (r *Result) RowCount() int { return len(r.table.Rows) }

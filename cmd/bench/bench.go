@@ -171,7 +171,7 @@ func (b *bench) maintained(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	loaded, err := olapexec.Now(ctx, b.store.Conn())
+	loaded, err := olapexec.ReadSettlement(ctx, b.store.Conn())
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (b *bench) maintained(ctx context.Context) error {
 			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'settled_')) GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
 			return err
 		}
-		settled := settlement.Until.After(loaded)
+		settled := settlement.Until.After(loaded.Now)
 		if b.Share == 0 || pending == 0 && settled || time.Now().After(deadline) {
 			b.report.note("maintenance came to rest %s after the load; everything settled: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), settled, pending)
 			return nil

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -94,7 +96,11 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	defer probe.Close()
 	for _, q := range all {
 		a := b.ask(q, b.world.large.first())
-		statement, err := b.statement(ctx, a.organization, a.body)
+		settlement, err := exec.ReadSettlement(ctx, b.store.Conn())
+		if err != nil {
+			return err
+		}
+		statement, err := b.statement(a.organization, a.body, settlement.Boundary())
 		if err != nil {
 			return err
 		}
@@ -130,7 +136,7 @@ func (b *bench) measureSmall(ctx context.Context) error {
 	}
 	for _, q := range monthly(all) {
 		a := b.ask(q, b.world.small.first())
-		statement, err := b.statement(ctx, a.organization, a.body)
+		statement, err := b.statement(a.organization, a.body, time.Time{})
 		if err != nil {
 			return err
 		}
@@ -166,7 +172,7 @@ func (b *bench) measureClients(ctx context.Context) error {
 	var statements []compile.Statement
 	for _, q := range monthly(all) {
 		body := q.body(b.world.lastDays(q.days))
-		statement, err := b.statement(ctx, organization, body)
+		statement, err := b.statement(organization, body, time.Time{})
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"olap/exec":        {module + "/http", module + "/ingest", fiber},
 		"olap/maintain":    {module + "/http", module + "/ingest", fiber},
 		"olap/settle":      {module + "/http", module + "/ingest", fiber},
+		"olap/flight":      pure,
 		"olap/keys":        {module + "/http", module + "/ingest", fiber},
 		"olap/clickhouse":  {module + "/http", module + "/ingest", fiber},
 		"olap":             {module + "/http", module + "/ingest", fiber},

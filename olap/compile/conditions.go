@@ -28,7 +28,7 @@ var (
 )
 
 func (w *printer) conditions() []string {
-	conditions := append(w.inRange(), "first_stored_at <= "+w.instant("as_of_ms", w.AsOf))
+	conditions := append(w.inRange(), "first_stored_at <= "+w.boundary())
 	if w.source.Predicate != "" {
 		conditions = append(conditions, w.source.Predicate)
 	}
@@ -65,6 +65,18 @@ func (w *printer) kept() []string {
 		conditions = append(conditions, w.behind())
 	}
 	return conditions
+}
+
+// ownClock is what stands before a statement that sets its boundary itself. ClickHouse reads the clock when the statement
+// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant
+// wherever it is used: the boundary that is returned is the one that selected the rows.
+const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
+
+func (w *printer) boundary() string {
+	if w.AsOf.IsZero() {
+		return "fromUnixTimestamp64Milli(as_of_ms, 'UTC')"
+	}
+	return w.instant("as_of_ms", w.AsOf)
 }
 
 func clamp(t time.Time) time.Time {

@@ -25,6 +25,7 @@ func TestGolden(t *testing.T) {
 		after      []cursor.Value
 	}{
 		{"runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate","unique_initiator_count"],"range":RANGE}`, nil},
+		{"runs_by_user_type_own_clock", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_type"],"range":RANGE}`, nil},
 		{"runs_by_day", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`, nil},
 		{"runs_by_agent_top", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["agent_id"],"order":[{"member":"failed_run_count","direction":"desc"}],"limit":10,"range":RANGE}`, nil},
 		{"runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"order":[{"member":"user_type","direction":"desc"}],"range":RANGE}`,
@@ -38,6 +39,7 @@ func TestGolden(t *testing.T) {
 		{"settled_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
 			[]cursor.Value{{Kind: cursor.Day, Day: 20600}, text("0b7e4d2c-0000-4000-8000-000000000001")}},
 		{"settled_runs_filtered", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}`, nil},
+		{"settled_runs_by_day_own_clock", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
 		{"settled_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,6 +50,9 @@ func TestGolden(t *testing.T) {
 			in := Input{Organization: "acme", Query: q, AsOf: time.UnixMilli(1_770_000_000_000), After: c.after}
 			if strings.HasPrefix(c.name, "settled_") {
 				in.SettledUntil = in.AsOf.Add(-time.Minute)
+			}
+			if strings.HasSuffix(c.name, "_own_clock") {
+				in.AsOf = time.Time{}
 			}
 			s := Compile(in)
 			var got strings.Builder

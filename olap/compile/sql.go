@@ -18,12 +18,17 @@ func (p planned) statement() Statement {
 	w := &printer{planned: p}
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") +
+	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.rollup != nil}
+	head := "SELECT\n    "
+	if statement.OwnClock {
+		head = ownClock + head
+		selected = append(selected, "as_of_ms")
+	}
+	sql := head + strings.Join(selected, ",\n    ") +
 		"\nFROM\n(\n" + indent(w.grouped()) + "\n) AS g"
 	if p.agentNames {
 		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
 	}
-	statement := Statement{Columns: columns, OneSnapshot: p.rollup != nil}
 	if !p.Query.Totals() {
 		var terms []string
 		for _, term := range p.order {

@@ -21,6 +21,9 @@ type Statement struct {
 	Order []int
 	// OneSnapshot says that the statement is only right when all its reads of a table see the same rows.
 	OneSnapshot bool
+	// OwnClock means that the statement sets its boundary itself and returns it, behind Columns,
+	// as an Int64 of milliseconds since 1970, the same in every row.
+	OwnClock bool
 }
 
 // A Param is the value of the parameter {Name:…} of a statement: string, int64, []string or []int64.
@@ -51,7 +54,7 @@ const (
 type Input struct {
 	Organization schema.OrganizationID // required: every table is read for this organization only
 	Query        query.Query
-	AsOf         time.Time // rows first stored after it are left out (contract 4.1)
+	AsOf         time.Time // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
 	// SettledUntil is the boundary of the settled tables (schema/DESIGN.md): every record none of whose
 	// rows was stored after it is settled. Zero for not to use them.
 	SettledUntil time.Time
@@ -62,4 +65,9 @@ type Input struct {
 // limit, which tells whether a further row exists (contract 4.3).
 func Compile(in Input) Statement {
 	return plan(in).statement()
+}
+
+// AddsUp reports whether the query can be answered by adding up settled records.
+func AddsUp(q query.Query) bool {
+	return plan(Input{Query: q, SettledUntil: time.UnixMilli(1)}).rollup != nil
 }

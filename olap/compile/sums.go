@@ -15,7 +15,7 @@ import (
 // days begin and end where its spans of time do, and everything settled was stored before the inclusion boundary.
 func (p *planned) addUp() {
 	table := schema.SettledOf(p.source.Table)
-	if table == nil || p.SettledUntil.IsZero() || p.AsOf.Before(p.SettledUntil) || len(p.aggregates) == 0 {
+	if table == nil || p.SettledUntil.IsZero() || !p.AsOf.IsZero() && p.AsOf.Before(p.SettledUntil) || len(p.aggregates) == 0 {
 		return
 	}
 	for _, m := range p.aggregates {
@@ -104,7 +104,7 @@ func (w *printer) changedSums(names []string) string {
 	}
 	changes := "(\n    SELECT " + strings.Join(columns, ", ") + ", tupleElement(change, 2) AS sign" +
 		"\n    FROM\n    (\n" + indent(indent(w.settled.Changes(known, stored))) + "\n    )" +
-		"\n    ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= " + w.instant("as_of_ms", w.AsOf) +
+		"\n    ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= " + w.boundary() +
 		", [(new_record, toInt8(1))], [])) AS change\n)"
 	key := func(name string) string { return w.settled.Keys[name] }
 	sum := func(name string) string { return w.settled.Sums[name] }

@@ -2,6 +2,8 @@ package exec
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,60 +15,113 @@ const (
 	// settlePatience bounds how long a first page waits for inserts in flight.
 	settlePatience = 2 * time.Second
 	settlePoll     = 2 * time.Millisecond
+	// tick is a millisecond, the unit of stamps, and a little for a clock that is being slowed down.
+	tick = time.Millisecond + 10*time.Microsecond
 )
 
 const (
-	readNow = "SELECT toUnixTimestamp64Milli(now64(3))"
+	readNow = "SELECT now64(3, 'UTC')"
 
-	// now64 is a constant of the query, set before the list of processes is read, so that the
-	// starts it gives are at most the true ones. 0 stands for no insert.
-	readOldestInsert = "SELECT toInt64(min(toUnixTimestamp64Milli(now64(3)) - ceil(1000 * elapsed))) FROM system.processes" +
-		" WHERE query_kind = 'Insert' AND NOT startsWith(query_id, '" + SettleQueryPrefix + "') AND match(query, '" + schema.TableRuns + "|" + schema.TableAttributions + "')"
+	// now64 is a constant of the query, set before the list of processes is read. The list has at least
+	// this query itself. It is sifted here: every function in the text costs ClickHouse more than the rows do.
+	readInserts = "SELECT now64(3, 'UTC'), elapsed, query_kind, query_id, query FROM system.processes"
 )
 
-// Now is the store's clock, cut to the millisecond: the clock that stamps rows when they are first
-// stored. Whatever was acknowledged before the call has an earlier or the same stamp.
-func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
-	millis, err := readMillis(ctx, conn, readNow)
-	return time.UnixMilli(millis).UTC(), err
+// A Boundary is what a statement has to be told of the moment at which its request is answered. To read one takes
+// one round trip, unless inserts are waited for.
+type Boundary struct {
+	AsOf time.Time // rows first stored after it are left out (contract 4.1)
 }
 
-// Settle makes now, just read by Now, an inclusion boundary that several pages can share (contract 4.1).
+// Now is the boundary at the store's clock, cut to the millisecond: the clock that stamps rows when they are first
+// stored. Whatever was acknowledged before the call has an earlier or the same stamp.
+func Now(ctx context.Context, conn driver.Conn) (Boundary, error) {
+	var now time.Time
+	if err := conn.QueryRow(ctx, readNow).Scan(&now); err != nil {
+		return Boundary{}, failure("read the clock", err)
+	}
+	return Boundary{AsOf: now}, nil
+}
+
+// Settled is a boundary that several pages can share (contract 4.1).
 //
 // A row is stamped when its insert begins and seen when it ends. A row stamped at or before the
-// boundary but not seen by the first page would appear on a later one. Settle therefore waits, two
-// seconds at most, for the inserts that began at or before now. If one takes longer, the
+// boundary but not seen by the first page would appear on a later one. So the boundary is the millisecond before the
+// store's now: whatever begins to be inserted from now on is stamped behind it, and every insert that began before
+// has ended when Settled returns, or the boundary is moved. Nothing acknowledged before the call is left out by
+// that: a millisecond is let pass before the clock is read, so its stamp is before now.
+//
+// Settled waits two seconds at most for the inserts that began at or before the boundary. If one takes longer, the
 // boundary is moved before its beginning: then rows that other inserts stored since are left out as well, and
 // asOf says so.
-func Settle(ctx context.Context, conn driver.Conn, now time.Time) (time.Time, error) {
-	deadline := time.Now().Add(settlePatience)
-	// Stamps are cut to the millisecond: rows may still get the stamp now until that millisecond has passed.
-	pause := time.Millisecond
-	for {
-		select {
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
-		case <-time.After(pause):
+func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
+	if err := pause(ctx, tick); err != nil {
+		return Boundary{}, err
+	}
+	now, oldest, err := inserts(ctx, conn)
+	if err != nil {
+		return Boundary{}, err
+	}
+	asOf := now.Add(-time.Millisecond)
+	if !oldest.After(asOf) {
+		if err := pause(ctx, settlePoll); err != nil {
+			return Boundary{}, err
 		}
-		millis, err := readMillis(ctx, conn, readOldestInsert)
-		if err != nil {
-			return time.Time{}, err
-		}
-		oldest := time.UnixMilli(millis).UTC()
-		if millis == 0 || oldest.After(now) {
-			return now, nil
+		asOf, err = SettledAt(ctx, conn, asOf)
+	}
+	return Boundary{AsOf: asOf}, err
+}
+
+// SettledAt waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond ago. It
+// returns that instant, or an earlier one for which nothing is to be waited.
+func SettledAt(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
+	for deadline := time.Now().Add(settlePatience); ; {
+		_, oldest, err := inserts(ctx, conn)
+		if err != nil || oldest.After(at) {
+			return at, err
 		}
 		if time.Now().After(deadline) {
 			return oldest.Add(-time.Millisecond), nil
 		}
-		pause = settlePoll
+		if err := pause(ctx, settlePoll); err != nil {
+			return at, err
+		}
 	}
 }
 
-func readMillis(ctx context.Context, conn driver.Conn, sql string) (int64, error) {
-	var millis int64
-	if err := conn.QueryRow(ctx, sql).Scan(&millis); err != nil {
-		return 0, failure("read the inclusion boundary", err)
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
-	return millis, nil
+}
+
+// inserts tells the store's clock and, read after it, the begin of the oldest insert in flight, rather a little
+// earlier than later; without any, the clock.
+func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, err error) {
+	rows, err := conn.Query(ctx, readInserts)
+	if err != nil {
+		return now, oldest, failure("read the inclusion boundary", err)
+	}
+	defer rows.Close()
+	var longest float64
+	for rows.Next() {
+		var seconds float64
+		var kind, id, text string
+		if err := rows.Scan(&now, &seconds, &kind, &id, &text); err != nil {
+			return now, oldest, failure("read the inclusion boundary", err)
+		}
+		if kind == "Insert" && !strings.HasPrefix(id, SettleQueryPrefix) && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
+			longest = max(longest, seconds)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return now, oldest, failure("read the inclusion boundary", err)
+	}
+	if now.IsZero() {
+		return now, oldest, errors.New("exec: read the inclusion boundary: system.processes lacks the query that reads it")
+	}
+	return now, now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond), nil
 }

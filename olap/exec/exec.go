@@ -4,6 +4,7 @@ package exec
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -48,6 +49,8 @@ const maxMemoryBytes = 4 << 30
 type Table struct {
 	Columns []compile.Column
 	Rows    [][]Value
+	// AsOf is the boundary of a statement with its own clock; zero without rows to tell it.
+	AsOf time.Time
 }
 
 // Run executes a statement. queryID becomes ClickHouse's query_id, by which its log and its list
@@ -72,14 +75,22 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	defer rows.Close()
 	table := &Table{Columns: statement.Columns}
 	scan := newScanner(statement.Columns)
+	targets := scan.targets
+	var asOf int64
+	if statement.OwnClock {
+		targets = append(targets, &asOf)
+	}
 	for rows.Next() {
-		if err := rows.Scan(scan.targets...); err != nil {
+		if err := rows.Scan(targets...); err != nil {
 			return nil, failure("scan", err)
 		}
 		table.Rows = append(table.Rows, scan.values())
 	}
 	if err := rows.Err(); err != nil {
 		return nil, failure("read rows", err)
+	}
+	if asOf != 0 {
+		table.AsOf = time.UnixMilli(asOf).UTC()
 	}
 	return table, nil
 }

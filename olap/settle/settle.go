@@ -114,7 +114,7 @@ func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error)
 		}
 		return true, mark(ctx, s.conn, done, state.Number+1, until.Add(-back-s.margin))
 	}
-	target, err := exec.Settle(ctx, s.conn, state.Now.Add(-s.margin))
+	target, err := exec.SettledAt(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
 	if err != nil || !target.After(state.Until) {
 		return false, err
 	}

@@ -1,0 +1,113 @@
+package olap_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/query"
+)
+
+// Many callers ask the same few questions at once while rows arrive. They share executions, and yet everybody's answer has what was
+// acknowledged before the question, for the own organization, under a queryId of its own.
+func TestSharedAnswersAreFresh(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	const callers, rows = 8, 120
+	var acknowledged atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := range rows {
+			acme := runOn(n, 1+n%28, "RUNNING")
+			olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{acme}})
+			acknowledged.Add(1)
+		}
+	}()
+	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
+	byDay, continued := totals, totals
+	byDay.Dimensions, continued.Dimensions = []string{"day"}, []string{"day"}
+	continued.Limit = 3
+	var questions []query.Query
+	for _, q := range []olaptest.Query{totals, byDay, continued} {
+		body, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := query.Parse(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		questions = append(questions, parsed)
+	}
+
+	var answers, shared atomic.Int64
+	var ids sync.Map
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			for running := true; running; {
+				select {
+				case <-done:
+					running = false
+				default:
+				}
+				for i, q := range questions {
+					before := acknowledged.Load()
+					id := uuid.New()
+					result, err := engine.Run(context.Background(), olap.Request{OrganizationID: "acme", Query: q, QueryID: id})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					var r response
+					var named struct{ QueryID uuid.UUID }
+					body := result.AppendJSON(nil)
+					if err := json.Unmarshal(body, &r); err != nil {
+						t.Error(err)
+					}
+					if err := json.Unmarshal(body, &named); err != nil || named.QueryID != id {
+						t.Errorf("queryId %s, want the request's own %s, %v", named.QueryID, id, err)
+					}
+					answers.Add(1)
+					if _, seen := ids.LoadOrStore(result.Execution(), true); seen {
+						shared.Add(1)
+					}
+					if i == 2 {
+						continue // the first page only: its rows are not all
+					}
+					count := 0.0
+					for _, row := range r.Rows {
+						count += row[len(row)-1].(float64)
+					}
+					if count < float64(before) {
+						t.Errorf("%v runs, %d were acknowledged before", count, before)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	if shared.Load() == 0 {
+		t.Errorf("none of %d answers came from a shared execution", answers.Load())
+	}
+	t.Logf("%d of %d answers came from an execution that had served before", shared.Load(), answers.Load())
+
+	// What differs is not shared: another organization sees nothing of this one.
+	var wait sync.WaitGroup
+	for _, organization := range []string{"acme", "globex", "acme", "globex"} {
+		wait.Go(func() {
+			got := ask(t, engine, organization, totals)
+			if want := map[string]float64{"acme": rows, "globex": 0}[organization]; got.Rows[0][0] != want {
+				t.Errorf("%s has %v runs, want %v", organization, got.Rows[0][0], want)
+			}
+		})
+	}
+	wait.Wait()
+}
