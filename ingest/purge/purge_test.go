@@ -85,7 +85,7 @@ func TestOrganization(t *testing.T) {
 	if n := number(t, conn, "SELECT count() FROM api_key_uses"); n != 1 {
 		t.Errorf("%d uses of keys, want that of the other organization", n)
 	}
-	for table, projection := range map[string]string{"runs": "state_by_run", "attributions": "by_person"} {
+	for table, projection := range map[string]string{"attributions": "by_person"} {
 		of := func(organization string) uint64 {
 			return number(t, conn, "SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') WHERE organization_id = '"+organization+"'")
 		}
