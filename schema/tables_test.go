@@ -55,7 +55,7 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 		read := func() (answer string, firstStored time.Time) {
 			row := conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_functions_to_subcolumns": 0})),
 				`SELECT concat(toString(bitAnd(bitShiftRight(state, 6), 15)), ' ', toString(bitAnd(bitShiftRight(state, 3), 7)), ' ', toString(bitAnd(state, 7)), ' ',
-					toString(tupleElement(agent, 'agent_id')), ' ', ifNull(tupleElement(latest, 'initiator_identifier'), '-'), ' ', ifNull(tupleElement(latest, 'initiator_name'), '-')), first_stored_at
+					toString(tupleElement(agent, 'agent_id')), ' ', ifNull(tupleElement(record, 'initiator_identifier'), '-'), ' ', ifNull(tupleElement(record, 'initiator_name'), '-')), first_stored_at
 				FROM runs FINAL`)
 			if err := row.Scan(&answer, &firstStored); err != nil {
 				t.Fatal(err)
