@@ -89,25 +89,26 @@ func (w *printer) groups() string {
 		}
 	}
 	selected = append(append([]string(nil), keys...), selected...)
-	from := w.joined(w.rows())
+	rows := w.rows()
 	if w.Query.Totals() && slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return m.Pairs }) {
-		return w.totalsOfPairs(from)
+		return w.totalsOfPairs(rows)
 	}
 	for _, m := range w.aggregates {
 		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + from
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined(rows, "")
 	if len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
 	return sql
 }
 
-// joined is what follows FROM: the rows, with the current states of their runs where those are needed.
-func (w *printer) joined(rows string) string {
-	sql := "(\n" + indent(rows) + "\n) AS r"
+// joined is what follows FROM: the rows, with the current states of their runs where those are needed. share is a
+// further condition on run_id, of the rows and of the runs; empty for none.
+func (w *printer) joined(rows, share string) string {
+	sql := "(\n" + indent(rows+share) + "\n) AS r"
 	if len(w.joinRun) > 0 {
-		sql += "\nANY LEFT JOIN\n(\n" + indent(w.runStates(rows)) + "\n) AS s USING (f_run_id)"
+		sql += "\nANY LEFT JOIN\n(\n" + indent(w.runStates(rows, share)) + "\n) AS s USING (f_run_id)"
 	}
 	return sql
 }

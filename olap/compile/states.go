@@ -26,21 +26,28 @@ const (
 // among those are looked for in the whole organization, in run_hash, which is narrow. The greatest state is the
 // newest version's. A run that both parts find, because it was stored in between, has the same state in both, or
 // one that has just been replaced.
-func (w *printer) runStates(rows string) string {
+//
+// share is a further condition on run_id; empty for none.
+func (w *printer) runStates(rows, share string) string {
 	selected := []string{"f_run_id"}
 	for _, f := range w.joinRun {
 		selected = append(selected, f.SQL+" AS f_"+f.Name)
 	}
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
 		"\nFROM " + schema.TableRuns + " FINAL" +
-		"\nWHERE " + ofOrganization
-	start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC
-	if end.Sub(start) < longRange {
+		"\nWHERE " + ofOrganization + share
+	if !w.long() {
+		start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC
 		near := "created_at >= " + w.instant("near_start_ms", clamp(start.Add(-nearBefore))) +
 			"\n    AND created_at <= " + w.instant("near_last_ms", clamp(end.Add(nearBehind)))
-		read += "\n    AND " + near + "\nUNION ALL\n" + farStates(rows, near)
+		read += "\n    AND " + near + "\nUNION ALL\n" + farStates(rows+share, near)
 	}
 	return "SELECT " + strings.Join(selected, ", ") + "\nFROM\n(\n" + indent(read) + "\n)"
+}
+
+// long reports whether the range is one for which all runs are read.
+func (w *printer) long() bool {
+	return w.Query.Range.EndUTC.Sub(w.Query.Range.StartUTC) >= longRange
 }
 
 // farStates are the states of the rows' runs that are not near, and of runs that share a hash with one.
