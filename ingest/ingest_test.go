@@ -57,7 +57,7 @@ func content(t olaptest.Failer, conn driver.Conn) string {
 	var all []string
 	for _, query := range []string{
 		"SELECT formatRow('JSONEachRow', organization_id, agent_id, latest) AS line FROM agents FINAL ORDER BY line",
-		"SELECT formatRow('JSONEachRow', organization_id, run_id, created_at, state, agent, latest) AS line FROM runs FINAL ORDER BY line",
+		"SELECT formatRow('JSONEachRow', organization_id, run_id, created_at, state, agent, initiator, record) AS line FROM runs FINAL ORDER BY line",
 		"SELECT formatRow('JSONEachRow', organization_id, attribution_id, run_id, agent_id, user_identifier, user_domain, user_name, activity_type, run_initiation_type, source, occurred_at) AS line FROM attributions FINAL ORDER BY line",
 	} {
 		rows, err := conn.Query(context.Background(), query)

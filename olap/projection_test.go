@@ -18,8 +18,6 @@ func TestCompiledStatementsUseTheProjections(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	for _, insert := range []string{
-		`INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number, generateUUIDv4(), now64(3) FROM numbers(30000)`,
 		`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
 			SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), '@example.com'), 'interacted', 'human', 'web',
 				toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(30000)`,
@@ -29,8 +27,7 @@ func TestCompiledStatementsUseTheProjections(t *testing.T) {
 		}
 	}
 	for projection, body := range map[string]string{
-		"state_by_run": `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],"dimensions":["agent_id"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`,
-		"by_person":    `{"model":"agent_user_activity","metrics":["attributed_run_count"],"filters":[{"member":"user_identifier","op":"eq","value":"user7@example.com"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`,
+		"by_person": `{"model":"agent_user_activity","metrics":["attributed_run_count"],"filters":[{"member":"user_identifier","op":"eq","value":"user7@example.com"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`,
 	} {
 		q, err := query.Parse([]byte(body))
 		if err != nil {

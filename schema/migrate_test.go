@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -111,6 +112,21 @@ func TestUpAtTheSameTime(t *testing.T) {
 // storeTables is the number of tables that all migrations make.
 const storeTables = 10
 
+// migrationsFrom is the number of migrations from version on.
+func migrationsFrom(t *testing.T, version int) (n int) {
+	t.Helper()
+	files, err := filepath.Glob("migrations/*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if filepath.Base(file) >= fmt.Sprintf("%04d", version) {
+			n++
+		}
+	}
+	return n
+}
+
 // A process that dies between the two marks of a migration leaves the store dirty; the next start
 // runs that migration again. This is the one test that waits for a time bound of the code, 5 s.
 func TestUpAfterAnInterruption(t *testing.T) {
@@ -120,11 +136,7 @@ func TestUpAfterAnInterruption(t *testing.T) {
 		if err := schema.Up(ctx, db, store.Database()); err != nil {
 			t.Fatal(err)
 		}
-		latest, err := schema.Status(ctx, db, store.Database())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Down(ctx, db, store.Database(), int(latest.Latest)+1-version); err != nil {
+		if err := schema.Down(ctx, db, store.Database(), migrationsFrom(t, version)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.Exec("INSERT INTO schema_migrations SELECT $1, 1, toUnixTimestamp64Nano(now64(9))", version); err != nil {
@@ -170,7 +182,8 @@ func TestMigrationsAreSingleIdempotentStatements(t *testing.T) {
 		if strings.Contains(sql, ";") {
 			t.Errorf("%s: has a semicolon, and only the first statement would run", path)
 		}
-		if !strings.Contains(sql, "IF NOT EXISTS") && !strings.Contains(sql, "IF EXISTS") {
+		// Filling a column twice gives the same values, and the grammar has no IF EXISTS for it.
+		if !strings.Contains(sql, "IF NOT EXISTS") && !strings.Contains(sql, "IF EXISTS") && !strings.Contains(sql, "MATERIALIZE COLUMN") {
 			t.Errorf("%s: is not idempotent", path)
 		}
 		return nil

@@ -45,6 +45,9 @@ const (
 	StateEpochOffsetMillis = 2_208_988_800_000
 )
 
+// RunHashSQL is the value of runs.run_hash for the run id that stands for ?. It finds candidates only: ids may share it.
+const RunHashSQL = "toUInt32(cityHash64(?))"
+
 // KindAgent is the code of the only kind that agent_runs counts (contract 3).
 const KindAgent = 1
 

@@ -55,7 +55,7 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 		read := func() (answer string, firstStored time.Time) {
 			row := conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_functions_to_subcolumns": 0})),
 				`SELECT concat(toString(bitAnd(bitShiftRight(state, 6), 15)), ' ', toString(bitAnd(bitShiftRight(state, 3), 7)), ' ', toString(bitAnd(state, 7)), ' ',
-					toString(tupleElement(agent, 'agent_id')), ' ', ifNull(tupleElement(latest, 'initiator_identifier'), '-'), ' ', ifNull(tupleElement(latest, 'initiator_name'), '-')), first_stored_at
+					toString(tupleElement(agent, 'agent_id')), ' ', ifNull(tupleElement(record, 'initiator_identifier'), '-'), ' ', ifNull(tupleElement(record, 'initiator_name'), '-')), first_stored_at
 				FROM runs FINAL`)
 			if err := row.Scan(&answer, &firstStored); err != nil {
 				t.Fatal(err)
@@ -98,10 +98,6 @@ func TestProjectionsServeLookups(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := store.Conn()
-	if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number, generateUUIDv4(), now64(3) FROM numbers(20000)`); err != nil {
-		t.Fatal(err)
-	}
 	if err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
 		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), '@example.com'), 'interacted', 'human', 'web',
 			toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(20000)`); err != nil {
@@ -109,8 +105,7 @@ func TestProjectionsServeLookups(t *testing.T) {
 	}
 	forced := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection": 1}))
 	for name, query := range map[string]string{
-		"state_by_run": "SELECT toInt64(count()) FROM (SELECT run_id, max(state) FROM runs WHERE organization_id = 'acme' GROUP BY organization_id, run_id)",
-		"by_person":    "SELECT toInt64(count()) FROM (SELECT run_id FROM attributions WHERE organization_id = 'acme' AND user_identifier IN ('user7@example.com') AND occurred_at >= '2026-01-01')",
+		"by_person": "SELECT toInt64(count()) FROM (SELECT run_id FROM attributions WHERE organization_id = 'acme' AND user_identifier IN ('user7@example.com') AND occurred_at >= '2026-01-01')",
 	} {
 		var n int64
 		if err := conn.QueryRow(forced, query).Scan(&n); err != nil {

@@ -67,10 +67,19 @@ func Person(organization schema.OrganizationID, identifier string) []Step {
 		{
 			Table: schema.TableRuns, What: WhatAnonymous, args: args,
 			// Older versions that have not been merged away hold the person as well.
-			where:  ofOrganization + " AND tupleElement(latest, 'initiator_identifier') = {identifier:String}",
-			change: "UPDATE latest = (tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), NULL, NULL, tupleElement(latest, 'parent_run_id'))",
+			where: ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + ")",
+			// Each column for itself: where versions tie, latest may have another winner than the columns that queries
+			// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
+			change: "UPDATE latest = if(" + startedBy("latest") + ", (tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), NULL, NULL, tupleElement(latest, 'parent_run_id')), latest)" +
+				", record = if(" + startedBy("record") + ", (tupleElement(record, 'state'), tupleElement(record, 'agent_id'), 0, NULL, NULL, tupleElement(record, 'parent_run_id')), record)" +
+				", initiator = if(" + startedBy("record") + ", (tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0), initiator)",
 		},
 	}
+}
+
+// startedBy is the condition that a column of runs names the person as the one who started the run.
+func startedBy(column string) string {
+	return "ifNull(tupleElement(" + column + ", 'initiator_identifier') = {identifier:String}, false)"
 }
 
 // Records takes out single records of an organization.

@@ -34,9 +34,9 @@ var tables = map[normalize.Kind]table{
 	normalize.KindRun: {
 		name: schema.TableRuns, id: "run_id", clock: "created_at", day: "toString(toDate32(created_at))",
 		version: fmt.Sprintf("toInt64(bitShiftRight(state, %d)) - %d", schema.StateVersionShift, schema.StateEpochOffsetMillis),
-		text: "concat(" + number("created_at") + ", toString(state), '|', toString(tupleElement(latest, 'agent_id')), '|'" +
-			", ifNull(concat(toString(tupleElement(latest, 'parent_run_id')), '|'), '-|'), " + text("tupleElement(latest, 'initiator_identifier')") +
-			", " + text("tupleElement(latest, 'initiator_name')") + ", toString(run_id), '|')",
+		text: "concat(" + number("created_at") + ", toString(state), '|', toString(tupleElement(record, 'agent_id')), '|'" +
+			", ifNull(concat(toString(tupleElement(record, 'parent_run_id')), '|'), '-|'), " + text("tupleElement(record, 'initiator_identifier')") +
+			", " + text("tupleElement(record, 'initiator_name')") + ", toString(run_id), '|')",
 	},
 	normalize.KindAttribution: {
 		name: schema.TableAttributions, id: "attribution_id", clock: "occurred_at", day: "toString(toDate32(occurred_at))",

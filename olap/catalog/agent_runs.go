@@ -24,8 +24,9 @@ var agentRuns = Model{
 		Fields: []Field{
 			{Name: "status", SQL: stateBits("state", schema.StateStatusShift, schema.StateStatusMask)},
 			{Name: "agent_id", SQL: "tupleElement(agent, 'agent_id')"},
-			{Name: "user_identifier", SQL: "tupleElement(latest, 'initiator_identifier')"},
-			{Name: "user_name", SQL: "tupleElement(latest, 'initiator_name')"},
+			{Name: "user_identifier", SQL: "tupleElement(record, 'initiator_identifier')"},
+			{Name: "initiator", SQL: "tupleElement(initiator, 'initiator')"},
+			{Name: "user_name", SQL: "tupleElement(record, 'initiator_name')"},
 			{Name: "user_type", SQL: stateBits("state", 0, schema.StateInitiatorTypeMask)},
 		},
 	},
@@ -67,7 +68,8 @@ var agentRuns = Model{
 		{
 			Name:        "unique_initiator_count",
 			Description: "How many different people or automated starters, told apart by identifier, started the runs. Starters without an identifier are not counted.",
-			Aggregate:   "uniqExact(f_user_identifier)", Fields: []string{"user_identifier"},
+			// The number of a missing identifier is 0 (schema/DESIGN.md).
+			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"},
 		},
 	},
 

@@ -8,6 +8,11 @@ const pair = "f_pair"
 
 var pairFields = []string{"pair"}
 
+const (
+	isInitiated  = "f_activity_type = 'initiated'"
+	isInteracted = "f_activity_type = 'interacted'"
+)
+
 // agentUserActivity is spec 2.8.
 var agentUserActivity = Model{
 	Name: "agent_user_activity",
@@ -38,12 +43,12 @@ var agentUserActivity = Model{
 		{
 			Name:        "attributed_run_count",
 			Description: "How many different combinations of a person and a run have at least one attribution record.",
-			Aggregate:   "uniqExact(" + pair + ")", Fields: pairFields,
+			Aggregate:   countPairs(""), Pairs: true, Fields: pairFields,
 		},
 		{
 			Name:        "initiated_run_count",
 			Description: "How many different combinations of a person and a run have a record of the person starting the run.",
-			Aggregate:   "uniqExactIf(" + pair + ", f_activity_type = 'initiated')", Fields: append([]string{"activity_type"}, pairFields...),
+			Aggregate:   countPairs(isInitiated), Pairs: true, When: isInitiated, Fields: append([]string{"activity_type"}, pairFields...),
 		},
 		{
 			Name: "associated_run_count",
@@ -54,12 +59,12 @@ var agentUserActivity = Model{
 		{
 			Name:        "interacted_run_count",
 			Description: "How many different combinations of a person and a run have at least one recorded interaction.",
-			Aggregate:   "uniqExactIf(" + pair + ", f_activity_type = 'interacted')", Fields: append([]string{"activity_type"}, pairFields...),
+			Aggregate:   countPairs(isInteracted), Pairs: true, When: isInteracted, Fields: append([]string{"activity_type"}, pairFields...),
 		},
 		{
 			Name: "interaction_count", Additive: true,
 			Description: "How many interactions were recorded. Every one counts, also several by one person in one run.",
-			Aggregate:   "countIf(f_activity_type = 'interacted')", Fields: []string{"activity_type"}, CountsRows: true, Settled: "interacted",
+			Aggregate:   "countIf(" + isInteracted + ")", Fields: []string{"activity_type"}, CountsRows: true, Settled: "interacted",
 		},
 		pairsWithStatus("completed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is COMPLETED now.", schema.StatusCompleted),
 		pairsWithStatus("failed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is FAILED now.", schema.StatusFailed),
@@ -110,7 +115,15 @@ var agentUserActivity = Model{
 func pairsWithStatus(name, description string, statuses ...schema.RunStatus) Metric {
 	return Metric{
 		Name: name, Description: description,
-		Aggregate: "uniqExactIf(" + pair + ", " + statusIn(statuses...) + ")",
-		Fields:    append([]string{"status", "run_id"}, pairFields...),
+		Aggregate: countPairs(statusIn(statuses...)), Pairs: true, When: statusIn(statuses...),
+		Fields: append([]string{"status", "run_id"}, pairFields...),
 	}
+}
+
+// countPairs is the SQL of a distinct count of pairs, of all rows where when is empty.
+func countPairs(when string) string {
+	if when == "" {
+		return "uniqExact(" + pair + ")"
+	}
+	return "uniqExactIf(" + pair + ", " + when + ")"
 }

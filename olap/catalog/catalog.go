@@ -61,6 +61,10 @@ type Metric struct {
 	// Derived is SQL over the metrics named in From, each as m_<name>.
 	Derived string
 	From    []string
+	// Pairs says that Aggregate counts the different pairs (the field pair) of the rows that satisfy
+	// When, SQL over the fields named in Fields; all rows where When is empty.
+	Pairs bool
+	When  string
 	// CountsRows says that a repeated row would be counted twice, so that versions must be
 	// collapsed first. Distinct counts of immutable rows do not need that.
 	CountsRows bool

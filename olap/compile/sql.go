@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runlens/runlens/olap/catalog"
@@ -101,15 +102,26 @@ func (w *printer) groups() string {
 		}
 	}
 	selected = append(append([]string(nil), keys...), selected...)
+	rows := w.rows()
+	if w.Query.Totals() && slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return m.Pairs }) {
+		return w.totalsOfPairs(rows)
+	}
 	for _, m := range w.aggregates {
 		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(w.rows()) + "\n) AS r"
-	if len(w.joinRun) > 0 {
-		sql += "\nANY LEFT JOIN\n(\n" + indent(runStates(w.joinRun)) + "\n) AS s USING (f_run_id)"
-	}
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined(rows, "")
 	if len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
+	}
+	return sql
+}
+
+// joined is what follows FROM: the rows, with the current states of their runs where those are needed. share is a
+// further condition on run_id, of the rows and of the runs; empty for none.
+func (w *printer) joined(rows, share string) string {
+	sql := "(\n" + indent(rows+share) + "\n) AS r"
+	if len(w.joinRun) > 0 {
+		sql += "\nANY LEFT JOIN\n(\n" + indent(w.runStates(rows, share)) + "\n) AS s USING (f_run_id)"
 	}
 	return sql
 }
@@ -141,20 +153,6 @@ func agentNames() string {
 	return "SELECT agent_id AS a_agent_id, CAST(tupleElement(latest, 'name'), 'Nullable(String)') AS a_agent_name" +
 		"\nFROM " + schema.TableAgents + " FINAL" +
 		"\nWHERE " + ofOrganization
-}
-
-// runStates are the current states of the organization's runs. The greatest state is the newest
-// version's, so that no FINAL is needed and the projection state_by_run can serve it.
-func runStates(fields []*catalog.Field) string {
-	selected := []string{"f_run_id"}
-	for _, f := range fields {
-		selected = append(selected, f.SQL+" AS f_"+f.Name)
-	}
-	return "SELECT " + strings.Join(selected, ", ") +
-		"\nFROM\n(\n    SELECT run_id AS f_run_id, max(state) AS run_state" +
-		"\n    FROM " + schema.TableRuns +
-		"\n    WHERE " + ofOrganization +
-		"\n    GROUP BY organization_id, run_id\n)"
 }
 
 func keyOf(d *catalog.Dimension) string {

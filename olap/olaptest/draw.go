@@ -52,7 +52,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 		}
 	}
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
-		created := drawInstant(t, "created")
+		created := drawCreation(t)
 		for version := range rapid.IntRange(1, 3).Draw(t, "run versions") {
 			records.Runs = append(records.Runs, Run{
 				Organization: organization, ID: ID(i), CreatedAt: created,
@@ -129,7 +129,11 @@ func DrawQuery(t *rapid.T) Query {
 		q.Filters = append(q.Filters, drawFilter(t, rapid.SampledFrom(dimensions).Draw(t, "filtered")))
 	}
 	first := firstInstant.AddDate(0, 0, rapid.IntRange(-2, 40).Draw(t, "first day"))
-	last := first.AddDate(0, 0, rapid.IntRange(0, 60).Draw(t, "days"))
+	days := rapid.IntRange(0, 60).Draw(t, "days")
+	if rapid.IntRange(0, 4).Draw(t, "long") == 0 {
+		days += 300 // the longest range is 366 days
+	}
+	last := first.AddDate(0, 0, days)
 	q.Range = Range{first.Format(time.DateOnly), last.Format(time.DateOnly), rapid.SampledFrom(zones).Draw(t, "zone")}
 	if len(q.Dimensions) > 0 {
 		members := slices.Concat(q.Dimensions, q.Metrics)
@@ -191,6 +195,13 @@ func drawFilter(t *rapid.T, member string) Filter {
 
 func drawInstant(t *rapid.T, label string) time.Time {
 	return firstInstant.Add(time.Duration(rapid.Int64Range(0, spanMillis-1).Draw(t, label)) * time.Millisecond)
+}
+
+// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes years before
+// or after it, so that the records of a run lie on both sides of it, near and far.
+func drawCreation(t *rapid.T) time.Time {
+	years := rapid.SampledFrom([]int{0, 0, 0, 0, -2, 1, 3}).Draw(t, "years away")
+	return drawInstant(t, "created").AddDate(years, 0, 0)
 }
 
 // drawVersion is the time of a version; later versions have later times here, and batches are shuffled afterwards.

@@ -27,10 +27,40 @@ FROM
         SELECT f_run_id, bitAnd(bitShiftRight(run_state, 6), 15) AS f_status
         FROM
         (
+            SELECT run_id AS f_run_id, state AS run_state
+            FROM runs FINAL
+            WHERE organization_id = {organization:String}
+                AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
+                AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+            UNION ALL
             SELECT run_id AS f_run_id, max(state) AS run_state
             FROM runs
             WHERE organization_id = {organization:String}
-            GROUP BY organization_id, run_id
+                AND run_hash IN
+                (
+                    SELECT toUInt32(cityHash64(f_run_id))
+                    FROM
+                    (
+                        SELECT
+                            run_id AS f_run_id,
+                            pair AS f_pair,
+                            agent_id AS f_agent_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                    ) AS r
+                    LEFT ANTI JOIN
+                    (
+                        SELECT run_id AS f_run_id
+                        FROM runs
+                        WHERE organization_id = {organization:String}
+                            AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+                    ) AS n USING (f_run_id)
+                )
+            GROUP BY run_id
         )
     ) AS s USING (f_run_id)
     GROUP BY f_agent_id
@@ -48,4 +78,6 @@ LIMIT {limit:Int64}
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- as_of_ms = 1770000000000
+-- near_start_ms = 1766966400000
+-- near_last_ms = 1769990400000
 -- limit = 101

@@ -6,20 +6,27 @@ SELECT
 FROM
 (
     SELECT
-        uniqExact(f_pair) AS m_attributed_run_count,
-        uniqExactIf(f_pair, f_activity_type = 'initiated') AS m_initiated_run_count,
-        uniqExactIf(f_pair, f_activity_type = 'interacted') AS m_interacted_run_count
+        count() AS m_attributed_run_count,
+        countIf(bitTest(p_bits, 0)) AS m_initiated_run_count,
+        countIf(bitTest(p_bits, 1)) AS m_interacted_run_count
     FROM
     (
         SELECT
-            pair AS f_pair,
-            activity_type AS f_activity_type
-        FROM attributions
-        WHERE organization_id = {organization:String}
-            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-    ) AS r
+            f_pair,
+            groupBitOr(bitOr(bitShiftLeft(toUInt8(f_activity_type = 'initiated'), 0), bitShiftLeft(toUInt8(f_activity_type = 'interacted'), 1))) AS p_bits
+        FROM
+        (
+            SELECT
+                pair AS f_pair,
+                activity_type AS f_activity_type
+            FROM attributions
+            WHERE organization_id = {organization:String}
+                AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+        ) AS r
+        GROUP BY f_pair
+    ) AS p
 ) AS g
 
 -- organization = acme

@@ -14,8 +14,8 @@ FROM
     FROM
     (
         SELECT
-            tupleElement(latest, 'initiator_identifier') AS f_user_identifier,
-            tupleElement(latest, 'initiator_name') AS f_user_name,
+            tupleElement(record, 'initiator_identifier') AS f_user_identifier,
+            tupleElement(record, 'initiator_name') AS f_user_name,
             bitAnd(bitShiftRight(state, 0), 7) AS f_user_type
         FROM runs FINAL
         WHERE organization_id = {organization:String}

@@ -9,12 +9,12 @@ FROM
         count() AS m_run_count,
         countIf(f_status = 9) AS m_completed_run_count,
         countIf(f_status = 10) AS m_failed_run_count,
-        uniqExact(f_user_identifier) AS m_unique_initiator_count
+        uniqExactIf(f_initiator, f_initiator != 0) AS m_unique_initiator_count
     FROM
     (
         SELECT
             bitAnd(bitShiftRight(state, 6), 15) AS f_status,
-            tupleElement(latest, 'initiator_identifier') AS f_user_identifier
+            tupleElement(initiator, 'initiator') AS f_initiator
         FROM runs FINAL
         WHERE organization_id = {organization:String}
             AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')

@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// maxPairConditions is how many bits a pair has.
+	maxPairConditions = 8
+
+	// longShares is in how many shares the pairs of a long range are counted when their runs' states are needed,
+	// which takes a second hash table. A share of ten million runs fits into a gibibyte.
+	longShares = 2
+)
+
+// totalsOfPairs is the layer of aggregates of a totals query that counts pairs. A distinct count keeps a
+// hash table of its own, so that every further metric costs as much as the first one. Here all share
+// one: a pair is a group with one bit for each metric's condition, set when one of its rows
+// satisfies it. (With dimensions the keys would get wide, and distinct counts are faster.)
+func (w *printer) totalsOfPairs(rows string) string {
+	var ofPair, ofAll, names, bits []string
+	for _, m := range w.aggregates {
+		names = append(names, "m_"+m.Name)
+		switch {
+		case !m.Pairs: // an additive one: the pairs' values add up
+			ofPair = append(ofPair, m.Aggregate+" AS p_"+m.Name)
+			ofAll = append(ofAll, "sum(p_"+m.Name+")")
+		case m.When == "":
+			ofAll = append(ofAll, "count()")
+		default:
+			ofAll = append(ofAll, fmt.Sprintf("countIf(bitTest(p_bits, %d))", len(bits)))
+			bits = append(bits, fmt.Sprintf("bitShiftLeft(toUInt8(%s), %d)", m.When, len(bits)))
+		}
+	}
+	if len(bits) > maxPairConditions {
+		panic("compile: more conditions than bits") // the catalog has fewer
+	}
+	if len(bits) > 0 {
+		// Not their sum, whose type and with it the hash table's entries would grow with every term.
+		all := bits[0]
+		for _, bit := range bits[1:] {
+			all = "bitOr(" + all + ", " + bit + ")"
+		}
+		ofPair = append(ofPair, "groupBitOr("+all+") AS p_bits")
+	}
+	pairs := func(share string) string {
+		return "\nFROM\n(\n" + indent("SELECT\n    "+strings.Join(append([]string{"f_pair"}, ofPair...), ",\n    ")+
+			"\nFROM\n"+w.joined(rows, share)+"\nGROUP BY f_pair") + "\n) AS p"
+	}
+	if len(w.joinRun) == 0 || !w.long() {
+		return "SELECT\n    " + named(ofAll, names) + pairs("")
+	}
+	return sumOfShares(names, func(share string) string {
+		return "SELECT tuple(" + strings.Join(ofAll, ", ") + ")" + pairs(share)
+	})
+}
+
+// sumOfShares adds up what part counts in each share of the runs. A pair has one run, so that no two shares
+// count the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around
+// them, so that only one share's hash tables exist at a time.
+func sumOfShares(names []string, part func(share string) string) string {
+	parts := make([]string, longShares)
+	for i := range parts {
+		share := fmt.Sprintf("\n    AND %s %% %d = %d", strings.Replace(schema.RunHashSQL, "?", "run_id", 1), longShares, i)
+		parts[i] = "(\n" + indent(part(share)) + "\n)"
+	}
+	sums := make([]string, len(names))
+	for i := range names {
+		sums[i] = fmt.Sprintf("sum(tupleElement(part, %d))", i+1)
+	}
+	return "SELECT\n    " + named(sums, names) + "\nFROM\n(\n" +
+		indent("SELECT arrayJoin([\n"+indent(strings.Join(parts, ",\n"))+"\n]) AS part") + "\n)"
+}
+
+// named is a list of expressions with their names.
+func named(expressions, names []string) string {
+	list := make([]string, len(names))
+	for i := range names {
+		list[i] = expressions[i] + " AS " + names[i]
+	}
+	return strings.Join(list, ",\n    ")
+}

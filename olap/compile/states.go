@@ -1,0 +1,65 @@
+package compile
+
+import (
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// Most attribution records are written soon after their run was created. These bound the runs that are
+// read by their creation before any is looked up by its id; no answer depends on them.
+const (
+	nearBefore = 3 * 24 * time.Hour // before the range's first instant
+	nearBehind = 24 * time.Hour     // after its last one
+
+	// longRange is from where on all runs of the organization are read at once: looking for the runs that
+	// are not near costs a second join, which must be cheaper than a join with all others.
+	longRange = 100 * 24 * time.Hour
+)
+
+// runStates are the current states of the runs of the rows, and of other runs. FINAL leaves one version
+// of each, without a hash table of all of them.
+//
+// Attribution records do not know when their run was created, and the ids are random, so that no order of the
+// table helps to find thousands of them. Near runs are read as a range of the sorting key; only ids that are not
+// among those are looked for in the whole organization, in run_hash, which is narrow. The greatest state is the
+// newest version's. A run that both parts find, because it was stored in between, has the same state in both, or
+// one that has just been replaced.
+//
+// share is a further condition on run_id; empty for none.
+func (w *printer) runStates(rows, share string) string {
+	selected := []string{"f_run_id"}
+	for _, f := range w.joinRun {
+		selected = append(selected, f.SQL+" AS f_"+f.Name)
+	}
+	read := "SELECT run_id AS f_run_id, state AS run_state" +
+		"\nFROM " + schema.TableRuns + " FINAL" +
+		"\nWHERE " + ofOrganization + share
+	if !w.long() {
+		start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC
+		near := "created_at >= " + w.instant("near_start_ms", clamp(start.Add(-nearBefore))) +
+			"\n    AND created_at <= " + w.instant("near_last_ms", clamp(end.Add(nearBehind)))
+		read += "\n    AND " + near + "\nUNION ALL\n" + farStates(rows+share, near)
+	}
+	return "SELECT " + strings.Join(selected, ", ") + "\nFROM\n(\n" + indent(read) + "\n)"
+}
+
+// long reports whether the range is one for which all runs are read.
+func (w *printer) long() bool {
+	return w.Query.Range.EndUTC.Sub(w.Query.Range.StartUTC) >= longRange
+}
+
+// farStates are the states of the rows' runs that are not near, and of runs that share a hash with one.
+func farStates(rows, near string) string {
+	missing := "SELECT " + strings.Replace(schema.RunHashSQL, "?", "f_run_id", 1) +
+		"\nFROM\n(\n" + indent(rows) + "\n) AS r" +
+		"\nLEFT ANTI JOIN\n(\n" +
+		indent("SELECT run_id AS f_run_id\nFROM "+schema.TableRuns+"\nWHERE "+ofOrganization+"\n    AND "+near) +
+		"\n) AS n USING (f_run_id)"
+	return "SELECT run_id AS f_run_id, max(state) AS run_state" +
+		"\nFROM " + schema.TableRuns +
+		"\nWHERE " + ofOrganization +
+		"\n    AND run_hash IN\n    (\n" + indent(indent(missing)) + "\n    )" +
+		"\nGROUP BY run_id"
+}

@@ -1,0 +1,1 @@
+ALTER TABLE runs DROP PROJECTION IF EXISTS state_by_run

@@ -1,0 +1,1 @@
+ALTER TABLE runs CLEAR COLUMN IF EXISTS initiator
