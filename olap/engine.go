@@ -4,6 +4,7 @@ package olap
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/go-json-experiment/json"
@@ -64,27 +65,27 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 // a round trip.
 func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 	in := compile.Input{Organization: r.OrganizationID, Query: r.Query}
-	if err := e.addUp(ctx, &in); err != nil {
-		return nil, err
-	}
-	if r.Query.Cursor != "" {
+	shared := false // the boundary is one that several pages can share
+	switch {
+	case r.Query.Cursor != "":
 		if err := e.resume(&in); err != nil {
 			return nil, err
 		}
-		return e.execute(ctx, r, in)
-	}
-	if r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical()) {
+		shared = true
+	case r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical()):
 		if err := e.begin(ctx, &in); err != nil {
 			return nil, err
 		}
+		shared = true
 	}
-	result, err := e.execute(ctx, r, in)
+	result, err := e.attempt(ctx, r, &in)
 	if err != nil {
 		return nil, err
 	}
-	single := result.RowCount() > 0 && result.cursor == ""
-	e.single.note(r.OrganizationID, r.Query.Canonical(), single)
-	if single || !in.AsOf.IsZero() {
+	if r.Query.Cursor == "" {
+		e.single.note(r.OrganizationID, r.Query.Canonical(), result.RowCount() > 0 && result.cursor == "")
+	}
+	if shared || result.cursor == "" && !result.asOf.IsZero() {
 		return result, nil
 	}
 	// A page that another one may follow needs a boundary that both can share, and an answer without rows tells none.
@@ -92,7 +93,28 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
-	return e.execute(ctx, r, in)
+	return e.attempt(ctx, r, &in)
+}
+
+// attempt answers within a boundary, or with one that it sets.
+func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
+	began := time.Now()
+	before, err := e.addUp(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	result, err := e.execute(ctx, r, *in)
+	if err != nil || in.SettledUntil.IsZero() || time.Since(began) < exec.SettledFor {
+		return result, err
+	}
+	// So much later, settled records may have been taken out, or others settled that were first stored after the boundary.
+	after, err := exec.ReadSettlement(ctx, e.conn)
+	if err != nil || after.Hold == before.Hold && (!in.Unchanged || after.Until.Equal(before.Until)) {
+		return result, err
+	}
+	in.SettledUntil, in.Unchanged = time.Time{}, false
+	r.QueryID = uuid.New()
+	return e.execute(ctx, r, *in)
 }
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.
@@ -107,17 +129,20 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 }
 
 // addUp lets the settled records of a large organization be added up, as far as they have come.
-func (e *Engine) addUp(ctx context.Context, in *compile.Input) error {
+func (e *Engine) addUp(ctx context.Context, in *compile.Input) (s exec.Settlement, err error) {
 	if !compile.AddsUp(in.Query) {
-		return nil
+		return s, nil
 	}
 	large, err := e.sizes.large(ctx, e.conn, sizeOf{in.Organization, in.Query.Model.Source.Table}, e.addUpFrom)
 	if err != nil || !large {
-		return err
+		return s, err
 	}
-	settlement, err := exec.ReadSettlement(ctx, e.conn)
-	in.SettledUntil = settlement.Boundary()
-	return err
+	s, changed, err := exec.ReadChanges(ctx, e.conn, in.Organization, schema.SettledOf(in.Query.Model.Source.Table))
+	in.SettledUntil, in.Unchanged = s.Boundary(), !changed
+	if in.Unchanged && !in.SettledUntil.IsZero() && in.AsOf.IsZero() {
+		in.AsOf = s.Now // what is stored from now on may be missing
+	}
+	return s, err
 }
 
 // resume sets the boundary and the row to continue behind: the cursor's.

@@ -41,6 +41,7 @@ func TestGolden(t *testing.T) {
 			[]cursor.Value{{Kind: cursor.Day, Day: 20600}, text("0b7e4d2c-0000-4000-8000-000000000001")}},
 		{"settled_runs_filtered", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}`, nil},
 		{"settled_runs_by_day_own_clock", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
+		{"settled_runs_by_agent_unchanged", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"settled_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,6 +52,7 @@ func TestGolden(t *testing.T) {
 			in := Input{Organization: "acme", Query: q, AsOf: time.UnixMilli(1_770_000_000_000), After: c.after}
 			if strings.HasPrefix(c.name, "settled_") {
 				in.SettledUntil = in.AsOf.Add(-time.Minute)
+				in.Unchanged = strings.HasSuffix(c.name, "_unchanged")
 			}
 			if strings.HasSuffix(c.name, "_own_clock") {
 				in.AsOf = time.Time{}

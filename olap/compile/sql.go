@@ -19,7 +19,7 @@ func (p planned) statement() Statement {
 	w := &printer{planned: p}
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
-	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.rollup != nil}
+	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.rollup != nil && !p.Unchanged}
 	head := "SELECT\n    "
 	if statement.OwnClock {
 		head = ownClock + head

@@ -58,7 +58,9 @@ type Input struct {
 	// SettledUntil is the boundary of the settled tables (schema/DESIGN.md): every record none of whose
 	// rows was stored after it is settled. Zero for not to use them.
 	SettledUntil time.Time
-	After        []cursor.Value // the row to continue behind, in the completed order; nil for a first page
+	// Unchanged says that no row of the organization was stored after SettledUntil.
+	Unchanged bool
+	After     []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
 
 // Compile returns the statement that answers the input. It asks for one row more than the query's

@@ -70,8 +70,11 @@ func (w *printer) sums() string {
 	if !slices.Contains(names, w.settled.Records) {
 		names = append(names, w.settled.Records)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") +
-		"\nFROM\n(\n" + indent(w.settledSums(names)) + "\n    UNION ALL\n" + indent(w.changedSums(names)) + "\n) AS r"
+	from := indent(w.settledSums(names))
+	if !w.Unchanged {
+		from += "\n    UNION ALL\n" + indent(w.changedSums(names))
+	}
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + from + "\n) AS r"
 	if len(keys) > 0 {
 		// A group whose records have all changed into others is none.
 		sql += "\nGROUP BY " + strings.Join(keys, ", ") + "\nHAVING sum(s_" + w.settled.Records + ") > 0"

@@ -16,11 +16,16 @@ type Settlement struct {
 	Number uint64    // of the last step that was done or held; 0 before the first
 	// Until is the boundary: every record none of whose rows was stored after it is settled.
 	Until time.Time
+	Hold  uint64 // number of the last hold; 0 for none
 	// Held says that the settled tables are being changed otherwise and may not be read.
 	Held   bool
 	Holder int64     // who holds them
 	HeldAt time.Time // the holder's last sign of life
 }
+
+// SettledFor is how long what was read of a settlement holds at least: whoever holds the settled tables waits twice as long
+// before changing them, and rows are not settled sooner after they were stored.
+const SettledFor = time.Second
 
 // staleness is the age of a boundary at which so much may have been stored since that reading all records is
 // quicker: nobody settles, or a lot is being copied.
@@ -34,19 +39,37 @@ func (s Settlement) Boundary() time.Time {
 	return s.Until
 }
 
-// latestSettlement selects what ReadSettlement reads besides the clock.
-const latestSettlement = "SELECT toUnixTimestamp64Milli(now64(3)), done.1, done.2, hold.1, hold.2, toUnixTimestamp64Milli(hold.3)" +
-	" FROM (SELECT maxIf(latest, kind = 'done') AS done, maxIf(latest, kind = 'hold') AS hold FROM " + schema.TableSettlements + ")"
+const (
+	// settlement selects what a Settlement tells.
+	settlement = "toUnixTimestamp64Milli(now64(3)), done.1, done.2, hold.1, hold.2, toUnixTimestamp64Milli(hold.3)"
+	settledTo  = " FROM (SELECT maxIf(latest, kind = 'done') AS done, maxIf(latest, kind = 'hold') AS hold FROM " + schema.TableSettlements + ")"
+)
 
 // ReadSettlement reads how far the settled tables have come.
 func ReadSettlement(ctx context.Context, conn driver.Conn) (Settlement, error) {
+	return readSettlement(conn.QueryRow(ctx, "SELECT "+settlement+settledTo))
+}
+
+// ReadChanges reads how far the settled tables have come, and whether rows of an organization were stored since in
+// the source of one of them.
+func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (s Settlement, changed bool, err error) {
+	since := "fromUnixTimestamp64Milli((SELECT -tupleElement(max(latest), 2) FROM " + schema.TableSettlements + " WHERE kind = 'done'), 'UTC')"
+	var rows uint64
+	s, err = readSettlement(conn.QueryRow(ctx, "SELECT "+settlement+", (SELECT count() FROM "+table.Source+
+		" WHERE organization_id = {organization:String} AND "+table.StoredAt+" > "+since+")"+settledTo,
+		clickhouse.Named("organization", string(organization))), &rows)
+	return s, rows > 0, err
+}
+
+func readSettlement(row driver.Row, more ...any) (Settlement, error) {
 	var s Settlement
 	var doneNumber, heldNumber uint64
 	var now, earliness, heldAt int64
-	if err := conn.QueryRow(ctx, latestSettlement).Scan(&now, &doneNumber, &earliness, &heldNumber, &s.Holder, &heldAt); err != nil {
+	if err := row.Scan(append([]any{&now, &doneNumber, &earliness, &heldNumber, &s.Holder, &heldAt}, more...)...); err != nil {
 		return s, failure("read the settlement", err)
 	}
 	s.Now, s.Until, s.HeldAt = time.UnixMilli(now).UTC(), time.UnixMilli(-earliness).UTC(), time.UnixMilli(heldAt).UTC()
+	s.Hold = heldNumber
 	s.Number = max(doneNumber, heldNumber)
 	s.Held = heldNumber > 0 && heldNumber >= doneNumber
 	return s, nil

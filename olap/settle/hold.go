@@ -20,6 +20,9 @@ const (
 	releasePatience = 10 * time.Second
 )
 
+// grace is the pause between taking a hold and changing what is settled; shorter only in tests.
+var grace = 2 * exec.SettledFor
+
 // Hold runs a change that takes records out of the store, or otherwise alters what is settled, while nobody
 // settles and every query reads the records themselves. The change has to leave the settled tables as
 // if the records had never been there. When it fails, the settled tables stay out of use until a Settler
@@ -29,6 +32,7 @@ func Hold(ctx context.Context, conn driver.Conn, change func(context.Context) er
 	if err != nil {
 		return err
 	}
+	h.grace = grace
 	return h.run(ctx, h.until, change)
 }
 
@@ -38,6 +42,7 @@ func Rebuild(ctx context.Context, conn driver.Conn) error {
 	if err != nil {
 		return err
 	}
+	h.grace = grace
 	return h.run(ctx, time.UnixMilli(0), func(ctx context.Context) error {
 		// What a holder that died began may still go on in ClickHouse.
 		if err := wait(ctx, conn, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"); err != nil {
@@ -58,6 +63,7 @@ type holding struct {
 	number uint64
 	holder int64
 	until  time.Time // how far records were settled
+	grace  time.Duration
 }
 
 // take waits for its turn. Of several that want the same number, the first insert with its token gets it.
@@ -96,7 +102,10 @@ func (h *holding) run(ctx context.Context, until time.Time, change func(context.
 			write(alive, h.conn, hold, h.number, h.holder, rand.Text()) // one that is lost is made up for by the next
 		}
 	}()
-	err := change(ctx)
+	err := pause(ctx, h.grace) // for queries that read before that nobody holds the tables
+	if err == nil {
+		err = change(ctx)
+	}
 	stop()
 	<-ended
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 // Margin is how long ago a row was stored before it is settled: rows get the store's clock, and one that
 // is set back by less must not hide a row behind the settlement.
-const Margin = 2 * time.Second
+const Margin = 2 * exec.SettledFor
 
 const (
 	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
