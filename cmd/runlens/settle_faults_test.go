@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/schema"
+)
+
+// Two servers settle while records are ingested; servers and engine are killed at random moments. Afterwards everything
+// settled is what its sources say.
+func TestSettlingSurvivesKills(t *testing.T) {
+	dir := t.TempDir()
+	flags := store(t)
+	serve := func() *process {
+		return spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--maintenance-share", "0.9"}, flags...)...)
+	}
+	servers := []*process{serve(), serve()}
+	var files []string
+	for i, kills := 0, 8; i < kills; i++ {
+		file := filepath.Join(dir, strconv.Itoa(i)+".ndjson")
+		export(t, file, "acme-"+strconv.Itoa(i%3), 700+400*i)
+		files = append(files, file)
+		ingested := make(chan int, 1)
+		go func() {
+			code, _, _ := command(t, "", append([]string{"ingest", file}, flags...)...)
+			ingested <- code
+		}()
+		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond))))
+		if n := rand.IntN(3); n < 2 {
+			servers[n].Process.Kill()
+			<-servers[n].ended
+			servers[n] = serve()
+		} else {
+			killEngine(t, flags[1])
+		}
+		if code := <-ingested; code != 0 {
+			t.Fatalf("ingest of file %d ended with %d", i, code)
+		}
+	}
+	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer joined.Close()
+	pending := func() bool {
+		for i := range 3 {
+			for _, table := range schema.Settled {
+				settlement, changed, err := exec.ReadChanges(context.Background(), joined.Conn(), schema.OrganizationID("acme-"+strconv.Itoa(i)), &table)
+				if err != nil || changed || settlement.Number == 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(2 * time.Minute); pending(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not everything is settled")
+		}
+	}
+	if code, out, stderr := command(t, "", append([]string{"settled", "check"}, flags...)...); code != 0 {
+		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
+	}
+	var settled, truth int64
+	if err := joined.Conn().QueryRow(context.Background(), "SELECT (SELECT toInt64(sum(runs)) FROM settled_runs), (SELECT toInt64(count()) FROM runs FINAL)").Scan(&settled, &truth); err != nil {
+		t.Fatal(err)
+	}
+	if settled != truth || truth < 3*700 {
+		t.Errorf("%d runs are settled, %d stored", settled, truth)
+	}
+	verified(t, flags, files...)
+}
