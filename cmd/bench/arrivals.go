@@ -205,6 +205,9 @@ func (b *bench) measureOthers(ctx context.Context) error {
 		return err
 	}
 	b.rest(ctx)
+	if err := b.maintained(ctx); err != nil {
+		return err
+	}
 	after, is, err := b.apiOnly(ctx, all)
 	if err != nil {
 		return err
