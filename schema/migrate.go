@@ -69,14 +69,14 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 			dirtySince = time.Now()
 		case state.Dirty && time.Since(dirtySince) > dirtyPatience:
 			if err := m.Force(before(state.Version)); err != nil {
-				return fmt.Errorf("schema: clear an interrupted migration: %w", err)
+				return fmt.Errorf("schema: clear an interrupted migration: %w", cause(err))
 			}
 			dirtySince = time.Time{}
 		case !state.Dirty:
 			dirtySince = time.Time{}
 			var dirty migrate.ErrDirty
 			if err := m.Up(); err != nil && !errors.As(err, &dirty) && !errors.Is(err, migrate.ErrNoChange) {
-				return fmt.Errorf("schema: migrate up: %w", err)
+				return fmt.Errorf("schema: migrate up: %w", cause(err))
 			}
 			continue
 		}
@@ -106,7 +106,7 @@ func Down(ctx context.Context, db *sql.DB, name string, steps int) error {
 	err = m.Steps(-steps)
 	var short migrate.ErrShortLimit
 	if err != nil && !errors.As(err, &short) && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("schema: migrate down: %w", err)
+		return fmt.Errorf("schema: migrate down: %w", cause(err))
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func Status(ctx context.Context, db *sql.DB, name string) (State, error) {
 func status(m *migrate.Migrate, latest uint) (State, error) {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
-		return State{}, fmt.Errorf("schema: read version: %w", err)
+		return State{}, fmt.Errorf("schema: read version: %w", cause(err))
 	}
 	return State{Version: version, Latest: latest, Dirty: dirty}, nil
 }
@@ -146,13 +146,28 @@ func open(ctx context.Context, db *sql.DB, name string) (*migrate.Migrate, error
 		MigrationsTableEngine: "MergeTree",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", cause(err))
 	}
 	m, err := migrate.NewWithInstance("embedded", source, "clickhouse", driver)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return m, nil
+}
+
+// cause is the error behind one of golang-migrate's, which does not unwrap and would hide from callers that a
+// connection broke and the same may succeed later.
+func cause(err error) error {
+	var behind *database.Error
+	var failed database.Error
+	switch {
+	case errors.As(err, &behind):
+		return behind.OrigErr
+	case errors.As(err, &failed):
+		return failed.OrigErr
+	default:
+		return err
+	}
 }
 
 func latestVersion() (uint, error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+
 	"github.com/runlens/runlens/schema"
 )
 
@@ -190,5 +193,14 @@ func TestMigrationsAreSingleIdempotentStatements(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Whether a failure may pass must be seen through the migration library's own error, in both forms it has.
+func TestFailuresTellTheirCause(t *testing.T) {
+	for _, failure := range []error{&database.Error{OrigErr: io.ErrUnexpectedEOF}, database.Error{OrigErr: io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF} {
+		if err := schema.Cause(failure); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%T: %v", failure, err)
+		}
 	}
 }

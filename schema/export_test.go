@@ -1,0 +1,4 @@
+package schema
+
+// Cause is cause, for tests.
+var Cause = cause
