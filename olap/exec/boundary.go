@@ -55,7 +55,7 @@ func Now(ctx context.Context, conn driver.Conn) (Boundary, error) {
 // boundary is moved before its beginning: then rows that other inserts stored since are left out as well, and
 // asOf says so.
 func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
-	if err := pause(ctx, tick); err != nil {
+	if err := Pause(ctx, tick); err != nil {
 		return Boundary{}, err
 	}
 	now, oldest, err := inserts(ctx, conn)
@@ -64,7 +64,7 @@ func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
 	}
 	asOf := now.Add(-time.Millisecond)
 	if !oldest.After(asOf) {
-		if err := pause(ctx, settlePoll); err != nil {
+		if err := Pause(ctx, settlePoll); err != nil {
 			return Boundary{}, err
 		}
 		asOf, err = SettledAt(ctx, conn, asOf)
@@ -83,13 +83,14 @@ func SettledAt(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, 
 		if time.Now().After(deadline) {
 			return oldest.Add(-time.Millisecond), nil
 		}
-		if err := pause(ctx, settlePoll); err != nil {
+		if err := Pause(ctx, settlePoll); err != nil {
 			return at, err
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits for a while, or for the end of ctx, which is the error.
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

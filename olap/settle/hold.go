@@ -86,7 +86,7 @@ func take(ctx context.Context, conn driver.Conn, over bool) (*holding, error) {
 				return h, wait(ctx, conn, "SELECT count() FROM system.processes WHERE startsWith(query_id, '"+exec.SettleQueryPrefix+"')")
 			}
 		}
-		if err := pause(ctx, holdPoll); err != nil {
+		if err := exec.Pause(ctx, holdPoll); err != nil {
 			return nil, err
 		}
 	}
@@ -98,11 +98,11 @@ func (h *holding) run(ctx context.Context, until time.Time, change func(context.
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for pause(alive, signOfLife) == nil {
+		for exec.Pause(alive, signOfLife) == nil {
 			write(alive, h.conn, hold, h.number, h.holder, rand.Text()) // one that is lost is made up for by the next
 		}
 	}()
-	err := pause(ctx, h.grace) // for queries that read before that nobody holds the tables
+	err := exec.Pause(ctx, h.grace) // for queries that read before that nobody holds the tables
 	if err == nil {
 		err = change(ctx)
 	}
@@ -127,18 +127,9 @@ func wait(ctx context.Context, conn driver.Conn, count string) error {
 		if n == 0 {
 			return nil
 		}
-		if err := pause(ctx, holdPoll); err != nil {
+		if err := exec.Pause(ctx, holdPoll); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 
