@@ -95,16 +95,21 @@ func SettledOf(source string) *SettledTable {
 	return nil
 }
 
+// Lists are the SQL and the names of Columns, in their order.
+func (t *SettledTable) Lists() (sql, names []string) {
+	for _, c := range t.Columns {
+		sql, names = append(sql, c.SQL), append(names, c.Name)
+	}
+	return sql, names
+}
+
 // Changes is SQL that selects the records of which a row was stored that satisfies the conditions stored (over
 // the source). Settled rows are looked up among those that satisfy known, which must hold for every row of the
 // records selected. Its columns are organization_id, clock, id, new_record and old_record (tuples of Columns),
 // was_settled (0 or 1) and stored_first (when the record was first stored). Records that were created in the same
 // millisecond as one of them may be selected too, with old_record and new_record alike.
 func (t *SettledTable) Changes(known, stored string) string {
-	sql, names := make([]string, len(t.Columns)), make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		sql[i], names[i] = c.SQL, c.Name
-	}
+	sql, names := t.Lists()
 	key := "organization_id, " + t.Clock + ", " + t.ID
 	changed := "FROM " + t.Source + " WHERE " + stored
 	return "SELECT " + key + ", max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first" +

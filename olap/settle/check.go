@@ -65,10 +65,7 @@ func (h *holding) check(ctx context.Context) (found []Difference, err error) {
 // checkRecords compares counts and sums of checksums by organization and month, over all records but those of
 // which a row was stored behind the boundary.
 func (h *holding) checkRecords(ctx context.Context, t schema.SettledTable) (found []Difference, err error) {
-	sql, names := make([]string, len(t.Columns)), make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		sql[i], names[i] = c.SQL, c.Name
-	}
+	sql, names := t.Lists()
 	key := "organization_id, " + t.Clock + ", " + t.ID
 	settled := " WHERE (" + key + ") NOT IN (SELECT " + key + " FROM " + t.Source + " WHERE " + t.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
 	side := func(from, records, signs string, columns []string, sign string) string {

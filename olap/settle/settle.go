@@ -215,9 +215,9 @@ func (s *Settler) insertMonth(ctx context.Context, t schema.SettledTable, number
 		ofMonth := " AND toYYYYMM(" + t.Clock + ") = " + month
 		stored, known = stored+ofMonth, known+ofMonth
 	}
-	var names, values []string
-	for i, c := range t.Columns {
-		names = append(names, c.Name)
+	_, names := t.Lists()
+	var values []string
+	for i := range names {
 		values = append(values, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d)", i+1))
 	}
 	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign)" +
