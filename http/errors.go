@@ -8,7 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/query"
 )
 
@@ -78,7 +78,7 @@ func refusalOf(err error) *refusal {
 		return r
 	case errors.As(err, &grammar):
 		return &refusal{code: string(grammar.Code), param: grammar.Param, cause: err}
-	case errors.Is(err, exec.ErrOverloaded):
+	case errors.Is(err, failure.ErrOverloaded):
 		return &refusal{code: codeRateLimited, message: messageTooManyConcurrent, retryAfter: time.Second, limit: "engine", cause: err}
 	case errors.As(err, &routing):
 		switch {

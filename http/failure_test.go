@@ -13,7 +13,7 @@ import (
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -82,7 +82,7 @@ func TestFailures(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, 500, "internal_error", "deadline exceeded"},
-		"an engine that has too much to do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, exec.ErrOverloaded }, 429, "rate_limited", ""},
+		"an engine that has too much to do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, failure.ErrOverloaded }, 429, "rate_limited", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(config *httpapi.Config) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -128,7 +128,7 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 	// And an answer without rows tells a boundary too.
 	q.Range = olaptest.Range{Start: "2025-01-01", End: "2025-01-31", Timezone: "UTC"}
 	for range 2 {
-		before, err := exec.Now(context.Background(), store.Conn())
+		before, err := moment.Now(context.Background(), store.Conn())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 		default:
 		}
 		before := acknowledged.Load()
-		then, err := exec.Now(context.Background(), store.Conn())
+		then, err := moment.Now(context.Background(), store.Conn())
 		if err != nil {
 			t.Fatal(err)
 		}

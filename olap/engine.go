@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/flight"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
@@ -104,11 +105,11 @@ func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Re
 		return nil, err
 	}
 	result, err := e.execute(ctx, r, *in)
-	if err != nil || in.SettledUntil.IsZero() || time.Since(began) < exec.SettledFor {
+	if err != nil || in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor {
 		return result, err
 	}
 	// So much later, settled records may have been taken out, or others settled that were first stored after the boundary.
-	after, err := exec.ReadSettlement(ctx, e.conn)
+	after, err := moment.ReadSettlement(ctx, e.conn)
 	if err != nil || after.Hold == before.Hold && (!in.Unchanged || after.Until.Equal(before.Until)) {
 		return result, err
 	}
@@ -119,9 +120,9 @@ func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Re
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.
 func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
-	read := exec.Now
+	read := moment.Now
 	if in.Query.Pages() {
-		read = exec.Settled
+		read = moment.Settled
 	}
 	boundary, err := read(ctx, e.conn)
 	in.AsOf = boundary.AsOf
@@ -129,7 +130,7 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 }
 
 // addUp lets the settled records of a large organization be added up, as far as they have come.
-func (e *Engine) addUp(ctx context.Context, in *compile.Input) (s exec.Settlement, err error) {
+func (e *Engine) addUp(ctx context.Context, in *compile.Input) (s moment.Settlement, err error) {
 	if !compile.AddsUp(in.Query) {
 		return s, nil
 	}
@@ -137,7 +138,7 @@ func (e *Engine) addUp(ctx context.Context, in *compile.Input) (s exec.Settlemen
 	if err != nil || !large {
 		return s, err
 	}
-	s, changed, err := exec.ReadChanges(ctx, e.conn, in.Organization, schema.SettledOf(in.Query.Model.Source.Table))
+	s, changed, err := moment.ReadChanges(ctx, e.conn, in.Organization, schema.SettledOf(in.Query.Model.Source.Table))
 	in.SettledUntil, in.Unchanged = s.Boundary(), !changed
 	if in.Unchanged && !in.SettledUntil.IsZero() && in.AsOf.IsZero() {
 		in.AsOf = s.Now // what is stored from now on may be missing

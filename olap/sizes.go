@@ -7,7 +7,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -45,7 +45,7 @@ func (s *sizes) large(ctx context.Context, conn driver.Conn, of sizeOf, from uin
 	if known && time.Since(last.at) < sizeAge {
 		return last.large, nil
 	}
-	records, err := exec.SettledRecords(ctx, conn, of.organization, schema.SettledOf(of.source))
+	records, err := moment.SettledRecords(ctx, conn, of.organization, schema.SettledOf(of.source))
 	if err != nil {
 		return false, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/clickhouse"
-	olapexec "github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -171,12 +171,12 @@ func (b *bench) maintained(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	loaded, err := olapexec.ReadSettlement(ctx, b.store.Conn())
+	loaded, err := moment.ReadSettlement(ctx, b.store.Conn())
 	if err != nil {
 		return err
 	}
 	for deadline := began.Add(maintainPatience); ; time.Sleep(time.Second) {
-		settlement, err := olapexec.ReadSettlement(ctx, b.store.Conn())
+		settlement, err := moment.ReadSettlement(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}

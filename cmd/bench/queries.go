@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/compile"
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -96,7 +96,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	defer probe.Close()
 	for _, q := range all {
 		a := b.ask(q, b.world.large.first())
-		settlement, err := exec.ReadSettlement(ctx, b.store.Conn())
+		settlement, err := moment.ReadSettlement(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		fiber  = "github.com/gofiber/fiber"
 	)
 	pure := []string{driver, fiber, module + "/http", module + "/ingest"}
+	copying := []string{module + "/olap/query", module + "/olap/compile", module + "/http", fiber}
 	for room, forbidden := range map[string][]string{
 		"schema":           {module + "/olap", module + "/ingest", module + "/http", driver},
 		"olap/catalog":     pure,
@@ -31,7 +32,12 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"olap/keys":        {module + "/http", module + "/ingest", fiber},
 		"olap/clickhouse":  {module + "/http", module + "/ingest", fiber},
 		"olap":             {module + "/http", module + "/ingest", fiber},
-		"ingest":           {module + "/olap/query", module + "/http", fiber},
+		"olap/moment":      {module + "/olap/compile", module + "/http", module + "/ingest", fiber},
+		"ingest":           copying,
+		"ingest/purge":     copying,
+		"ingest/verify":    copying,
+		"ingest/worker":    copying,
+		"ingest/write":     copying,
 		"http/auth":        {fiber, driver},
 		"http/limit":       {fiber, driver},
 	} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -58,7 +58,7 @@ func TestSettlingSurvivesKills(t *testing.T) {
 	pending := func() bool {
 		for i := range 3 {
 			for _, table := range schema.Settled {
-				settlement, changed, err := exec.ReadChanges(context.Background(), joined.Conn(), schema.OrganizationID("acme-"+strconv.Itoa(i)), &table)
+				settlement, changed, err := moment.ReadChanges(context.Background(), joined.Conn(), schema.OrganizationID("acme-"+strconv.Itoa(i)), &table)
 				if err != nil || changed || settlement.Number == 0 {
 					return true
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -132,7 +133,7 @@ func (o Options) explain(ctx context.Context, suspects []Difference) ([]Differen
 		return nil, err
 	}
 	if o.SecondLook > 0 {
-		if !pause(ctx, o.SecondLook) {
+		if moment.Pause(ctx, o.SecondLook) != nil {
 			return nil, ctx.Err()
 		}
 		suspects = slices.DeleteFunc(suspects, func(d Difference) bool { return differing[d.Group] == nil })
@@ -164,15 +165,4 @@ func still(before, now faults) faults {
 		}
 	}
 	return both
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/moment"
 )
 
 // pageRows bounds the records of one batch, and so the worker's memory.
@@ -63,7 +64,7 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 		}
 		from = postgres.Key{At: seen.Add(-c.Overlap)}
 		c.recent.forget(from.At)
-		if !pause(ctx, c.PollInterval) {
+		if moment.Pause(ctx, c.PollInterval) != nil {
 			return ctx.Err()
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -37,7 +38,7 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 		w.Status.reconciled(found)
 		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed,
 			"copied_again", found.Repaired, "missing_in_source", found.Missing, "deleted", found.Deleted)
-		if !pause(ctx, w.ReconcileEvery) {
+		if moment.Pause(ctx, w.ReconcileEvery) != nil {
 			return ctx.Err()
 		}
 	}

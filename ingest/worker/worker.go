@@ -88,15 +88,3 @@ func (w *worker) reading(ctx context.Context, what string, attempt func() error)
 	}
 	return nil
 }
-
-// pause waits, or returns false when ctx is done first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -3,6 +3,7 @@ package exec
 
 import (
 	"context"
+	"maps"
 	"math"
 	"time"
 
@@ -11,16 +12,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/schema"
 )
 
-// settings hold for every statement.
+// settings hold for every statement, besides schema.FinalSettings.
 var settings = clickhouse.Settings{
-	// A record's key contains its event clock, and partitions are months of that clock, so that
-	// versions of one record never stand in two partitions.
-	"do_not_merge_across_partitions_select_final": 1,
-	// With this rewriting on, an element of a tuple that FINAL merges as a whole could be read as a
-	// column of its own, merged by itself, which gives elements of different versions.
-	"optimize_functions_to_subcolumns": 0,
 	// The smaller side of a join is on the right already. With the sides swapped, ClickHouse also tests every
 	// row by a filter made of the other side's keys, which took half as long again where nearly all match.
 	"query_plan_join_swap_table": "false",
@@ -34,15 +31,6 @@ var settings = clickhouse.Settings{
 	// One query must not take the memory of all others; big groupings go to disk before that.
 	"max_memory_usage":                   maxMemoryBytes,
 	"max_bytes_before_external_group_by": maxMemoryBytes / 2,
-}
-
-// FinalSettings are those without which reading with FINAL may be wrong.
-func FinalSettings() clickhouse.Settings {
-	final := clickhouse.Settings{}
-	for _, name := range []string{"do_not_merge_across_partitions_select_final", "optimize_functions_to_subcolumns"} {
-		final[name] = settings[name]
-	}
-	return final
 }
 
 // maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
@@ -60,9 +48,8 @@ type Table struct {
 // of processes name the execution; comment its log_comment. The context's end stops the query.
 func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string) (*Table, error) {
 	options := clickhouse.Settings{"log_comment": comment}
-	for name, value := range settings {
-		options[name] = value
-	}
+	maps.Copy(options, settings)
+	maps.Copy(options, schema.FinalSettings)
 	if statement.OneSnapshot {
 		options["enable_shared_storage_snapshot_in_query"] = 1
 	}
@@ -73,7 +60,7 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	}
 	rows, err := conn.Query(ctx, statement.SQL, args...)
 	if err != nil {
-		return nil, failure("query", err)
+		return nil, failure.Of("exec: query", err)
 	}
 	defer rows.Close()
 	table := &Table{Columns: statement.Columns}
@@ -85,12 +72,12 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
-			return nil, failure("scan", err)
+			return nil, failure.Of("exec: scan", err)
 		}
 		table.Rows = append(table.Rows, scan.values())
 	}
 	if err := rows.Err(); err != nil {
-		return nil, failure("read rows", err)
+		return nil, failure.Of("exec: read rows", err)
 	}
 	if asOf != 0 {
 		table.AsOf = time.UnixMilli(asOf).UTC()

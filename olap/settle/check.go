@@ -8,7 +8,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -42,7 +41,7 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 }
 
 func (h *holding) check(ctx context.Context) (found []Difference, err error) {
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(exec.FinalSettings()))
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(schema.FinalSettings))
 	for _, t := range schema.Settled {
 		differences, err := h.checkRecords(ctx, t)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 // grace is the pause between taking a hold and changing what is settled; shorter only in tests.
-var grace = 2 * exec.SettledFor
+var grace = 2 * moment.SettledFor
 
 // Hold runs a change that takes records out of the store, or otherwise alters what is settled, while nobody
 // settles and every query reads the records themselves. The change has to leave the settled tables as
@@ -70,7 +70,7 @@ type holding struct {
 func take(ctx context.Context, conn driver.Conn, over bool) (*holding, error) {
 	h := &holding{conn: conn, holder: randomHolder()}
 	for {
-		state, err := exec.ReadSettlement(ctx, conn)
+		state, err := moment.ReadSettlement(ctx, conn)
 		if err != nil {
 			return nil, err
 		}
@@ -79,14 +79,14 @@ func take(ctx context.Context, conn driver.Conn, over bool) (*holding, error) {
 			if err := write(ctx, conn, hold, h.number, h.holder, fmt.Sprintf("hold %d", h.number)); err != nil {
 				return nil, err
 			}
-			if state, err = exec.ReadSettlement(ctx, conn); err != nil {
+			if state, err = moment.ReadSettlement(ctx, conn); err != nil {
 				return nil, err
 			}
 			if state.Held && state.Number == h.number && state.Holder == h.holder {
-				return h, wait(ctx, conn, "SELECT count() FROM system.processes WHERE startsWith(query_id, '"+exec.SettleQueryPrefix+"')")
+				return h, wait(ctx, conn, "SELECT count() FROM system.processes WHERE startsWith(query_id, '"+moment.SettleQueryPrefix+"')")
 			}
 		}
-		if err := exec.Pause(ctx, holdPoll); err != nil {
+		if err := moment.Pause(ctx, holdPoll); err != nil {
 			return nil, err
 		}
 	}
@@ -98,11 +98,11 @@ func (h *holding) run(ctx context.Context, until time.Time, change func(context.
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for exec.Pause(alive, signOfLife) == nil {
+		for moment.Pause(alive, signOfLife) == nil {
 			write(alive, h.conn, hold, h.number, h.holder, rand.Text()) // one that is lost is made up for by the next
 		}
 	}()
-	err := exec.Pause(ctx, h.grace) // for queries that read before that nobody holds the tables
+	err := moment.Pause(ctx, h.grace) // for queries that read before that nobody holds the tables
 	if err == nil {
 		err = change(ctx)
 	}
@@ -127,7 +127,7 @@ func wait(ctx context.Context, conn driver.Conn, count string) error {
 		if n == 0 {
 			return nil
 		}
-		if err := exec.Pause(ctx, holdPoll); err != nil {
+		if err := moment.Pause(ctx, holdPoll); err != nil {
 			return err
 		}
 	}

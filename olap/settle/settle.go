@@ -16,13 +16,13 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
 // Margin is how long ago a row was stored before it is settled: rows get the store's clock, and one that
 // is set back by less must not hide a row behind the settlement.
-const Margin = 2 * exec.SettledFor
+const Margin = 2 * moment.SettledFor
 
 const (
 	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
@@ -88,7 +88,7 @@ func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error)
 			return false, err
 		}
 	}
-	state, err := exec.ReadSettlement(ctx, s.conn)
+	state, err := moment.ReadSettlement(ctx, s.conn)
 	if err != nil {
 		return false, err
 	}
@@ -114,7 +114,7 @@ func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error)
 		}
 		return true, mark(ctx, s.conn, done, state.Number+1, until.Add(-back-s.margin))
 	}
-	target, err := exec.SettledAt(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
+	target, err := moment.SettledAt(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
 	if err != nil || !target.After(state.Until) {
 		return false, err
 	}
@@ -160,7 +160,7 @@ func (s *Settler) next(ctx context.Context, from, target time.Time) (until time.
 //
 // Whoever settles first wins, partition by partition: all inserts of a number share one deduplication
 // token. As nobody knows which settlers took part, the boundary moves only as far as the least of them meant to go.
-func (s *Settler) settle(ctx context.Context, state exec.Settlement, until time.Time, rows uint64) error {
+func (s *Settler) settle(ctx context.Context, state moment.Settlement, until time.Time, rows uint64) error {
 	number := state.Number + 1
 	if rows > 0 {
 		if err := mark(ctx, s.conn, intent, number, until); err != nil {
@@ -226,7 +226,7 @@ func (s *Settler) insertMonth(ctx context.Context, t schema.SettledTable, number
 		" ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change" +
 		// A settler that fell behind writes nothing: its number is done, or tables are held.
 		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
-	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(exec.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(clickhouse.Settings{
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(clickhouse.Settings{
 		"insert_deduplication_token": fmt.Sprintf("settlement %d", number),
 		// One block a partition, so that a token stands for one part.
 		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/settle"
 	"github.com/runlens/runlens/schema"
@@ -62,9 +62,9 @@ func check(t *testing.T, conn driver.Conn) []settle.Difference {
 	return found
 }
 
-func state(t *testing.T, conn driver.Conn) exec.Settlement {
+func state(t *testing.T, conn driver.Conn) moment.Settlement {
 	t.Helper()
-	s, err := exec.ReadSettlement(ctx, conn)
+	s, err := moment.ReadSettlement(ctx, conn)
 	if err != nil {
 		t.Fatal(err)
 	}

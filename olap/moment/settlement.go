@@ -1,4 +1,4 @@
-package exec
+package moment
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -66,7 +67,7 @@ func readSettlement(row driver.Row, more ...any) (Settlement, error) {
 	var doneNumber, heldNumber uint64
 	var now, earliness, heldAt int64
 	if err := row.Scan(append([]any{&now, &doneNumber, &earliness, &heldNumber, &s.Holder, &heldAt}, more...)...); err != nil {
-		return s, failure("read the settlement", err)
+		return s, failure.Of("read the settlement", err)
 	}
 	s.Now, s.Until, s.HeldAt = time.UnixMilli(now).UTC(), time.UnixMilli(-earliness).UTC(), time.UnixMilli(heldAt).UTC()
 	s.Hold = heldNumber
@@ -81,7 +82,7 @@ func SettledRecords(ctx context.Context, conn driver.Conn, organization schema.O
 	err := conn.QueryRow(ctx, "SELECT toInt64(sum("+table.Records+")) FROM "+table.Table+" WHERE organization_id = {organization:String}",
 		clickhouse.Named("organization", string(organization))).Scan(&records)
 	if err != nil {
-		return 0, failure("count settled records", err)
+		return 0, failure.Of("count settled records", err)
 	}
 	return uint64(max(records, 0)), nil
 }

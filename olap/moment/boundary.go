@@ -1,4 +1,6 @@
-package exec
+// Package moment reads what a question has to know of the moment at which it is asked: the inclusion boundary, how far
+// records are settled, and the newest records.
+package moment
 
 import (
 	"context"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -38,7 +41,7 @@ type Boundary struct {
 func Now(ctx context.Context, conn driver.Conn) (Boundary, error) {
 	var now time.Time
 	if err := conn.QueryRow(ctx, readNow).Scan(&now); err != nil {
-		return Boundary{}, failure("read the clock", err)
+		return Boundary{}, failure.Of("read the clock", err)
 	}
 	return Boundary{AsOf: now}, nil
 }
@@ -104,7 +107,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, err error) {
 	rows, err := conn.Query(ctx, readInserts)
 	if err != nil {
-		return now, oldest, failure("read the inclusion boundary", err)
+		return now, oldest, failure.Of("read the inclusion boundary", err)
 	}
 	defer rows.Close()
 	var longest float64
@@ -112,17 +115,17 @@ func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, err 
 		var seconds float64
 		var kind, id, text string
 		if err := rows.Scan(&now, &seconds, &kind, &id, &text); err != nil {
-			return now, oldest, failure("read the inclusion boundary", err)
+			return now, oldest, failure.Of("read the inclusion boundary", err)
 		}
 		if kind == "Insert" && !strings.HasPrefix(id, SettleQueryPrefix) && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
 			longest = max(longest, seconds)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return now, oldest, failure("read the inclusion boundary", err)
+		return now, oldest, failure.Of("read the inclusion boundary", err)
 	}
 	if now.IsZero() {
-		return now, oldest, errors.New("exec: read the inclusion boundary: system.processes lacks the query that reads it")
+		return now, oldest, errors.New("moment: read the inclusion boundary: system.processes lacks the query that reads it")
 	}
 	return now, now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond), nil
 }

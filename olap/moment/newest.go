@@ -1,4 +1,4 @@
-package exec
+package moment
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -22,7 +23,7 @@ func newest(ctx context.Context, conn driver.Conn, table, clock string) (time.Ti
 	var rows uint64
 	var at time.Time
 	if err := conn.QueryRow(ctx, "SELECT count(), max("+clock+") FROM "+table).Scan(&rows, &at); err != nil {
-		return time.Time{}, failure("read the newest row", err)
+		return time.Time{}, failure.Of("read the newest row", err)
 	}
 	if rows == 0 {
 		return time.Time{}, nil

@@ -1,4 +1,5 @@
-package exec
+// Package failure describes what went wrong in ClickHouse in words that may be logged.
+package failure
 
 import (
 	"errors"
@@ -10,7 +11,7 @@ import (
 )
 
 // ErrOverloaded is returned when ClickHouse has too many queries to take another.
-var ErrOverloaded = errors.New("exec: ClickHouse runs too many queries")
+var ErrOverloaded = errors.New("ClickHouse runs too many queries")
 
 // codeTooManyQueries is ClickHouse's TOO_MANY_SIMULTANEOUS_QUERIES.
 const codeTooManyQueries = 202
@@ -18,18 +19,18 @@ const codeTooManyQueries = 202
 // exceptionName finds the symbolic name that ClickHouse puts behind a message.
 var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 
-// failure describes what went wrong in words that may be logged: ClickHouse's messages quote the
+// Of describes an error of the store, met while doing something, in words that may be logged: ClickHouse's messages quote the
 // statement with its parameters, which can be people's identifiers, so that only the code and its
 // name are kept. ClickHouse's own log has the rest, under the query's id.
-func failure(doing string, err error) error {
+func Of(doing string, err error) error {
 	// The address of a request over HTTP holds the parameters as well.
 	var request *url.Error
 	if errors.As(err, &request) {
-		return fmt.Errorf("exec: %s: %w", doing, request.Err)
+		return fmt.Errorf("%s: %w", doing, request.Err)
 	}
 	var exception *clickhouse.Exception
 	if !errors.As(err, &exception) {
-		return fmt.Errorf("exec: %s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if exception.Code == codeTooManyQueries {
 		return ErrOverloaded
@@ -38,5 +39,5 @@ func failure(doing string, err error) error {
 	if all := exceptionName.FindAllStringSubmatch(exception.Message, -1); all != nil {
 		name = all[len(all)-1][1]
 	}
-	return fmt.Errorf("exec: %s: ClickHouse exception %d %s", doing, exception.Code, name)
+	return fmt.Errorf("%s: ClickHouse exception %d %s", doing, exception.Code, name)
 }
