@@ -3,6 +3,7 @@ package olap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,7 @@ type Engine struct {
 	single  memory
 
 	sizes     sizes
+	looks     looks
 	addUpFrom uint64
 }
 
@@ -99,18 +101,20 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 
 // attempt answers within a boundary, or with one that it sets.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
-	began := time.Now()
 	before, err := e.addUp(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	result, err := e.execute(ctx, r, *in)
-	if err != nil || in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor {
+	if in.SettledUntil.IsZero() || time.Since(before.at) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
 	// So much later, settled records may have been taken out, or others settled that were first stored after the boundary.
-	after, err := moment.ReadSettlement(ctx, e.conn)
-	if err != nil || after.Hold == before.Hold && (!in.Unchanged || after.Until.Equal(before.Until)) {
+	after, lookErr := moment.ReadSettlement(ctx, e.conn)
+	if lookErr != nil {
+		return nil, errors.Join(err, lookErr)
+	}
+	if after.Hold == before.settlement.Hold && (before.changed || after.Until.Equal(before.settlement.Until)) {
 		return result, err
 	}
 	in.SettledUntil, in.Unchanged = time.Time{}, false
@@ -130,20 +134,21 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 }
 
 // addUp lets the settled records of a large organization be added up, as far as they have come.
-func (e *Engine) addUp(ctx context.Context, in *compile.Input) (s moment.Settlement, err error) {
+func (e *Engine) addUp(ctx context.Context, in *compile.Input) (l look, err error) {
 	if !compile.AddsUp(in.Query) {
-		return s, nil
+		return l, nil
 	}
-	large, err := e.sizes.large(ctx, e.conn, sizeOf{in.Organization, in.Query.Model.Source.Table}, e.addUpFrom)
+	of := sizeOf{in.Organization, in.Query.Model.Source.Table}
+	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
 	if err != nil || !large {
-		return s, err
+		return l, err
 	}
-	s, changed, err := moment.ReadChanges(ctx, e.conn, in.Organization, schema.SettledOf(in.Query.Model.Source.Table))
-	in.SettledUntil, in.Unchanged = s.Boundary(), !changed
+	l, err = e.looks.look(ctx, e.conn, of)
+	in.SettledUntil, in.Unchanged = l.settlement.Boundary(), !l.changed
 	if in.Unchanged && !in.SettledUntil.IsZero() && in.AsOf.IsZero() {
-		in.AsOf = s.Now // what is stored from now on may be missing
+		in.AsOf = l.settlement.Now // what is stored from now on may be missing
 	}
-	return s, err
+	return l, err
 }
 
 // resume sets the boundary and the row to continue behind: the cursor's.

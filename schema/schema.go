@@ -13,7 +13,8 @@ const (
 	TableAPIKeyUses   = "api_key_uses"
 	TableSecrets      = "secrets"
 	TableCheckpoints  = "checkpoints"
-	TableSettlements  = "settlements"
+	TableSettlements  = "settlement_marks"
+	TableStarters     = "starters"
 )
 
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.

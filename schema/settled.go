@@ -18,18 +18,32 @@ type SettledTable struct {
 	// Columns are the settled columns besides clock, id, first_stored_at and sign. A record whose columns
 	// change is settled again; of several versions the greatest in this order counts.
 	Columns []SettledColumn
+	// SumColumns is how many of the first Columns the sums are made of.
+	SumColumns int
 	// Sums are what the projections add up, as SQL over the columns and the sign.
 	Sums map[string]string
 	// Records is the one of Sums that tells how many records there are.
 	Records string
-	// Keys are what the projections may group by besides the time, as SQL over the columns.
-	Keys map[string]string
+	// Keys are what may be grouped by besides the time.
+	Keys []SettledKey
 	// Rollups are the projections, the smallest first.
 	Rollups []Rollup
 }
 
-// A SettledColumn is a column with the SQL of its value over a row of the source.
-type SettledColumn struct{ Name, SQL string }
+// A SettledColumn is a column of a settled table.
+type SettledColumn struct {
+	Name    string
+	SQL     string // its value over a row of the source
+	Settled string // its value over a settled row; empty where it is a column there, as Name
+}
+
+// A SettledKey is something to group settled records by.
+type SettledKey struct {
+	Name    string
+	SQL     string // over Columns
+	Columns int    // how many of the first ones that takes
+	Settled string // over a settled row; empty where it is a column there, as Name
+}
 
 // A Rollup is a projection of a settled table that adds up by organization, time and keys.
 type Rollup struct {
@@ -44,12 +58,32 @@ const (
 	hourMillis    = 4 * quarterMillis
 )
 
+const (
+	// StarterSQL is the value of starter over the columns initiator and initiator_name: 80 bits of the number of
+	// the initiator's identifier and 48 bits of the name, so that one key tells both. 0 stands for none.
+	StarterSQL = "if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), " +
+		"toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16)))))"
+
+	// InitiatorOfSQL is the initiator's part of a starter for the identifier that stands for ?.
+	InitiatorOfSQL = "bitShiftRight(reinterpretAsUInt128(sipHash128(?)), 48)"
+
+	// Without an identifier there is nobody whose name it could be.
+	initiatorName = "if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name'))"
+)
+
 // Settled are the settled tables. Their SQL is that of the migrations.
 var Settled = []SettledTable{
 	{
 		Table: "settled_runs", Source: TableRuns, Clock: "created_at", ID: "run_id", StoredAt: "last_stored_at",
-		Columns: []SettledColumn{{"state", "state"}, {"agent_id", "tupleElement(agent, 'agent_id')"}},
-		Records: "runs",
+		// As the record's winner is chosen: the name decides by its text, not by the hash in starter.
+		Columns: []SettledColumn{
+			{Name: "state", SQL: "tupleElement(record, 'state')"},
+			{Name: "agent_id", SQL: "tupleElement(record, 'agent_id')"},
+			{Name: "initiator", SQL: "bitShiftRight(tupleElement(record, 'initiator'), 48)", Settled: "bitShiftRight(starter, 48)"},
+			{Name: "initiator_name", SQL: initiatorName},
+		},
+		Records:    "runs",
+		SumColumns: 1,
 		Sums: map[string]string{
 			"runs":      "if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0)",
 			"completed": sumOfStatus("= 9"),
@@ -57,7 +91,11 @@ var Settled = []SettledTable{
 			"cancelled": sumOfStatus("= 11"),
 			"active":    sumOfStatus("BETWEEN 1 AND 8"),
 		},
-		Keys: map[string]string{"agent_id": "agent_id", "user_type": "toUInt8(bitAnd(state, 7))"},
+		Keys: []SettledKey{
+			{Name: "agent_id", SQL: "agent_id", Columns: 2},
+			{Name: "user_type", SQL: "toUInt8(bitAnd(state, 7))", Columns: 1},
+			{Name: "starter", SQL: StarterSQL, Columns: 4},
+		},
 		Rollups: []Rollup{
 			{Projection: "by_quarter", Time: "quarter", SpanMillis: quarterMillis},
 			{Projection: "by_user_type", Time: "quarter", SpanMillis: quarterMillis, Keys: []string{"user_type"}},
@@ -66,13 +104,14 @@ var Settled = []SettledTable{
 	},
 	{
 		Table: "settled_attributions", Source: TableAttributions, Clock: "occurred_at", ID: "attribution_id", StoredAt: "first_stored_at",
-		Columns: []SettledColumn{{"agent_id", "agent_id"}, {"activity_type", "activity_type"}},
-		Records: "records",
+		Columns:    []SettledColumn{{Name: "agent_id", SQL: "agent_id"}, {Name: "activity_type", SQL: "activity_type"}},
+		Records:    "records",
+		SumColumns: 2,
 		Sums: map[string]string{
 			"records":    "sign",
 			"interacted": "if(activity_type = 'interacted', sign, 0)",
 		},
-		Keys: map[string]string{"agent_id": "agent_id"},
+		Keys: []SettledKey{{Name: "agent_id", SQL: "agent_id", Columns: 1}, {Name: "activity_type", SQL: "activity_type", Columns: 2}},
 		Rollups: []Rollup{
 			{Projection: "by_quarter", Time: "quarter", SpanMillis: quarterMillis},
 			{Projection: "by_agent", Time: "hour", SpanMillis: hourMillis, Keys: []string{"agent_id"}},
@@ -95,31 +134,81 @@ func SettledOf(source string) *SettledTable {
 	return nil
 }
 
-// Lists are the SQL and the names of Columns, in their order.
-func (t *SettledTable) Lists() (sql, names []string) {
-	for _, c := range t.Columns {
-		sql, names = append(sql, c.SQL), append(names, c.Name)
+// Derived are all tables whose rows are made of those of the source tables.
+func Derived() []string {
+	tables := []string{TableStarters}
+	for _, t := range Settled {
+		tables = append(tables, t.Table)
 	}
-	return sql, names
+	return tables
+}
+
+// Key returns the key called name, or nil.
+func (t *SettledTable) Key(name string) *SettledKey {
+	for i := range t.Keys {
+		if t.Keys[i].Name == name {
+			return &t.Keys[i]
+		}
+	}
+	return nil
+}
+
+// OfSettled is the SQL of the key over a settled row.
+func (k SettledKey) OfSettled() string { return orName(k.Settled, k.Name) }
+
+func orName(sql, name string) string {
+	if sql == "" {
+		return name
+	}
+	return sql
+}
+
+// Lists are of Columns, in their order: the SQL over the source, the SQL over settled rows, and the names.
+func (t *SettledTable) Lists() (ofSource, ofSettled, names []string) {
+	for _, c := range t.Columns {
+		ofSource, ofSettled, names = append(ofSource, c.SQL), append(ofSettled, orName(c.Settled, c.Name)), append(names, c.Name)
+	}
+	return ofSource, ofSettled, names
+}
+
+// Partition is SQL of the partition key of a settled table: the year and its quarter.
+func (t *SettledTable) Partition() string {
+	return "toYear(" + t.Clock + ") * 10 + toQuarter(" + t.Clock + ")"
+}
+
+// Starters is SQL of settled_runs: it selects the different starters of the rows of the source that satisfy a condition,
+// behind the columns given: starter, initiator_identifier and initiator_name.
+func (t *SettledTable) Starters(columns, condition string) string {
+	ofSource, _, names := t.Lists()
+	var aliases []string
+	for i, name := range names {
+		if name == "initiator" || name == "initiator_name" {
+			aliases = append(aliases, ofSource[i]+" AS "+name)
+		}
+	}
+	return "WITH " + strings.Join(aliases, ", ") + " SELECT DISTINCT " + columns + ", " + StarterSQL + " AS starter, " +
+		"assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name" +
+		" FROM " + t.Source + " WHERE " + condition + " AND isNotNull(tupleElement(record, 'initiator_identifier'))"
 }
 
 // Changes is SQL that selects the records of which a row was stored that satisfies the conditions stored (over
 // the source). Settled rows are looked up among those that satisfy known, which must hold for every row of the
-// records selected. Its columns are organization_id, clock, id, new_record and old_record (tuples of Columns),
+// records selected. Its columns are organization_id, clock, id, new_record and old_record (tuples of the first n Columns),
 // was_settled (0 or 1) and stored_first (when the record was first stored). Records that were created in the same
 // millisecond as one of them may be selected too, with old_record and new_record alike.
-func (t *SettledTable) Changes(known, stored string) string {
-	sql, names := t.Lists()
+func (t *SettledTable) Changes(known, stored string, n int) string {
+	ofSource, ofSettled, _ := t.Lists()
 	key := "organization_id, " + t.Clock + ", " + t.ID
 	changed := "FROM " + t.Source + " WHERE " + stored
 	return "SELECT " + key + ", max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first" +
 		"\nFROM\n(" +
-		"\n    SELECT " + key + ", tuple(" + strings.Join(sql, ", ") + ") AS record, first_stored_at AS stored_at, 0 AS is_settled" +
+		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSource[:n], ", ") + ") AS record, first_stored_at AS stored_at, 0 AS is_settled" +
 		"\n    " + changed +
 		"\n    UNION ALL" +
-		"\n    SELECT " + key + ", tuple(" + strings.Join(names, ", ") + "), first_stored_at, 1" +
-		// The event clock alone finds the rows by the sorting key as well as the whole key does, at a quarter of the price.
-		"\n    FROM " + t.Table + " WHERE " + known + " AND sign = 1 AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + ")" +
+		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSettled[:n], ", ") + "), first_stored_at, 1" +
+		// The event clock alone finds the rows by the sorting key as well as the whole key does, at a quarter of the price. Rows
+		// with the sign -1 are older than the last one with 1, so that the greatest is that one.
+		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + ")" +
 		"\n)" +
 		"\nGROUP BY " + key
 }

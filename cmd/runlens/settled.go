@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/schema"
 )
 
 type settledCmd struct {
@@ -59,9 +60,12 @@ func (c settledCheckCmd) Run(ctx context.Context, logger *slog.Logger, io stream
 	}
 	if !c.JSON {
 		for _, d := range found {
-			if d.Projection != "" {
+			switch {
+			case d.Projection != "":
 				fmt.Fprintf(io.out, "%s: the projection %s does not add up to the rows\n", d.Table, d.Projection)
-			} else {
+			case d.Table == schema.TableStarters:
+				fmt.Fprintf(io.out, "%s, organization %s: %d are settled of which nobody knows what they stand for\n", d.Table, d.Organization, d.Records)
+			default:
 				fmt.Fprintf(io.out, "%s, organization %s, month %s: %d records in the source, %d settled, or with other contents\n", d.Table, d.Organization, d.Month, d.Records, d.Settled)
 			}
 		}

@@ -5,6 +5,7 @@ package purge
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -21,6 +22,7 @@ type Step struct {
 	What  string `json:"what"` // WhatDeleted or WhatAnonymous
 	Rows  int64  `json:"rows"` // stored rows, repeats and older versions included
 
+	again  string // condition for the rows that are marked beforehand as just stored, so that they are settled again
 	change string // what ALTER TABLE does
 	where  string
 	args   []any
@@ -39,8 +41,8 @@ func Organization(organization schema.OrganizationID) []Step {
 	args := []any{clickhouse.Named("organization", string(organization))}
 	keys := "key_id IN (SELECT key_id FROM " + schema.TableAPIKeys + " WHERE " + ofOrganization + ")"
 	var steps []Step
-	for _, t := range schema.Settled {
-		steps = append(steps, Step{What: WhatDeleted, Table: t.Table, where: ofOrganization, args: args})
+	for _, table := range schema.Derived() {
+		steps = append(steps, Step{What: WhatDeleted, Table: table, where: ofOrganization, args: args})
 	}
 	return append(steps, []Step{
 		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization, args: args},
@@ -57,15 +59,21 @@ func Organization(organization schema.OrganizationID) []Step {
 func Person(organization schema.OrganizationID, identifier string) []Step {
 	args := []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("identifier", schema.NormalizeIdentifier(identifier))}
 	ofPerson := ofOrganization + " AND user_identifier = {identifier:String}"
-	settled := schema.SettledOf(schema.TableAttributions)
+	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
+	ofStarter := "bitShiftRight(starter, 48) = " + strings.Replace(schema.InitiatorOfSQL, "?", "{identifier:String}", 1)
+	// All rows of the runs, whoever started them in other versions.
+	started := ofOrganization + " AND run_id IN (SELECT run_id FROM " + schema.TableRuns + " WHERE " + ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + "))"
 	return []Step{
-		// Settled records do not tell the person, so they go before what they are found by. Of a run nothing is settled
-		// that tells the initiator.
-		{What: WhatDeleted, Table: settled.Table, args: args, where: ofOrganization +
+		// Settled attribution records do not tell the person, so they go before what they are found by. So do the runs, all
+		// rows of each; they are settled again as they will be then.
+		{What: WhatDeleted, Table: settledAttributions.Table, args: args, where: ofOrganization +
 			" AND attribution_id IN (SELECT attribution_id FROM " + schema.TableAttributions + " WHERE " + ofPerson + ")"},
+		{What: WhatDeleted, Table: settledRuns.Table, args: args, where: ofOrganization + " AND " + ofStarter + " OR " + started},
+		{What: WhatDeleted, Table: schema.TableStarters, args: args, where: ofOrganization + " AND " + ofStarter},
 		{What: WhatDeleted, Table: schema.TableAttributions, where: ofPerson, args: args},
 		{
 			Table: schema.TableRuns, What: WhatAnonymous, args: args,
+			again: started,
 			// Older versions that have not been merged away hold the person as well.
 			where: ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + ")",
 			// Each column for itself: where versions tie, latest may have another winner than the columns that queries
@@ -125,12 +133,21 @@ func (s *Step) Count(ctx context.Context, conn driver.Conn) error {
 // run changes the table and returns when every part of it is written anew, projections included.
 // Parts that are merged meanwhile are waited for. It may be run again.
 func (s *Step) run(ctx context.Context, conn driver.Conn) error {
+	if s.again != "" {
+		if err := s.alter(ctx, conn, "UPDATE last_stored_at = now64(3, 'UTC')", s.again); err != nil {
+			return err
+		}
+	}
 	change := s.change
 	if change == "" {
 		change = "DELETE"
 	}
+	return s.alter(ctx, conn, change, s.where)
+}
+
+func (s *Step) alter(ctx context.Context, conn driver.Conn, change, where string) error {
 	// mutations_sync 2 waits for all replicas.
-	statement := "ALTER TABLE " + s.Table + " " + change + " WHERE " + s.where + " SETTINGS mutations_sync = 2"
+	statement := "ALTER TABLE " + s.Table + " " + change + " WHERE " + where + " SETTINGS mutations_sync = 2"
 	if err := conn.Exec(ctx, statement, s.args...); err != nil {
 		return fmt.Errorf("purge %s: %w", s.Table, err)
 	}

@@ -69,7 +69,7 @@ var agentRuns = Model{
 			Name:        "unique_initiator_count",
 			Description: "How many different people or automated starters, told apart by identifier, started the runs. Starters without an identifier are not counted.",
 			// The number of a missing identifier is 0 (schema/DESIGN.md).
-			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"},
+			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"}, Starters: true,
 		},
 	},
 

@@ -70,6 +70,8 @@ type Metric struct {
 	CountsRows bool
 	// Settled names the sum of the model's schema.SettledTable whose total the metric is; empty for none.
 	Settled string
+	// Starters says that the metric counts the different initiators of settled records.
+	Starters bool
 }
 
 // A DimensionKind says how a dimension is grouped, filtered and shown.

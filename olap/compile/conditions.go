@@ -32,7 +32,11 @@ func (w *printer) conditions() []string {
 	if w.source.Predicate != "" {
 		conditions = append(conditions, w.source.Predicate)
 	}
-	return append(conditions, w.kept()...)
+	conditions = append(conditions, w.filters()...)
+	if w.After != nil {
+		conditions = append(conditions, w.behind())
+	}
+	return conditions
 }
 
 // inRange are the conditions over the columns of the sorting key.
@@ -55,14 +59,11 @@ func (w *printer) ends() (start, last time.Time) {
 	return w.Query.Range.StartUTC, w.Query.Range.EndUTC.Add(-time.Millisecond)
 }
 
-// kept are the conditions over what is grouped by: the filters, and to come behind the cursor.
-func (w *printer) kept() []string {
+// filters are the conditions of the query's filters.
+func (w *printer) filters() []string {
 	var conditions []string
 	for i, filter := range w.Query.Filters {
 		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
-	}
-	if w.After != nil {
-		conditions = append(conditions, w.behind())
 	}
 	return conditions
 }
@@ -100,6 +101,11 @@ func (w *printer) filter(name string, f query.Filter) string {
 		return "f_day IN " + w.param(name, days)
 	case catalog.AgentID:
 		return w.agentFilter(name, f)
+	case catalog.Identifier:
+		if w.settled != nil {
+			return "bitShiftRight(f_starter, 48) IN (SELECT " + strings.Replace(schema.InitiatorOfSQL, "?", "arrayJoin("+w.param(name, f.Values)+")", 1) + ")"
+		}
+		fallthrough
 	default:
 		return shown(f.Dimension, "f_"+f.Dimension.Field) + " IN " + w.param(name, f.Values)
 	}

@@ -25,9 +25,11 @@ type planned struct {
 	aggregates []*catalog.Metric
 	agentNames bool
 
-	// settled and rollup are what to add up instead of rows; nil for rows.
-	settled *schema.SettledTable
-	rollup  *schema.Rollup
+	// settled is the table whose rows are to be added up instead, by which keys, and rollup its projection that has
+	// the sums; nil for none.
+	settled     *schema.SettledTable
+	settledKeys []string
+	rollup      *schema.Rollup
 }
 
 func plan(in Input) planned {

@@ -19,7 +19,7 @@ func (p planned) statement() Statement {
 	w := &printer{planned: p}
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
-	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.rollup != nil && !p.Unchanged}
+	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && !p.Unchanged}
 	head := "SELECT\n    "
 	if statement.OwnClock {
 		head = ownClock + head
@@ -53,7 +53,7 @@ func (w *printer) columns() (columns []Column, selected []string) {
 	}
 	for _, d := range w.Query.Dimensions {
 		if d.Kind == catalog.Day {
-			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "g.f_day")
+			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "toInt64(g.f_day)")
 		} else {
 			add(Column{d.Name, catalog.TypeString, d.Name, Text}, fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "g.f_"+d.Field)))
 		}
@@ -83,7 +83,7 @@ func (w *printer) columns() (columns []Column, selected []string) {
 
 // grouped is the layer of keys and aggregates.
 func (w *printer) grouped() string {
-	if w.rollup != nil {
+	if w.settled != nil {
 		return w.sums()
 	}
 	return w.groups()

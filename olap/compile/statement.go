@@ -71,5 +71,5 @@ func Compile(in Input) Statement {
 
 // AddsUp reports whether the query can be answered by adding up settled records.
 func AddsUp(q query.Query) bool {
-	return plan(Input{Query: q, SettledUntil: time.UnixMilli(1)}).rollup != nil
+	return plan(Input{Query: q, SettledUntil: time.UnixMilli(1)}).settled != nil
 }

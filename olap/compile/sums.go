@@ -10,38 +10,60 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// addUp chooses to add up the settled table of the model instead of reading rows, where that gives the
-// same answer: all metrics are sums that it keeps, some projection has all that is grouped and filtered by,
-// days begin and end where its spans of time do, and everything settled was stored before the inclusion boundary.
+// keyStarter is the key of a settled table that stands for the identifier and the name of who started a run.
+const keyStarter = "starter"
+
+// The initiator's part of a starter as keys: three narrow ones, the day among them, share 16 bytes, for which
+// ClickHouse groups twice as fast as for more.
+var initiatorKeys = []string{"f_initiator", "f_initiator_high"}
+
+// addUp chooses to add up settled records instead of reading those that they are made of, where that gives the
+// same answer: all metrics are sums that the settled table keeps, or counts of its starters, it has all that is grouped
+// and filtered by, and everything settled was stored before the inclusion boundary. Where some
+// projection has all of it and days begin and end where its spans of time do, that one is added up.
 func (p *planned) addUp() {
 	table := schema.SettledOf(p.source.Table)
 	if table == nil || p.SettledUntil.IsZero() || !p.AsOf.IsZero() && p.AsOf.Before(p.SettledUntil) || len(p.aggregates) == 0 {
 		return
 	}
-	for _, m := range p.aggregates {
-		if m.Settled == "" {
-			return
-		}
-	}
 	var keys []string
-	need := func(d *catalog.Dimension) {
-		if d.Kind != catalog.Day && !slices.Contains(keys, d.Field) {
-			keys = append(keys, d.Field)
+	need := func(name string) bool {
+		if !slices.Contains(keys, name) {
+			keys = append(keys, name)
+		}
+		return table.Key(name) != nil
+	}
+	for _, m := range p.aggregates {
+		if m.Settled == "" && !(m.Starters && need(keyStarter)) {
+			return
 		}
 	}
 	for _, d := range p.Query.Dimensions {
-		need(d)
-	}
-	for _, f := range p.Query.Filters {
-		need(f.Dimension)
-	}
-	for i, r := range table.Rollups {
-		has := func(key string) bool { return slices.Contains(r.Keys, key) }
-		if !slices.ContainsFunc(keys, func(key string) bool { return !has(key) }) && p.onSpans(r.SpanMillis) {
-			p.settled, p.rollup = table, &table.Rollups[i]
+		if d.Kind != catalog.Day && !need(settledKey(d)) {
 			return
 		}
 	}
+	for _, f := range p.Query.Filters {
+		if f.Dimension.Kind != catalog.Day && !need(settledKey(f.Dimension)) {
+			return
+		}
+	}
+	p.settled, p.settledKeys = table, keys
+	for i, r := range table.Rollups {
+		has := func(key string) bool { return slices.Contains(r.Keys, key) }
+		if !slices.ContainsFunc(keys, func(key string) bool { return !has(key) }) && p.onSpans(r.SpanMillis) {
+			p.rollup = &table.Rollups[i]
+			return
+		}
+	}
+}
+
+// settledKey is the key that stands for a dimension.
+func settledKey(d *catalog.Dimension) string {
+	if d.Kind == catalog.Identifier {
+		return keyStarter
+	}
+	return d.Field
 }
 
 // onSpans reports whether no span of time lies in two local days, or both in and out of the range.
@@ -58,23 +80,31 @@ func (p *planned) onSpans(span int64) bool {
 
 // sums adds up the settled records and what changed since.
 func (w *printer) sums() string {
-	var keys, selected, names []string
+	var keys, selected []string
 	for _, d := range w.Query.Dimensions {
 		keys = append(keys, keyOf(d))
 	}
 	selected = append(selected, keys...)
+	from := w.signed()
+	switch {
+	case w.byStarter():
+		from = w.named(from)
+		selected = append(selected, w.names()...)
+	case slices.Contains(w.settledKeys, keyStarter):
+		from = w.perStarter(from, initiatorKeys)
+	}
 	for _, m := range w.aggregates {
-		selected = append(selected, "sum(s_"+m.Settled+") AS m_"+m.Name)
-		names = append(names, m.Settled)
+		sum := "sum(s_" + m.Settled + ")"
+		if m.Starters {
+			// Those of whom records are left. Without an identifier there is nobody.
+			sum = "countIf(s_" + w.settled.Records + " > 0 AND (f_initiator != 0 OR f_initiator_high != 0))"
+			if w.byStarter() {
+				sum = "count(f_user_identifier) > 0" // a group is one person
+			}
+		}
+		selected = append(selected, sum+" AS m_"+m.Name)
 	}
-	if !slices.Contains(names, w.settled.Records) {
-		names = append(names, w.settled.Records)
-	}
-	from := indent(w.settledSums(names))
-	if !w.Unchanged {
-		from += "\n    UNION ALL\n" + indent(w.changedSums(names))
-	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + from + "\n) AS r"
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(from) + "\n) AS r"
 	if len(keys) > 0 {
 		// A group whose records have all changed into others is none.
 		sql += "\nGROUP BY " + strings.Join(keys, ", ") + "\nHAVING sum(s_" + w.settled.Records + ") > 0"
@@ -82,64 +112,163 @@ func (w *printer) sums() string {
 	return sql
 }
 
-// settledSums adds up what is settled, which a projection has already done for every span of time.
-func (w *printer) settledSums(names []string) string {
+// byStarter reports whether the groups are people.
+func (p *planned) byStarter() bool {
+	return slices.ContainsFunc(p.Query.Dimensions, func(d *catalog.Dimension) bool { return settledKey(d) == keyStarter })
+}
+
+// summed are the sums that are needed.
+func (w *printer) summed() []string {
+	names := []string{w.settled.Records}
+	for _, m := range w.aggregates {
+		if m.Settled != "" && !slices.Contains(names, m.Settled) {
+			names = append(names, m.Settled)
+		}
+	}
+	return names
+}
+
+// signed are rows that add up: those of the settled table, and those of what changed since.
+func (w *printer) signed() string {
+	sql := w.settledRows()
+	if w.rollup != nil {
+		sql = w.settledSums()
+	}
+	if !w.Unchanged {
+		sql += "\nUNION ALL\n" + w.changedRows()
+	}
+	return sql
+}
+
+// perStarter adds up by starter, or by its part in keys, besides what is grouped by.
+func (w *printer) perStarter(from string, keys []string) string {
+	for _, d := range w.Query.Dimensions {
+		if settledKey(d) != keyStarter {
+			keys = append(slices.Clone(keys), keyOf(d))
+		}
+	}
+	selected := slices.Clone(keys)
+	for _, name := range w.summed() {
+		selected = append(selected, "sum(s_"+name+") AS s_"+name)
+	}
+	return "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(from) + "\n) AS r\nGROUP BY " + strings.Join(keys, ", ")
+}
+
+// named are sums by starter with the identifiers and names that the starters stand for. Names of settled rows are
+// stored before those rows are; the other ones come with what changed. Should one be missing nevertheless, that is
+// an error: people must not fall into the group without an identifier.
+func (w *printer) named(from string) string {
+	texts := "SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name\nFROM"
+	known := texts + " " + schema.TableStarters + "\nWHERE " + ofOrganization
+	if !w.Unchanged {
+		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(w.settled.Starters("organization_id", w.stored())) + "\n)"
+	}
+	sql := "SELECT *\nFROM\n(\n" + indent(w.perStarter(from, []string{"f_starter"})) + "\n) AS r\nANY LEFT JOIN\n(\n" + indent(known) + "\n) AS t USING (f_starter)" +
+		"\nWHERE NOT throwIf(f_starter != 0 AND isNull(f_user_identifier))"
+	if w.After != nil {
+		sql += "\n    AND " + w.behind()
+	}
+	return sql
+}
+
+// names are the companions of the groups of people.
+func (w *printer) names() (selected []string) {
+	for _, d := range w.Query.Dimensions {
+		for _, c := range d.Companions {
+			if c.Field != "" {
+				// As in groups; a name counts if records with it are left.
+				selected = append(selected, fmt.Sprintf("if(isNull(%s), NULL, maxIf(f_%s, s_%s > 0)) AS n_%s", keyOf(d), c.Field, w.settled.Records, c.Name))
+			}
+		}
+	}
+	return selected
+}
+
+// settledSums are the sums of what is settled, which a projection has for every span of time.
+func (w *printer) settledSums() string {
 	start, last := w.ends()
 	conditions := []string{
 		ofOrganization,
 		w.rollup.Time + " >= " + w.param("first_span", floorDiv(clamp(start).UnixMilli(), w.rollup.SpanMillis)),
 		w.rollup.Time + " <= " + w.param("last_span", floorDiv(clamp(last).UnixMilli(), w.rollup.SpanMillis)),
 	}
-	key := func(name string) string { return name }
-	sum := func(name string) string { return name }
-	return w.sumsOf(names, w.settled.Table, conditions, fmt.Sprintf("%s * %d", w.rollup.Time, w.rollup.SpanMillis), key, sum)
-}
-
-// changedSums takes away what is settled of the records that changed since, and adds what they are now. It does so
-// for every record of which a row was stored since: whichever of them a settler settles meanwhile,
-// the sum of both is the same.
-func (w *printer) changedSums(names []string) string {
-	known := strings.Join(w.inRange(), " AND ")
-	stored := known + " AND " + w.settled.StoredAt + " > " + w.instant("settled_ms", w.SettledUntil)
-	columns := []string{w.settled.Clock}
-	for i, c := range w.settled.Columns {
-		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1, c.Name))
-	}
-	changes := "(\n    SELECT " + strings.Join(columns, ", ") + ", tupleElement(change, 2) AS sign" +
-		"\n    FROM\n    (\n" + indent(indent(w.settled.Changes(known, stored))) + "\n    )" +
-		"\n    ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= " + w.boundary() +
-		", [(new_record, toInt8(1))], [])) AS change\n)"
-	key := func(name string) string { return w.settled.Keys[name] }
-	sum := func(name string) string { return w.settled.Sums[name] }
-	return w.sumsOf(names, changes, nil, w.clockMillis(), key, sum)
-}
-
-// sumsOf adds up rows by what is grouped by.
-func (w *printer) sumsOf(names []string, from string, conditions []string, clock string, key, sum func(string) string) string {
-	var aliases, keys []string
-	for _, name := range w.rollup.Keys {
-		aliases = append(aliases, key(name)+" AS f_"+name)
-	}
-	if w.needDay {
-		aliases = append(aliases, w.localDay(clock)+" AS f_day")
-	}
+	var keys []string
 	for _, d := range w.Query.Dimensions {
 		keys = append(keys, keyOf(d))
 	}
-	selected := slices.Clone(keys)
-	for _, name := range names {
-		selected = append(selected, "sum("+sum(name)+") AS s_"+name)
+	sql := w.signedRows(w.settled.Table, conditions, fmt.Sprintf("%s * %d", w.rollup.Time, w.rollup.SpanMillis),
+		schema.SettledKey.OfSettled, func(name string) string { return "sum(" + name + ")" })
+	if len(keys) > 0 {
+		sql += "\nGROUP BY " + strings.Join(keys, ", ")
+	}
+	return sql
+}
+
+// settledRows are the settled rows of the range.
+func (w *printer) settledRows() string {
+	return w.signedRows(w.settled.Table, w.inRange(), w.clockMillis(), schema.SettledKey.OfSettled, func(name string) string { return name })
+}
+
+// stored is the condition that a row of the source was stored since, in the range.
+func (w *printer) stored() string {
+	return strings.Join(w.inRange(), " AND ") + " AND " + w.settled.StoredAt + " > " + w.instant("settled_ms", w.SettledUntil)
+}
+
+// changedRows take away what is settled of the records that changed since, and add what they are now. They do so
+// for every record of which a row was stored since: whichever of them a settler settles meanwhile,
+// the sum of both is the same.
+func (w *printer) changedRows() string {
+	columns := []string{w.settled.Clock}
+	n := w.settled.SumColumns
+	for _, name := range w.settledKeys {
+		n = max(n, w.settled.Key(name).Columns)
+	}
+	for i, c := range w.settled.Columns[:n] {
+		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1, c.Name))
+	}
+	changes := "(\n    SELECT " + strings.Join(columns, ", ") + ", tupleElement(change, 2) AS sign" +
+		"\n    FROM\n    (\n" + indent(indent(w.settled.Changes(strings.Join(w.inRange(), " AND "), w.stored(), n))) + "\n    )" +
+		"\n    ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= " + w.boundary() +
+		", [(new_record, toInt8(1))], [])) AS change\n)"
+	return w.signedRows(changes, nil, w.clockMillis(),
+		func(k schema.SettledKey) string { return k.SQL }, func(name string) string { return w.settled.Sums[name] })
+}
+
+// signedRows selects from settled or changed rows what is grouped by, and what is added up as s_<name>.
+func (w *printer) signedRows(from string, conditions []string, clock string, key func(schema.SettledKey) string, sum func(string) string) string {
+	var aliases, selected []string
+	for _, name := range w.settledKeys {
+		aliases = append(aliases, key(*w.settled.Key(name))+" AS f_"+name)
+	}
+	byInitiator := slices.Contains(w.settledKeys, keyStarter) && !w.byStarter()
+	if byInitiator {
+		aliases = append(aliases, "toUInt64(bitShiftRight(f_starter, 48)) AS "+initiatorKeys[0], "toUInt16(bitShiftRight(f_starter, 112)) AS "+initiatorKeys[1])
+		selected = append(selected, initiatorKeys...)
+	}
+	if w.needDay {
+		aliases = append(aliases, "toInt32("+w.localDay(clock)+") AS f_day")
+	}
+	for _, d := range w.Query.Dimensions {
+		if settledKey(d) == keyStarter {
+			selected = append(selected, "f_starter")
+		} else {
+			selected = append(selected, keyOf(d))
+		}
+	}
+	for _, name := range w.summed() {
+		selected = append(selected, sum(name)+" AS s_"+name)
 	}
 	sql := ""
 	if len(aliases) > 0 {
 		sql = "WITH\n    " + strings.Join(aliases, ",\n    ") + "\n"
 	}
 	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM " + from
-	if conditions = append(conditions, w.kept()...); len(conditions) > 0 {
-		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
+	conditions = append(conditions, w.filters()...)
+	if w.After != nil && !w.byStarter() {
+		conditions = append(conditions, w.behind())
 	}
-	if len(keys) > 0 {
-		sql += "\nGROUP BY " + strings.Join(keys, ", ")
+	if len(conditions) > 0 {
+		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
 	}
 	return sql
 }

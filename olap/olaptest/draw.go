@@ -152,15 +152,12 @@ func DrawSum(t *rapid.T) Query {
 		return slices.DeleteFunc(members, func(m string) bool { return !slices.Contains(allowed, m) })
 	}
 	if q.Model == "agent_runs" {
-		q.Metrics = only(q.Metrics, "run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count", "run_success_rate")
-		if len(q.Metrics) == 0 {
-			q.Metrics = []string{"run_count"}
-		}
-	} else {
-		q.Metrics = []string{"interaction_count"}
+		return q
 	}
-	q.Dimensions = only(q.Dimensions, "agent_id", "user_type", "day")
-	q.Filters = slices.DeleteFunc(q.Filters, func(f Filter) bool { return !slices.Contains([]string{"agent_id", "user_type", "day"}, f.Member) })
+	settled := []string{"agent_id", "activity_type", "day"}
+	q.Metrics = []string{"interaction_count"}
+	q.Dimensions = only(q.Dimensions, settled...)
+	q.Filters = slices.DeleteFunc(q.Filters, func(f Filter) bool { return !slices.Contains(settled, f.Member) })
 	q.Order = slices.DeleteFunc(q.Order, func(o Term) bool {
 		return len(q.Dimensions) == 0 || !slices.Contains(slices.Concat(q.Dimensions, q.Metrics), o.Member)
 	})

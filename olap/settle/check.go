@@ -17,8 +17,8 @@ type Difference struct {
 	// Projection is the one that does not add up to its own table's rows; empty where the rows themselves differ.
 	Projection   string `json:"projection,omitempty"`
 	Organization string `json:"organization_id,omitempty"`
-	Month        string `json:"month,omitempty"` // of the event clock in UTC, YYYYMM
-	Records      int64  `json:"records"`         // by the source
+	Month        string `json:"month,omitempty"` // of the event clock in UTC, YYYYMM; empty for starters
+	Records      int64  `json:"records"`         // by the source; of starters those that are missing
 	Settled      int64  `json:"settled"`
 }
 
@@ -58,21 +58,44 @@ func (h *holding) check(ctx context.Context) (found []Difference, err error) {
 			}
 		}
 	}
-	return found, nil
+	missing, err := h.checkStarters(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("settle: check %s: %w", schema.TableStarters, err)
+	}
+	return append(found, missing...), nil
+}
+
+// checkStarters looks for settled starters of which nobody knows what they stand for.
+func (h *holding) checkStarters(ctx context.Context) (found []Difference, err error) {
+	rows, err := h.conn.Query(ctx, "SELECT toString(organization_id), toInt64(uniqExact(starter)) FROM "+schema.SettledOf(schema.TableRuns).Table+
+		" WHERE starter != 0 AND (organization_id, starter) NOT IN (SELECT organization_id, starter FROM "+schema.TableStarters+") GROUP BY organization_id ORDER BY organization_id")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		d := Difference{Table: schema.TableStarters}
+		if err := rows.Scan(&d.Organization, &d.Records); err != nil {
+			return nil, err
+		}
+		found = append(found, d)
+	}
+	return found, rows.Err()
 }
 
 // checkRecords compares counts and sums of checksums by organization and month, over all records but those of
 // which a row was stored behind the boundary.
 func (h *holding) checkRecords(ctx context.Context, t schema.SettledTable) (found []Difference, err error) {
-	sql, names := t.Lists()
+	ofSource, ofSettled, _ := t.Lists()
 	key := "organization_id, " + t.Clock + ", " + t.ID
 	settled := " WHERE (" + key + ") NOT IN (SELECT " + key + " FROM " + t.Source + " WHERE " + t.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
+	// The hash is of a tuple: of several values one of which is null it would be null.
 	side := func(from, records, signs string, columns []string, sign string) string {
-		return "SELECT organization_id, toString(toYYYYMM(" + t.Clock + ")) AS month, " + records + " AS record, " + signs + " AS settled, " +
-			sign + " * reinterpretAsInt64(cityHash64(" + key + ", first_stored_at, " + strings.Join(columns, ", ") + ")) AS checksum FROM " + from + settled
+		return "SELECT organization_id, toString(toYYYYMM(" + t.Clock + ")) AS month, " + records + " AS in_source, " + signs + " AS settled, " +
+			sign + " * reinterpretAsInt64(cityHash64(tuple(" + key + ", first_stored_at, " + strings.Join(columns, ", ") + "))) AS checksum FROM " + from + settled
 	}
-	rows, err := h.conn.Query(ctx, "SELECT toString(organization_id), month, sum(record) AS records, sum(settled) AS settled_records FROM ("+
-		side(t.Source+" FINAL", "toInt64(1)", "toInt64(0)", sql, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", names, "-sign")+
+	rows, err := h.conn.Query(ctx, "SELECT toString(organization_id), month, sum(in_source) AS records, sum(settled) AS settled_records FROM ("+
+		side(t.Source+" FINAL", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
 		") GROUP BY organization_id, month HAVING records != settled_records OR sum(checksum) != 0 ORDER BY organization_id, month",
 		clickhouse.Named("until", h.until.UnixMilli()))
 	if err != nil {

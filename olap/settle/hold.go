@@ -48,9 +48,9 @@ func Rebuild(ctx context.Context, conn driver.Conn) error {
 		if err := wait(ctx, conn, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"); err != nil {
 			return err
 		}
-		for _, t := range schema.Settled {
-			if err := conn.Exec(ctx, "TRUNCATE TABLE "+t.Table); err != nil {
-				return fmt.Errorf("settle: empty %s: %w", t.Table, err)
+		for _, table := range schema.Derived() {
+			if err := conn.Exec(ctx, "TRUNCATE TABLE "+table); err != nil {
+				return fmt.Errorf("settle: empty %s: %w", table, err)
 			}
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 
@@ -166,6 +167,9 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		if err := mark(ctx, s.conn, intent, number, until); err != nil {
 			return err
 		}
+		if err := s.nameStarters(ctx, state.Until, until); err != nil {
+			return err
+		}
 		for _, t := range schema.Settled {
 			if err := s.insert(ctx, t, number, state.Until, until, rows); err != nil {
 				return err
@@ -186,58 +190,78 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 	return mark(ctx, s.conn, done, number, until)
 }
 
-// insert settles one table. A big chunk is settled month by month, to bound memory.
+// insert settles one table. A big chunk is settled partition by partition, to bound memory.
 func (s *Settler) insert(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, rows uint64) error {
-	months := []string{""}
+	partitions := []string{""}
 	if rows > 2*chunkRows {
 		var err error
-		if months, err = s.months(ctx, t, from, until); err != nil {
+		if partitions, err = s.partitions(ctx, t, from, until); err != nil {
 			return err
 		}
 	}
-	for _, month := range months {
-		if err := s.insertMonth(ctx, t, number, from, until, month); err != nil {
+	for _, partition := range partitions {
+		if err := s.insertPartition(ctx, t, number, from, until, partition); err != nil {
 			return fmt.Errorf("settle: write to %s: %w", t.Table, err)
 		}
 	}
 	return nil
 }
 
-func (s *Settler) months(ctx context.Context, t schema.SettledTable, from, until time.Time) (months []string, err error) {
-	err = s.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString(toYYYYMM("+t.Clock+")))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&months)
-	return months, err
+func (s *Settler) partitions(ctx context.Context, t schema.SettledTable, from, until time.Time) (found []string, err error) {
+	err = s.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&found)
+	return found, err
 }
 
-func (s *Settler) insertMonth(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, month string) error {
+func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, partition string) error {
 	stored := within(t.StoredAt)
 	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
-	if month != "" {
-		ofMonth := " AND toYYYYMM(" + t.Clock + ") = " + month
-		stored, known = stored+ofMonth, known+ofMonth
+	if partition != "" {
+		ofPartition := " AND " + t.Partition() + " = " + partition
+		stored, known = stored+ofPartition, known+ofPartition
 	}
-	_, names := t.Lists()
+	_, _, names := t.Lists()
 	var values []string
 	for i := range names {
 		values = append(values, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d)", i+1))
 	}
 	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign)" +
 		" SELECT organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(values, ", ") + ", stored_first, tupleElement(change, 2)" +
-		" FROM (" + t.Changes(known, stored) + " HAVING was_settled = 0 OR old_record != new_record)" +
+		" FROM (" + t.Changes(known, stored, len(t.Columns)) + " HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record)" +
 		" ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change" +
 		// A settler that fell behind writes nothing: its number is done, or tables are held.
 		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
-	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(clickhouse.Settings{
+	ctx = s.inserting(ctx, clickhouse.Settings{
 		"insert_deduplication_token": fmt.Sprintf("settlement %d", number),
 		// One block a partition, so that a token stands for one part.
 		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
-		"max_partitions_per_insert_block":         0,
+		"max_partitions_per_insert_block": 0,
+	})
+	return s.conn.Exec(ctx, sql, append(span(from, until), clickhouse.Named("number", number))...)
+}
+
+// nameStarters keeps what the starters of the rows that are about to be settled stand for. Those of rows that nobody
+// settles in the end do no harm.
+func (s *Settler) nameStarters(ctx context.Context, from, until time.Time) error {
+	t := schema.SettledOf(schema.TableRuns)
+	err := s.conn.Exec(s.inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
+		t.Starters("organization_id", within(t.StoredAt)), span(from, until)...)
+	if err != nil {
+		return fmt.Errorf("settle: name starters: %w", err)
+	}
+	return nil
+}
+
+// inserting is a context for an insert that derives rows.
+func (s *Settler) inserting(ctx context.Context, more clickhouse.Settings) context.Context {
+	settings := clickhouse.Settings{
 		"async_insert":                            0,
 		"optimize_functions_to_subcolumns":        0, // as in olap/exec
 		"enable_shared_storage_snapshot_in_query": 1,
 		"max_threads":                             1, // within the share of one core
 		"max_bytes_before_external_group_by":      1 << 30,
-	}))
-	return s.conn.Exec(ctx, sql, append(span(from, until), clickhouse.Named("number", number))...)
+	}
+	maps.Copy(settings, more)
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(settings))
 }
 
 // within is the condition that a row was stored in the span.

@@ -8,7 +8,7 @@ SELECT
     CAST(toString(g.f_activity_type), 'Nullable(String)') AS c5,
     CAST(toString(g.f_run_initiation_type), 'Nullable(String)') AS c6,
     CAST(g.f_source, 'Nullable(String)') AS c7,
-    g.f_day AS c8,
+    toInt64(g.f_day) AS c8,
     toUInt64(m_attributed_run_count) AS c9
 FROM
 (

@@ -1,6 +1,6 @@
 -- {"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}
 SELECT
-    g.f_day AS c0,
+    toInt64(g.f_day) AS c0,
     toUInt64(m_interaction_count) AS c1
 FROM
 (

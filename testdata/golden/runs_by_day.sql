@@ -1,6 +1,6 @@
 -- {"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}
 SELECT
-    g.f_day AS c0,
+    toInt64(g.f_day) AS c0,
     toUInt64(m_run_count) AS c1,
     toUInt64(m_active_run_count) AS c2
 FROM

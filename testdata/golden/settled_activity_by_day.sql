@@ -1,6 +1,6 @@
 -- {"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}
 SELECT
-    g.f_day AS c0,
+    toInt64(g.f_day) AS c0,
     toUInt64(m_interaction_count) AS c1
 FROM
 (
@@ -10,11 +10,11 @@ FROM
     FROM
     (
         WITH
-            intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
+            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
         SELECT
             f_day,
-            sum(interacted) AS s_interacted,
-            sum(records) AS s_records
+            sum(records) AS s_records,
+            sum(interacted) AS s_interacted
         FROM settled_attributions
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
@@ -22,11 +22,11 @@ FROM
         GROUP BY f_day
         UNION ALL
         WITH
-            intDiv(toUnixTimestamp64Milli(occurred_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
+            toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
         SELECT
             f_day,
-            sum(if(activity_type = 'interacted', sign, 0)) AS s_interacted,
-            sum(sign) AS s_records
+            sign AS s_records,
+            if(activity_type = 'interacted', sign, 0) AS s_interacted
         FROM (
             SELECT occurred_at, tupleElement(tupleElement(change, 1), 1) AS agent_id, tupleElement(tupleElement(change, 1), 2) AS activity_type, tupleElement(change, 2) AS sign
             FROM
@@ -38,13 +38,12 @@ FROM
                     FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC')
                     UNION ALL
                     SELECT organization_id, occurred_at, attribution_id, tuple(agent_id, activity_type), first_stored_at, 1
-                    FROM settled_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND sign = 1 AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
+                    FROM settled_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
                 )
                 GROUP BY organization_id, occurred_at, attribution_id
             )
             ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'), [(new_record, toInt8(1))], [])) AS change
         )
-        GROUP BY f_day
     ) AS r
     GROUP BY f_day
     HAVING sum(s_records) > 0
@@ -53,11 +52,11 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- first_span = 1963584
--- last_span = 1966559
--- offset_0 = 0
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- offset_0 = 0
+-- first_span = 1963584
+-- last_span = 1966559
 -- settled_ms = 1769999940000
 -- as_of_ms = 1770000000000
 -- limit = 101

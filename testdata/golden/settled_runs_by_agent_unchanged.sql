@@ -34,6 +34,8 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
 -- first_span = 490896
 -- last_span = 491639
 -- limit = 101

@@ -1,7 +1,7 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}
 WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms
 SELECT
-    g.f_day AS c0,
+    toInt64(g.f_day) AS c0,
     toUInt64(m_run_count) AS c1,
     as_of_ms
 FROM
@@ -12,7 +12,7 @@ FROM
     FROM
     (
         WITH
-            intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
+            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
         SELECT
             f_day,
             sum(runs) AS s_runs
@@ -23,28 +23,27 @@ FROM
         GROUP BY f_day
         UNION ALL
         WITH
-            intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
+            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
         SELECT
             f_day,
-            sum(if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0)) AS s_runs
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
         FROM (
-            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(change, 2) AS sign
+            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(change, 2) AS sign
             FROM
             (
                 SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first
                 FROM
                 (
-                    SELECT organization_id, created_at, run_id, tuple(state, tupleElement(agent, 'agent_id')) AS record, first_stored_at AS stored_at, 0 AS is_settled
+                    SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS is_settled
                     FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC')
                     UNION ALL
-                    SELECT organization_id, created_at, run_id, tuple(state, agent_id), first_stored_at, 1
-                    FROM settled_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND sign = 1 AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
+                    SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
+                    FROM settled_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
                 )
                 GROUP BY organization_id, created_at, run_id
             )
             ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli(as_of_ms, 'UTC'), [(new_record, toInt8(1))], [])) AS change
         )
-        GROUP BY f_day
     ) AS r
     GROUP BY f_day
     HAVING sum(s_runs) > 0
@@ -53,10 +52,10 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- first_span = 1963584
--- last_span = 1966559
--- offset_0 = 0
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- offset_0 = 0
+-- first_span = 1963584
+-- last_span = 1966559
 -- settled_ms = 1769999940000
 -- limit = 101

@@ -20,21 +20,21 @@ FROM
             AND quarter <= {last_span:Int64}
         UNION ALL
         SELECT
-            sum(if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0)) AS s_runs,
-            sum(if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 9, sign, 0)) AS s_completed,
-            sum(if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0)) AS s_failed
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 9, sign, 0) AS s_completed,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
         FROM (
-            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(change, 2) AS sign
+            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(change, 2) AS sign
             FROM
             (
                 SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first
                 FROM
                 (
-                    SELECT organization_id, created_at, run_id, tuple(state, tupleElement(agent, 'agent_id')) AS record, first_stored_at AS stored_at, 0 AS is_settled
+                    SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS is_settled
                     FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC')
                     UNION ALL
-                    SELECT organization_id, created_at, run_id, tuple(state, agent_id), first_stored_at, 1
-                    FROM settled_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND sign = 1 AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
+                    SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
+                    FROM settled_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
                 )
                 GROUP BY organization_id, created_at, run_id
             )
@@ -44,9 +44,9 @@ FROM
 ) AS g
 
 -- organization = acme
--- first_span = 1963584
--- last_span = 1966559
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- first_span = 1963584
+-- last_span = 1966559
 -- settled_ms = 1769999940000
 -- as_of_ms = 1770000000000

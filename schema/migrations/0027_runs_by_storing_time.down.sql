@@ -1,0 +1,1 @@
+ALTER TABLE runs DROP PROJECTION IF EXISTS by_storing_time

@@ -1,0 +1,10 @@
+CREATE TABLE IF NOT EXISTS starters
+(
+    organization_id      LowCardinality(String),
+    starter              UInt128,
+    initiator_identifier String,
+    initiator_name       Nullable(String)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (organization_id, starter)
+SETTINGS non_replicated_deduplication_window = 1000
