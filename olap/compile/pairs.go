@@ -2,8 +2,10 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -13,15 +15,24 @@ const (
 
 	// longShares is in how many shares the pairs of a long range are counted when their runs' states are needed,
 	// which takes a second hash table. A share of ten million runs fits into a gibibyte.
-	longShares = 2
+	longShares = 3
 )
 
 // totalsOfPairs is the layer of aggregates of a totals query that counts pairs. A distinct count keeps a
 // hash table of its own, so that every further metric costs as much as the first one. Here all share
 // one: a pair is a group with one bit for each metric's condition, set when one of its rows
-// satisfies it. (With dimensions the keys would get wide, and distinct counts are faster.)
+// satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that all
+// versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys would get
+// wide, and distinct counts are faster.)
 func (w *printer) totalsOfPairs(rows string) string {
 	var ofPair, ofAll, names, bits []string
+	for _, f := range w.joinRun {
+		ofPair = append(ofPair, strings.Replace(f.SQL, "run_state", "max(run_state)", 1)+" AS f_"+f.Name)
+	}
+	states := statesOfVersions
+	if slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return !m.Pairs }) {
+		states = stateOfRun
+	}
 	for _, m := range w.aggregates {
 		names = append(names, "m_"+m.Name)
 		switch {
@@ -30,6 +41,8 @@ func (w *printer) totalsOfPairs(rows string) string {
 			ofAll = append(ofAll, "sum(p_"+m.Name+")")
 		case m.When == "":
 			ofAll = append(ofAll, "count()")
+		case slices.ContainsFunc(m.Fields, func(name string) bool { return w.source.Field(name).FromRun }):
+			ofAll = append(ofAll, "countIf("+m.When+")")
 		default:
 			ofAll = append(ofAll, fmt.Sprintf("countIf(bitTest(p_bits, %d))", len(bits)))
 			bits = append(bits, fmt.Sprintf("bitShiftLeft(toUInt8(%s), %d)", m.When, len(bits)))
@@ -48,7 +61,7 @@ func (w *printer) totalsOfPairs(rows string) string {
 	}
 	pairs := func(share string) string {
 		return "\nFROM\n(\n" + indent("SELECT\n    "+strings.Join(append([]string{"f_pair"}, ofPair...), ",\n    ")+
-			"\nFROM\n"+w.joined(rows, share)+"\nGROUP BY f_pair") + "\n) AS p"
+			"\nFROM\n"+w.joined(rows, share, states)+"\nGROUP BY f_pair") + "\n) AS p"
 	}
 	if len(w.joinRun) == 0 || !w.long() {
 		return "SELECT\n    " + named(ofAll, names) + pairs("")

@@ -109,7 +109,7 @@ func (w *printer) groups() string {
 	for _, m := range w.aggregates {
 		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined(rows, "")
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined(rows, "", fieldsOfRun)
 	if len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
@@ -118,10 +118,14 @@ func (w *printer) groups() string {
 
 // joined is what follows FROM: the rows, with the current states of their runs where those are needed. share is a
 // further condition on run_id, of the rows and of the runs; empty for none.
-func (w *printer) joined(rows, share string) string {
+func (w *printer) joined(rows, share string, of ofRun) string {
 	sql := "(\n" + indent(rows+share) + "\n) AS r"
 	if len(w.joinRun) > 0 {
-		sql += "\nANY LEFT JOIN\n(\n" + indent(w.runStates(rows, share)) + "\n) AS s USING (f_run_id)"
+		join := "ANY LEFT JOIN"
+		if of == statesOfVersions {
+			join = "LEFT JOIN"
+		}
+		sql += "\n" + join + "\n(\n" + indent(w.runStates(rows, share, of)) + "\n) AS s USING (f_run_id)"
 	}
 	return sql
 }

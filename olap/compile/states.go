@@ -18,6 +18,15 @@ const (
 	longRange = 100 * 24 * time.Hour
 )
 
+// An ofRun says what comes with a row of its run.
+type ofRun uint8
+
+const (
+	fieldsOfRun      ofRun = iota // the fields of its current state
+	stateOfRun                    // the state, as run_state
+	statesOfVersions              // the same, once for every stored version; over several parts FINAL would take several times as long
+)
+
 // runStates are the current states of the runs of the rows, and of other runs. FINAL leaves one version
 // of each, without a hash table of all of them.
 //
@@ -28,13 +37,20 @@ const (
 // one that has just been replaced.
 //
 // share is a further condition on run_id; empty for none.
-func (w *printer) runStates(rows, share string) string {
-	selected := []string{"f_run_id"}
-	for _, f := range w.joinRun {
-		selected = append(selected, f.SQL+" AS f_"+f.Name)
+func (w *printer) runStates(rows, share string, of ofRun) string {
+	selected, final := []string{"f_run_id"}, " FINAL"
+	if of == fieldsOfRun {
+		for _, f := range w.joinRun {
+			selected = append(selected, f.SQL+" AS f_"+f.Name)
+		}
+	} else {
+		selected = append(selected, "run_state")
+	}
+	if of == statesOfVersions {
+		final = ""
 	}
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
-		"\nFROM " + schema.TableRuns + " FINAL" +
+		"\nFROM " + schema.TableRuns + final +
 		"\nWHERE " + ofOrganization + share
 	if !w.long() {
 		start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC

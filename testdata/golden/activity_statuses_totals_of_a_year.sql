@@ -15,13 +15,13 @@ FROM
     (
         SELECT arrayJoin([
             (
-                SELECT tuple(count(), countIf(bitTest(p_bits, 0)), countIf(bitTest(p_bits, 1)), sum(p_interaction_count))
+                SELECT tuple(count(), countIf(f_status = 9), countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), sum(p_interaction_count))
                 FROM
                 (
                     SELECT
                         f_pair,
-                        countIf(f_activity_type = 'interacted') AS p_interaction_count,
-                        groupBitOr(bitOr(bitShiftLeft(toUInt8(f_status = 9), 0), bitShiftLeft(toUInt8(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), 1))) AS p_bits
+                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
+                        countIf(f_activity_type = 'interacted') AS p_interaction_count
                     FROM
                     (
                         SELECT
@@ -33,30 +33,30 @@ FROM
                             AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
                             AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
                             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 2 = 0
+                            AND toUInt32(cityHash64(run_id)) % 3 = 0
                     ) AS r
                     ANY LEFT JOIN
                     (
-                        SELECT f_run_id, bitAnd(bitShiftRight(run_state, 6), 15) AS f_status
+                        SELECT f_run_id, run_state
                         FROM
                         (
                             SELECT run_id AS f_run_id, state AS run_state
                             FROM runs FINAL
                             WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 2 = 0
+                                AND toUInt32(cityHash64(run_id)) % 3 = 0
                         )
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
             ),
             (
-                SELECT tuple(count(), countIf(bitTest(p_bits, 0)), countIf(bitTest(p_bits, 1)), sum(p_interaction_count))
+                SELECT tuple(count(), countIf(f_status = 9), countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), sum(p_interaction_count))
                 FROM
                 (
                     SELECT
                         f_pair,
-                        countIf(f_activity_type = 'interacted') AS p_interaction_count,
-                        groupBitOr(bitOr(bitShiftLeft(toUInt8(f_status = 9), 0), bitShiftLeft(toUInt8(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), 1))) AS p_bits
+                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
+                        countIf(f_activity_type = 'interacted') AS p_interaction_count
                     FROM
                     (
                         SELECT
@@ -68,17 +68,52 @@ FROM
                             AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
                             AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
                             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 2 = 1
+                            AND toUInt32(cityHash64(run_id)) % 3 = 1
                     ) AS r
                     ANY LEFT JOIN
                     (
-                        SELECT f_run_id, bitAnd(bitShiftRight(run_state, 6), 15) AS f_status
+                        SELECT f_run_id, run_state
                         FROM
                         (
                             SELECT run_id AS f_run_id, state AS run_state
                             FROM runs FINAL
                             WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 2 = 1
+                                AND toUInt32(cityHash64(run_id)) % 3 = 1
+                        )
+                    ) AS s USING (f_run_id)
+                    GROUP BY f_pair
+                ) AS p
+            ),
+            (
+                SELECT tuple(count(), countIf(f_status = 9), countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), sum(p_interaction_count))
+                FROM
+                (
+                    SELECT
+                        f_pair,
+                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
+                        countIf(f_activity_type = 'interacted') AS p_interaction_count
+                    FROM
+                    (
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id,
+                            activity_type AS f_activity_type
+                        FROM attributions FINAL
+                        WHERE organization_id = {organization:String}
+                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 2
+                    ) AS r
+                    ANY LEFT JOIN
+                    (
+                        SELECT f_run_id, run_state
+                        FROM
+                        (
+                            SELECT run_id AS f_run_id, state AS run_state
+                            FROM runs FINAL
+                            WHERE organization_id = {organization:String}
+                                AND toUInt32(cityHash64(run_id)) % 3 = 2
                         )
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
