@@ -61,21 +61,22 @@ func Person(organization schema.OrganizationID, identifier string) []Step {
 	ofPerson := ofOrganization + " AND user_identifier = {identifier:String}"
 	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
 	ofStarter := "bitShiftRight(starter, 48) = " + strings.Replace(schema.InitiatorOfSQL, "?", "{identifier:String}", 1)
-	// All rows of the runs, whoever started them in other versions.
-	started := ofOrganization + " AND run_id IN (SELECT run_id FROM " + schema.TableRuns + " WHERE " + ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + "))"
+	// Older versions that have not been merged away hold the person as well.
+	started := ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + ")"
+	// All rows of those runs, whoever started them in other versions.
+	ofRuns := ofOrganization + " AND run_id IN (SELECT run_id FROM " + schema.TableRuns + " WHERE " + started + ")"
 	return []Step{
 		// Settled attribution records do not tell the person, so they go before what they are found by. So do the runs, all
 		// rows of each; they are settled again as they will be then.
 		{What: WhatDeleted, Table: settledAttributions.Table, args: args, where: ofOrganization +
 			" AND attribution_id IN (SELECT attribution_id FROM " + schema.TableAttributions + " WHERE " + ofPerson + ")"},
-		{What: WhatDeleted, Table: settledRuns.Table, args: args, where: ofOrganization + " AND " + ofStarter + " OR " + started},
+		{What: WhatDeleted, Table: settledRuns.Table, args: args, where: ofOrganization + " AND " + ofStarter + " OR " + ofRuns},
 		{What: WhatDeleted, Table: schema.TableStarters, args: args, where: ofOrganization + " AND " + ofStarter},
 		{What: WhatDeleted, Table: schema.TableAttributions, where: ofPerson, args: args},
 		{
 			Table: schema.TableRuns, What: WhatAnonymous, args: args,
-			again: started,
-			// Older versions that have not been merged away hold the person as well.
-			where: ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + ")",
+			again: ofRuns,
+			where: started,
 			// Each column for itself: where versions tie, latest may have another winner than the columns that queries
 			// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
 			change: "UPDATE latest = if(" + startedBy("latest") + ", (tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), NULL, NULL, tupleElement(latest, 'parent_run_id')), latest)" +

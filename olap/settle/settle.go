@@ -1,6 +1,6 @@
 // Package settle keeps the settled tables: it copies the records that changed since the last time,
-// versions and repeats collapsed, into tables whose projections add them up, so that additive
-// metrics cost a look-up. What is not settled yet is found by a query itself (olap/compile), whenever it
+// versions and repeats collapsed, into tables of signed rows, which add up without collapsing anything and in whose
+// projections sums are a look-up. What is not settled yet is found by a query itself (olap/compile), whenever it
 // runs; so settling changes no answer, only its cost. schema/DESIGN.md tells how that stays exact.
 package settle
 
