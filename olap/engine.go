@@ -138,7 +138,7 @@ func (e *Engine) addUp(ctx context.Context, in *compile.Input) (l look, err erro
 	if !compile.AddsUp(in.Query) {
 		return l, nil
 	}
-	of := sizeOf{in.Organization, in.Query.Model.Source.Table}
+	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
 	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
 	if err != nil || !large {
 		return l, err

@@ -2,7 +2,6 @@ package olap
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -24,31 +23,17 @@ type look struct {
 
 // A looks remembers the last looks that found changes: more of them can only be more to add, so that such a look is as good
 // as a new one. That nothing was stored holds for no longer than a moment.
-type looks struct {
-	mu    sync.Mutex
-	known map[sizeOf]look
-}
+type looks struct{ recent[look] }
 
-func (l *looks) look(ctx context.Context, conn driver.Conn, of sizeOf) (look, error) {
-	l.mu.Lock()
-	last, known := l.known[of]
-	l.mu.Unlock()
-	if known && time.Since(last.at) < lookAge {
+func (l *looks) look(ctx context.Context, conn driver.Conn, of recordsOf) (look, error) {
+	if last, known := l.get(of, lookAge); known {
 		return last, nil
 	}
 	now := look{at: time.Now()}
 	var err error
 	now.settlement, now.changed, err = moment.ReadChanges(ctx, conn, of.organization, schema.SettledOf(of.source))
-	if err != nil {
-		return now, err
+	if err == nil && now.changed {
+		l.put(of, now, now.at)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.known == nil || len(l.known) >= maxSizes {
-		l.known = map[sizeOf]look{}
-	}
-	if delete(l.known, of); now.changed {
-		l.known[of] = now
-	}
-	return now, nil
+	return now, err
 }
