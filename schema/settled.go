@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A SettledTable holds the records of a source table with versions and repeats collapsed, as they
 // were when they were last settled, in rows that add up: a record is counted by the sum of its
@@ -37,12 +40,11 @@ type SettledColumn struct {
 	Settled string // its value over a settled row; empty where it is a column there, as Name
 }
 
-// A SettledKey is something to group settled records by.
+// A SettledKey is something to group settled records by: a column of the settled table.
 type SettledKey struct {
 	Name    string
 	SQL     string // over Columns
 	Columns int    // how many of the first ones that takes
-	Settled string // over a settled row; empty where it is a column there, as Name
 }
 
 // A Rollup is a projection of a settled table that adds up by organization, time and keys.
@@ -67,6 +69,10 @@ const (
 	// InitiatorOfSQL is the initiator's part of a starter for the identifier that stands for ?.
 	InitiatorOfSQL = "bitShiftRight(reinterpretAsUInt128(sipHash128(?)), 48)"
 
+	// StarterInitiatorShift is the lowest bit of the initiator's part of a starter.
+	StarterInitiatorShift = 48
+
+	initiator = "bitShiftRight(tupleElement(record, 'initiator'), 48)"
 	// Without an identifier there is nobody whose name it could be.
 	initiatorName = "if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name'))"
 )
@@ -79,7 +85,7 @@ var Settled = []SettledTable{
 		Columns: []SettledColumn{
 			{Name: "state", SQL: "tupleElement(record, 'state')"},
 			{Name: "agent_id", SQL: "tupleElement(record, 'agent_id')"},
-			{Name: "initiator", SQL: "bitShiftRight(tupleElement(record, 'initiator'), 48)", Settled: "bitShiftRight(starter, 48)"},
+			{Name: "initiator", SQL: initiator, Settled: "bitShiftRight(starter, 48)"},
 			{Name: "initiator_name", SQL: initiatorName},
 		},
 		Records:    "runs",
@@ -153,20 +159,10 @@ func (t *SettledTable) Key(name string) *SettledKey {
 	return nil
 }
 
-// OfSettled is the SQL of the key over a settled row.
-func (k SettledKey) OfSettled() string { return orName(k.Settled, k.Name) }
-
-func orName(sql, name string) string {
-	if sql == "" {
-		return name
-	}
-	return sql
-}
-
 // Lists are of Columns, in their order: the SQL over the source, the SQL over settled rows, and the names.
 func (t *SettledTable) Lists() (ofSource, ofSettled, names []string) {
 	for _, c := range t.Columns {
-		ofSource, ofSettled, names = append(ofSource, c.SQL), append(ofSettled, orName(c.Settled, c.Name)), append(names, c.Name)
+		ofSource, ofSettled, names = append(ofSource, c.SQL), append(ofSettled, cmp.Or(c.Settled, c.Name)), append(names, c.Name)
 	}
 	return ofSource, ofSettled, names
 }
@@ -176,19 +172,12 @@ func (t *SettledTable) Partition() string {
 	return "toYear(" + t.Clock + ") * 10 + toQuarter(" + t.Clock + ")"
 }
 
-// Starters is SQL of settled_runs: it selects the different starters of the rows of the source that satisfy a condition,
-// behind the columns given: starter, initiator_identifier and initiator_name.
-func (t *SettledTable) Starters(columns, condition string) string {
-	ofSource, _, names := t.Lists()
-	var aliases []string
-	for i, name := range names {
-		if name == "initiator" || name == "initiator_name" {
-			aliases = append(aliases, ofSource[i]+" AS "+name)
-		}
-	}
-	return "WITH " + strings.Join(aliases, ", ") + " SELECT DISTINCT " + columns + ", " + StarterSQL + " AS starter, " +
+// Starters is SQL that selects the different starters of the rows of runs that satisfy a condition: organization_id, starter,
+// initiator_identifier and initiator_name.
+func Starters(condition string) string {
+	return "WITH " + initiator + " AS initiator, " + initiatorName + " AS initiator_name SELECT DISTINCT organization_id, " + StarterSQL + " AS starter, " +
 		"assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name" +
-		" FROM " + t.Source + " WHERE " + condition + " AND isNotNull(tupleElement(record, 'initiator_identifier'))"
+		" FROM " + TableRuns + " WHERE " + condition + " AND isNotNull(tupleElement(record, 'initiator_identifier'))"
 }
 
 // Changes is SQL that selects the records of which a row was stored that satisfies the conditions stored (over

@@ -60,7 +60,7 @@ func Person(organization schema.OrganizationID, identifier string) []Step {
 	args := []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("identifier", schema.NormalizeIdentifier(identifier))}
 	ofPerson := ofOrganization + " AND user_identifier = {identifier:String}"
 	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
-	ofStarter := "bitShiftRight(starter, 48) = " + strings.Replace(schema.InitiatorOfSQL, "?", "{identifier:String}", 1)
+	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) = ", schema.StarterInitiatorShift) + strings.Replace(schema.InitiatorOfSQL, "?", "{identifier:String}", 1)
 	// Older versions that have not been merged away hold the person as well.
 	started := ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + ")"
 	// All rows of those runs, whoever started them in other versions.

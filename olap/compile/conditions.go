@@ -32,11 +32,7 @@ func (w *printer) conditions() []string {
 	if w.source.Predicate != "" {
 		conditions = append(conditions, w.source.Predicate)
 	}
-	conditions = append(conditions, w.filters()...)
-	if w.After != nil {
-		conditions = append(conditions, w.behind())
-	}
-	return conditions
+	return append(conditions, w.kept()...)
 }
 
 // inRange are the conditions over the columns of the sorting key.
@@ -59,11 +55,15 @@ func (w *printer) ends() (start, last time.Time) {
 	return w.Query.Range.StartUTC, w.Query.Range.EndUTC.Add(-time.Millisecond)
 }
 
-// filters are the conditions of the query's filters.
-func (w *printer) filters() []string {
+// kept are the conditions over what is grouped by: the filters, and to come behind the cursor, unless that is only known when
+// starters have their names.
+func (w *printer) kept() []string {
 	var conditions []string
 	for i, filter := range w.Query.Filters {
 		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
+	}
+	if w.After != nil && !w.byStarter() {
+		conditions = append(conditions, w.behind())
 	}
 	return conditions
 }
@@ -103,7 +103,7 @@ func (w *printer) filter(name string, f query.Filter) string {
 		return w.agentFilter(name, f)
 	case catalog.Identifier:
 		if w.settled != nil {
-			return "bitShiftRight(f_starter, 48) IN (SELECT " + strings.Replace(schema.InitiatorOfSQL, "?", "arrayJoin("+w.param(name, f.Values)+")", 1) + ")"
+			return fmt.Sprintf("bitShiftRight(f_starter, %d) IN (SELECT ", schema.StarterInitiatorShift) + strings.Replace(schema.InitiatorOfSQL, "?", "arrayJoin("+w.param(name, f.Values)+")", 1) + ")"
 		}
 		fallthrough
 	default:

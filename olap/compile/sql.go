@@ -91,9 +91,9 @@ func (w *printer) grouped() string {
 
 // groups computes it from rows.
 func (w *printer) groups() string {
-	var selected, keys []string
+	var selected []string
+	keys := w.keys()
 	for _, d := range w.Query.Dimensions {
-		keys = append(keys, keyOf(d))
 		for _, c := range d.Companions {
 			if c.Field != "" {
 				// The group without an identifier has no name either (contract 4.15).
@@ -157,6 +157,14 @@ func agentNames() string {
 	return "SELECT agent_id AS a_agent_id, CAST(tupleElement(latest, 'name'), 'Nullable(String)') AS a_agent_name" +
 		"\nFROM " + schema.TableAgents + " FINAL" +
 		"\nWHERE " + ofOrganization
+}
+
+// keys are what is grouped by.
+func (w *printer) keys() (keys []string) {
+	for _, d := range w.Query.Dimensions {
+		keys = append(keys, keyOf(d))
+	}
+	return keys
 }
 
 func keyOf(d *catalog.Dimension) string {

@@ -80,18 +80,15 @@ func (p *planned) onSpans(span int64) bool {
 
 // sums adds up the settled records and what changed since.
 func (w *printer) sums() string {
-	var keys, selected []string
-	for _, d := range w.Query.Dimensions {
-		keys = append(keys, keyOf(d))
-	}
-	selected = append(selected, keys...)
+	keys := w.keys()
+	selected := slices.Clone(keys)
 	from := w.signed()
 	switch {
 	case w.byStarter():
 		from = w.named(from)
 		selected = append(selected, w.names()...)
-	case slices.Contains(w.settledKeys, keyStarter):
-		from = w.perStarter(from, initiatorKeys)
+	case w.byInitiator():
+		from = w.perStarter(from)
 	}
 	for _, m := range w.aggregates {
 		sum := "sum(s_" + m.Settled + ")"
@@ -112,9 +109,29 @@ func (w *printer) sums() string {
 	return sql
 }
 
-// byStarter reports whether the groups are people.
+// byStarter reports whether starters are added up whose groups are people.
 func (p *planned) byStarter() bool {
-	return slices.ContainsFunc(p.Query.Dimensions, func(d *catalog.Dimension) bool { return settledKey(d) == keyStarter })
+	return p.settled != nil && slices.ContainsFunc(p.Query.Dimensions, func(d *catalog.Dimension) bool { return settledKey(d) == keyStarter })
+}
+
+// byInitiator reports whether starters are added up otherwise.
+func (p *planned) byInitiator() bool {
+	return slices.Contains(p.settledKeys, keyStarter) && !p.byStarter()
+}
+
+// signedKeys are what signed rows are grouped by: a starter where the answer has an identifier.
+func (w *printer) signedKeys() (keys []string) {
+	for _, d := range w.Query.Dimensions {
+		if settledKey(d) == keyStarter {
+			keys = append(keys, "f_"+keyStarter)
+		} else {
+			keys = append(keys, keyOf(d))
+		}
+	}
+	if w.byInitiator() {
+		keys = slices.Concat(initiatorKeys, keys)
+	}
+	return keys
 }
 
 // summed are the sums that are needed.
@@ -140,13 +157,9 @@ func (w *printer) signed() string {
 	return sql
 }
 
-// perStarter adds up by starter, or by its part in keys, besides what is grouped by.
-func (w *printer) perStarter(from string, keys []string) string {
-	for _, d := range w.Query.Dimensions {
-		if settledKey(d) != keyStarter {
-			keys = append(slices.Clone(keys), keyOf(d))
-		}
-	}
+// perStarter adds up by starter, or by its initiator, besides what is grouped by.
+func (w *printer) perStarter(from string) string {
+	keys := w.signedKeys()
 	selected := slices.Clone(keys)
 	for _, name := range w.summed() {
 		selected = append(selected, "sum(s_"+name+") AS s_"+name)
@@ -161,9 +174,9 @@ func (w *printer) named(from string) string {
 	texts := "SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name\nFROM"
 	known := texts + " " + schema.TableStarters + "\nWHERE " + ofOrganization
 	if !w.Unchanged {
-		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(w.settled.Starters("organization_id", w.stored())) + "\n)"
+		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(schema.Starters(w.stored())) + "\n)"
 	}
-	sql := "SELECT *\nFROM\n(\n" + indent(w.perStarter(from, []string{"f_starter"})) + "\n) AS r\nANY LEFT JOIN\n(\n" + indent(known) + "\n) AS t USING (f_starter)" +
+	sql := "SELECT *\nFROM\n(\n" + indent(w.perStarter(from)) + "\n) AS r\nANY LEFT JOIN\n(\n" + indent(known) + "\n) AS t USING (f_starter)" +
 		"\nWHERE NOT throwIf(f_starter != 0 AND isNull(f_user_identifier))"
 	if w.After != nil {
 		sql += "\n    AND " + w.behind()
@@ -192,13 +205,9 @@ func (w *printer) settledSums() string {
 		w.rollup.Time + " >= " + w.param("first_span", floorDiv(clamp(start).UnixMilli(), w.rollup.SpanMillis)),
 		w.rollup.Time + " <= " + w.param("last_span", floorDiv(clamp(last).UnixMilli(), w.rollup.SpanMillis)),
 	}
-	var keys []string
-	for _, d := range w.Query.Dimensions {
-		keys = append(keys, keyOf(d))
-	}
 	sql := w.signedRows(w.settled.Table, conditions, fmt.Sprintf("%s * %d", w.rollup.Time, w.rollup.SpanMillis),
-		schema.SettledKey.OfSettled, func(name string) string { return "sum(" + name + ")" })
-	if len(keys) > 0 {
+		ofSettled, func(name string) string { return "sum(" + name + ")" })
+	if keys := w.keys(); len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
 	return sql
@@ -206,8 +215,11 @@ func (w *printer) settledSums() string {
 
 // settledRows are the settled rows of the range.
 func (w *printer) settledRows() string {
-	return w.signedRows(w.settled.Table, w.inRange(), w.clockMillis(), schema.SettledKey.OfSettled, func(name string) string { return name })
+	return w.signedRows(w.settled.Table, w.inRange(), w.clockMillis(), ofSettled, func(name string) string { return name })
 }
+
+// ofSettled is the SQL of a key over a settled row.
+func ofSettled(k schema.SettledKey) string { return k.Name }
 
 // stored is the condition that a row of the source was stored since, in the range.
 func (w *printer) stored() string {
@@ -236,25 +248,19 @@ func (w *printer) changedRows() string {
 
 // signedRows selects from settled or changed rows what is grouped by, and what is added up as s_<name>.
 func (w *printer) signedRows(from string, conditions []string, clock string, key func(schema.SettledKey) string, sum func(string) string) string {
-	var aliases, selected []string
+	var aliases []string
 	for _, name := range w.settledKeys {
 		aliases = append(aliases, key(*w.settled.Key(name))+" AS f_"+name)
 	}
-	byInitiator := slices.Contains(w.settledKeys, keyStarter) && !w.byStarter()
-	if byInitiator {
-		aliases = append(aliases, "toUInt64(bitShiftRight(f_starter, 48)) AS "+initiatorKeys[0], "toUInt16(bitShiftRight(f_starter, 112)) AS "+initiatorKeys[1])
-		selected = append(selected, initiatorKeys...)
+	if w.byInitiator() {
+		aliases = append(aliases,
+			fmt.Sprintf("toUInt64(bitShiftRight(f_starter, %d)) AS %s", schema.StarterInitiatorShift, initiatorKeys[0]),
+			fmt.Sprintf("toUInt16(bitShiftRight(f_starter, %d)) AS %s", schema.StarterInitiatorShift+64, initiatorKeys[1]))
 	}
 	if w.needDay {
 		aliases = append(aliases, "toInt32("+w.localDay(clock)+") AS f_day")
 	}
-	for _, d := range w.Query.Dimensions {
-		if settledKey(d) == keyStarter {
-			selected = append(selected, "f_starter")
-		} else {
-			selected = append(selected, keyOf(d))
-		}
-	}
+	selected := w.signedKeys()
 	for _, name := range w.summed() {
 		selected = append(selected, sum(name)+" AS s_"+name)
 	}
@@ -263,11 +269,7 @@ func (w *printer) signedRows(from string, conditions []string, clock string, key
 		sql = "WITH\n    " + strings.Join(aliases, ",\n    ") + "\n"
 	}
 	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM " + from
-	conditions = append(conditions, w.filters()...)
-	if w.After != nil && !w.byStarter() {
-		conditions = append(conditions, w.behind())
-	}
-	if len(conditions) > 0 {
+	if conditions = append(conditions, w.kept()...); len(conditions) > 0 {
 		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
 	}
 	return sql

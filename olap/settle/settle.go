@@ -242,9 +242,8 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 // nameStarters keeps what the starters of the rows that are about to be settled stand for. Those of rows that nobody
 // settles in the end do no harm.
 func (s *Settler) nameStarters(ctx context.Context, from, until time.Time) error {
-	t := schema.SettledOf(schema.TableRuns)
 	err := s.conn.Exec(s.inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
-		t.Starters("organization_id", within(t.StoredAt)), span(from, until)...)
+		schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)), span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: name starters: %w", err)
 	}
