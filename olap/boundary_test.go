@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
@@ -268,5 +270,29 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 	}
 	if len(seen) == 0 {
 		t.Error("no continuation was followed")
+	}
+}
+
+// An insert that settles records is told apart from those of records, which a boundary waits for.
+func TestSettlingInFlight(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn := olaptest.OpenStore(t).Conn()
+	if _, settling, err := moment.InFlight(ctx, conn); settling || err != nil {
+		t.Fatalf("settling without a settler: %v, %v", settling, err)
+	}
+	id := moment.SettleQueryPrefix + "test"
+	began := time.Now().Add(-time.Second)
+	go conn.Exec(clickhouse.Context(ctx, clickhouse.WithQueryID(id)),
+		"INSERT INTO settled_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
+	for settling := false; !settling; {
+		var oldest time.Time
+		var err error
+		if oldest, settling, err = moment.InFlight(ctx, conn); err != nil || oldest.Before(began) {
+			t.Fatalf("inserts since %v: %v", oldest, err)
+		}
+	}
+	if err := conn.Exec(ctx, "KILL QUERY WHERE query_id = '"+id+"'"); err != nil {
+		t.Error(err)
 	}
 }

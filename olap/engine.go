@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -28,14 +29,18 @@ type Engine struct {
 	single  memory
 
 	sizes     sizes
-	looks     looks
+	changes   changes
 	addUpFrom uint64
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been
 // applied, and signs cursors with cursorSecret, which all servers of a deployment share.
 func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
-	return &Engine{conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom}
+	return &Engine{
+		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom,
+		sizes:   sizes{recent[bool]{age: sizeAge, most: maxSizes}},
+		changes: changes{recent: recent[known]{age: changesAge, most: maxChanged}, most: maxChanges},
+	}
 }
 
 // A Request is a query on behalf of an organization.
@@ -99,27 +104,79 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 	return e.attempt(ctx, r, &in)
 }
 
-// attempt answers within a boundary, or with one that it sets.
+// attempt answers within a boundary, or with one that the statement sets.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
-	before, err := e.addUp(ctx, in)
+	if !compile.AddsUp(in.Query) {
+		return e.execute(ctx, r, *in, nil)
+	}
+	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
+	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
 	if err != nil {
 		return nil, err
 	}
-	result, err := e.execute(ctx, r, *in)
-	if in.SettledUntil.IsZero() || time.Since(before.at) < moment.SettledFor || ctx.Err() != nil {
+	if !large {
+		return e.execute(ctx, r, *in, nil)
+	}
+	return e.addUp(ctx, r, in, of)
+}
+
+// addUp adds up the settled records of a large organization and what changed since. The changes are remembered from one
+// statement to the next, and given to it: they hold while nothing is stored. What is settled must be the same up to
+// the end of the statement, or records could be counted twice.
+func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf) (*Result, error) {
+	last, err := e.changes.know(ctx, e.conn, of)
+	if err != nil {
+		return nil, err
+	}
+	if last.changes == nil {
+		return e.lookUp(ctx, r, in)
+	}
+	given := *in
+	given.SettledUntil, given.Changes = last.until, compile.ChangesGiven
+	if last.changes.None() {
+		given.Changes = compile.ChangesNone
+	}
+	if given.AsOf.IsZero() {
+		given.AsOf = last.standing.Now // what is stored from now on may be missing
+	}
+	result, err := e.execute(ctx, r, given, last.changes)
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	now, standingErr := moment.ReadStanding(ctx, e.conn, of.organization, schema.SettledOf(of.source))
+	if standingErr != nil {
+		return nil, errors.Join(err, standingErr)
+	}
+	if now.Marks == last.standing.Marks {
 		return result, err
 	}
-	// So much later, settled records may have been taken out, or others settled that were first stored after the boundary.
-	after, lookErr := moment.ReadSettlement(ctx, e.conn)
-	if lookErr != nil {
-		return nil, errors.Join(err, lookErr)
+	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
+	return e.lookUp(ctx, r, in)
+}
+
+// lookUp adds up settled records with a statement that looks for changes itself.
+func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
+	began := time.Now()
+	before, err := moment.ReadSettlement(ctx, e.conn)
+	if err != nil {
+		return nil, err
 	}
-	if after.Hold == before.settlement.Hold && (before.changed || after.Until.Equal(before.settlement.Until)) {
+	in.SettledUntil, in.Changes = before.Boundary(), compile.ChangesStored
+	result, err := e.execute(ctx, r, *in, nil)
+	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
-	in.SettledUntil, in.Unchanged = time.Time{}, false
+	// So much later, settled records may have been taken out.
+	after, settlementErr := moment.ReadSettlement(ctx, e.conn)
+	if settlementErr != nil {
+		return nil, errors.Join(err, settlementErr)
+	}
+	if after.Hold == before.Hold {
+		return result, err
+	}
+	in.SettledUntil = time.Time{}
 	r.QueryID = uuid.New()
-	return e.execute(ctx, r, *in)
+	return e.execute(ctx, r, *in, nil)
 }
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.
@@ -133,24 +190,6 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 	return err
 }
 
-// addUp lets the settled records of a large organization be added up, as far as they have come.
-func (e *Engine) addUp(ctx context.Context, in *compile.Input) (l look, err error) {
-	if !compile.AddsUp(in.Query) {
-		return l, nil
-	}
-	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
-	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
-	if err != nil || !large {
-		return l, err
-	}
-	l, err = e.looks.look(ctx, e.conn, of)
-	in.SettledUntil, in.Unchanged = l.settlement.Boundary(), !l.changed
-	if in.Unchanged && !in.SettledUntil.IsZero() && in.AsOf.IsZero() {
-		in.AsOf = l.settlement.Now // what is stored from now on may be missing
-	}
-	return l, err
-}
-
 // resume sets the boundary and the row to continue behind: the cursor's.
 func (e *Engine) resume(in *compile.Input) error {
 	c, err := e.sealer.Open(in.Organization, in.Query.Canonical(), in.Query.Cursor)
@@ -161,10 +200,18 @@ func (e *Engine) resume(in *compile.Input) error {
 	return nil
 }
 
-// execute runs the input's statement and makes an answer of its rows.
-func (e *Engine) execute(ctx context.Context, r Request, in compile.Input) (*Result, error) {
+// execute runs the input's statement, to which changes are given if it needs them, and makes an answer of its rows.
+func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, changes *moment.Changes) (*Result, error) {
 	statement := compile.Compile(in)
-	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r))
+	var external []*ext.Table
+	if statement.ChangeColumns > 0 {
+		given, err := changes.Table(statement.ChangeColumns)
+		if err != nil {
+			return nil, err
+		}
+		external = append(external, given)
+	}
+	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r), external...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// maxRecent bounds the memory.
-const maxRecent = 10_000
-
 // recordsOf names the records of an organization in a source table.
 type recordsOf struct {
 	organization schema.OrganizationID
 	source       string
 }
 
-// A recent remembers what was read of organizations' records, for a while. The zero recent is empty. It is safe for concurrent use.
+// A recent remembers what was read of organizations' records, for a while. It is safe for concurrent use.
 type recent[V any] struct {
+	age  time.Duration // how long
+	most int           // how much, which bounds the memory
+
 	mu    sync.Mutex
 	known map[recordsOf]dated[V]
 }
@@ -27,22 +27,22 @@ type dated[V any] struct {
 	at    time.Time
 }
 
-// get returns what is younger than maxAge.
-func (r *recent[V]) get(of recordsOf, maxAge time.Duration) (value V, known bool) {
+// get returns what is remembered.
+func (r *recent[V]) get(of recordsOf) (value V, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.known[of]
-	if !known || time.Since(last.at) >= maxAge {
+	if !known || time.Since(last.at) >= r.age {
 		return value, false
 	}
 	return last.value, true
 }
 
-func (r *recent[V]) put(of recordsOf, value V, at time.Time) {
+func (r *recent[V]) put(of recordsOf, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.known == nil || len(r.known) >= maxRecent {
+	if _, again := r.known[of]; r.known == nil || len(r.known) >= r.most && !again {
 		r.known = map[recordsOf]dated[V]{}
 	}
-	r.known[of] = dated[V]{value, at}
+	r.known[of] = dated[V]{value, time.Now()}
 }

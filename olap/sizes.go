@@ -15,7 +15,8 @@ const (
 	// them: it costs about 20 ms whatever there is, and a scan as much for a million.
 	addUpFrom = 500_000
 	// sizeAge is how long a number is believed; it only decides between two ways to the same answer.
-	sizeAge = time.Minute
+	sizeAge  = time.Minute
+	maxSizes = 10_000
 )
 
 // A sizes remembers whether organizations have many records.
@@ -23,7 +24,7 @@ type sizes struct{ recent[bool] }
 
 // large reports whether an organization has so many records in a source that they should be added up.
 func (s *sizes) large(ctx context.Context, conn driver.Conn, of recordsOf, from uint64) (bool, error) {
-	if large, known := s.get(of, sizeAge); known {
+	if large, known := s.get(of); known {
 		return large, nil
 	}
 	records, err := moment.SettledRecords(ctx, conn, of.organization, schema.SettledOf(of.source))
@@ -31,6 +32,6 @@ func (s *sizes) large(ctx context.Context, conn driver.Conn, of recordsOf, from 
 		return false, err
 	}
 	large := records >= from
-	s.put(of, large, time.Now())
+	s.put(of, large)
 	return large, nil
 }

@@ -15,7 +15,11 @@ const (
 	TableCheckpoints  = "checkpoints"
 	TableSettlements  = "settlement_marks"
 	TableStarters     = "starters"
+	TableStoredCounts = "stored_counts"
 )
+
+// TableChanges is the external table that comes with a statement to which changes are given (olap/compile).
+const TableChanges = "changes"
 
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.
 // They are the record fields of contract 3; the columns that are missing here (first_stored_at

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +23,8 @@ type SettledTable struct {
 	// Columns are the settled columns besides clock, id, first_stored_at and sign. A record whose columns
 	// change is settled again; of several versions the greatest in this order counts.
 	Columns []SettledColumn
+	// Texts are what some of Columns stand for: of a record that changed, empty where it is settled.
+	Texts []SettledColumn
 	// SumColumns is how many of the first Columns the sums are made of.
 	SumColumns int
 	// Sums are what the projections add up, as SQL over the columns and the sign.
@@ -87,6 +91,9 @@ var Settled = []SettledTable{
 			{Name: "agent_id", SQL: "tupleElement(record, 'agent_id')"},
 			{Name: "initiator", SQL: initiator, Settled: "bitShiftRight(starter, 48)"},
 			{Name: "initiator_name", SQL: initiatorName},
+		},
+		Texts: []SettledColumn{
+			{Name: "initiator_identifier", SQL: "tupleElement(record, 'initiator_identifier')", Settled: "CAST(NULL, 'Nullable(String)')"},
 		},
 		Records:    "runs",
 		SumColumns: 1,
@@ -159,9 +166,9 @@ func (t *SettledTable) Key(name string) *SettledKey {
 	return nil
 }
 
-// Lists are of Columns, in their order: the SQL over the source, the SQL over settled rows, and the names.
-func (t *SettledTable) Lists() (ofSource, ofSettled, names []string) {
-	for _, c := range t.Columns {
+// Lists are of the first n of Columns and Texts, in their order: the SQL over the source, the SQL over settled rows, and the names.
+func (t *SettledTable) Lists(n int) (ofSource, ofSettled, names []string) {
+	for _, c := range slices.Concat(t.Columns, t.Texts)[:n] {
 		ofSource, ofSettled, names = append(ofSource, c.SQL), append(ofSettled, cmp.Or(c.Settled, c.Name)), append(names, c.Name)
 	}
 	return ofSource, ofSettled, names
@@ -182,22 +189,37 @@ func Starters(condition string) string {
 
 // Changes is SQL that selects the records of which a row was stored that satisfies the conditions stored (over
 // the source). Settled rows are looked up among those that satisfy known, which must hold for every row of the
-// records selected. Its columns are organization_id, clock, id, new_record and old_record (tuples of the first n Columns),
+// records selected. Its columns are organization_id, clock, id, new_record and old_record (tuples of the first n Columns and Texts),
 // was_settled (0 or 1) and stored_first (when the record was first stored). Records that were created in the same
 // millisecond as one of them may be selected too, with old_record and new_record alike.
 func (t *SettledTable) Changes(known, stored string, n int) string {
-	ofSource, ofSettled, _ := t.Lists()
+	ofSource, ofSettled, _ := t.Lists(n)
 	key := "organization_id, " + t.Clock + ", " + t.ID
 	changed := "FROM " + t.Source + " WHERE " + stored
 	return "SELECT " + key + ", max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first" +
 		"\nFROM\n(" +
-		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSource[:n], ", ") + ") AS record, first_stored_at AS stored_at, 0 AS is_settled" +
+		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSource, ", ") + ") AS record, first_stored_at AS stored_at, 0 AS is_settled" +
 		"\n    " + changed +
 		"\n    UNION ALL" +
-		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSettled[:n], ", ") + "), first_stored_at, 1" +
+		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSettled, ", ") + "), first_stored_at, 1" +
 		// The event clock alone finds the rows by the sorting key as well as the whole key does, at a quarter of the price. Rows
 		// with the sign -1 are older than the last one with 1, so that the greatest is that one.
 		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + ")" +
 		"\n)" +
 		"\nGROUP BY " + key
+}
+
+// SignedChanges is SQL that selects the Changes as rows that add up: clock, the first n Columns and Texts, first_stored_at and
+// sign. The rows with the sign -1 take away what is settled; those with 1 are what the records are now, where they
+// were first stored in time, which is a condition over stored_first.
+func (t *SettledTable) SignedChanges(known, stored string, n int, inTime string) string {
+	columns := []string{t.Clock}
+	_, _, names := t.Lists(n)
+	for i, name := range names {
+		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1, name))
+	}
+	return "SELECT " + strings.Join(columns, ", ") + ", stored_first AS first_stored_at, tupleElement(change, 2) AS sign" +
+		"\nFROM\n(\n    " + strings.ReplaceAll(t.Changes(known, stored, n), "\n", "\n    ") + "\n)" +
+		"\nARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(" + inTime +
+		", [(new_record, toInt8(1))], [])) AS change"
 }

@@ -58,8 +58,12 @@ func TestSettlingSurvivesKills(t *testing.T) {
 	pending := func() bool {
 		for i := range 3 {
 			for _, table := range schema.Settled {
-				settlement, changed, err := moment.ReadChanges(context.Background(), joined.Conn(), schema.OrganizationID("acme-"+strconv.Itoa(i)), &table)
-				if err != nil || changed || settlement.Number == 0 {
+				organization := schema.OrganizationID("acme-" + strconv.Itoa(i))
+				settlement, err := moment.ReadSettlement(context.Background(), joined.Conn())
+				if err != nil || settlement.Number == 0 {
+					return true
+				}
+				if changes, err := moment.ReadChanges(context.Background(), joined.Conn(), organization, &table, settlement.Until, 1); err != nil || changes == nil || !changes.None() {
 					return true
 				}
 			}

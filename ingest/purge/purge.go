@@ -48,6 +48,7 @@ func Organization(organization schema.OrganizationID) []Step {
 		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization, args: args},
 		{What: WhatDeleted, Table: schema.TableRuns, where: ofOrganization, args: args},
 		{What: WhatDeleted, Table: schema.TableAgents, where: ofOrganization, args: args},
+		{What: WhatDeleted, Table: schema.TableStoredCounts, where: ofOrganization, args: args},
 		{What: WhatDeleted, Table: schema.TableAPIKeyUses, where: keys, args: args}, // before the keys that it is found by
 		{What: WhatDeleted, Table: schema.TableAPIKeys, where: ofOrganization, args: args},
 	}...)

@@ -90,6 +90,8 @@ func insert[R any](ctx context.Context, w *Writer, token, table string, names []
 		// accepted again later, for instance after they were purged.
 		"insert_deduplicate":         1,
 		"insert_deduplication_token": token + "-" + table,
+		// Rows that an attempt stored but did not live to count are counted by the next one.
+		"deduplicate_blocks_in_dependent_materialized_views": 1,
 		// A backfill may touch any number of months.
 		"max_partitions_per_insert_block": 0,
 		// Merges collapse versions anyway, and FINAL does not rely on it.

@@ -37,9 +37,13 @@ func (w *printer) conditions() []string {
 
 // inRange are the conditions over the columns of the sorting key.
 func (w *printer) inRange() []string {
+	return append([]string{ofOrganization}, w.inTimes()...)
+}
+
+// inTimes are the conditions that a row lies in the range.
+func (w *printer) inTimes() []string {
 	start, last := w.ends()
 	conditions := []string{
-		ofOrganization,
 		w.source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
 		w.source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
 	}

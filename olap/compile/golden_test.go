@@ -45,6 +45,8 @@ func TestGolden(t *testing.T) {
 		{"settled_starters_by_day", `{"model":"agent_runs","metrics":["unique_initiator_count","failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_identifier","op":"eq","value":"cron"}],"range":RANGE}`, nil},
 		{"settled_runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}`,
 			[]cursor.Value{text("ada@example.com"), {Kind: cursor.Null}}},
+		{"settled_runs_by_day_given", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
+		{"settled_runs_by_person_given", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}`, nil},
 		{"settled_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,7 +57,12 @@ func TestGolden(t *testing.T) {
 			in := Input{Organization: "acme", Query: q, AsOf: time.UnixMilli(1_770_000_000_000), After: c.after}
 			if strings.HasPrefix(c.name, "settled_") {
 				in.SettledUntil = in.AsOf.Add(-time.Minute)
-				in.Unchanged = strings.HasSuffix(c.name, "_unchanged")
+				switch {
+				case strings.HasSuffix(c.name, "_unchanged"):
+					in.Changes = ChangesNone
+				case strings.HasSuffix(c.name, "_given"):
+					in.Changes = ChangesGiven
+				}
 			}
 			if strings.HasSuffix(c.name, "_own_clock") {
 				in.AsOf = time.Time{}

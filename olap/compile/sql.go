@@ -12,14 +12,15 @@ import (
 // A printer collects a statement's text and parameters.
 type printer struct {
 	planned
-	params []Param
+	params        []Param
+	changeColumns int
 }
 
 func (p planned) statement() Statement {
 	w := &printer{planned: p}
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
-	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && !p.Unchanged}
+	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && p.Changes == ChangesStored}
 	head := "SELECT\n    "
 	if statement.OwnClock {
 		head = ownClock + head
@@ -40,7 +41,7 @@ func (p planned) statement() Statement {
 		w.param("limit", int64(p.Query.Limit)+1)
 		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT {limit:Int64}"
 	}
-	statement.SQL, statement.Params = sql, w.params
+	statement.SQL, statement.Params, statement.ChangeColumns = sql, w.params, w.changeColumns
 	return statement
 }
 

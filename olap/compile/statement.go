@@ -21,6 +21,9 @@ type Statement struct {
 	Order []int
 	// OneSnapshot says that the statement is only right when all its reads of a table see the same rows.
 	OneSnapshot bool
+	// ChangeColumns is how many of the settled table's columns and texts the table of changes needs that comes with
+	// the statement; 0 where none does.
+	ChangeColumns int
 	// OwnClock means that the statement sets its boundary itself and returns it, behind Columns,
 	// as an Int64 of milliseconds since 1970, the same in every row.
 	OwnClock bool
@@ -58,10 +61,19 @@ type Input struct {
 	// SettledUntil is the boundary of the settled tables (schema/DESIGN.md): every record none of whose
 	// rows was stored after it is settled. Zero for not to use them.
 	SettledUntil time.Time
-	// Unchanged says that no row of the organization was stored after SettledUntil.
-	Unchanged bool
-	After     []cursor.Value // the row to continue behind, in the completed order; nil for a first page
+	// Changes tells where the records are of which a row was stored after SettledUntil.
+	Changes ChangesFrom
+	After   []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
+
+// A ChangesFrom is where a statement finds the records that changed since they were settled.
+type ChangesFrom uint8
+
+const (
+	ChangesStored ChangesFrom = iota // in the store, where it looks for them
+	ChangesGiven                     // in the table schema.TableChanges that comes with the statement (schema.SettledTable.SignedChanges)
+	ChangesNone                      // nowhere: nothing was stored
+)
 
 // Compile returns the statement that answers the input. It asks for one row more than the query's
 // limit, which tells whether a further row exists (contract 4.3).

@@ -151,7 +151,7 @@ func (w *printer) signed() string {
 	if w.rollup != nil {
 		sql = w.settledSums()
 	}
-	if !w.Unchanged {
+	if w.Changes != ChangesNone {
 		sql += "\nUNION ALL\n" + w.changedRows()
 	}
 	return sql
@@ -173,8 +173,13 @@ func (w *printer) perStarter(from string) string {
 func (w *printer) named(from string) string {
 	texts := "SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name\nFROM"
 	known := texts + " " + schema.TableStarters + "\nWHERE " + ofOrganization
-	if !w.Unchanged {
+	switch w.Changes {
+	case ChangesStored:
 		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(schema.Starters(w.stored())) + "\n)"
+	case ChangesGiven:
+		w.changeColumns = len(w.settled.Columns) + len(w.settled.Texts)
+		known += "\nUNION ALL\n" + texts + "\n(\n" + indent("SELECT DISTINCT "+schema.StarterSQL+" AS starter, initiator_identifier, initiator_name"+
+			"\nFROM "+schema.TableChanges+"\nWHERE isNotNull(initiator_identifier)") + "\n)"
 	}
 	sql := "SELECT *\nFROM\n(\n" + indent(w.perStarter(from)) + "\n) AS r\nANY LEFT JOIN\n(\n" + indent(known) + "\n) AS t USING (f_starter)" +
 		"\nWHERE NOT throwIf(f_starter != 0 AND isNull(f_user_identifier))"
@@ -230,19 +235,19 @@ func (w *printer) stored() string {
 // for every record of which a row was stored since: whichever of them a settler settles meanwhile,
 // the sum of both is the same.
 func (w *printer) changedRows() string {
-	columns := []string{w.settled.Clock}
 	n := w.settled.SumColumns
 	for _, name := range w.settledKeys {
 		n = max(n, w.settled.Key(name).Columns)
 	}
-	for i, c := range w.settled.Columns[:n] {
-		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1, c.Name))
+	var from string
+	var conditions []string
+	if w.Changes == ChangesGiven {
+		w.changeColumns = max(w.changeColumns, n)
+		from, conditions = schema.TableChanges, append(w.inTimes(), "(sign = -1 OR first_stored_at <= "+w.boundary()+")")
+	} else {
+		from = "(\n" + indent(w.settled.SignedChanges(strings.Join(w.inRange(), " AND "), w.stored(), n, "stored_first <= "+w.boundary())) + "\n)"
 	}
-	changes := "(\n    SELECT " + strings.Join(columns, ", ") + ", tupleElement(change, 2) AS sign" +
-		"\n    FROM\n    (\n" + indent(indent(w.settled.Changes(strings.Join(w.inRange(), " AND "), w.stored(), n))) + "\n    )" +
-		"\n    ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= " + w.boundary() +
-		", [(new_record, toInt8(1))], [])) AS change\n)"
-	return w.signedRows(changes, nil, w.clockMillis(),
+	return w.signedRows(from, conditions, w.clockMillis(),
 		func(k schema.SettledKey) string { return k.SQL }, func(name string) string { return w.settled.Sums[name] })
 }
 

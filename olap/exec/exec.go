@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
@@ -45,15 +46,16 @@ type Table struct {
 }
 
 // Run executes a statement. queryID becomes ClickHouse's query_id, by which its log and its list
-// of processes name the execution; comment its log_comment. The context's end stops the query.
-func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string) (*Table, error) {
+// of processes name the execution; comment its log_comment; external are the tables that come with the statement.
+// The context's end stops the query.
+func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string, external ...*ext.Table) (*Table, error) {
 	options := clickhouse.Settings{"log_comment": comment}
 	maps.Copy(options, settings)
 	maps.Copy(options, schema.FinalSettings)
 	if statement.OneSnapshot {
 		options["enable_shared_storage_snapshot_in_query"] = 1
 	}
-	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options))
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options), clickhouse.WithExternalTable(external...))
 	args := make([]any, len(statement.Params))
 	for i, p := range statement.Params {
 		args[i] = clickhouse.Named(p.Name, p.Value)

@@ -61,7 +61,7 @@ func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
 	if err := Pause(ctx, tick); err != nil {
 		return Boundary{}, err
 	}
-	now, oldest, err := inserts(ctx, conn)
+	now, oldest, _, err := inserts(ctx, conn)
 	if err != nil {
 		return Boundary{}, err
 	}
@@ -79,7 +79,7 @@ func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
 // returns that instant, or an earlier one for which nothing is to be waited.
 func SettledAt(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
 	for deadline := time.Now().Add(settlePatience); ; {
-		_, oldest, err := inserts(ctx, conn)
+		_, oldest, _, err := inserts(ctx, conn)
 		if err != nil || oldest.After(at) {
 			return at, err
 		}
@@ -102,12 +102,18 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// InFlight tells since when, at least, no insert of records has begun that has not ended, and whether records are being settled.
+func InFlight(ctx context.Context, conn driver.Conn) (oldest time.Time, settling bool, err error) {
+	_, oldest, settling, err = inserts(ctx, conn)
+	return oldest, settling, err
+}
+
 // inserts tells the store's clock and, read after it, the begin of the oldest insert in flight, rather a little
-// earlier than later; without any, the clock.
-func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, err error) {
+// earlier than later; without any, the clock. Those that settle records do not count: that there is one is told apart.
+func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, settling bool, err error) {
 	rows, err := conn.Query(ctx, readInserts)
 	if err != nil {
-		return now, oldest, failure.Of("read the inclusion boundary", err)
+		return now, oldest, false, failure.Of("read the inclusion boundary", err)
 	}
 	defer rows.Close()
 	var longest float64
@@ -115,17 +121,19 @@ func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, err 
 		var seconds float64
 		var kind, id, text string
 		if err := rows.Scan(&now, &seconds, &kind, &id, &text); err != nil {
-			return now, oldest, failure.Of("read the inclusion boundary", err)
+			return now, oldest, false, failure.Of("read the inclusion boundary", err)
 		}
-		if kind == "Insert" && !strings.HasPrefix(id, SettleQueryPrefix) && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
+		if strings.HasPrefix(id, SettleQueryPrefix) {
+			settling = true
+		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
 			longest = max(longest, seconds)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return now, oldest, failure.Of("read the inclusion boundary", err)
+		return now, oldest, false, failure.Of("read the inclusion boundary", err)
 	}
 	if now.IsZero() {
-		return now, oldest, errors.New("moment: read the inclusion boundary: system.processes lacks the query that reads it")
+		return now, oldest, false, errors.New("moment: read the inclusion boundary: system.processes lacks the query that reads it")
 	}
-	return now, now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond), nil
+	return now, now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond), settling, nil
 }

@@ -22,6 +22,8 @@ type Settlement struct {
 	Held   bool
 	Holder int64     // who holds them
 	HeldAt time.Time // the holder's last sign of life
+	// Settling says that a step was begun that is not done.
+	Settling bool
 }
 
 // SettledFor is how long what was read of a settlement holds at least: whoever holds the settled tables waits twice as long
@@ -40,39 +42,22 @@ func (s Settlement) Boundary() time.Time {
 	return s.Until
 }
 
-const (
-	// settlement selects what a Settlement tells.
-	settlement = "toUnixTimestamp64Milli(now64(3)), done.1, done.2, hold.1, hold.2, toUnixTimestamp64Milli(hold.3)"
-	settledTo  = " FROM (SELECT maxIf(latest, kind = 'done') AS done, maxIf(latest, kind = 'hold') AS hold FROM " + schema.TableSettlements + ")"
-)
+const readSettlement = "SELECT toUnixTimestamp64Milli(now64(3)), done.1, done.2, hold.1, hold.2, toUnixTimestamp64Milli(hold.3), intent.1" +
+	" FROM (SELECT maxIf(latest, kind = 'done') AS done, maxIf(latest, kind = 'hold') AS hold, maxIf(latest, kind = 'intent') AS intent" +
+	" FROM " + schema.TableSettlements + ")"
 
 // ReadSettlement reads how far the settled tables have come.
 func ReadSettlement(ctx context.Context, conn driver.Conn) (Settlement, error) {
-	return readSettlement(conn.QueryRow(ctx, "SELECT "+settlement+settledTo))
-}
-
-// ReadChanges reads how far the settled tables have come, and whether rows of an organization were stored since in
-// the source of one of them.
-func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (s Settlement, changed bool, err error) {
-	since := "fromUnixTimestamp64Milli((SELECT -tupleElement(max(latest), 2) FROM " + schema.TableSettlements + " WHERE kind = 'done'), 'UTC')"
-	var rows uint64
-	s, err = readSettlement(conn.QueryRow(ctx, "SELECT "+settlement+", (SELECT count() FROM "+table.Source+
-		" WHERE organization_id = {organization:String} AND "+table.StoredAt+" > "+since+")"+settledTo,
-		clickhouse.Named("organization", string(organization))), &rows)
-	return s, rows > 0, err
-}
-
-func readSettlement(row driver.Row, more ...any) (Settlement, error) {
 	var s Settlement
-	var doneNumber, heldNumber uint64
+	var done, intent uint64
 	var now, earliness, heldAt int64
-	if err := row.Scan(append([]any{&now, &doneNumber, &earliness, &heldNumber, &s.Holder, &heldAt}, more...)...); err != nil {
+	if err := conn.QueryRow(ctx, readSettlement).Scan(&now, &done, &earliness, &s.Hold, &s.Holder, &heldAt, &intent); err != nil {
 		return s, failure.Of("read the settlement", err)
 	}
 	s.Now, s.Until, s.HeldAt = time.UnixMilli(now).UTC(), time.UnixMilli(-earliness).UTC(), time.UnixMilli(heldAt).UTC()
-	s.Hold = heldNumber
-	s.Number = max(doneNumber, heldNumber)
-	s.Held = heldNumber > 0 && heldNumber >= doneNumber
+	s.Number = max(done, s.Hold)
+	s.Held = s.Hold > 0 && s.Hold >= done
+	s.Settling = intent > s.Number
 	return s, nil
 }
 

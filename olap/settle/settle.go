@@ -29,7 +29,7 @@ const (
 	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
 	chunkRows = 500_000
 	// Fewer rows than smallStep wait for more, at most smallWait.
-	smallStep = 2_000
+	smallStep = 10_000
 	smallWait = 5 * time.Second
 	// refresh is the age at which a settlement is renewed although nothing was stored.
 	refresh = time.Minute
@@ -219,7 +219,7 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 		ofPartition := " AND " + t.Partition() + " = " + partition
 		stored, known = stored+ofPartition, known+ofPartition
 	}
-	_, _, names := t.Lists()
+	_, _, names := t.Lists(len(t.Columns))
 	var values []string
 	for i := range names {
 		values = append(values, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d)", i+1))

@@ -28,7 +28,7 @@ FROM
             sign AS s_records,
             if(activity_type = 'interacted', sign, 0) AS s_interacted
         FROM (
-            SELECT occurred_at, tupleElement(tupleElement(change, 1), 1) AS agent_id, tupleElement(tupleElement(change, 1), 2) AS activity_type, tupleElement(change, 2) AS sign
+            SELECT occurred_at, tupleElement(tupleElement(change, 1), 1) AS agent_id, tupleElement(tupleElement(change, 1), 2) AS activity_type, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (
                 SELECT organization_id, occurred_at, attribution_id, max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first

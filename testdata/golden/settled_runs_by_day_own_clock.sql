@@ -28,7 +28,7 @@ FROM
             f_day,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
         FROM (
-            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(change, 2) AS sign
+            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (
                 SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first

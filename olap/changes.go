@@ -1,0 +1,96 @@
+package olap
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/flight"
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// More changes than maxChanges are left to each statement: to send them along would cost as much as to look for them.
+	maxChanges = 10_000
+	// maxChanged is of how many organizations and sources changes are remembered: 100 take 100 to 200 MiB at most.
+	maxChanged = 100
+	// changesAge bounds how long changes are remembered that nobody asks for.
+	changesAge = time.Minute
+	// restless is how long nobody reads changes after there were too many.
+	restless = 2 * time.Second
+)
+
+// A known is what changed in an organization since records were settled.
+type known struct {
+	standing moment.Standing // before the changes were read
+	until    time.Time       // how far records were settled
+	changes  *moment.Changes // nil where they could not be read apart from a statement
+	readAt   time.Time
+}
+
+// A changes remembers what changed in organizations.
+type changes struct {
+	recent  recent[known]
+	reading flight.Group[known]
+	most    int // rows; more changes are not remembered
+
+	mu       sync.Mutex
+	observed time.Time // when this server looked first, by the store's clock; zero before
+}
+
+// know returns what changed in an organization with everything that was acknowledged before the call.
+func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf) (known, error) {
+	standing, err := moment.ReadStanding(ctx, conn, of.organization, schema.SettledOf(of.source))
+	if err != nil {
+		return known{}, err
+	}
+	last, remembered := c.recent.get(of)
+	if remembered && standing.Records == last.standing.Records && standing.Marks == last.standing.Marks {
+		last.standing.Now = standing.Now
+		return last, nil
+	}
+	if remembered && last.changes == nil && time.Since(last.readAt) < restless {
+		return last, nil
+	}
+	// Whoever asks meanwhile waits for the next reading, so that it begins after the call.
+	return c.reading.Do(ctx, string(of.organization)+"\x00"+of.source, func(ctx context.Context) (known, error) {
+		return c.read(ctx, conn, of)
+	})
+}
+
+// read reads what changed and remembers it.
+func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k known, err error) {
+	table := schema.SettledOf(of.source)
+	if k.standing, err = moment.ReadStanding(ctx, conn, of.organization, table); err != nil {
+		return k, err
+	}
+	settlement, err := moment.ReadSettlement(ctx, conn)
+	k.until = settlement.Boundary()
+	if err != nil || k.until.IsZero() || settlement.Settling {
+		return k, err
+	}
+	// A step that is done may still be written by another settler that began it before. Whoever begins later writes nothing.
+	oldest, settling, err := moment.InFlight(ctx, conn)
+	if err != nil || settling || !c.counted(settlement.Now, oldest) {
+		return k, err
+	}
+	if k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, k.until, c.most); err == nil {
+		k.readAt = time.Now()
+		c.recent.put(of, k)
+	}
+	return k, err
+}
+
+// counted reports whether all inserts are counted in standings: those are not that began before the migration by
+// which they are, which was before this server looked first.
+func (c *changes) counted(now, oldest time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.observed.IsZero() {
+		c.observed = now
+	}
+	return oldest.After(c.observed)
+}

@@ -1,0 +1,1 @@
+DROP VIEW IF EXISTS count_settlement_marks SYNC

@@ -1,0 +1,46 @@
+-- {"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}
+SELECT
+    toInt64(g.f_day) AS c0,
+    toUInt64(m_run_count) AS c1
+FROM
+(
+    SELECT
+        f_day,
+        sum(s_runs) AS m_run_count
+    FROM
+    (
+        WITH
+            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+        SELECT
+            f_day,
+            sum(runs) AS s_runs
+        FROM settled_runs
+        WHERE organization_id = {organization:String}
+            AND quarter >= {first_span:Int64}
+            AND quarter <= {last_span:Int64}
+        GROUP BY f_day
+        UNION ALL
+        WITH
+            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+        SELECT
+            f_day,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+        FROM changes
+        WHERE created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+            AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+            AND (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+    ) AS r
+    GROUP BY f_day
+    HAVING sum(s_runs) > 0
+) AS g
+ORDER BY c0 ASC NULLS LAST
+LIMIT {limit:Int64}
+
+-- organization = acme
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- offset_0 = 0
+-- first_span = 1963584
+-- last_span = 1966559
+-- as_of_ms = 1770000000000
+-- limit = 101

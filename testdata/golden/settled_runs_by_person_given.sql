@@ -1,0 +1,70 @@
+-- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}
+SELECT
+    CAST(g.f_user_identifier, 'Nullable(String)') AS c0,
+    CAST(g.n_user_name, 'Nullable(String)') AS c1,
+    toUInt64(m_run_count) AS c2
+FROM
+(
+    SELECT
+        f_user_identifier,
+        if(isNull(f_user_identifier), NULL, maxIf(f_user_name, s_runs > 0)) AS n_user_name,
+        sum(s_runs) AS m_run_count
+    FROM
+    (
+        SELECT *
+        FROM
+        (
+            SELECT
+                f_starter,
+                sum(s_runs) AS s_runs
+            FROM
+            (
+                WITH
+                    starter AS f_starter
+                SELECT
+                    f_starter,
+                    runs AS s_runs
+                FROM settled_runs
+                WHERE organization_id = {organization:String}
+                    AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                UNION ALL
+                WITH
+                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS f_starter
+                SELECT
+                    f_starter,
+                    if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+                FROM changes
+                WHERE created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                    AND (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+            ) AS r
+            GROUP BY f_starter
+        ) AS r
+        ANY LEFT JOIN
+        (
+            SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+            FROM starters
+            WHERE organization_id = {organization:String}
+            UNION ALL
+            SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+            FROM
+            (
+                SELECT DISTINCT if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, initiator_identifier, initiator_name
+                FROM changes
+                WHERE isNotNull(initiator_identifier)
+            )
+        ) AS t USING (f_starter)
+        WHERE NOT throwIf(f_starter != 0 AND isNull(f_user_identifier))
+    ) AS r
+    GROUP BY f_user_identifier
+    HAVING sum(s_runs) > 0
+) AS g
+ORDER BY c0 ASC NULLS LAST
+LIMIT {limit:Int64}
+
+-- organization = acme
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- as_of_ms = 1770000000000
+-- limit = 101
