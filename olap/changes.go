@@ -15,7 +15,7 @@ import (
 const (
 	// More changes than maxChanges are left to each statement: to send them along would cost as much as to look for them.
 	maxChanges = 10_000
-	// maxChanged is of how many organizations and sources changes are remembered: 100 take 100 to 200 MiB at most.
+	// maxChanged is of how many organizations and sources changes are remembered: 100 take 150 MiB at most.
 	maxChanged = 100
 	// changesAge bounds how long changes are remembered that nobody asks for.
 	changesAge = time.Minute

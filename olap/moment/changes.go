@@ -2,10 +2,9 @@ package moment
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -19,92 +18,69 @@ import (
 
 // Changes are the signed rows of what changed in an organization since records were settled
 // (schema.SettledTable.SignedChanges). They are safe for concurrent use.
-type Changes struct {
-	names []string
-	types []string
-	rows  [][]any
-
-	mu     sync.Mutex
-	tables map[int]*ext.Table
-}
-
-// None reports whether nothing changed.
-func (c *Changes) None() bool { return len(c.rows) == 0 }
+type Changes struct{ table *ext.Table }
 
 // ReadChanges reads what changed in an organization of which a row was stored after an instant; nil if that is more than most rows.
 func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, since time.Time, most int) (*Changes, error) {
 	settings := clickhouse.Settings{"enable_shared_storage_snapshot_in_query": 1}
-	for name, value := range schema.FinalSettings {
-		settings[name] = value
-	}
-	known := "organization_id = {organization:String}"
-	stored := known + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
+	maps.Copy(settings, schema.FinalSettings)
+	stored := ofOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
 	rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(settings)),
-		table.SignedChanges(known, stored, len(table.Columns)+len(table.Texts), "true")+"\nLIMIT {most:UInt64}",
+		table.SignedChanges(ofOrganization, stored, len(table.Columns)+len(table.Texts), "true")+"\nLIMIT {most:UInt64}",
 		clickhouse.Named("organization", string(organization)), clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
 	if err != nil {
 		return nil, failure.Of("read what changed", err)
 	}
 	defer rows.Close()
-	c := &Changes{names: rows.Columns(), tables: map[int]*ext.Table{}}
-	types := rows.ColumnTypes()
-	for _, t := range types {
-		c.types = append(c.types, t.DatabaseTypeName())
-	}
-	for rows.Next() {
-		targets := make([]any, len(types))
-		for i, t := range types {
-			targets[i] = reflect.New(t.ScanType()).Interface()
-		}
-		if err := rows.Scan(targets...); err != nil {
-			return nil, failure.Of("read what changed", err)
-		}
-		for i, target := range targets {
-			targets[i] = reflect.ValueOf(target).Elem().Interface()
-		}
-		c.rows = append(c.rows, targets)
-	}
-	if err := rows.Err(); err != nil {
+	c, err := collect(rows)
+	if err != nil {
 		return nil, failure.Of("read what changed", err)
 	}
-	if len(c.rows) > most {
+	if c.table.Block().Rows() > most {
 		return nil, nil
 	}
 	return c, nil
 }
 
+// collect keeps rows as ClickHouse takes them.
+func collect(rows driver.Rows) (c *Changes, err error) {
+	types := rows.ColumnTypes()
+	var columns []func(*ext.Table) error
+	for _, t := range types {
+		columns = append(columns, ext.Column(t.Name(), column.Type(t.DatabaseTypeName())))
+	}
+	c = &Changes{}
+	if c.table, err = ext.NewTable(schema.TableChanges, columns...); err != nil {
+		return nil, err
+	}
+	targets, values := make([]any, len(types)), make([]any, len(types))
+	for rows.Next() {
+		for i, t := range types {
+			targets[i] = reflect.New(t.ScanType()).Interface()
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		for i, target := range targets {
+			values[i] = reflect.ValueOf(target).Elem().Interface()
+		}
+		if err := c.table.Append(values...); err != nil {
+			return nil, err
+		}
+	}
+	return c, rows.Err()
+}
+
+// None reports whether nothing changed.
+func (c *Changes) None() bool { return c.table.Block().Rows() == 0 }
+
 // Table is the external table schema.TableChanges with the event clock, the first n of the settled table's columns and texts, the time of the
 // first storing and the sign.
 func (c *Changes) Table(n int) (*ext.Table, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if table, built := c.tables[n]; built {
-		return table, nil
+	all := c.table.Block().Columns
+	table, err := ext.NewTable(schema.TableChanges)
+	if err == nil {
+		table.Block().Columns = slices.Concat(all[:1+n], all[len(all)-2:])
 	}
-	// The clock in front, and the two others at the end.
-	chosen := func(i int) bool { return i <= n || i >= len(c.names)-2 }
-	var columns []func(*ext.Table) error
-	for i, name := range c.names {
-		if chosen(i) {
-			columns = append(columns, ext.Column(name, column.Type(c.types[i])))
-		}
-	}
-	table, err := ext.NewTable(schema.TableChanges, columns...)
-	if err != nil {
-		return nil, fmt.Errorf("moment: a table of what changed: %w", err)
-	}
-	for _, row := range c.rows {
-		values := slices.Clone(row)
-		kept := values[:0]
-		for i, value := range values {
-			if chosen(i) {
-				kept = append(kept, value)
-			}
-		}
-		if err := table.Append(kept...); err != nil {
-			return nil, fmt.Errorf("moment: a table of what changed: %w", err)
-		}
-	}
-	c.tables[n] = table
-	return table, nil
+	return table, err
 }

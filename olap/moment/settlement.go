@@ -42,6 +42,8 @@ func (s Settlement) Boundary() time.Time {
 	return s.Until
 }
 
+const ofOrganization = "organization_id = {organization:String}"
+
 const readSettlement = "SELECT toUnixTimestamp64Milli(now64(3)), done.1, done.2, hold.1, hold.2, toUnixTimestamp64Milli(hold.3), intent.1" +
 	" FROM (SELECT maxIf(latest, kind = 'done') AS done, maxIf(latest, kind = 'hold') AS hold, maxIf(latest, kind = 'intent') AS intent" +
 	" FROM " + schema.TableSettlements + ")"
@@ -64,7 +66,7 @@ func ReadSettlement(ctx context.Context, conn driver.Conn) (Settlement, error) {
 // SettledRecords is how many records of an organization are settled.
 func SettledRecords(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (uint64, error) {
 	var records int64
-	err := conn.QueryRow(ctx, "SELECT toInt64(sum("+table.Records+")) FROM "+table.Table+" WHERE organization_id = {organization:String}",
+	err := conn.QueryRow(ctx, "SELECT toInt64(sum("+table.Records+")) FROM "+table.Table+" WHERE "+ofOrganization,
 		clickhouse.Named("organization", string(organization))).Scan(&records)
 	if err != nil {
 		return 0, failure.Of("count settled records", err)

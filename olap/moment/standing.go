@@ -31,7 +31,7 @@ func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.Org
 	err = conn.QueryRow(ctx, "SELECT toUnixTimestamp64Milli(now64(3)), sumIf(rows, NOT marks), toUnixTimestamp64Milli(maxIf(last_stored_at, NOT marks))"+
 		", sumIf(rows, marks), toUnixTimestamp64Milli(maxIf(last_stored_at, marks))"+
 		" FROM (SELECT rows, last_stored_at, "+ofMarks+" AS marks FROM "+schema.TableStoredCounts+
-		" WHERE source = {source:String} AND organization_id = {organization:String} OR "+ofMarks+")",
+		" WHERE source = {source:String} AND "+ofOrganization+" OR "+ofMarks+")",
 		clickhouse.Named("source", table.Source), clickhouse.Named("organization", string(organization))).
 		Scan(&now, &s.Records.rows, &s.Records.latest, &s.Marks.rows, &s.Marks.latest)
 	if err != nil {
