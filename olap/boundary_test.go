@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/settle"
 )
 
 var january = olaptest.Range{Start: "2026-01-01", End: "2026-01-31", Timezone: "UTC"}
@@ -26,9 +28,29 @@ func runOn(n, day int, status string) olaptest.Run {
 // Contract 4.1: a row first stored after asOf is in no page of the continuation, while a status is
 // the one that is current when the page runs, also of rows that were updated meanwhile.
 func TestPagesKeepTheirBoundary(t *testing.T) {
-	store := olaptest.OpenStore(t)
-	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")}})
+	for _, c := range []struct {
+		name            string
+		adds, remembers bool
+	}{{"read", false, false}, {"added up", true, false}, {"added up with remembered changes", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			store := olaptest.OpenStore(t)
+			engine := olap.NewEngine(store.Conn(), []byte("secret"))
+			if c.adds {
+				engine.AddUpAlways()
+			}
+			if !c.remembers {
+				engine.RememberNothing()
+			}
+			settler := settle.New(store.Conn(), quiet, 0)
+			pagesKeepTheirBoundary(t, store.Conn(), engine, func() { settled(t, settler) })
+		})
+	}
+}
+
+// pagesKeepTheirBoundary calls settle whenever something was stored.
+func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine, settle func()) {
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")}})
+	settle()
 
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
 	first := ask(t, engine, "acme", q)
@@ -38,7 +60,11 @@ func TestPagesKeepTheirBoundary(t *testing.T) {
 
 	updated := runOn(2, 2, "COMPLETED")
 	updated.UpdatedAt = updated.UpdatedAt.Add(time.Hour)
-	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")}})
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")}})
+	settle()
+	behind := runOn(4, 2, "FAILED")
+	behind.UpdatedAt = behind.UpdatedAt.Add(time.Hour)
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{behind}})
 
 	q.Cursor = *first.Cursor
 	second := ask(t, engine, "acme", q)

@@ -209,10 +209,9 @@ func (t *SettledTable) Changes(known, stored string, n int) string {
 		"\nGROUP BY " + key
 }
 
-// SignedChanges is SQL that selects the Changes as rows that add up: clock, the first n Columns and Texts, first_stored_at and
-// sign. The rows with the sign -1 take away what is settled; those with 1 are what the records are now, where they
-// were first stored in time, which is a condition over stored_first.
-func (t *SettledTable) SignedChanges(known, stored string, n int, inTime string) string {
+// SignedChanges is SQL that selects the Changes as rows that add up: clock, the first n Columns and Texts, first_stored_at (of the
+// record) and sign. The rows with the sign -1 take away what is settled; those with 1 are what the records are now.
+func (t *SettledTable) SignedChanges(known, stored string, n int) string {
 	columns := []string{t.Clock}
 	_, _, names := t.Lists(n)
 	for i, name := range names {
@@ -220,6 +219,5 @@ func (t *SettledTable) SignedChanges(known, stored string, n int, inTime string)
 	}
 	return "SELECT " + strings.Join(columns, ", ") + ", stored_first AS first_stored_at, tupleElement(change, 2) AS sign" +
 		"\nFROM\n(\n    " + strings.ReplaceAll(t.Changes(known, stored, n), "\n", "\n    ") + "\n)" +
-		"\nARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(" + inTime +
-		", [(new_record, toInt8(1))], [])) AS change"
+		"\nARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change"
 }

@@ -47,6 +47,7 @@ func TestGolden(t *testing.T) {
 			[]cursor.Value{text("ada@example.com"), {Kind: cursor.Null}}},
 		{"settled_runs_by_day_given", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
 		{"settled_runs_by_person_given", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}`, nil},
+		{"settled_runs_by_day_behind", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
 		{"settled_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,6 +59,8 @@ func TestGolden(t *testing.T) {
 			if strings.HasPrefix(c.name, "settled_") {
 				in.SettledUntil = in.AsOf.Add(-time.Minute)
 				switch {
+				case strings.HasSuffix(c.name, "_behind"):
+					in.SettledUntil = in.AsOf.Add(time.Minute)
 				case strings.HasSuffix(c.name, "_unchanged"):
 					in.Changes = ChangesNone
 				case strings.HasSuffix(c.name, "_given"):

@@ -29,7 +29,9 @@ type planned struct {
 	// the sums; nil for none.
 	settled     *schema.SettledTable
 	settledKeys []string
-	rollup      *schema.Rollup
+	// settledBehind says that some of them may have been first stored after the inclusion boundary.
+	settledBehind bool
+	rollup        *schema.Rollup
 }
 
 func plan(in Input) planned {

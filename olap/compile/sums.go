@@ -18,12 +18,12 @@ const keyStarter = "starter"
 var initiatorKeys = []string{"f_initiator", "f_initiator_high"}
 
 // addUp chooses to add up settled records instead of reading those that they are made of, where that gives the
-// same answer: all metrics are sums that the settled table keeps, or counts of its starters, it has all that is grouped
-// and filtered by, and everything settled was stored before the inclusion boundary. Where some
-// projection has all of it and days begin and end where its spans of time do, that one is added up.
+// same answer: all metrics are sums that the settled table keeps, or counts of its starters, and it has all that is grouped
+// and filtered by. Where some projection has all of it, days begin and end where its spans of time do, and everything
+// settled was stored before the inclusion boundary, that one is added up.
 func (p *planned) addUp() {
 	table := schema.SettledOf(p.source.Table)
-	if table == nil || p.SettledUntil.IsZero() || !p.AsOf.IsZero() && p.AsOf.Before(p.SettledUntil) || len(p.aggregates) == 0 {
+	if table == nil || p.SettledUntil.IsZero() || len(p.aggregates) == 0 {
 		return
 	}
 	var keys []string
@@ -49,6 +49,9 @@ func (p *planned) addUp() {
 		}
 	}
 	p.settled, p.settledKeys = table, keys
+	if p.settledBehind = !p.AsOf.IsZero() && p.AsOf.Before(p.SettledUntil); p.settledBehind {
+		return
+	}
 	for i, r := range table.Rollups {
 		has := func(key string) bool { return slices.Contains(r.Keys, key) }
 		if !slices.ContainsFunc(keys, func(key string) bool { return !has(key) }) && p.onSpans(r.SpanMillis) {
@@ -220,7 +223,11 @@ func (w *printer) settledSums() string {
 
 // settledRows are the settled rows of the range.
 func (w *printer) settledRows() string {
-	return w.signedRows(w.settled.Table, w.inRange(), w.clockMillis(), ofSettled, func(name string) string { return name })
+	conditions := w.inRange()
+	if w.settledBehind {
+		conditions = append(conditions, "first_stored_at <= "+w.boundary())
+	}
+	return w.signedRows(w.settled.Table, conditions, w.clockMillis(), ofSettled, func(name string) string { return name })
 }
 
 // ofSettled is the SQL of a key over a settled row.
@@ -239,13 +246,16 @@ func (w *printer) changedRows() string {
 	for _, name := range w.settledKeys {
 		n = max(n, w.settled.Key(name).Columns)
 	}
-	var from string
-	var conditions []string
+	inTime := "first_stored_at <= " + w.boundary()
+	if !w.settledBehind {
+		inTime = "(sign = -1 OR " + inTime + ")" // all that is settled is in the sum
+	}
+	from, conditions := schema.TableChanges, []string{inTime}
 	if w.Changes == ChangesGiven {
 		w.changeColumns = max(w.changeColumns, n)
-		from, conditions = schema.TableChanges, append(w.inTimes(), "(sign = -1 OR first_stored_at <= "+w.boundary()+")")
+		conditions = append(w.inTimes(), inTime)
 	} else {
-		from = "(\n" + indent(w.settled.SignedChanges(strings.Join(w.inRange(), " AND "), w.stored(), n, "stored_first <= "+w.boundary())) + "\n)"
+		from = "(\n" + indent(w.settled.SignedChanges(strings.Join(w.inRange(), " AND "), w.stored(), n)) + "\n)"
 	}
 	return w.signedRows(from, conditions, w.clockMillis(),
 		func(k schema.SettledKey) string { return k.SQL }, func(name string) string { return w.settled.Sums[name] })

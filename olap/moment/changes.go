@@ -26,7 +26,7 @@ func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.Orga
 	maps.Copy(settings, schema.FinalSettings)
 	stored := ofOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
 	rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(settings)),
-		table.SignedChanges(ofOrganization, stored, len(table.Columns)+len(table.Texts), "true")+"\nLIMIT {most:UInt64}",
+		table.SignedChanges(ofOrganization, stored, len(table.Columns)+len(table.Texts))+"\nLIMIT {most:UInt64}",
 		clickhouse.Named("organization", string(organization)), clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
 	if err != nil {
 		return nil, failure.Of("read what changed", err)

@@ -42,8 +42,9 @@ FROM
                 )
                 GROUP BY organization_id, occurred_at, attribution_id
             )
-            ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'), [(new_record, toInt8(1))], [])) AS change
+            ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
     ) AS r
     GROUP BY f_day
     HAVING sum(s_records) > 0
@@ -57,6 +58,6 @@ LIMIT {limit:Int64}
 -- offset_0 = 0
 -- first_span = 1963584
 -- last_span = 1966559
--- settled_ms = 1769999940000
 -- as_of_ms = 1770000000000
+-- settled_ms = 1769999940000
 -- limit = 101

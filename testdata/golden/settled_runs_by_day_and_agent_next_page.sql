@@ -52,9 +52,10 @@ FROM
                 )
                 GROUP BY organization_id, created_at, run_id
             )
-            ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'), [(new_record, toInt8(1))], [])) AS change
+            ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
-        WHERE (((f_day > {after_0:Int64} OR isNull(f_day))) OR (f_day = {after_0:Int64} AND (toString(f_agent_id) > {after_1:String} OR isNull(toString(f_agent_id)))))
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+            AND (((f_day > {after_0:Int64} OR isNull(f_day))) OR (f_day = {after_0:Int64} AND (toString(f_agent_id) > {after_1:String} OR isNull(toString(f_agent_id)))))
     ) AS r
     GROUP BY f_day, f_agent_id
     HAVING sum(s_runs) > 0
@@ -80,6 +81,6 @@ LIMIT {limit:Int64}
 -- after_1 = 0b7e4d2c-0000-4000-8000-000000000001
 -- first_span = 492311
 -- last_span = 498190
--- settled_ms = 1769999940000
 -- as_of_ms = 1770000000000
+-- settled_ms = 1769999940000
 -- limit = 101

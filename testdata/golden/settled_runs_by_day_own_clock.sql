@@ -42,8 +42,9 @@ FROM
                 )
                 GROUP BY organization_id, created_at, run_id
             )
-            ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli(as_of_ms, 'UTC'), [(new_record, toInt8(1))], [])) AS change
+            ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(as_of_ms, 'UTC'))
     ) AS r
     GROUP BY f_day
     HAVING sum(s_runs) > 0

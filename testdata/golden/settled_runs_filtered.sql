@@ -45,9 +45,10 @@ FROM
                 )
                 GROUP BY organization_id, created_at, run_id
             )
-            ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'), [(new_record, toInt8(1))], [])) AS change
+            ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
-        WHERE nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+            AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
     ) AS r
     GROUP BY f_day
     HAVING sum(s_runs) > 0
@@ -62,6 +63,6 @@ LIMIT {limit:Int64}
 -- filter_0 = [internal]
 -- first_span = 1963561
 -- last_span = 1966536
--- settled_ms = 1769999940000
 -- as_of_ms = 1770000000000
+-- settled_ms = 1769999940000
 -- limit = 101

@@ -62,9 +62,10 @@ FROM
                     )
                     GROUP BY organization_id, created_at, run_id
                 )
-                ARRAY JOIN arrayConcat(if(was_settled = 1, [(old_record, toInt8(-1))], []), if(stored_first <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'), [(new_record, toInt8(1))], [])) AS change
+                ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
             )
-            WHERE bitShiftRight(f_starter, 48) IN (SELECT bitShiftRight(reinterpretAsUInt128(sipHash128(arrayJoin({filter_0:Array(String)}))), 48))
+            WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+                AND bitShiftRight(f_starter, 48) IN (SELECT bitShiftRight(reinterpretAsUInt128(sipHash128(arrayJoin({filter_0:Array(String)}))), 48))
         ) AS r
         GROUP BY f_initiator, f_initiator_high, f_day
     ) AS r
@@ -79,6 +80,6 @@ LIMIT {limit:Int64}
 -- last_ms = 1769903999999
 -- offset_0 = 0
 -- filter_0 = [cron]
--- settled_ms = 1769999940000
 -- as_of_ms = 1770000000000
+-- settled_ms = 1769999940000
 -- limit = 101
