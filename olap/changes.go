@@ -19,7 +19,8 @@ const (
 	maxChanged = 100
 	// changesAge bounds how long changes are remembered that nobody asks for.
 	changesAge = time.Minute
-	// restless is how long nobody reads changes after there were too many.
+	// restless is how long changes are not read again after there were too many, nor after the last row was stored for a
+	// statement that takes long: it does so faster, beside the rest of its work.
 	restless = 2 * time.Second
 )
 
@@ -41,8 +42,9 @@ type changes struct {
 	observed time.Time // when this server looked first, by the store's clock; zero before
 }
 
-// know returns what changed in an organization with everything that was acknowledged before the call.
-func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf) (known, error) {
+// know returns what changed in an organization with everything that was acknowledged before the call, for a statement
+// that is quick or not.
+func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, quick bool) (known, error) {
 	standing, err := moment.ReadStanding(ctx, conn, of.organization, schema.SettledOf(of.source))
 	if err != nil {
 		return known{}, err
@@ -52,8 +54,8 @@ func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf) (kno
 		last.standing.Now = standing.Now
 		return last, nil
 	}
-	if remembered && last.changes == nil && time.Since(last.readAt) < restless {
-		return last, nil
+	if !quick && standing.Quiet() < restless || remembered && last.changes == nil && time.Since(last.readAt) < restless {
+		return known{}, nil
 	}
 	// Whoever asks meanwhile waits for the next reading, so that it begins after the call.
 	return c.reading.Do(ctx, string(of.organization)+"\x00"+of.source, func(ctx context.Context) (known, error) {

@@ -106,7 +106,8 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 
 // attempt answers within a boundary, or with one that the statement sets.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
-	if !compile.AddsUp(in.Query) {
+	records, sums := compile.AddsUp(in.Query)
+	if !records {
 		return e.execute(ctx, r, *in, nil)
 	}
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
@@ -117,14 +118,14 @@ func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Re
 	if !large {
 		return e.execute(ctx, r, *in, nil)
 	}
-	return e.addUp(ctx, r, in, of)
+	return e.addUp(ctx, r, in, of, sums)
 }
 
 // addUp adds up the settled records of a large organization and what changed since. The changes are remembered from one
 // statement to the next, and given to it: they hold while nothing is stored. What is settled must be the same up to
 // the end of the statement, or records could be counted twice.
-func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf) (*Result, error) {
-	last, err := e.changes.know(ctx, e.conn, of)
+func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf, quick bool) (*Result, error) {
+	last, err := e.changes.know(ctx, e.conn, of, quick)
 	if err != nil {
 		return nil, err
 	}

@@ -117,14 +117,14 @@ var Settled = []SettledTable{
 	},
 	{
 		Table: "settled_attributions", Source: TableAttributions, Clock: "occurred_at", ID: "attribution_id", StoredAt: "first_stored_at",
-		Columns:    []SettledColumn{{Name: "agent_id", SQL: "agent_id"}, {Name: "activity_type", SQL: "activity_type"}},
+		Columns:    []SettledColumn{{Name: "activity_type", SQL: "activity_type"}, {Name: "agent_id", SQL: "agent_id"}},
 		Records:    "records",
-		SumColumns: 2,
+		SumColumns: 1,
 		Sums: map[string]string{
 			"records":    "sign",
 			"interacted": "if(activity_type = 'interacted', sign, 0)",
 		},
-		Keys: []SettledKey{{Name: "agent_id", SQL: "agent_id", Columns: 1}, {Name: "activity_type", SQL: "activity_type", Columns: 2}},
+		Keys: []SettledKey{{Name: "agent_id", SQL: "agent_id", Columns: 2}, {Name: "activity_type", SQL: "activity_type", Columns: 1}},
 		Rollups: []Rollup{
 			{Projection: "by_quarter", Time: "quarter", SpanMillis: quarterMillis},
 			{Projection: "by_agent", Time: "hour", SpanMillis: hourMillis, Keys: []string{"agent_id"}},

@@ -24,6 +24,9 @@ type Count struct {
 	latest int64 // when the last of them were stored, in Unix milliseconds
 }
 
+// Quiet is for how long nothing has been stored of the organization's records.
+func (s Standing) Quiet() time.Duration { return s.Now.Sub(time.UnixMilli(s.Records.latest)) }
+
 // ReadStanding reads the standing of an organization.
 func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (s Standing, err error) {
 	const ofMarks = "source = '" + schema.TableSettlements + "'"
