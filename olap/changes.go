@@ -19,9 +19,12 @@ const (
 	maxChanged = 100
 	// changesAge bounds how long changes are remembered that nobody asks for.
 	changesAge = time.Minute
-	// restless is how long changes are not read again after there were too many, nor after the last row was stored for a
-	// statement that takes long: it does so faster, beside the rest of its work.
+	// restless is how long changes are not read again after there were too many; nor, for a slow statement, after the last
+	// row was stored.
 	restless = 2 * time.Second
+	// slowFrom is from where on a statement is slow: settling would begin too often before it ends, so that while rows arrive
+	// it looks for changes itself.
+	slowFrom = restless / 4
 )
 
 // A known is what changed in an organization since records were settled.
@@ -43,8 +46,8 @@ type changes struct {
 }
 
 // know returns what changed in an organization with everything that was acknowledged before the call, for a statement
-// that is quick or not.
-func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, quick bool) (known, error) {
+// that is slow or not.
+func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow bool) (known, error) {
 	standing, err := moment.ReadStanding(ctx, conn, of.organization, schema.SettledOf(of.source))
 	if err != nil {
 		return known{}, err
@@ -54,7 +57,7 @@ func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, quic
 		last.standing.Now = standing.Now
 		return last, nil
 	}
-	if !quick && standing.Quiet() < restless || remembered && last.changes == nil && time.Since(last.readAt) < restless {
+	if slow && standing.Quiet() < restless || remembered && last.changes == nil && time.Since(last.readAt) < restless {
 		return known{}, nil
 	}
 	// Whoever asks meanwhile waits for the next reading, so that it begins after the call.

@@ -26,7 +26,8 @@ type Engine struct {
 	conn    driver.Conn
 	sealer  cursor.Sealer
 	flights flight.Group[*Result]
-	single  memory
+	single  memory // those that were answered with a single page of rows
+	slow    memory // those to which changes were given and that took slowFrom
 
 	sizes     sizes
 	changes   changes
@@ -106,8 +107,7 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 
 // attempt answers within a boundary, or with one that the statement sets.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
-	records, sums := compile.AddsUp(in.Query)
-	if !records {
+	if !compile.AddsUp(in.Query) {
 		return e.execute(ctx, r, *in, nil)
 	}
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
@@ -118,14 +118,14 @@ func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Re
 	if !large {
 		return e.execute(ctx, r, *in, nil)
 	}
-	return e.addUp(ctx, r, in, of, sums)
+	return e.addUp(ctx, r, in, of)
 }
 
 // addUp adds up the settled records of a large organization and what changed since. The changes are remembered from one
 // statement to the next, and given to it: they hold while nothing is stored. What is settled must be the same up to
 // the end of the statement, or records could be counted twice.
-func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf, quick bool) (*Result, error) {
-	last, err := e.changes.know(ctx, e.conn, of, quick)
+func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf) (*Result, error) {
+	last, err := e.changes.know(ctx, e.conn, of, e.slow.expected(r.OrganizationID, r.Query.Canonical()))
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +140,12 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	if given.AsOf.IsZero() {
 		given.AsOf = last.standing.Now // what is stored from now on may be missing
 	}
+	began := time.Now()
 	result, err := e.execute(ctx, r, given, last.changes)
 	if ctx.Err() != nil {
 		return nil, err
 	}
+	e.slow.note(r.OrganizationID, r.Query.Canonical(), time.Since(began) >= slowFrom)
 	now, standingErr := moment.ReadStanding(ctx, e.conn, of.organization, schema.SettledOf(of.source))
 	if standingErr != nil {
 		return nil, errors.Join(err, standingErr)

@@ -10,7 +10,7 @@ import (
 // maxRemembered bounds a memory: some hundred KiB.
 const maxRemembered = 10_000
 
-// A memory knows of queries that they were answered with a single page of rows when they last ran. That
+// A memory knows of queries what was true of them when they last ran. That
 // is no promise for the next time, only a reason to expect it. The zero memory is empty. It is safe for concurrent use.
 type memory struct {
 	mu      sync.Mutex
@@ -29,13 +29,13 @@ func remembered(organization schema.OrganizationID, canonical []byte) uint64 {
 	return h.Sum64()
 }
 
-// note keeps how a query was answered.
-func (m *memory) note(organization schema.OrganizationID, canonical []byte, single bool) {
+// note keeps whether it was true of a query.
+func (m *memory) note(organization schema.OrganizationID, canonical []byte, was bool) {
 	hash := remembered(organization, canonical)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case !single:
+	case !was:
 		delete(m.queries, hash)
 	case m.queries == nil || len(m.queries) >= maxRemembered:
 		m.queries = map[uint64]struct{}{hash: {}}
@@ -44,7 +44,7 @@ func (m *memory) note(organization schema.OrganizationID, canonical []byte, sing
 	}
 }
 
-// expected reports whether the query was answered with a single page of rows.
+// expected reports whether it was true of the query.
 func (m *memory) expected(organization schema.OrganizationID, canonical []byte) bool {
 	hash := remembered(organization, canonical)
 	m.mu.Lock()

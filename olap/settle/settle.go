@@ -29,7 +29,7 @@ const (
 	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
 	chunkRows = 500_000
 	// Fewer rows than smallStep wait for more, at most smallWait.
-	smallStep = 10_000
+	smallStep = 2_000
 	smallWait = 5 * time.Second
 	// refresh is the age at which a settlement is renewed although nothing was stored.
 	refresh = time.Minute
