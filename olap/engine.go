@@ -27,7 +27,7 @@ type Engine struct {
 	sealer  cursor.Sealer
 	flights flight.Group[*Result]
 	single  memory // those that were answered with a single page of rows
-	slow    memory // those to which changes were given and that took slowFrom
+	slow    memory // those of large organizations that took slowFrom
 
 	sizes     sizes
 	changes   changes
@@ -140,12 +140,10 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	if given.AsOf.IsZero() {
 		given.AsOf = last.standing.Now // what is stored from now on may be missing
 	}
-	began := time.Now()
-	result, err := e.execute(ctx, r, given, last.changes)
+	result, err := e.timed(ctx, r, given, last.changes)
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	e.slow.note(r.OrganizationID, r.Query.Canonical(), time.Since(began) >= slowFrom)
 	now, standingErr := moment.ReadStanding(ctx, e.conn, of.organization, schema.SettledOf(of.source))
 	if standingErr != nil {
 		return nil, errors.Join(err, standingErr)
@@ -165,7 +163,7 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 		return nil, err
 	}
 	in.SettledUntil, in.Changes = before.Boundary(), compile.ChangesStored
-	result, err := e.execute(ctx, r, *in, nil)
+	result, err := e.timed(ctx, r, *in, nil)
 	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
@@ -180,6 +178,14 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	in.SettledUntil = time.Time{}
 	r.QueryID = uuid.New()
 	return e.execute(ctx, r, *in, nil)
+}
+
+// timed executes, and notes whether that was slow.
+func (e *Engine) timed(ctx context.Context, r Request, in compile.Input, changes *moment.Changes) (*Result, error) {
+	began := time.Now()
+	result, err := e.execute(ctx, r, in, changes)
+	e.slow.note(r.OrganizationID, r.Query.Canonical(), time.Since(began) >= slowFrom)
+	return result, err
 }
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.
