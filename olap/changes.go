@@ -22,9 +22,10 @@ const (
 	// restless is how long changes are not read again after there were too many; nor, for a slow statement, after the last
 	// row was stored.
 	restless = 2 * time.Second
-	// slowFrom is from where on a statement is slow: settling, which may begin every two seconds, would begin too often before
-	// it ends, so that while rows arrive it looks for changes itself.
-	slowFrom = 600 * time.Millisecond
+	// slowFrom is from where on a statement is slow to which changes are given: settling, which may begin every two seconds, would
+	// begin too often before it ends, so that while rows arrive it looks for changes itself. That takes it lookingTakes more.
+	slowFrom     = 450 * time.Millisecond
+	lookingTakes = 150 * time.Millisecond
 )
 
 // A known is what changed in an organization since records were settled.
