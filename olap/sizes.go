@@ -15,7 +15,8 @@ const (
 	// them: it costs about 20 ms whatever there is, and a scan as much for a million.
 	addUpFrom = 500_000
 	// sizeAge is how long a number is believed; it only decides between two ways to the same answer.
-	sizeAge  = time.Minute
+	sizeAge = time.Minute
+	// maxSizes bounds the memory.
 	maxSizes = 10_000
 )
 

@@ -209,15 +209,22 @@ func (t *SettledTable) Changes(known, stored string, n int) string {
 		"\nGROUP BY " + key
 }
 
-// SignedChanges is SQL that selects the Changes as rows that add up: clock, the first n Columns and Texts, first_stored_at (of the
-// record) and sign. The rows with the sign -1 take away what is settled; those with 1 are what the records are now.
-func (t *SettledTable) SignedChanges(known, stored string, n int) string {
-	columns := []string{t.Clock}
+// Signed is SQL that selects records of Changes, whose SQL with n is changes, as rows that add up: the keys, the first n Columns
+// and Texts, first_stored_at (of the record) and sign. The rows with the sign -1 take away what is settled; those with 1
+// are what the records are now. A WHERE may follow.
+func (t *SettledTable) Signed(changes string, n int, keys ...string) string {
+	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
 	for i, name := range names {
 		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1, name))
 	}
 	return "SELECT " + strings.Join(columns, ", ") + ", stored_first AS first_stored_at, tupleElement(change, 2) AS sign" +
-		"\nFROM\n(\n    " + strings.ReplaceAll(t.Changes(known, stored, n), "\n", "\n    ") + "\n)" +
+		"\nFROM\n(\n    " + strings.ReplaceAll(changes, "\n", "\n    ") + "\n)" +
 		"\nARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change"
+}
+
+// SignedChanges is SQL that selects all Changes as Signed rows, with the clock as their key. Those that changed nothing are
+// among them: what was first stored after an inclusion boundary is taken away only.
+func (t *SettledTable) SignedChanges(known, stored string, n int) string {
+	return t.Signed(t.Changes(known, stored, n), n, t.Clock)
 }

@@ -219,15 +219,10 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 		ofPartition := " AND " + t.Partition() + " = " + partition
 		stored, known = stored+ofPartition, known+ofPartition
 	}
-	_, _, names := t.Lists(len(t.Columns))
-	var values []string
-	for i := range names {
-		values = append(values, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d)", i+1))
-	}
-	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign)" +
-		" SELECT organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(values, ", ") + ", stored_first, tupleElement(change, 2)" +
-		" FROM (" + t.Changes(known, stored, len(t.Columns)) + " HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record)" +
-		" ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change" +
+	n := len(t.Columns)
+	_, _, names := t.Lists(n)
+	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign) " +
+		t.Signed(t.Changes(known, stored, n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, "organization_id", t.Clock, t.ID) +
 		// A settler that fell behind writes nothing: its number is done, or tables are held.
 		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
 	ctx = s.inserting(ctx, clickhouse.Settings{
