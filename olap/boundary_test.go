@@ -3,6 +3,7 @@ package olap_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -218,6 +219,55 @@ func TestSinglePagesUnderAWriter(t *testing.T) {
 	}
 }
 
+// After a calm, when statements of first pages set their own boundary, rows arrive at any moment of one: its pages have all that
+// was first stored until their asOf, what was acknowledged before, and nothing else.
+func TestCalmsEnd(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	load := func(n int) {
+		var records olaptest.Records
+		for day := range 3 {
+			records.Runs = append(records.Runs, runOn(10*n+day, 1+day, "RUNNING"))
+		}
+		olaptest.Load(t, store.Conn(), records)
+	}
+	load(0)
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
+	for n := 1; n <= 60; n++ {
+		for range 2 {
+			ask(t, engine, "acme", q) // nothing is stored from one to the next
+		}
+		inserted := make(chan struct{})
+		go func() {
+			defer close(inserted)
+			load(n)
+		}()
+		time.Sleep(time.Duration(rand.IntN(10_000)) * time.Microsecond)
+		acknowledged := 3 * n
+		select {
+		case <-inserted:
+			acknowledged += 3
+		default:
+		}
+		first := ask(t, engine, "acme", q)
+		<-inserted
+		next := q
+		next.Cursor = *first.Cursor
+		total := 0.0
+		for _, row := range append(first.Rows, all(t, engine, "acme", next)...) {
+			total += row[1].(float64)
+		}
+		var stored uint64
+		if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&stored); err != nil {
+			t.Fatal(err)
+		}
+		if total != float64(stored) || stored < uint64(acknowledged) {
+			t.Errorf("%v runs in the pages as of %s, %d were stored until then, %d were acknowledged before the first", total, first.AsOf, stored, acknowledged)
+		}
+	}
+}
+
 // While several writers copy new rows and new versions of old ones, every continuation is one
 // consistent answer: it has what was acknowledged before it began, and following it later gives the
 // same rows again.
@@ -304,7 +354,7 @@ func TestSettlingInFlight(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn := olaptest.OpenStore(t).Conn()
-	if _, settling, err := moment.InFlight(ctx, conn); settling || err != nil {
+	if _, _, settling, err := moment.InFlight(ctx, conn); settling || err != nil {
 		t.Fatalf("settling without a settler: %v, %v", settling, err)
 	}
 	id := moment.SettleQueryPrefix + "test"
@@ -314,7 +364,7 @@ func TestSettlingInFlight(t *testing.T) {
 	for settling := false; !settling; {
 		var oldest time.Time
 		var err error
-		if oldest, settling, err = moment.InFlight(ctx, conn); err != nil || oldest.Before(began) {
+		if _, oldest, settling, err = moment.InFlight(ctx, conn); err != nil || oldest.Before(began) {
 			t.Fatalf("inserts since %v: %v", oldest, err)
 		}
 	}

@@ -79,8 +79,8 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 		return k, err
 	}
 	// A step that is done may still be written by another settler that began it before. Whoever begins later writes nothing.
-	oldest, settling, err := moment.InFlight(ctx, conn)
-	if err != nil || settling || !c.counted(settlement.Now, oldest) {
+	now, oldest, settling, err := moment.InFlight(ctx, conn)
+	if err != nil || settling || !c.counted(now, oldest) {
 		return k, err
 	}
 	if k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, k.until, c.most); err == nil {

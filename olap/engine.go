@@ -31,6 +31,7 @@ type Engine struct {
 
 	sizes     sizes
 	changes   changes
+	calm      recent[calm]
 	addUpFrom uint64
 }
 
@@ -41,6 +42,7 @@ func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
 		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom,
 		sizes:   sizes{recent[bool]{age: sizeAge, most: maxSizes}},
 		changes: changes{recent: recent[known]{age: changesAge, most: maxChanged}, most: maxChanges},
+		calm:    recent[calm]{age: calmAge, most: maxCalm},
 	}
 }
 
@@ -72,28 +74,24 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 
 // answer runs the statement of a request. A statement whose answer should be a single page sets its own boundary, which saves
 // a round trip.
-func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
+func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err error) {
 	in := compile.Input{Organization: r.OrganizationID, Query: r.Query}
-	shared := false // the boundary is one that several pages can share
-	switch {
-	case r.Query.Cursor != "":
+	if r.Query.Cursor != "" {
 		if err := e.resume(&in); err != nil {
 			return nil, err
 		}
-		shared = true
-	case r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical()):
-		if err := e.begin(ctx, &in); err != nil {
-			return nil, err
-		}
-		shared = true
+		return e.attempt(ctx, r, &in)
 	}
-	result, err := e.attempt(ctx, r, &in)
+	shared := false // the boundary is one that several pages can share
+	if r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical()) {
+		result, shared, err = e.firstPage(ctx, r, &in)
+	} else {
+		result, err = e.attempt(ctx, r, &in)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if r.Query.Cursor == "" {
-		e.single.note(r.OrganizationID, r.Query.Canonical(), result.RowCount() > 0 && result.cursor == "")
-	}
+	e.single.note(r.OrganizationID, r.Query.Canonical(), result.RowCount() > 0 && result.cursor == "")
 	if shared || result.cursor == "" && !result.asOf.IsZero() {
 		return result, nil
 	}

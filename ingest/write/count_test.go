@@ -2,9 +2,10 @@ package write_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/olaptest"
@@ -31,11 +32,45 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 		if err := write.WithToken(write.NewWriter(conn, quiet), "same").Write(ctx, b); err != nil {
 			t.Fatal(err)
 		}
-		var counted uint64
-		err := conn.QueryRow(ctx, "SELECT sum(rows) FROM stored_counts WHERE source = {source:String} AND organization_id = 'acme'",
-			clickhouse.Named("source", "attributions")).Scan(&counted)
-		if err != nil || counted != want || rows(t, conn) != 3 {
-			t.Errorf("%d of %d rows are counted, want %d of 3: %v", counted, rows(t, conn), want, err)
+		if n := counted(t, conn); n != want || rows(t, conn) != 3 {
+			t.Errorf("%d of %d rows are counted, want %d of 3", n, rows(t, conn), want)
 		}
 	}
+}
+
+// Whoever finds rows counted finds them stored, in all partitions: what is remembered of the rows holds while the count does.
+func TestRowsAreStoredBeforeTheyAreCounted(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	writer := write.NewWriter(conn, quiet)
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for range 20 {
+			err = errors.Join(err, writer.Write(context.Background(), batch(12)))
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+		before := counted(t, conn)
+		if stored := rows(t, conn); stored < before {
+			t.Fatalf("%d rows are counted, %d are stored", before, stored)
+		}
+	}
+}
+
+// counted is how many rows of acme are counted.
+func counted(t *testing.T, conn driver.Conn) (n uint64) {
+	t.Helper()
+	if err := conn.QueryRow(context.Background(), "SELECT sum(rows) FROM stored_counts WHERE source = 'attributions' AND organization_id = 'acme'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -61,7 +61,7 @@ func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
 	if err := Pause(ctx, tick); err != nil {
 		return Boundary{}, err
 	}
-	now, oldest, _, err := inserts(ctx, conn)
+	now, oldest, _, err := InFlight(ctx, conn)
 	if err != nil {
 		return Boundary{}, err
 	}
@@ -79,7 +79,7 @@ func Settled(ctx context.Context, conn driver.Conn) (Boundary, error) {
 // returns that instant, or an earlier one for which nothing is to be waited.
 func SettledAt(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
 	for deadline := time.Now().Add(settlePatience); ; {
-		_, oldest, _, err := inserts(ctx, conn)
+		_, oldest, _, err := InFlight(ctx, conn)
 		if err != nil || oldest.After(at) {
 			return at, err
 		}
@@ -102,15 +102,9 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// InFlight tells since when, at least, no insert of records has begun that has not ended, and whether records are being settled.
-func InFlight(ctx context.Context, conn driver.Conn) (oldest time.Time, settling bool, err error) {
-	_, oldest, settling, err = inserts(ctx, conn)
-	return oldest, settling, err
-}
-
-// inserts tells the store's clock and, read after it, the begin of the oldest insert in flight, rather a little
+// InFlight tells the store's clock and, read after it, the begin of the oldest insert of records in flight, rather a little
 // earlier than later; without any, the clock. Those that settle records do not count: that there is one is told apart.
-func inserts(ctx context.Context, conn driver.Conn) (now, oldest time.Time, settling bool, err error) {
+func InFlight(ctx context.Context, conn driver.Conn) (now, oldest time.Time, settling bool, err error) {
 	rows, err := conn.Query(ctx, readInserts)
 	if err != nil {
 		return now, oldest, false, failure.Of("read the inclusion boundary", err)
