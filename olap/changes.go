@@ -38,7 +38,7 @@ type known struct {
 
 // A changes remembers what changed in organizations.
 type changes struct {
-	recent  recent[known]
+	recent  recent[recordsOf, known]
 	reading flight.Group[known]
 	most    int // rows; more changes are not remembered
 

@@ -31,7 +31,8 @@ type Engine struct {
 
 	sizes     sizes
 	changes   changes
-	calm      recent[calm]
+	missing   missingRuns
+	calm      recent[recordsOf, calm]
 	addUpFrom uint64
 }
 
@@ -40,9 +41,10 @@ type Engine struct {
 func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
 	return &Engine{
 		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom,
-		sizes:   sizes{recent[bool]{age: sizeAge, most: maxSizes}},
-		changes: changes{recent: recent[known]{age: changesAge, most: maxChanged}, most: maxChanges},
-		calm:    recent[calm]{age: calmAge, most: maxCalm},
+		sizes:   sizes{recent[recordsOf, bool]{age: sizeAge, most: maxSizes}},
+		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges},
+		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
+		calm:    recent[recordsOf, calm]{age: calmAge, most: maxCalm},
 	}
 }
 
@@ -103,20 +105,23 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 	return e.attempt(ctx, r, &in)
 }
 
-// attempt answers within a boundary, or with one that the statement sets.
+// attempt answers within a boundary, or with one that the statement sets. Where an organization has many records, it helps the
+// statement to what it would have to look for.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
-	if !compile.AddsUp(in.Query) {
-		return e.execute(ctx, r, *in, nil)
-	}
+	adds, looks := compile.AddsUp(in.Query), compile.LooksForRuns(in.Query)
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
-	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
-	if err != nil {
-		return nil, err
+	if adds || looks {
+		large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
+		switch {
+		case err != nil:
+			return nil, err
+		case large && adds:
+			return e.addUp(ctx, r, in, of)
+		case large:
+			return e.giveMissing(ctx, r, *in)
+		}
 	}
-	if !large {
-		return e.execute(ctx, r, *in, nil)
-	}
-	return e.addUp(ctx, r, in, of)
+	return e.execute(ctx, r, *in, nil)
 }
 
 // addUp adds up the settled records of a large organization and what changed since. The changes are remembered from one
@@ -207,10 +212,10 @@ func (e *Engine) resume(in *compile.Input) error {
 	return nil
 }
 
-// execute runs the input's statement, to which changes are given if it needs them, and makes an answer of its rows.
-func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, changes *moment.Changes) (*Result, error) {
+// execute runs the input's statement, to which changes are given if it needs them and the other tables that come with it, and makes an answer
+// of its rows.
+func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, changes *moment.Changes, external ...*ext.Table) (*Result, error) {
 	statement := compile.Compile(in)
-	var external []*ext.Table
 	if statement.ChangeColumns > 0 {
 		given, err := changes.Table(statement.ChangeColumns)
 		if err != nil {

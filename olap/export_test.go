@@ -1,7 +1,25 @@
 package olap
 
+import "time"
+
 // AddUpAlways makes the engine add up settled records however few there are.
 func (e *Engine) AddUpAlways() { e.addUpFrom = 0 }
 
 // RememberNothing makes every statement look for changes itself.
 func (e *Engine) RememberNothing() { e.changes.most = -1 }
+
+// MissingRuns is how many runs are remembered not to be near.
+func (e *Engine) MissingRuns() (n int) {
+	for _, of := range e.missing.recent.known {
+		n += of.value.hashes.Block().Rows()
+	}
+	return n
+}
+
+// RememberMissingSince makes what is remembered of them that of another instant.
+func (e *Engine) RememberMissingSince(until time.Time) {
+	for of, last := range e.missing.recent.known {
+		last.value.until = until
+		e.missing.recent.known[of] = last
+	}
+}

@@ -13,13 +13,13 @@ type recordsOf struct {
 	source       string
 }
 
-// A recent remembers what was read of organizations' records, for a while. It is safe for concurrent use.
-type recent[V any] struct {
+// A recent remembers what was read, for a while. It is safe for concurrent use.
+type recent[K comparable, V any] struct {
 	age  time.Duration // how long
 	most int           // how much, which bounds the memory
 
 	mu    sync.Mutex
-	known map[recordsOf]dated[V]
+	known map[K]dated[V]
 }
 
 type dated[V any] struct {
@@ -28,7 +28,7 @@ type dated[V any] struct {
 }
 
 // get returns what is remembered.
-func (r *recent[V]) get(of recordsOf) (value V, known bool) {
+func (r *recent[K, V]) get(of K) (value V, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.known[of]
@@ -38,11 +38,11 @@ func (r *recent[V]) get(of recordsOf) (value V, known bool) {
 	return last.value, true
 }
 
-func (r *recent[V]) put(of recordsOf, value V) {
+func (r *recent[K, V]) put(of K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, again := r.known[of]; r.known == nil || len(r.known) >= r.most && !again {
-		r.known = map[recordsOf]dated[V]{}
+		r.known = map[K]dated[V]{}
 	}
 	r.known[of] = dated[V]{value, time.Now()}
 }

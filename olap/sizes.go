@@ -21,7 +21,7 @@ const (
 )
 
 // A sizes remembers whether organizations have many records.
-type sizes struct{ recent[bool] }
+type sizes struct{ recent[recordsOf, bool] }
 
 // large reports whether an organization has so many records in a source that they should be added up.
 func (s *sizes) large(ctx context.Context, conn driver.Conn, of recordsOf, from uint64) (bool, error) {

@@ -21,6 +21,10 @@ const (
 // TableChanges is the external table that comes with a statement to which changes are given (olap/compile).
 const TableChanges = "changes"
 
+// TableMissingRuns is the external table that comes with a statement to which the hashes of runs are given that are not near
+// (olap/compile): run_hash.
+const TableMissingRuns = "missing_runs"
+
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.
 // They are the record fields of contract 3; the columns that are missing here (first_stored_at
 // above all) are computed by ClickHouse and never sent.

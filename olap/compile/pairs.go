@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/runlens/runlens/olap/catalog"
-	"github.com/runlens/runlens/schema"
 )
 
 const (
@@ -77,7 +76,7 @@ func (w *printer) totalsOfPairs(rows string) string {
 func sumOfShares(names []string, part func(share string) string) string {
 	parts := make([]string, longShares)
 	for i := range parts {
-		share := fmt.Sprintf("\n    AND %s %% %d = %d", strings.Replace(schema.RunHashSQL, "?", "run_id", 1), longShares, i)
+		share := fmt.Sprintf("\n    AND %s %% %d = %d", hashOf("run_id"), longShares, i)
 		parts[i] = "(\n" + indent(part(share)) + "\n)"
 	}
 	sums := make([]string, len(names))

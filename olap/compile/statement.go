@@ -63,7 +63,10 @@ type Input struct {
 	SettledUntil time.Time
 	// Changes tells where the records are of which a row was stored after SettledUntil.
 	Changes ChangesFrom
-	After   []cursor.Value // the row to continue behind, in the completed order; nil for a first page
+	// MissingSince says that the table schema.TableMissingRuns comes with the statement, with the runs that are not near (MissingRuns) of all
+	// records that were stored until then; zero where it does not.
+	MissingSince time.Time
+	After        []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
 
 // A ChangesFrom is where a statement finds the records that changed since they were settled.
@@ -79,6 +82,12 @@ const (
 // limit, which tells whether a further row exists (contract 4.3).
 func Compile(in Input) Statement {
 	return plan(in).statement()
+}
+
+// LooksForRuns reports whether the query needs the states of runs, of which those around the range are read and others looked for.
+func LooksForRuns(q query.Query) bool {
+	w := &printer{planned: plan(Input{Query: q})}
+	return len(w.joinRun) > 0 && !w.long()
 }
 
 // AddsUp reports whether the query can be answered by adding up settled records.

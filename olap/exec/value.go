@@ -55,6 +55,14 @@ func (v Value) Key() cursor.Value {
 	}
 }
 
+// Count is the value of a count; 0 of any other.
+func (v Value) Count() uint64 {
+	if v.kind != count {
+		return 0
+	}
+	return v.bits
+}
+
 // AppendText appends s as a JSON string. Bytes that are no UTF-8, which no record can hold
 // (contract 3), would become U+FFFD.
 func AppendText(b []byte, s string) []byte {

@@ -38,7 +38,7 @@ FROM
             WHERE organization_id = {organization:String}
                 AND run_hash IN
                 (
-                    SELECT toUInt32(cityHash64(f_run_id))
+                    SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
                     FROM
                     (
                         SELECT

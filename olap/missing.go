@@ -1,0 +1,102 @@
+package olap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/flight"
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// More than maxMissing hashes are left to each statement to look for.
+	maxMissing = 100_000
+	// maxMissingOf is of how many ranges hashes are remembered: 100 take 40 MiB at most.
+	maxMissingOf = 100
+	// missingAge is how long they are remembered. The longer, the more records were stored since whose runs are all looked for.
+	missingAge = time.Minute
+	// missingMargin is by how much the store's clock may be set back unnoticed (as in olap/settle).
+	missingMargin = 2 * moment.SettledFor
+)
+
+// A rangeOf is the range of a query, in Unix milliseconds, in an organization.
+type rangeOf struct {
+	organization schema.OrganizationID
+	start, end   int64
+}
+
+// A missing knows the runs that were not near (compile.MissingRuns) of all records of a range stored until an instant. That stays enough: a run
+// that is near stays so, records do not change, and of those stored later a statement looks for all runs.
+type missing struct {
+	hashes *ext.Table // nil if there are too many
+	until  time.Time
+}
+
+// A missingRuns remembers missing runs. Finding them takes a quarter of the time of a statement that needs the states of its runs.
+type missingRuns struct {
+	recent  recent[rangeOf, missing]
+	reading flight.Group[missing]
+}
+
+// giveMissing answers with a statement to which the runs of its range are given that are not near.
+func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (*Result, error) {
+	known, err := e.missing.know(ctx, e, r, in)
+	if err != nil {
+		return nil, err
+	}
+	if known.hashes == nil || !in.AsOf.IsZero() && in.AsOf.Before(known.until) {
+		return e.execute(ctx, r, in, nil)
+	}
+	given := in
+	given.MissingSince = known.until.Add(-missingMargin)
+	result, err := e.execute(ctx, r, given, nil, known.hashes)
+	if err != nil || result.asOf.IsZero() || !result.asOf.Before(known.until) {
+		return result, err
+	}
+	// The clock was set back: what was stored since may seem to be older.
+	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
+	return e.execute(ctx, r, in, nil)
+}
+
+func (m *missingRuns) know(ctx context.Context, e *Engine, r Request, in compile.Input) (missing, error) {
+	of := rangeOf{in.Organization, in.Query.Range.StartUTC.UnixMilli(), in.Query.Range.EndUTC.UnixMilli()}
+	if known, ok := m.recent.get(of); ok {
+		return known, nil
+	}
+	return m.reading.Do(ctx, fmt.Sprint(of), func(ctx context.Context) (missing, error) {
+		known, err := readMissing(ctx, e, r, in)
+		if err == nil {
+			m.recent.put(of, known)
+		}
+		return known, err
+	})
+}
+
+// readMissing reads them when every insert that began before their instant has ended.
+func readMissing(ctx context.Context, e *Engine, r Request, in compile.Input) (known missing, err error) {
+	boundary, err := moment.Settled(ctx, e.conn)
+	if err != nil {
+		return known, err
+	}
+	known.until = boundary.AsOf
+	found, err := exec.Run(ctx, e.conn, compile.MissingRuns(in, maxMissing+1), uuid.New(), comment(r))
+	if err != nil || len(found.Rows) > maxMissing {
+		return known, err
+	}
+	if known.hashes, err = ext.NewTable(schema.TableMissingRuns, ext.Column("run_hash", "UInt32")); err != nil {
+		return known, err
+	}
+	for _, row := range found.Rows {
+		if err := known.hashes.Append(uint32(row[0].Count())); err != nil {
+			return missing{}, err
+		}
+	}
+	return known, nil
+}

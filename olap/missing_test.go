@@ -1,0 +1,70 @@
+package olap_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// Which runs of a range are far from it is remembered. Whatever is stored afterwards counts nevertheless: records of runs that were
+// far all along, runs that records have been waiting for, near and far, and new versions of far runs.
+func TestMissingRunsAreRemembered(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	engine.AddUpAlways()
+
+	run := func(n int, far bool, status string, version int) olaptest.Run {
+		r := runOn(n, 2, status)
+		if far {
+			r.CreatedAt = r.CreatedAt.AddDate(0, -3, 0)
+		}
+		r.UpdatedAt = r.UpdatedAt.Add(time.Duration(version) * time.Hour)
+		return r
+	}
+	// A record of a run, stamped as if it had been stored some time ago.
+	record := func(n int, ago time.Duration) {
+		t.Helper()
+		if err := store.Conn().Exec(ctx, "INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at, first_stored_at)"+
+			" SELECT 'acme', $1, $1, $1, 'ada@example.com', 'interacted', 'human', 'web', toDateTime64('2026-01-02 13:00:00', 3, 'UTC'), now64(3) - toIntervalMillisecond($2)",
+			olaptest.ShortID(n), ago.Milliseconds()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const missingMargin = 2 * time.Second
+	metrics := []string{"attributed_run_count", "completed_attributed_run_count", "failed_attributed_run_count", "active_attributed_run_count"}
+	expect := func(when string, want ...float64) {
+		t.Helper()
+		for _, dimensions := range [][]string{nil, {"day"}} {
+			q := olaptest.Query{Model: "agent_user_activity", Metrics: metrics, Dimensions: dimensions, Range: january, Limit: 10}
+			row := ask(t, engine, "acme", q).Rows[0]
+			if got := fmt.Sprint(row[len(dimensions):]); got != fmt.Sprint(want) {
+				t.Errorf("%s, by %v: %v of %v, want %v", when, dimensions, got, metrics, want)
+			}
+		}
+	}
+
+	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{
+		run(1, false, "COMPLETED", 0), run(2, true, "RUNNING", 0), run(3, true, "COMPLETED", 0), run(6, true, "COMPLETED", 0),
+	}})
+	for _, n := range []int{1, 2, 4, 5} { // 4 and 5 are not copied yet
+		record(n, time.Minute)
+	}
+	expect("at first", 4, 1, 0, 1)
+	if n := engine.MissingRuns(); n != 3 {
+		t.Fatalf("%d runs are remembered to be missing, want 2, 4 and 5", n)
+	}
+
+	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{run(2, true, "FAILED", 1), run(4, true, "FAILED", 0), run(5, false, "RUNNING", 0)}})
+	record(3, 0)
+	record(6, missingMargin/2) // for which the clock was set back
+	expect("later", 6, 3, 2, 1)
+
+	// Had the clock been set back since, nothing would seem to have been stored since.
+	engine.RememberMissingSince(time.Now().Add(time.Hour))
+	expect("with the clock set back", 6, 3, 2, 1)
+}
