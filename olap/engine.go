@@ -84,9 +84,9 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 		}
 		return e.attempt(ctx, r, &in)
 	}
-	shared := false // the boundary is one that several pages can share
-	if r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical()) {
-		result, shared, err = e.firstPage(ctx, r, &in)
+	paged := r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical())
+	if paged {
+		result, err = e.firstPage(ctx, r, in)
 	} else {
 		result, err = e.attempt(ctx, r, &in)
 	}
@@ -94,7 +94,7 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 		return nil, err
 	}
 	e.single.note(r.OrganizationID, r.Query.Canonical(), result.RowCount() > 0 && result.cursor == "")
-	if shared || result.cursor == "" && !result.asOf.IsZero() {
+	if paged || result.cursor == "" && !result.asOf.IsZero() {
 		return result, nil
 	}
 	// A page that another one may follow needs a boundary that both can share, and an answer without rows tells none.

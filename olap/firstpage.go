@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
@@ -34,16 +36,16 @@ type calm struct {
 	lasts  bool // the look before it saw the same, or there was none
 }
 
-// firstPage answers with a page that another one may follow, and reports whether they can share its boundary. To read one that
-// they can (moment.Settled) takes a third of the time of a small statement. So while nothing is being stored of the
-// organization the statement sets its own, and a look meanwhile tells whether rows stored at or before it may have appeared since.
-func (e *Engine) firstPage(ctx context.Context, r Request, in *compile.Input) (result *Result, shared bool, err error) {
+// firstPage answers with a page that another one may follow: they share its boundary. To read one that they can (moment.Settled)
+// takes a third of the time of a small statement. So while nothing is being stored of the organization the statement sets its own,
+// and a look meanwhile tells whether rows stored at or before it may have appeared since.
+func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*Result, error) {
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
 	last, known := e.calm.get(of)
 	own := known && last.lasts
 	if !own {
-		if err := e.begin(ctx, in); err != nil {
-			return nil, false, err
+		if err := e.begin(ctx, &in); err != nil {
+			return nil, err
 		}
 	}
 	looking := make(chan error, 1)
@@ -55,31 +57,36 @@ func (e *Engine) firstPage(ctx context.Context, r Request, in *compile.Input) (r
 		}
 		looking <- err
 	}()
-	given := *in
-	result, err = e.attempt(ctx, r, &given)
+	given := in
+	result, err := e.attempt(ctx, r, &given)
 	lookErr := <-looking
 	if err != nil || lookErr != nil {
-		return nil, false, errors.Join(err, lookErr)
+		return nil, errors.Join(err, lookErr)
 	}
 	if seen.whole {
 		e.calm.put(of, calm{seen.stored, !known || seen.stored == last.stored})
 	}
 	if !own {
-		return result, true, nil
+		return result, nil
 	}
 	if result.asOf.IsZero() { // an answer without rows tells none
 		result.asOf = seen.oldest.Add(-time.Millisecond)
 	}
-	if !seen.oldest.After(result.asOf) {
+	in.AsOf = result.asOf
+	if !seen.oldest.After(in.AsOf) {
 		// Somebody is storing rows, of whatever organization, or the look was too early.
-		if _, err := moment.SettledAt(ctx, e.conn, result.asOf); err != nil {
-			return nil, false, err
+		if in.AsOf, err = moment.SettledAt(ctx, e.conn, in.AsOf); err != nil {
+			return nil, err
 		}
 		if seen, err = e.look(ctx, of); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	return result, seen.oldest.After(result.asOf) && seen.stored == last.stored, nil
+	if in.AsOf.Equal(result.asOf) && seen.stored == last.stored {
+		return result, nil
+	}
+	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
+	return e.attempt(ctx, r, &in)
 }
 
 // look looks what is being stored.
