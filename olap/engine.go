@@ -32,19 +32,20 @@ type Engine struct {
 	sizes     sizes
 	changes   changes
 	missing   missingRuns
-	calm      recent[recordsOf, calm]
+	looks     recent[recordsOf, look]
 	addUpFrom uint64
+	calmFrom  time.Duration
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been
 // applied, and signs cursors with cursorSecret, which all servers of a deployment share.
 func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
 	return &Engine{
-		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom,
+		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom, calmFrom: calmFrom,
 		sizes:   sizes{recent[recordsOf, bool]{age: sizeAge, most: maxSizes}},
 		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges},
 		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
-		calm:    recent[recordsOf, calm]{age: calmAge, most: maxCalm},
+		looks:   recent[recordsOf, look]{age: lookAge, most: maxLooks},
 	}
 }
 

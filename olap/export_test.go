@@ -8,6 +8,9 @@ func (e *Engine) AddUpAlways() { e.addUpFrom = 0 }
 // RememberNothing makes every statement look for changes itself.
 func (e *Engine) RememberNothing() { e.changes.most = -1 }
 
+// CalmFrom changes how long ago the last row was stored where no other is expected.
+func (e *Engine) CalmFrom(d time.Duration) { e.calmFrom = d }
+
 // MissingRuns is how many runs are remembered not to be near.
 func (e *Engine) MissingRuns() (n int) {
 	for _, of := range e.missing.recent.known {

@@ -36,7 +36,14 @@ type rangeOf struct {
 // that is near stays so, records do not change, and of those stored later a statement looks for all runs.
 type missing struct {
 	hashes *ext.Table // nil if there are too many
-	until  time.Time
+	until  time.Time  // by the store's clock
+	at     time.Time  // by this server's clock, not before
+}
+
+// holds reports whether the store's clock, which told asOf, was not set back since: what was stored since may seem to be older then.
+// It does not for pages of a continuation that began earlier.
+func (m missing) holds(asOf time.Time, elapsed time.Duration) bool {
+	return !asOf.Before(m.until.Add(elapsed - missingMargin))
 }
 
 // A missingRuns remembers missing runs. Finding them takes a quarter of the time of a statement that needs the states of its runs.
@@ -51,16 +58,16 @@ func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (
 	if err != nil {
 		return nil, err
 	}
-	if known.hashes == nil || !in.AsOf.IsZero() && in.AsOf.Before(known.until) {
+	elapsed := time.Since(known.at)
+	if known.hashes == nil || !in.AsOf.IsZero() && !known.holds(in.AsOf, elapsed) {
 		return e.execute(ctx, r, in, nil)
 	}
 	given := in
 	given.MissingSince = known.until.Add(-missingMargin)
 	result, err := e.execute(ctx, r, given, nil, known.hashes)
-	if err != nil || result.asOf.IsZero() || !result.asOf.Before(known.until) {
+	if err != nil || result.asOf.IsZero() || known.holds(result.asOf, elapsed) {
 		return result, err
 	}
-	// The clock was set back: what was stored since may seem to be older.
 	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
 	return e.execute(ctx, r, in, nil)
 }
@@ -85,7 +92,7 @@ func readMissing(ctx context.Context, e *Engine, r Request, in compile.Input) (k
 	if err != nil {
 		return known, err
 	}
-	known.until = boundary.AsOf
+	known.until, known.at = boundary.AsOf, time.Now()
 	found, err := exec.Run(ctx, e.conn, compile.MissingRuns(in, maxMissing+1), uuid.New(), comment(r))
 	if err != nil || len(found.Rows) > maxMissing {
 		return known, err
