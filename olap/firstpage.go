@@ -19,8 +19,8 @@ const (
 	lookAge = time.Hour
 	// calmFrom is how long ago the last row of an organization was stored where no other is expected at any moment.
 	calmFrom = time.Second
-	// behindNow is by how much a boundary is set behind the store's clock as a look tells it: by a look, rather than a look
-	// later, all is settled that was stored until then.
+	// behindNow is by how much a boundary is set behind the store's clock as the last look tells it, so that the next one, at the
+	// same time as the statement, already finds it in the past.
 	behindNow = 2 * time.Millisecond
 )
 

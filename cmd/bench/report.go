@@ -131,7 +131,7 @@ func (r *report) print(out io.Writer) {
 	for _, mismatch := range r.Mismatches {
 		fmt.Fprintln(out, "WRONG ANSWER:", mismatch)
 	}
-	if len(r.Mismatches) == 0 {
+	if len(r.Results) > 0 && len(r.Mismatches) == 0 {
 		fmt.Fprintln(out, "every compared answer equals its reference")
 	}
 }
