@@ -105,7 +105,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 // InFlight tells the store's clock and, read after it, the begin of the oldest insert of records in flight, rather a little
 // earlier than later; without any, the clock. Those that settle records do not count: that there is one is told apart.
 func InFlight(ctx context.Context, conn driver.Conn) (now, oldest time.Time, settling bool, err error) {
-	rows, err := conn.Query(ctx, readInserts)
+	rows, err := conn.Query(oneThread(ctx), readInserts)
 	if err != nil {
 		return now, oldest, false, failure.Of("read the inclusion boundary", err)
 	}
