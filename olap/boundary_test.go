@@ -37,7 +37,7 @@ func TestPagesKeepTheirBoundary(t *testing.T) {
 			store := olaptest.OpenStore(t)
 			engine := olap.NewEngine(store.Conn(), []byte("secret"))
 			if c.adds {
-				engine.AddUpAlways()
+				engine.TakeAsLarge()
 			}
 			if !c.remembers {
 				engine.RememberNothing()

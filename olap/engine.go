@@ -109,18 +109,16 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 // attempt answers within a boundary, or with one that the statement sets. Where an organization has many records, it helps the
 // statement to what it would have to look for.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
-	adds, looks := compile.AddsUp(in.Query), compile.LooksForRuns(in.Query)
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
-	if adds || looks {
-		large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
-		switch {
-		case err != nil:
-			return nil, err
-		case large && adds:
-			return e.addUp(ctx, r, in, of)
-		case large:
-			return e.giveMissing(ctx, r, *in)
-		}
+	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
+	in.Large = large
+	switch {
+	case err != nil:
+		return nil, err
+	case large && compile.AddsUp(in.Query):
+		return e.addUp(ctx, r, in, of)
+	case large && compile.LooksForRuns(in.Query):
+		return e.giveMissing(ctx, r, *in)
 	}
 	return e.execute(ctx, r, *in, nil)
 }

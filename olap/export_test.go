@@ -2,8 +2,8 @@ package olap
 
 import "time"
 
-// AddUpAlways makes the engine add up settled records however few there are.
-func (e *Engine) AddUpAlways() { e.addUpFrom = 0 }
+// TakeAsLarge makes the engine take every organization for one with many records.
+func (e *Engine) TakeAsLarge() { e.addUpFrom = 0 }
 
 // RememberNothing makes every statement look for changes itself.
 func (e *Engine) RememberNothing() { e.changes.most = -1 }

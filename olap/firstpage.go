@@ -24,7 +24,7 @@ const (
 	behindNow = 2 * time.Millisecond
 )
 
-// A look tells what is being stored. Nothing with a stamp before oldest can appear any more; and nothing of the organization appeared
+// A look tells what is being stored (its standing has no Marks). Nothing with a stamp before oldest can appear any more; and nothing of the organization appeared
 // since an earlier look that counted as many records. The inserts in flight are read first: one that is not among
 // them, and ended since the earlier look, is counted (moment.Standing).
 type look struct {
@@ -92,7 +92,7 @@ func (e *Engine) look(ctx context.Context, of recordsOf) (seen look, err error) 
 	if err != nil {
 		return seen, err
 	}
-	standing, err := moment.ReadStanding(ctx, e.conn, of.organization, schema.SettledOf(of.source))
+	standing, err := moment.ReadStored(ctx, e.conn, of.organization, schema.SettledOf(of.source))
 	if err != nil {
 		return seen, err
 	}

@@ -16,7 +16,7 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.AddUpAlways()
+	engine.TakeAsLarge()
 
 	run := func(n int, far bool, status string, version int) olaptest.Run {
 		r := runOn(n, 2, status)

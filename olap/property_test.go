@@ -81,11 +81,12 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 }
 
 // Whatever was copied, in whatever order and however often, the compiled SQL answers what the
-// spec's plainest reading answers; pages concatenate to the whole; and the rows of other
+// spec's plainest reading answers, also as statements of large organizations do; pages concatenate to the whole; and the rows of other
 // organizations, which share all identities here, change nothing.
 func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	store := olaptest.OpenStore(t)
-	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))
+	large.TakeAsLarge()
 	organizations := 0
 	rapid.Check(t, func(t *rapid.T) {
 		organizations++
@@ -98,6 +99,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 			olaptest.Load(t, store.Conn(), batch)
 		}
 		for range 5 {
+			engine := rapid.SampledFrom([]*olap.Engine{small, large}).Draw(t, "engine")
 			compare(t, engine, records, organization, olaptest.DrawQuery(t))
 		}
 	})

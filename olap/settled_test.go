@@ -40,8 +40,8 @@ func TestSettledAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	remembering, looking := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	remembering.AddUpAlways()
-	looking.AddUpAlways()
+	remembering.TakeAsLarge()
+	looking.TakeAsLarge()
 	looking.RememberNothing()
 	settler := settle.New(conn, quiet, 0)
 	organizations := 0
@@ -83,7 +83,7 @@ func TestSettledAnswersEqualTheNaiveEvaluator(t *testing.T) {
 func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.AddUpAlways()
+	engine.TakeAsLarge()
 	settler := settle.New(conn, quiet, 0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for n := range 12 {
@@ -117,7 +117,7 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	conn := &countingConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.AddUpAlways()
+	engine.TakeAsLarge()
 	settled(t, settle.New(store, quiet, 0))
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count"}, Dimensions: []string{"user_identifier", "day"}, Range: january, Limit: 10}
@@ -153,7 +153,7 @@ func TestSumsUnderConcurrentWritersAndSettlers(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.AddUpAlways()
+	engine.TakeAsLarge()
 	const writers, settlers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64
 	var writing, settling sync.WaitGroup

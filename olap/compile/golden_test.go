@@ -36,6 +36,7 @@ func TestGolden(t *testing.T) {
 		{"activity_statuses_by_agent", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_statuses_by_agent_given", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_statuses_totals_of_a_year", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count","active_attributed_run_count","interaction_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
+		{"activity_statuses_totals_of_a_large_year", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":{"start":"2025-02-01","end":"2026-01-30","timezone":"Asia/Tokyo"}}`, nil},
 		{"activity_by_every_dimension", `{"model":"agent_user_activity","metrics":["attributed_run_count"],"dimensions":["agent_id","user_identifier","user_domain","activity_type","run_initiation_type","source","day"],"range":RANGE}`, nil},
 		{"settled_runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, nil},
 		{"settled_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
@@ -71,6 +72,7 @@ func TestGolden(t *testing.T) {
 			if strings.HasPrefix(c.name, "activity_") && strings.HasSuffix(c.name, "_given") {
 				in.MissingSince = in.AsOf.Add(-time.Minute)
 			}
+			in.Large = strings.Contains(c.name, "_large_")
 			if strings.HasSuffix(c.name, "_own_clock") {
 				in.AsOf = time.Time{}
 			}

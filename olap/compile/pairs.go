@@ -23,7 +23,7 @@ const (
 // satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that all
 // versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys would get
 // wide, and distinct counts are faster.)
-func (w *printer) totalsOfPairs(rows string) string {
+func (w *printer) totalsOfPairs() string {
 	var ofPair, ofAll, names, bits []string
 	for _, f := range w.joinRun {
 		ofPair = append(ofPair, strings.Replace(f.SQL, "run_state", "max(run_state)", 1)+" AS f_"+f.Name)
@@ -60,7 +60,7 @@ func (w *printer) totalsOfPairs(rows string) string {
 	}
 	pairs := func(share string) string {
 		return "\nFROM\n(\n" + indent("SELECT\n    "+strings.Join(append([]string{"f_pair"}, ofPair...), ",\n    ")+
-			"\nFROM\n"+w.joined(rows, share, states)+"\nGROUP BY f_pair") + "\n) AS p"
+			"\nFROM\n"+w.joined(share, states)+"\nGROUP BY f_pair") + "\n) AS p"
 	}
 	if len(w.joinRun) == 0 || !w.long() {
 		return "SELECT\n    " + named(ofAll, names) + pairs("")

@@ -103,14 +103,13 @@ func (w *printer) groups() string {
 		}
 	}
 	selected = append(append([]string(nil), keys...), selected...)
-	rows := w.rows()
 	if w.Query.Totals() && slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return m.Pairs }) {
-		return w.totalsOfPairs(rows)
+		return w.totalsOfPairs()
 	}
 	for _, m := range w.aggregates {
 		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined(rows, "", fieldsOfRun)
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined("", fieldsOfRun)
 	if len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
@@ -119,8 +118,9 @@ func (w *printer) groups() string {
 
 // joined is what follows FROM: the rows, with the current states of their runs where those are needed. share is a
 // further condition on run_id, of the rows and of the runs; empty for none.
-func (w *printer) joined(rows, share string, of ofRun) string {
-	sql := "(\n" + indent(rows+share) + "\n) AS r"
+func (w *printer) joined(share string, of ofRun) string {
+	rows := w.rows(share)
+	sql := "(\n" + indent(rows) + "\n) AS r"
 	if len(w.joinRun) > 0 {
 		join := "ANY LEFT JOIN"
 		if of == statesOfVersions {
@@ -132,8 +132,8 @@ func (w *printer) joined(rows, share string, of ofRun) string {
 }
 
 // rows is the layer of single records: of this organization, in the range, known at asOf, kept by
-// the filters, and behind the cursor.
-func (w *printer) rows() string {
+// the filters, and behind the cursor. share is a further condition; empty for none.
+func (w *printer) rows(share string) string {
 	var selected []string
 	for _, f := range w.fields {
 		selected = append(selected, f.SQL+" AS f_"+f.Name)
@@ -148,9 +148,17 @@ func (w *printer) rows() string {
 	if w.collapse {
 		final = " FINAL"
 	}
-	return "SELECT\n    " + strings.Join(selected, ",\n    ") +
-		"\nFROM " + w.source.Table + final +
-		"\nWHERE " + strings.Join(w.conditions(), "\n    AND ")
+	where := func(times ...string) string {
+		conditions := slices.Concat([]string{ofOrganization}, times, w.conditions())
+		return "SELECT\n    " + strings.Join(selected, ",\n    ") +
+			"\nFROM " + w.source.Table + final +
+			"\nWHERE " + strings.Join(conditions, "\n    AND ") + share
+	}
+	if !w.byMonths() {
+		return where(w.inTimes()...)
+	}
+	whole := w.wholeMonths()
+	return where(whole) + "\nUNION ALL\n" + where(append(w.inTimes(), "NOT ("+whole+")")...)
 }
 
 // agentNames are the current names of the organization's agents.

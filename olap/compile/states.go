@@ -54,7 +54,7 @@ func (w *printer) runStates(rows, share string, of ofRun) string {
 		"\nWHERE " + ofOrganization + share
 	if !w.long() {
 		near := w.near()
-		read += "\n    AND " + near + "\nUNION ALL\n" + w.farStates(rows+share, near)
+		read += "\n    AND " + near + "\nUNION ALL\n" + w.farStates(rows, near)
 	}
 	return "SELECT " + strings.Join(selected, ", ") + "\nFROM\n(\n" + indent(read) + "\n)"
 }

@@ -27,13 +27,20 @@ type Count struct {
 // Quiet is for how long nothing has been stored of the organization's records.
 func (s Standing) Quiet() time.Duration { return s.Now.Sub(time.UnixMilli(s.Records.latest)) }
 
-// readStanding adds nothing up: there are a few rows a count, and every function in the text costs ClickHouse more than they do.
-const readStanding = "SELECT now64(3, 'UTC'), source, rows, last_stored_at FROM " + schema.TableStoredCounts +
-	" WHERE organization_id IN ({organization:String}, '')"
-
 // ReadStanding reads the standing of an organization.
-func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (s Standing, err error) {
-	rows, err := conn.Query(oneThread(ctx), readStanding, clickhouse.Named("organization", string(organization)))
+func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (Standing, error) {
+	return readStanding(ctx, conn, organization, table, "organization_id IN ({organization:String}, '')")
+}
+
+// ReadStored reads it without Marks, in four fifths of the time. Now is zero before the first row.
+func ReadStored(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (Standing, error) {
+	return readStanding(ctx, conn, organization, table, ofOrganization)
+}
+
+// readStanding adds nothing up in SQL: there are a few rows a count, and every function in the text costs ClickHouse more than they do.
+func readStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, where string) (s Standing, err error) {
+	rows, err := conn.Query(oneThread(ctx), "SELECT now64(3, 'UTC'), source, rows, last_stored_at FROM "+schema.TableStoredCounts+" WHERE "+where,
+		clickhouse.Named("organization", string(organization)))
 	if err != nil {
 		return s, failure.Of("read the standing", err)
 	}

@@ -1,0 +1,151 @@
+-- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":{"start":"2025-02-01","end":"2026-01-30","timezone":"Asia/Tokyo"}}
+SELECT
+    toUInt64(m_attributed_run_count) AS c0,
+    toUInt64(m_completed_attributed_run_count) AS c1
+FROM
+(
+    SELECT
+        sum(tupleElement(part, 1)) AS m_attributed_run_count,
+        sum(tupleElement(part, 2)) AS m_completed_attributed_run_count
+    FROM
+    (
+        SELECT arrayJoin([
+            (
+                SELECT tuple(count(), countIf(f_status = 9))
+                FROM
+                (
+                    SELECT
+                        f_pair,
+                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+                    FROM
+                    (
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND _partition_id >= {first_month:String} AND _partition_id <= {last_month:String}
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 0
+                        UNION ALL
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                            AND NOT (_partition_id >= {first_month:String} AND _partition_id <= {last_month:String})
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 0
+                    ) AS r
+                    LEFT JOIN
+                    (
+                        SELECT f_run_id, run_state
+                        FROM
+                        (
+                            SELECT run_id AS f_run_id, state AS run_state
+                            FROM runs
+                            WHERE organization_id = {organization:String}
+                                AND toUInt32(cityHash64(run_id)) % 3 = 0
+                        )
+                    ) AS s USING (f_run_id)
+                    GROUP BY f_pair
+                ) AS p
+            ),
+            (
+                SELECT tuple(count(), countIf(f_status = 9))
+                FROM
+                (
+                    SELECT
+                        f_pair,
+                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+                    FROM
+                    (
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND _partition_id >= {first_month:String} AND _partition_id <= {last_month:String}
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 1
+                        UNION ALL
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                            AND NOT (_partition_id >= {first_month:String} AND _partition_id <= {last_month:String})
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 1
+                    ) AS r
+                    LEFT JOIN
+                    (
+                        SELECT f_run_id, run_state
+                        FROM
+                        (
+                            SELECT run_id AS f_run_id, state AS run_state
+                            FROM runs
+                            WHERE organization_id = {organization:String}
+                                AND toUInt32(cityHash64(run_id)) % 3 = 1
+                        )
+                    ) AS s USING (f_run_id)
+                    GROUP BY f_pair
+                ) AS p
+            ),
+            (
+                SELECT tuple(count(), countIf(f_status = 9))
+                FROM
+                (
+                    SELECT
+                        f_pair,
+                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+                    FROM
+                    (
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND _partition_id >= {first_month:String} AND _partition_id <= {last_month:String}
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 2
+                        UNION ALL
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions
+                        WHERE organization_id = {organization:String}
+                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                            AND NOT (_partition_id >= {first_month:String} AND _partition_id <= {last_month:String})
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND toUInt32(cityHash64(run_id)) % 3 = 2
+                    ) AS r
+                    LEFT JOIN
+                    (
+                        SELECT f_run_id, run_state
+                        FROM
+                        (
+                            SELECT run_id AS f_run_id, state AS run_state
+                            FROM runs
+                            WHERE organization_id = {organization:String}
+                                AND toUInt32(cityHash64(run_id)) % 3 = 2
+                        )
+                    ) AS s USING (f_run_id)
+                    GROUP BY f_pair
+                ) AS p
+            )
+        ]) AS part
+    )
+) AS g
+
+-- organization = acme
+-- first_month = 202502
+-- last_month = 202512
+-- as_of_ms = 1770000000000
+-- start_ms = 1738335600000
+-- last_ms = 1769785199999
