@@ -49,7 +49,7 @@ type changes struct {
 // know returns what changed in an organization with everything that was acknowledged before the call, for a statement
 // that is slow or not.
 func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow bool) (known, error) {
-	standing, err := moment.ReadStanding(ctx, conn, of.organization, schema.SettledOf(of.source))
+	standing, err := moment.ReadStanding(ctx, conn, of.organization, of.source)
 	if err != nil {
 		return known{}, err
 	}
@@ -70,7 +70,7 @@ func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow
 // read reads what changed and remembers it.
 func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k known, err error) {
 	table := schema.SettledOf(of.source)
-	if k.standing, err = moment.ReadStanding(ctx, conn, of.organization, table); err != nil {
+	if k.standing, err = moment.ReadStanding(ctx, conn, of.organization, of.source); err != nil {
 		return k, err
 	}
 	settlement, err := moment.ReadSettlement(ctx, conn)

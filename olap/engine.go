@@ -146,11 +146,11 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	now, standingErr := moment.ReadStanding(ctx, e.conn, of.organization, schema.SettledOf(of.source))
-	if standingErr != nil {
-		return nil, errors.Join(err, standingErr)
+	marks, marksErr := moment.ReadMarks(ctx, e.conn)
+	if marksErr != nil {
+		return nil, errors.Join(err, marksErr)
 	}
-	if now.Marks == last.standing.Marks {
+	if marks == last.standing.Marks {
 		return result, err
 	}
 	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
@@ -215,8 +215,8 @@ func (e *Engine) resume(in *compile.Input) error {
 // of its rows.
 func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, changes *moment.Changes, external ...*ext.Table) (*Result, error) {
 	statement := compile.Compile(in)
-	if statement.ChangeColumns > 0 {
-		given, err := changes.Table(statement.ChangeColumns)
+	if len(statement.ChangeColumns) > 0 {
+		given, err := changes.Table(statement.ChangeColumns, func(c moment.Change) bool { return in.AsksFor(c.Clock, c.StoredFirst, c.Sign < 0) })
 		if err != nil {
 			return nil, err
 		}

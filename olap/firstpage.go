@@ -9,7 +9,6 @@ import (
 
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/moment"
-	"github.com/runlens/runlens/schema"
 )
 
 const (
@@ -92,7 +91,7 @@ func (e *Engine) look(ctx context.Context, of recordsOf) (seen look, err error) 
 	if err != nil {
 		return seen, err
 	}
-	standing, err := moment.ReadStored(ctx, e.conn, of.organization, schema.SettledOf(of.source))
+	standing, err := moment.ReadStored(ctx, e.conn, of.organization, of.source)
 	if err != nil {
 		return seen, err
 	}

@@ -21,6 +21,9 @@ const (
 // TableChanges is the external table that comes with a statement to which changes are given (olap/compile).
 const TableChanges = "changes"
 
+// ColumnAsked is its column that is 1 for the rows that are asked for, else 0.
+const ColumnAsked = "asked"
+
 // TableMissingRuns is the external table that comes with a statement to which the hashes of runs are given that are not near
 // (olap/compile): run_hash.
 const TableMissingRuns = "missing_runs"

@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -227,4 +228,20 @@ func (t *SettledTable) Signed(changes string, n int, keys ...string) string {
 // among them: what was first stored after an inclusion boundary is taken away only.
 func (t *SettledTable) SignedChanges(known, stored string, n int) string {
 	return t.Signed(t.Changes(known, stored, n), n, t.Clock)
+}
+
+// SettledChanges is SQL that selects SignedChanges with all Columns and Texts, and what a settled row has besides: the keys and the sums.
+func (t *SettledTable) SettledChanges(known, stored string) string {
+	n := len(t.Columns) + len(t.Texts)
+	_, _, names := t.Lists(n)
+	selected := append([]string{t.Clock}, names...)
+	for _, k := range t.Keys {
+		if !slices.Contains(names, k.Name) {
+			selected = append(selected, k.SQL+" AS "+k.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Sums)) {
+		selected = append(selected, t.Sums[name]+" AS "+name)
+	}
+	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.SignedChanges(known, stored, n) + "\n)"
 }

@@ -13,7 +13,7 @@ import (
 type printer struct {
 	planned
 	params        []Param
-	changeColumns int
+	changeColumns []string
 }
 
 func (p planned) statement() Statement {

@@ -21,9 +21,8 @@ type Statement struct {
 	Order []int
 	// OneSnapshot says that the statement is only right when all its reads of a table see the same rows.
 	OneSnapshot bool
-	// ChangeColumns is how many of the settled table's columns and texts the table of changes needs that comes with
-	// the statement; 0 where none does.
-	ChangeColumns int
+	// ChangeColumns are the columns that the table of changes needs that comes with the statement; empty where none does.
+	ChangeColumns []string
 	// OwnClock means that the statement sets its boundary itself and returns it, behind Columns,
 	// as an Int64 of milliseconds since 1970, the same in every row.
 	OwnClock bool
@@ -75,7 +74,7 @@ type ChangesFrom uint8
 
 const (
 	ChangesStored ChangesFrom = iota // in the store, where it looks for them
-	ChangesGiven                     // in the table schema.TableChanges that comes with the statement (schema.SettledTable.SignedChanges)
+	ChangesGiven                     // in the table schema.TableChanges that comes with the statement (schema.SettledTable.SettledChanges, with schema.ColumnAsked)
 	ChangesNone                      // nowhere: nothing was stored
 )
 

@@ -180,8 +180,9 @@ func (w *printer) named(from string) string {
 	case ChangesStored:
 		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(schema.Starters(w.stored())) + "\n)"
 	case ChangesGiven:
-		w.changeColumns = len(w.settled.Columns) + len(w.settled.Texts)
-		known += "\nUNION ALL\n" + texts + "\n(\n" + indent("SELECT DISTINCT "+schema.StarterSQL+" AS starter, initiator_identifier, initiator_name"+
+		columns := []string{keyStarter, "initiator_identifier", "initiator_name"}
+		w.changeColumns = append(w.changeColumns, columns...)
+		known += "\nUNION ALL\n" + texts + "\n(\n" + indent("SELECT DISTINCT "+strings.Join(columns, ", ")+
 			"\nFROM "+schema.TableChanges+"\nWHERE isNotNull(initiator_identifier)") + "\n)"
 	}
 	sql := "SELECT *\nFROM\n(\n" + indent(w.perStarter(from)) + "\n) AS r\nANY LEFT JOIN\n(\n" + indent(known) + "\n) AS t USING (f_starter)" +
@@ -242,6 +243,13 @@ func (w *printer) stored() string {
 // for every record of which a row was stored since: whichever of them a settler settles meanwhile,
 // the sum of both is the same.
 func (w *printer) changedRows() string {
+	if w.Changes == ChangesGiven {
+		w.changeColumns = slices.Concat(w.changeColumns, w.settledKeys, w.summed())
+		if w.needDay {
+			w.changeColumns = append(w.changeColumns, w.settled.Clock)
+		}
+		return w.signedRows(schema.TableChanges, []string{schema.ColumnAsked}, w.clockMillis(), ofSettled, func(name string) string { return name })
+	}
 	n := w.settled.SumColumns
 	for _, name := range w.settledKeys {
 		n = max(n, w.settled.Key(name).Columns)
@@ -250,15 +258,19 @@ func (w *printer) changedRows() string {
 	if !w.settledBehind {
 		inTime = "(sign = -1 OR " + inTime + ")" // all that is settled is in the sum
 	}
-	from, conditions := schema.TableChanges, []string{inTime}
-	if w.Changes == ChangesGiven {
-		w.changeColumns = max(w.changeColumns, n)
-		conditions = append(w.inTimes(), inTime)
-	} else {
-		from = "(\n" + indent(w.settled.SignedChanges(strings.Join(w.inRange(), " AND "), w.stored(), n)) + "\n)"
-	}
-	return w.signedRows(from, conditions, w.clockMillis(),
+	from := "(\n" + indent(w.settled.SignedChanges(strings.Join(w.inRange(), " AND "), w.stored(), n)) + "\n)"
+	return w.signedRows(from, []string{inTime}, w.clockMillis(),
 		func(k schema.SettledKey) string { return k.SQL }, func(name string) string { return w.settled.Sums[name] })
+}
+
+// AsksFor reports whether the statement of an input with given changes asks for one, as its SQL does where it looks for them: a change of a
+// record in the range that was first stored at or before asOf, or that takes away what else would be in the sum. Times are Unix milliseconds.
+func (in Input) AsksFor(clock, storedFirst int64, takesAway bool) bool {
+	start, last := in.Query.Range.StartUTC.UnixMilli(), in.Query.Range.EndUTC.UnixMilli()-1
+	if clock < start || clock > last {
+		return false
+	}
+	return storedFirst <= in.AsOf.UnixMilli() || takesAway && !in.AsOf.Before(in.SettledUntil)
 }
 
 // signedRows selects from settled or changed rows what is grouped by, and what is added up as s_<name>.

@@ -16,9 +16,19 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Changes are the signed rows of what changed in an organization since records were settled
-// (schema.SettledTable.SignedChanges). They are safe for concurrent use.
-type Changes struct{ table *ext.Table }
+// Changes are the rows of what changed in an organization since records were settled
+// (schema.SettledTable.SettledChanges). They are safe for concurrent use.
+type Changes struct {
+	table *ext.Table
+	rows  []Change
+}
+
+// A Change tells of one row what decides whether a question asks for it.
+type Change struct {
+	Clock       int64 // the record's event clock, in Unix milliseconds
+	StoredFirst int64 // when the record was first stored, likewise
+	Sign        int8  // -1 takes away what is settled
+}
 
 // ReadChanges reads what changed in an organization of which a row was stored after an instant; nil if that is more than most rows.
 func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, since time.Time, most int) (*Changes, error) {
@@ -26,7 +36,7 @@ func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.Orga
 	maps.Copy(settings, schema.FinalSettings)
 	stored := ofOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
 	rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(settings)),
-		table.SignedChanges(ofOrganization, stored, len(table.Columns)+len(table.Texts))+"\nLIMIT {most:UInt64}",
+		table.SettledChanges(ofOrganization, stored)+"\nLIMIT {most:UInt64}",
 		clickhouse.Named("organization", string(organization)), clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
 	if err != nil {
 		return nil, failure.Of("read what changed", err)
@@ -36,7 +46,7 @@ func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.Orga
 	if err != nil {
 		return nil, failure.Of("read what changed", err)
 	}
-	if c.table.Block().Rows() > most {
+	if len(c.rows) > most {
 		return nil, nil
 	}
 	return c, nil
@@ -67,20 +77,34 @@ func collect(rows driver.Rows) (c *Changes, err error) {
 		if err := c.table.Append(values...); err != nil {
 			return nil, err
 		}
+		last := len(values) - 1
+		c.rows = append(c.rows, Change{values[0].(time.Time).UnixMilli(), values[last-1].(time.Time).UnixMilli(), values[last].(int8)})
 	}
 	return c, rows.Err()
 }
 
 // None reports whether nothing changed.
-func (c *Changes) None() bool { return c.table.Block().Rows() == 0 }
+func (c *Changes) None() bool { return len(c.rows) == 0 }
 
-// Table is the external table schema.TableChanges with the event clock, the first n of the settled table's columns and texts, the time of the
-// first storing and the sign.
-func (c *Changes) Table(n int) (*ext.Table, error) {
-	all := c.table.Block().Columns
-	table, err := ext.NewTable(schema.TableChanges)
-	if err == nil {
-		table.Block().Columns = slices.Concat(all[:1+n], all[len(all)-2:])
+// Table is the external table schema.TableChanges with some of the columns, and with schema.ColumnAsked: 1 for the rows that are asked for.
+func (c *Changes) Table(columns []string, asked func(Change) bool) (*ext.Table, error) {
+	table, err := ext.NewTable(schema.TableChanges, ext.Column(schema.ColumnAsked, "UInt8"))
+	if err != nil {
+		return nil, err
 	}
-	return table, err
+	flags := make([]uint8, len(c.rows))
+	for i, row := range c.rows {
+		if asked(row) {
+			flags[i] = 1
+		}
+	}
+	if _, err := table.Block().Columns[0].Append(flags); err != nil {
+		return nil, err
+	}
+	for _, column := range c.table.Block().Columns {
+		if slices.Contains(columns, column.Name()) {
+			table.Block().Columns = append(table.Block().Columns, column)
+		}
+	}
+	return table, nil
 }

@@ -28,32 +28,37 @@ type Count struct {
 func (s Standing) Quiet() time.Duration { return s.Now.Sub(time.UnixMilli(s.Records.latest)) }
 
 // ReadStanding reads the standing of an organization.
-func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (Standing, error) {
-	return readStanding(ctx, conn, organization, table, "organization_id IN ({organization:String}, '')")
+func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, source string) (Standing, error) {
+	return readStanding(ctx, conn, source, "organization_id IN ({organization:String}, '')", clickhouse.Named("organization", string(organization)))
 }
 
 // ReadStored reads it without Marks, in four fifths of the time. Now is zero before the first row.
-func ReadStored(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (Standing, error) {
-	return readStanding(ctx, conn, organization, table, ofOrganization)
+func ReadStored(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, source string) (Standing, error) {
+	return readStanding(ctx, conn, source, ofOrganization, clickhouse.Named("organization", string(organization)))
+}
+
+// ReadMarks reads Marks alone, likewise.
+func ReadMarks(ctx context.Context, conn driver.Conn) (Count, error) {
+	s, err := readStanding(ctx, conn, "", "organization_id = ''")
+	return s.Marks, err
 }
 
 // readStanding adds nothing up in SQL: there are a few rows a count, and every function in the text costs ClickHouse more than they do.
-func readStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, where string) (s Standing, err error) {
-	rows, err := conn.Query(oneThread(ctx), "SELECT now64(3, 'UTC'), source, rows, last_stored_at FROM "+schema.TableStoredCounts+" WHERE "+where,
-		clickhouse.Named("organization", string(organization)))
+func readStanding(ctx context.Context, conn driver.Conn, source, where string, args ...any) (s Standing, err error) {
+	rows, err := conn.Query(oneThread(ctx), "SELECT now64(3, 'UTC'), source, rows, last_stored_at FROM "+schema.TableStoredCounts+" WHERE "+where, args...)
 	if err != nil {
 		return s, failure.Of("read the standing", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var source string
+		var of string
 		var stored uint64
 		var at time.Time
-		if err := rows.Scan(&s.Now, &source, &stored, &at); err != nil {
+		if err := rows.Scan(&s.Now, &of, &stored, &at); err != nil {
 			return s, failure.Of("read the standing", err)
 		}
-		switch source {
-		case table.Source:
+		switch of {
+		case source:
 			s.Records.add(stored, at)
 		case schema.TableSettlements:
 			s.Marks.add(stored, at)

@@ -24,11 +24,9 @@ FROM
             toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
         SELECT
             f_day,
-            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+            runs AS s_runs
         FROM changes
-        WHERE created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-            AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-            AND (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+        WHERE asked
     ) AS r
     GROUP BY f_day
     HAVING sum(s_runs) > 0
@@ -42,5 +40,4 @@ LIMIT {limit:Int64}
 -- offset_0 = 0
 -- first_span = 1963584
 -- last_span = 1966559
--- as_of_ms = 1770000000000
 -- limit = 101

@@ -30,14 +30,12 @@ FROM
                     AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
                 UNION ALL
                 WITH
-                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS f_starter
+                    starter AS f_starter
                 SELECT
                     f_starter,
-                    if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+                    runs AS s_runs
                 FROM changes
-                WHERE created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                    AND (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+                WHERE asked
             ) AS r
             GROUP BY f_starter
         ) AS r
@@ -50,7 +48,7 @@ FROM
             SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
             FROM
             (
-                SELECT DISTINCT if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, initiator_identifier, initiator_name
+                SELECT DISTINCT starter, initiator_identifier, initiator_name
                 FROM changes
                 WHERE isNotNull(initiator_identifier)
             )
@@ -66,5 +64,4 @@ LIMIT {limit:Int64}
 -- organization = acme
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
--- as_of_ms = 1770000000000
 -- limit = 101
