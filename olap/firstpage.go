@@ -18,13 +18,15 @@ const (
 	lookAge = time.Hour
 	// calmFrom is how long ago the last row of an organization was stored where no other is expected at any moment.
 	calmFrom = time.Second
+	// freshFor is how old the boundary of a look may be to be told: requests in such quick succession share one.
+	freshFor = 50 * time.Millisecond
 	// behindNow is by how much a boundary is set behind the store's clock as the last look tells it, so that the next one, at the
 	// same time as the statement, already finds it in the past.
 	behindNow = 2 * time.Millisecond
 )
 
-// A look tells what is being stored (its standing has no Marks). Nothing with a stamp before oldest can appear any more; and nothing of the organization appeared
-// since an earlier look that counted as many records. The inserts in flight are read first: one that is not among
+// A look tells what is being stored (its standing has no Marks). Nothing with a stamp before oldest can appear any more; and nothing of the
+// organization appeared since an earlier look that counted as many records. The inserts in flight are read first: one that is not among
 // them, and ended since the earlier look, is counted (moment.Standing).
 type look struct {
 	oldest   time.Time // begin of the oldest insert in flight
@@ -36,24 +38,44 @@ type look struct {
 // now is the store's clock, rather a little earlier than later.
 func (l look) now() time.Time { return l.standing.Now.Add(time.Since(l.at)) }
 
+// boundary is an instant until when everything stored was there at the look, and is all there will be.
+func (l look) boundary() time.Time { return l.oldest.Add(-time.Millisecond).Truncate(time.Millisecond) }
+
+// fresh reports whether boundary is recent, and has all of the organization's records.
+func (l look) fresh() bool {
+	return l.now().Sub(l.boundary()) < freshFor && l.standing.StoredUntil(l.boundary())
+}
+
 // firstPage answers with a page that another one may follow: they share its boundary. To read one that they can (moment.Settled)
-// takes a third of the time of a small statement. So where nothing has been stored of the organization of late, the boundary is set
-// from the last look, and one more, while the statement runs, tells whether it can be shared: all that was stored until then, or can
-// be with an earlier stamp, was there at the last look. Else the statement is run again.
+// takes a third of the time of a small statement. So where nothing has been stored of the organization of late, the boundary is that of the
+// last look, while it is fresh, and else set from it; and while the statement runs, it is looked again. A fresh boundary can be
+// shared if no record was counted since. One that was set can if besides no insert that began before is in flight: all that was stored until
+// then, or can be with an earlier stamp, was there at the last look. Else the statement is run again.
 func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*Result, error) {
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
 	last, known := e.looks.get(of)
 	calm := known && last.standing.Quiet() >= e.calmFrom
-	if calm {
+	fresh := calm && last.fresh()
+	switch {
+	case fresh:
+		in.AsOf = last.boundary()
+	case calm:
 		in.AsOf = last.now().Add(-behindNow).Truncate(time.Millisecond)
-	} else if err := e.begin(ctx, &in); err != nil {
-		return nil, err
+	default:
+		if err := e.begin(ctx, &in); err != nil {
+			return nil, err
+		}
 	}
 	looking := make(chan error, 1)
 	var seen look
 	go func() {
 		var err error
-		seen, err = e.look(ctx, of)
+		if fresh {
+			seen = last
+			seen.standing, err = moment.ReadStored(ctx, e.conn, of.organization, of.source)
+		} else {
+			seen, err = e.look(ctx, of)
+		}
 		looking <- err
 	}()
 	given := in

@@ -27,6 +27,9 @@ type Count struct {
 // Quiet is for how long nothing has been stored of the organization's records.
 func (s Standing) Quiet() time.Duration { return s.Now.Sub(time.UnixMilli(s.Records.latest)) }
 
+// StoredUntil reports whether all of the organization's records were stored until an instant, inclusive.
+func (s Standing) StoredUntil(at time.Time) bool { return s.Records.latest <= at.UnixMilli() }
+
 // ReadStanding reads the standing of an organization.
 func ReadStanding(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, source string) (Standing, error) {
 	return readStanding(ctx, conn, source, "organization_id IN ({organization:String}, '')", clickhouse.Named("organization", string(organization)))
