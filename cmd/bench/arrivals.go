@@ -12,6 +12,10 @@ import (
 const (
 	mostWhileArriving = 1.5
 	mostAfterOthers   = 1.2
+	// arrivalBudgets is how many times --budget a question is measured at least: rows come in every second, and are settled and merged
+	// every few, so that the median of one second is that of chance.
+	arrivalBudgets = 5
+
 	// mostExtraCores is what settling may cost, in cores.
 	mostExtraCores = 0.20
 
@@ -26,6 +30,9 @@ func (b *bench) measureArrivals(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	budget := b.Budget
+	b.Budget *= arrivalBudgets
+	defer func() { b.Budget = budget }()
 	quiet, _, err := b.apiOnly(ctx, all)
 	if err != nil {
 		return err
