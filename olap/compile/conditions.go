@@ -54,7 +54,7 @@ func (w *printer) inTimes() []string {
 	return conditions
 }
 
-// byMonths reports whether the months that lie in the range as a whole are read without the event clock, which is half of the work where
+// byMonths reports whether the months that lie in the range as a whole are read without the event clock, which is a third of the work where
 // nothing else needs it. To read them apart takes some milliseconds, more than is gained where there are few records, or a filter leaves few.
 func (w *printer) byMonths() bool {
 	return w.Large && w.long() && !w.collapse && !w.needDay && len(w.Query.Filters) == 0
