@@ -75,8 +75,8 @@ func (w *printer) wholeMonths() string {
 
 // ends are the first and the last instant of the range. The range's end is exclusive, so that moving it to the
 // last instant a column can hold would lose that one: hence the millisecond before.
-func (w *printer) ends() (start, last time.Time) {
-	return w.Query.Range.StartUTC, w.Query.Range.EndUTC.Add(-time.Millisecond)
+func (in Input) ends() (start, last time.Time) {
+	return in.Query.Range.StartUTC, in.Query.Range.EndUTC.Add(-time.Millisecond)
 }
 
 // kept are the conditions over what is grouped by: the filters, and to come behind the cursor, unless that is only known when

@@ -266,8 +266,8 @@ func (w *printer) changedRows() string {
 // AsksFor reports whether the statement of an input with given changes asks for one, as its SQL does where it looks for them: a change of a
 // record in the range that was first stored at or before asOf, or that takes away what else would be in the sum. Times are Unix milliseconds.
 func (in Input) AsksFor(clock, storedFirst int64, takesAway bool) bool {
-	start, last := in.Query.Range.StartUTC.UnixMilli(), in.Query.Range.EndUTC.UnixMilli()-1
-	if clock < start || clock > last {
+	start, last := in.ends()
+	if clock < start.UnixMilli() || clock > last.UnixMilli() {
 		return false
 	}
 	return storedFirst <= in.AsOf.UnixMilli() || takesAway && !in.AsOf.Before(in.SettledUntil)
