@@ -249,11 +249,13 @@ func TestSumsUseTheProjections(t *testing.T) {
 		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day","agent_id"],"range":RANGE}`, 1},
 		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"filters":[{"member":"agent_id","op":"eq","value":"00000000-0000-0000-0000-000000000001"}],"range":RANGE}`, 1},
 		{"by_user_type", `{"model":"agent_runs","metrics":["active_run_count"],"dimensions":["user_type","day"],"range":RANGE}`, 3},
+		{"by_starter", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":RANGE}`, 1},
+		{"by_starter", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],"range":RANGE}`, 1},
 		{"by_quarter", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, 3},
 		{"by_agent", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["agent_id"],"range":RANGE}`, 1},
 		// What no projection has comes from the settled rows themselves, 256 a granule.
 		{"settled_runs", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],"dimensions":["day"],"range":RANGE}`, 782},
-		{"settled_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],"range":RANGE}`, 782},
+		{"settled_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier","agent_id"],"range":RANGE}`, 782},
 		{"settled_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["activity_type"],"range":RANGE}`, 782},
 	} {
 		plan := explain(t, conn, statementOf(t, c.body))

@@ -45,7 +45,8 @@ var ErrNewerStore = errors.New("the store's schema is newer than this binary: up
 // Several processes may call it at once. golang-migrate's lock for ClickHouse holds within one
 // process only, so safety comes from the migrations: each is one idempotent statement. A process
 // that finds another one's migration unfinished waits for it a few seconds, then takes it for
-// interrupted and runs it again, which harms nobody.
+// interrupted and runs it again, which harms nobody. One that fails does so too, once: another process that is behind may
+// just have dropped a table that it is going to make again.
 func Up(ctx context.Context, db *sql.DB, name string) error {
 	m, err := open(ctx, db, name)
 	if err != nil {
@@ -56,6 +57,7 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 		return err
 	}
 	dirtySince := time.Time{}
+	var failure error
 	for {
 		state, err := status(m, latest)
 		switch {
@@ -76,7 +78,10 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 			dirtySince = time.Time{}
 			var dirty migrate.ErrDirty
 			if err := m.Up(); err != nil && !errors.As(err, &dirty) && !errors.Is(err, migrate.ErrNoChange) {
-				return fmt.Errorf("schema: migrate up: %w", cause(err))
+				if failure != nil {
+					return failure
+				}
+				failure = fmt.Errorf("schema: migrate up: %w", cause(err))
 			}
 			continue
 		}

@@ -63,6 +63,7 @@ type Rollup struct {
 const (
 	quarterMillis = 15 * 60 * 1000
 	hourMillis    = 4 * quarterMillis
+	weekMillis    = 7 * 24 * hourMillis
 )
 
 const (
@@ -114,6 +115,7 @@ var Settled = []SettledTable{
 			{Projection: "by_quarter", Time: "quarter", SpanMillis: quarterMillis},
 			{Projection: "by_user_type", Time: "quarter", SpanMillis: quarterMillis, Keys: []string{"user_type"}},
 			{Projection: "by_agent", Time: "hour", SpanMillis: hourMillis, Keys: []string{"agent_id"}},
+			{Projection: "by_starter", Time: "week", SpanMillis: weekMillis, Keys: []string{"starter"}},
 		},
 	},
 	{

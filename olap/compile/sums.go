@@ -19,8 +19,8 @@ var initiatorKeys = []string{"f_initiator", "f_initiator_high"}
 
 // addUp chooses to add up settled records instead of reading those that they are made of, where that gives the
 // same answer: all metrics are sums that the settled table keeps, or counts of its starters, and it has all that is grouped
-// and filtered by. Where some projection has all of it, days begin and end where its spans of time do, and everything
-// settled was stored before the inclusion boundary, that one is added up.
+// and filtered by. Where some projection has all of it, and everything settled was stored before the inclusion boundary, that
+// one is added up in the spans of time that lie in the range as a whole.
 func (p *planned) addUp() {
 	table := schema.SettledOf(p.source.Table)
 	if table == nil || p.SettledUntil.IsZero() || len(p.aggregates) == 0 {
@@ -54,7 +54,7 @@ func (p *planned) addUp() {
 	}
 	for i, r := range table.Rollups {
 		has := func(key string) bool { return slices.Contains(r.Keys, key) }
-		if !slices.ContainsFunc(keys, func(key string) bool { return !has(key) }) && p.onSpans(r.SpanMillis) {
+		if !slices.ContainsFunc(keys, func(key string) bool { return !has(key) }) && p.hasSpans(r.SpanMillis) {
 			p.rollup = &table.Rollups[i]
 			return
 		}
@@ -69,8 +69,13 @@ func settledKey(d *catalog.Dimension) string {
 	return d.Field
 }
 
-// onSpans reports whether no span of time lies in two local days, or both in and out of the range.
-func (p *planned) onSpans(span int64) bool {
+// hasSpans reports whether some spans of time lie in the range as a whole, and if days are told apart, each in one local day, and none in
+// the range in part.
+func (p *planned) hasSpans(span int64) bool {
+	first, behind := p.spans(span)
+	if !p.needDay || first >= behind {
+		return first < behind
+	}
 	on := func(t time.Time) bool { return t.UnixMilli()%span == 0 }
 	r := p.Query.Range
 	for i, o := range r.Offsets {
@@ -78,7 +83,13 @@ func (p *planned) onSpans(span int64) bool {
 			return false
 		}
 	}
-	return on(r.StartUTC) && on(r.EndUTC)
+	return millisPerDay%span == 0 && on(r.StartUTC) && on(r.EndUTC)
+}
+
+// spans are the numbers of the first span of time that lies in the range as a whole, and of the one behind the last.
+func (p *planned) spans(span int64) (first, behind int64) {
+	r := p.Query.Range
+	return -floorDiv(-r.StartUTC.UnixMilli(), span), floorDiv(r.EndUTC.UnixMilli(), span)
 }
 
 // sums adds up the settled records and what changed since.
@@ -150,14 +161,19 @@ func (w *printer) summed() []string {
 
 // signed are rows that add up: those of the settled table, and those of what changed since.
 func (w *printer) signed() string {
-	sql := w.settledRows()
-	if w.rollup != nil {
-		sql = w.settledSums()
+	var parts []string
+	if w.rollup == nil {
+		parts = append(parts, w.settledRows())
+	} else {
+		parts = append(parts, w.settledSums())
+		if beside := w.besideSpans(); beside != "" {
+			parts = append(parts, w.settledRows(beside))
+		}
 	}
 	if w.Changes != ChangesNone {
-		sql += "\nUNION ALL\n" + w.changedRows()
+		parts = append(parts, w.changedRows())
 	}
-	return sql
+	return strings.Join(parts, "\nUNION ALL\n")
 }
 
 // perStarter adds up by starter, or by its initiator, besides what is grouped by.
@@ -208,23 +224,35 @@ func (w *printer) names() (selected []string) {
 
 // settledSums are the sums of what is settled, which a projection has for every span of time.
 func (w *printer) settledSums() string {
-	start, last := w.ends()
+	first, behind := w.spans(w.rollup.SpanMillis)
 	conditions := []string{
 		ofOrganization,
-		w.rollup.Time + " >= " + w.param("first_span", floorDiv(clamp(start).UnixMilli(), w.rollup.SpanMillis)),
-		w.rollup.Time + " <= " + w.param("last_span", floorDiv(clamp(last).UnixMilli(), w.rollup.SpanMillis)),
+		w.rollup.Time + " >= " + w.param("first_span", first),
+		w.rollup.Time + " < " + w.param("behind_span", behind),
 	}
 	sql := w.signedRows(w.settled.Table, conditions, fmt.Sprintf("%s * %d", w.rollup.Time, w.rollup.SpanMillis),
 		ofSettled, func(name string) string { return "sum(" + name + ")" })
-	if keys := w.keys(); len(keys) > 0 {
+	if keys := w.signedKeys(); len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
 	return sql
 }
 
-// settledRows are the settled rows of the range.
-func (w *printer) settledRows() string {
-	conditions := w.inRange()
+// besideSpans is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where no row can.
+func (w *printer) besideSpans() string {
+	span := w.rollup.SpanMillis
+	first, behind := w.spans(span)
+	start, last := time.UnixMilli(first*span).UTC(), time.UnixMilli(behind*span-1).UTC()
+	if from, to := w.ends(); start.Equal(from) && last.Equal(to) {
+		return ""
+	}
+	return "(" + w.source.ClockColumn + " < " + w.instant("spans_start_ms", clamp(start)) +
+		" OR " + w.source.ClockColumn + " > " + w.instant("spans_last_ms", clamp(last)) + ")"
+}
+
+// settledRows are the settled rows of the range that satisfy further conditions.
+func (w *printer) settledRows(further ...string) string {
+	conditions := append(w.inRange(), further...)
 	if w.settledBehind {
 		conditions = append(conditions, "first_stored_at <= "+w.boundary())
 	}

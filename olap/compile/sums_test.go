@@ -41,3 +41,44 @@ func TestGivenChangesThatAreAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// The smallest projection with all keys is added up: in the spans that lie in the range as a whole, and where days are told apart, only if no day
+// begins within a span. Weeks begin on Thursdays, at 00:00 UTC, as 1970-01-01 was one.
+func TestProjectionsThatAreAddedUp(t *testing.T) {
+	const runs, starters = `"model":"agent_runs","metrics":["run_count"]`, `"model":"agent_runs","metrics":["unique_initiator_count"]`
+	for _, c := range []struct {
+		name, asked, start, end, zone string
+		want                          string
+		wholeFrom, wholeUntil         string // the spans' first instant and their end
+	}{
+		{"days of whole hours", runs + `,"dimensions":["day"]`, "2026-01-01", "2026-01-31", "Europe/Stockholm", "by_quarter", "2025-12-31T23:00:00Z", "2026-01-31T23:00:00Z"},
+		{"days of quarters", runs + `,"dimensions":["day","user_type"]`, "2026-01-01", "2026-01-01", "Asia/Kathmandu", "by_user_type", "2025-12-31T18:15:00Z", "2026-01-01T18:15:00Z"},
+		{"days that begin within hours", runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-01-31", "Asia/Kathmandu", "", "", ""},
+		{"no days, which begin within hours", runs + `,"dimensions":["agent_id"]`, "2026-01-01", "2026-01-31", "Asia/Kathmandu", "by_agent", "2025-12-31T19:00:00Z", "2026-01-31T18:00:00Z"},
+		{"whole weeks", starters, "2026-01-01", "2026-01-28", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-01-29T00:00:00Z"},
+		{"weeks and what lies beside them", starters, "2025-12-31", "2026-01-29", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-01-29T00:00:00Z"},
+		{"a range that begins a little late", starters, "2026-01-01", "2026-01-28", "America/New_York", "by_starter", "2026-01-08T00:00:00Z", "2026-01-29T00:00:00Z"},
+		{"a range that ends a little early", starters, "2026-01-01", "2026-01-28", "Europe/Stockholm", "by_starter", "2026-01-01T00:00:00Z", "2026-01-22T00:00:00Z"},
+		{"no whole week", starters, "2025-12-26", "2026-01-07", "Europe/Stockholm", "", "", ""},
+		{"days of whole weeks", starters + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
+		{"a day of whole weeks", starters + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
+		{"weeks before 1970", starters, "1969-12-24", "1970-01-01", "UTC", "by_starter", "1969-12-25T00:00:00Z", "1970-01-01T00:00:00Z"},
+	} {
+		q, err := query.Parse([]byte("{" + c.asked + `,"range":{"start":"` + c.start + `","end":"` + c.end + `","timezone":"` + c.zone + `"}}`))
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		p := plan(Input{Organization: "acme", Query: q, AsOf: time.Now(), SettledUntil: time.UnixMilli(1)})
+		if p.rollup == nil || c.want == "" {
+			if p.rollup != nil || c.want != "" {
+				t.Errorf("%s: %+v, want %q", c.name, p.rollup, c.want)
+			}
+			continue
+		}
+		first, behind := p.spans(p.rollup.SpanMillis)
+		from, until := time.UnixMilli(first*p.rollup.SpanMillis).UTC().Format(time.RFC3339), time.UnixMilli(behind*p.rollup.SpanMillis).UTC().Format(time.RFC3339)
+		if p.rollup.Projection != c.want || from != c.wholeFrom || until != c.wholeUntil {
+			t.Errorf("%s: %s from %s until %s, want %s from %s until %s", c.name, p.rollup.Projection, from, until, c.want, c.wholeFrom, c.wholeUntil)
+		}
+	}
+}

@@ -18,7 +18,7 @@ FROM
         FROM settled_runs
         WHERE organization_id = {organization:String}
             AND hour >= {first_span:Int64}
-            AND hour <= {last_span:Int64}
+            AND hour < {behind_span:Int64}
         GROUP BY f_agent_id
     ) AS r
     GROUP BY f_agent_id
@@ -34,8 +34,6 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
 -- first_span = 490896
--- last_span = 491639
+-- behind_span = 491640
 -- limit = 101

@@ -25,7 +25,7 @@ FROM
         FROM settled_runs
         WHERE organization_id = {organization:String}
             AND hour >= {first_span:Int64}
-            AND hour <= {last_span:Int64}
+            AND hour < {behind_span:Int64}
             AND (((f_day > {after_0:Int64} OR isNull(f_day))) OR (f_day = {after_0:Int64} AND (toString(f_agent_id) > {after_1:String} OR isNull(toString(f_agent_id)))))
         GROUP BY f_day, f_agent_id
         UNION ALL
@@ -70,8 +70,8 @@ ORDER BY c0 ASC NULLS LAST, c1 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- start_ms = 1772319600000
--- last_ms = 1793487599999
+-- first_span = 492311
+-- behind_span = 498191
 -- offset_2 = 3600000
 -- until_0 = 1774746000000
 -- offset_0 = 3600000
@@ -79,8 +79,8 @@ LIMIT {limit:Int64}
 -- offset_1 = 7200000
 -- after_0 = 20600
 -- after_1 = 0b7e4d2c-0000-4000-8000-000000000001
--- first_span = 492311
--- last_span = 498190
 -- as_of_ms = 1770000000000
+-- start_ms = 1772319600000
+-- last_ms = 1793487599999
 -- settled_ms = 1769999940000
 -- limit = 101

@@ -17,7 +17,7 @@ FROM
         FROM settled_runs
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter <= {last_span:Int64}
+            AND quarter < {behind_span:Int64}
         GROUP BY f_day
         UNION ALL
         WITH
@@ -35,9 +35,7 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- offset_0 = 0
 -- first_span = 1963584
--- last_span = 1966559
+-- behind_span = 1966560
+-- offset_0 = 0
 -- limit = 101

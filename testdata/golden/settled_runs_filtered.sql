@@ -19,7 +19,7 @@ FROM
         FROM settled_runs
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter <= {last_span:Int64}
+            AND quarter < {behind_span:Int64}
             AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
         GROUP BY f_day
         UNION ALL
@@ -57,12 +57,12 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- start_ms = 1767204900000
--- last_ms = 1769883299999
+-- first_span = 1963561
+-- behind_span = 1966537
 -- offset_0 = 20700000
 -- filter_0 = [internal]
--- first_span = 1963561
--- last_span = 1966536
 -- as_of_ms = 1770000000000
+-- start_ms = 1767204900000
+-- last_ms = 1769883299999
 -- settled_ms = 1769999940000
 -- limit = 101

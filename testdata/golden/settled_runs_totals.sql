@@ -17,7 +17,7 @@ FROM
         FROM settled_runs
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter <= {last_span:Int64}
+            AND quarter < {behind_span:Int64}
         UNION ALL
         SELECT
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
@@ -45,9 +45,9 @@ FROM
 ) AS g
 
 -- organization = acme
+-- first_span = 1963584
+-- behind_span = 1966560
+-- as_of_ms = 1770000000000
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
--- first_span = 1963584
--- last_span = 1966559
--- as_of_ms = 1770000000000
 -- settled_ms = 1769999940000

@@ -1,0 +1,1 @@
+ALTER TABLE settled_runs CLEAR PROJECTION IF EXISTS by_starter
