@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/flight"
 	"github.com/runlens/runlens/olap/moment"
@@ -22,10 +23,11 @@ const (
 	// restless is how long changes are not read again after there were too many; nor, for a slow statement, after the last
 	// row was stored.
 	restless = 2 * time.Second
-	// slowFrom is from where on a statement is slow to which changes are given: settling, which may begin every two seconds, would
-	// begin too often before it ends, so that while rows arrive it looks for changes itself. That takes it lookingTakes more.
-	slowFrom     = 450 * time.Millisecond
-	lookingTakes = 150 * time.Millisecond
+	// slowFrom is from where on a statement looks for changes itself while rows arrive if those given did not hold: settling, which may begin
+	// every two seconds, would begin too often before it ends. Where it can be seen when a statement began, that does not matter (watchMarks).
+	slowFrom = 450 * time.Millisecond
+	// watchEvery is the time between two looks whether a statement has its snapshots: quick ones end before the first.
+	watchEvery = 50 * time.Millisecond
 )
 
 // A known is what changed in an organization since records were settled.
@@ -99,4 +101,43 @@ func (c *changes) counted(now, oldest time.Time) bool {
 		c.observed = now
 	}
 	return oldest.After(c.observed)
+}
+
+// watchMarks reads the marks of settling once a statement has its snapshots: ClickHouse takes them all before it reads the first row. If
+// they are not those wanted, it calls stop. The function that it returns is to be called when the statement has ended; it tells whether they
+// are, and whether they were read only then, because the statement was quick or runs on another node. given is how many rows come with the
+// statement, which may count as read.
+func (e *Engine) watchMarks(ctx context.Context, id uuid.UUID, given int, want moment.Count, stop func()) (ended func() (held, atEnd bool, err error)) {
+	end, early := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		defer close(early)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(e.watch):
+			}
+			reads, err := moment.Reads(ctx, e.conn, id, given)
+			if err != nil {
+				return
+			}
+			if !reads {
+				continue
+			}
+			if marks, err := moment.ReadMarks(ctx, e.conn); err == nil {
+				if early <- marks == want; marks != want {
+					stop()
+				}
+			}
+			return
+		}
+	}()
+	return func() (held, atEnd bool, err error) {
+		close(end)
+		if held, known := <-early; known {
+			return held, false, nil
+		}
+		marks, err := moment.ReadMarks(ctx, e.conn)
+		return marks == want, true, err
+	}
 }

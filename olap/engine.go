@@ -27,7 +27,7 @@ type Engine struct {
 	sealer  cursor.Sealer
 	flights flight.Group[*Result]
 	single  memory // those that were answered with a single page of rows
-	slow    memory // those of large organizations that took slowFrom, or as much more as looking takes
+	slow    memory // those to which changes were given that did not hold for the slowFrom they took
 
 	sizes     sizes
 	changes   changes
@@ -35,13 +35,14 @@ type Engine struct {
 	looks     recent[recordsOf, look]
 	addUpFrom uint64
 	calmFrom  time.Duration
+	watch     time.Duration // between two looks whether a statement has its snapshots
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been
 // applied, and signs cursors with cursorSecret, which all servers of a deployment share.
 func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
 	return &Engine{
-		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom, calmFrom: calmFrom,
+		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom, calmFrom: calmFrom, watch: watchEvery,
 		sizes:   sizes{recent[recordsOf, bool]{age: sizeAge, most: maxSizes}},
 		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges},
 		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
@@ -124,8 +125,8 @@ func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Re
 }
 
 // addUp adds up the settled records of a large organization and what changed since. The changes are remembered from one
-// statement to the next, and given to it: they hold while nothing is stored. What is settled must be the same up to
-// the end of the statement, or records could be counted twice.
+// statement to the next, and given to it: they hold while nothing is stored. What is settled must be the same until
+// the statement has its snapshots, or records could be counted twice.
 func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf) (*Result, error) {
 	last, err := e.changes.know(ctx, e.conn, of, e.slow.expected(r.OrganizationID, r.Query.Canonical()))
 	if err != nil {
@@ -136,21 +137,25 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	}
 	given := *in
 	given.SettledUntil, given.Changes = last.until, compile.ChangesGiven
-	if last.changes.None() {
+	if last.changes.Len() == 0 {
 		given.Changes = compile.ChangesNone
 	}
 	if given.AsOf.IsZero() {
 		given.AsOf = last.standing.Now // what is stored from now on may be missing
 	}
-	result, err := e.timed(ctx, r, given, last.changes, slowFrom)
+	executing, stop := context.WithCancel(ctx)
+	defer stop()
+	ended, began := e.watchMarks(ctx, r.QueryID, last.changes.Len(), last.standing.Marks, stop), time.Now()
+	result, err := e.execute(executing, r, given, last.changes)
+	held, atEnd, marksErr := ended()
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	marks, marksErr := moment.ReadMarks(ctx, e.conn)
 	if marksErr != nil {
 		return nil, errors.Join(err, marksErr)
 	}
-	if marks == last.standing.Marks {
+	e.slow.note(r.OrganizationID, r.Query.Canonical(), !held && atEnd && time.Since(began) >= slowFrom)
+	if held {
 		return result, err
 	}
 	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
@@ -165,7 +170,7 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 		return nil, err
 	}
 	in.SettledUntil, in.Changes = before.Boundary(), compile.ChangesStored
-	result, err := e.timed(ctx, r, *in, nil, slowFrom+lookingTakes)
+	result, err := e.execute(ctx, r, *in, nil)
 	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
@@ -180,14 +185,6 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	in.SettledUntil = time.Time{}
 	r.QueryID = uuid.New()
 	return e.execute(ctx, r, *in, nil)
-}
-
-// timed executes, and notes whether that took so long.
-func (e *Engine) timed(ctx context.Context, r Request, in compile.Input, changes *moment.Changes, slow time.Duration) (*Result, error) {
-	began := time.Now()
-	result, err := e.execute(ctx, r, in, changes)
-	e.slow.note(r.OrganizationID, r.Query.Canonical(), time.Since(began) >= slow)
-	return result, err
 }
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.

@@ -11,6 +11,9 @@ func (e *Engine) RememberNothing() { e.changes.most = -1 }
 // CalmFrom changes how long ago the last row was stored where no other is expected.
 func (e *Engine) CalmFrom(d time.Duration) { e.calmFrom = d }
 
+// WatchEvery changes how often it is looked whether a statement has its snapshots.
+func (e *Engine) WatchEvery(d time.Duration) { e.watch = d }
+
 // MissingRuns is how many runs are remembered not to be near.
 func (e *Engine) MissingRuns() (n int) {
 	for _, of := range e.missing.recent.known {

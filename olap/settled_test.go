@@ -43,6 +43,7 @@ func TestSettledAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	remembering.TakeAsLarge()
 	looking.TakeAsLarge()
 	looking.RememberNothing()
+	remembering.WatchEvery(time.Millisecond)
 	settler := settle.New(conn, quiet, 0)
 	organizations := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -154,6 +155,7 @@ func TestSumsUnderConcurrentWritersAndSettlers(t *testing.T) {
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.TakeAsLarge()
+	engine.WatchEvery(time.Millisecond)
 	const writers, settlers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64
 	var writing, settling sync.WaitGroup

@@ -83,8 +83,8 @@ func collect(rows driver.Rows) (c *Changes, err error) {
 	return c, rows.Err()
 }
 
-// None reports whether nothing changed.
-func (c *Changes) None() bool { return len(c.rows) == 0 }
+// Len is how many rows they are.
+func (c *Changes) Len() int { return len(c.rows) }
 
 // Table is the external table schema.TableChanges with some of the columns, and with schema.ColumnAsked: 1 for the rows that are asked for.
 func (c *Changes) Table(columns []string, asked func(Change) bool) (*ext.Table, error) {

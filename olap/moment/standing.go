@@ -6,6 +6,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
@@ -23,6 +24,9 @@ type Count struct {
 	rows   uint64
 	latest int64 // when the last of them were stored, in Unix milliseconds
 }
+
+// Since is how many rows were stored between an earlier count and this one.
+func (c Count) Since(earlier Count) uint64 { return c.rows - earlier.rows }
 
 // Quiet is for how long nothing has been stored of the organization's records.
 func (s Standing) Quiet() time.Duration { return s.Now.Sub(time.UnixMilli(s.Records.latest)) }
@@ -44,6 +48,17 @@ func ReadStored(ctx context.Context, conn driver.Conn, organization schema.Organ
 func ReadMarks(ctx context.Context, conn driver.Conn) (Count, error) {
 	s, err := readStanding(ctx, conn, "", "organization_id = ''")
 	return s.Marks, err
+}
+
+// Reads reports whether a statement has read more than some rows. It does not where the statement is not seen: it has ended, or runs on
+// another node.
+func Reads(ctx context.Context, conn driver.Conn, queryID uuid.UUID, rows int) (reads bool, err error) {
+	err = conn.QueryRow(oneThread(ctx), "SELECT count() > 0 FROM system.processes WHERE query_id = {id:String} AND read_rows > {rows:Int64}",
+		clickhouse.Named("id", queryID.String()), clickhouse.Named("rows", int64(rows))).Scan(&reads)
+	if err != nil {
+		return false, failure.Of("look at a statement", err)
+	}
+	return reads, nil
 }
 
 // readStanding adds nothing up in SQL: there are a few rows a count, and every function in the text costs ClickHouse more than they do.
