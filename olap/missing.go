@@ -20,8 +20,10 @@ const (
 	maxMissing = 100_000
 	// maxMissingOf is of how many ranges hashes are remembered: 100 take 40 MiB at most.
 	maxMissingOf = 100
-	// missingAge is how long they are remembered. The longer, the more records were stored since whose runs are all looked for.
+	// missingAge is how long they are remembered.
 	missingAge = time.Minute
+	// maxSince is how many records may be stored meanwhile, whose runs are all looked for. Of a month of ten million records a year, 8,000 runs are missing.
+	maxSince = 5_000
 	// missingMargin is by how much the store's clock may be set back unnoticed (as in olap/settle).
 	missingMargin = 2 * moment.SettledFor
 )
@@ -35,9 +37,10 @@ type rangeOf struct {
 // A missing knows the runs that were not near (compile.MissingRuns) of all records of a range stored until an instant. That stays enough: a run
 // that is near stays so, records do not change, and of those stored later a statement looks for all runs.
 type missing struct {
-	hashes *ext.Table // nil if there are too many
-	until  time.Time  // by the store's clock
-	at     time.Time  // by this server's clock, not before
+	hashes  *ext.Table // nil if there are too many
+	until   time.Time  // by the store's clock
+	at      time.Time  // by this server's clock, not before
+	records moment.Count
 }
 
 // holds reports whether the store's clock, which told asOf, was not set back since: what was stored since may seem to be older then.
@@ -75,7 +78,10 @@ func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (
 func (m *missingRuns) know(ctx context.Context, e *Engine, r Request, in compile.Input) (missing, error) {
 	of := rangeOf{in.Organization, in.Query.Range.StartUTC.UnixMilli(), in.Query.Range.EndUTC.UnixMilli()}
 	if known, ok := m.recent.get(of); ok {
-		return known, nil
+		stored, err := moment.ReadStored(ctx, e.conn, in.Organization, in.Query.Model.Source.Table)
+		if err != nil || stored.Records.Since(known.records) <= maxSince {
+			return known, err
+		}
 	}
 	return m.reading.Do(ctx, fmt.Sprint(of), func(ctx context.Context) (missing, error) {
 		known, err := readMissing(ctx, e, r, in)
@@ -92,7 +98,11 @@ func readMissing(ctx context.Context, e *Engine, r Request, in compile.Input) (k
 	if err != nil {
 		return known, err
 	}
-	known.until, known.at = boundary.AsOf, time.Now()
+	stored, err := moment.ReadStored(ctx, e.conn, in.Organization, in.Query.Model.Source.Table)
+	if err != nil {
+		return known, err
+	}
+	known.until, known.at, known.records = boundary.AsOf, time.Now(), stored.Records
 	found, err := exec.Run(ctx, e.conn, compile.MissingRuns(in, maxMissing+1), uuid.New(), comment(r))
 	if err != nil || len(found.Rows) > maxMissing {
 		return known, err

@@ -68,3 +68,27 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 	engine.RememberMissingSince(time.Now().Add(time.Hour))
 	expect("with the clock set back", 6, 3, 2, 1)
 }
+
+// All runs of records that were stored since are looked for, which must not become many: then what is missing is read anew.
+func TestMissingRunsAreReadAnew(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	engine.TakeAsLarge()
+	q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"attributed_run_count", "completed_attributed_run_count"}, Range: january, Limit: 10}
+	stored := 0
+	for _, c := range []struct{ records, remembered int }{{3, 3}, {5_000, 3}, {1, 5_004}, {2, 5_004}} {
+		if err := store.Conn().Exec(ctx, "INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)"+
+			" SELECT 'acme', generateUUIDv4(), reinterpretAsUUID(sipHash128(number)), generateUUIDv4(), 'ada@example.com', 'interacted', 'human', 'web', toDateTime64('2026-01-02 13:00:00', 3, 'UTC') FROM numbers($1, $2)",
+			stored, c.records); err != nil {
+			t.Fatal(err)
+		}
+		stored += c.records
+		if got := ask(t, engine, "acme", q).Rows[0][0].(float64); got != float64(stored) {
+			t.Errorf("%v runs, want %d", got, stored)
+		}
+		if got := engine.MissingRuns(); got != c.remembered {
+			t.Errorf("of %d records, %d runs are remembered to be missing, want %d", stored, got, c.remembered)
+		}
+	}
+}
