@@ -22,6 +22,14 @@ func (e *Engine) MissingRuns() (n int) {
 	return n
 }
 
+// WholeParts is how many parts of runs are remembered to be whole.
+func (e *Engine) WholeParts() (n int) {
+	for _, of := range e.missing.recent.known {
+		n += len(of.value.whole)
+	}
+	return n
+}
+
 // RememberMissingSince makes what is remembered of them that of another instant.
 func (e *Engine) RememberMissingSince(until time.Time) {
 	for of, last := range e.missing.recent.known {

@@ -34,13 +34,14 @@ type rangeOf struct {
 	start, end   int64
 }
 
-// A missing knows the runs that were not near (compile.MissingRuns) of all records of a range stored until an instant. That stays enough: a run
+// A missing knows the runs that were not near (compile.MissingRuns) of all records of a range stored until an instant, and where the near ones are. That stays enough: a run
 // that is near stays so, records do not change, and of those stored later a statement looks for all runs.
 type missing struct {
 	hashes  *ext.Table // nil if there are too many
 	until   time.Time  // by the store's clock
 	at      time.Time  // by this server's clock, not before
 	records moment.Count
+	whole   []string // parts of the near runs (moment.WholeParts)
 }
 
 // holds reports whether the store's clock, which told asOf, was not set back since: what was stored since may seem to be older then.
@@ -66,7 +67,7 @@ func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (
 		return e.execute(ctx, r, in, nil)
 	}
 	given := in
-	given.MissingSince = known.until.Add(-missingMargin)
+	given.MissingSince, given.WholeParts = known.until.Add(-missingMargin), known.whole
 	result, err := e.execute(ctx, r, given, nil, known.hashes)
 	if err != nil || result.asOf.IsZero() || known.holds(result.asOf, elapsed) {
 		return result, err
@@ -103,6 +104,10 @@ func readMissing(ctx context.Context, e *Engine, r Request, in compile.Input) (k
 		return known, err
 	}
 	known.until, known.at, known.records = boundary.AsOf, time.Now(), stored.Records
+	start, last := compile.Near(in.Query.Range)
+	if known.whole, err = moment.WholeParts(ctx, e.conn, start, last); err != nil {
+		return known, err
+	}
 	found, err := exec.Run(ctx, e.conn, compile.MissingRuns(in, maxMissing+1), uuid.New(), comment(r))
 	if err != nil || len(found.Rows) > maxMissing {
 		return known, err

@@ -3,6 +3,7 @@ package olap_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -91,4 +92,74 @@ func TestMissingRunsAreReadAnew(t *testing.T) {
 			t.Errorf("of %d records, %d runs are remembered to be missing, want %d", stored, got, c.remembered)
 		}
 	}
+}
+
+// Runs are read from their merged part and their newer versions from the others, by the names the parts had a while ago. A version counts wherever
+// it is: in the merged part, in another one, in one that was merged since, and in one that was stored since.
+func TestVersionsAreInAnyPart(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	engine.TakeAsLarge()
+	if err := store.Conn().Exec(ctx, "SYSTEM STOP MERGES runs"); err != nil {
+		t.Fatal(err)
+	}
+	merge := func() {
+		t.Helper()
+		for _, sql := range []string{"SYSTEM START MERGES runs", "OPTIMIZE TABLE runs FINAL", "SYSTEM STOP MERGES runs"} {
+			if err := store.Conn().Exec(ctx, sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var records olaptest.Records
+	load := func(day int, status string, version int, runs ...int) {
+		t.Helper()
+		var batch olaptest.Records
+		for _, n := range runs {
+			run := runOn(n, day, status)
+			run.UpdatedAt = run.UpdatedAt.Add(time.Duration(version) * time.Hour)
+			batch.Runs = append(batch.Runs, run)
+		}
+		olaptest.Load(t, store.Conn(), batch)
+		records.Runs = append(records.Runs, batch.Runs...)
+	}
+	q := olaptest.Query{Model: "agent_user_activity", Dimensions: []string{"agent_id"}, Range: january, Limit: 10,
+		Metrics: []string{"completed_attributed_run_count", "failed_attributed_run_count", "active_attributed_run_count"}}
+	totals := q // whose rows are counted too, so that versions must not be joined
+	totals.Dimensions, totals.Metrics = nil, append([]string{"interaction_count"}, q.Metrics...)
+	expect := func(when string, whole int) {
+		t.Helper()
+		for _, q := range []olaptest.Query{q, totals} {
+			want, got := olaptest.Evaluate(records, "acme", q), all(t, engine, "acme", q)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, by %v: got %v, want %v", when, q.Dimensions, got, want)
+			}
+		}
+		if got := engine.WholeParts(); got != whole {
+			t.Errorf("%s: runs of %d parts are read as a whole, want %d", when, got, whole)
+		}
+	}
+
+	load(2, "RUNNING", 0, 1, 2, 3, 4, 5, 6)
+	load(40, "RUNNING", 0, 7) // far, in the next month, whose part is looked at nevertheless
+	merge()
+	load(2, "COMPLETED", 1, 2, 3)
+	load(2, "RUNNING", 0, 8) // in no merged part
+	load(2, "FAILED", 2, 3)
+	for n := 1; n <= 9; n++ {
+		run := runOn(n, 2, "")
+		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID, RunID: run.ID, AgentID: olaptest.ShortID(n % 2),
+			Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: run.CreatedAt})
+	}
+	olaptest.Load(t, store.Conn(), olaptest.Records{Attributions: records.Attributions})
+	expect("in two parts", 2)
+	load(2, "FAILED", 3, 4, 8)
+	expect("stored since", 2)
+	merge()
+	expect("merged since", 2)
+	load(2, "COMPLETED", 4, 5, 3)
+	load(2, "CANCELLED", 1, 9)
+	load(2, "RUNNING", 0, 2, 4, 8) // superseded ones once more
+	expect("merged and stored since", 2)
 }

@@ -25,12 +25,9 @@ const (
 // wide, and distinct counts are faster.)
 func (w *printer) totalsOfPairs() string {
 	var ofPair, ofAll, names, bits []string
+	versions := !slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
 	for _, f := range w.joinRun {
-		ofPair = append(ofPair, strings.Replace(f.SQL, "run_state", "max(run_state)", 1)+" AS f_"+f.Name)
-	}
-	states := statesOfVersions
-	if slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return !m.Pairs }) {
-		states = stateOfRun
+		ofPair = append(ofPair, ofRun(f, "max("+w.state(versions)+")"))
 	}
 	for _, m := range w.aggregates {
 		names = append(names, "m_"+m.Name)
@@ -60,7 +57,7 @@ func (w *printer) totalsOfPairs() string {
 	}
 	pairs := func(share string) string {
 		return "\nFROM\n(\n" + indent("SELECT\n    "+strings.Join(append([]string{"f_pair"}, ofPair...), ",\n    ")+
-			"\nFROM\n"+w.joined(share, states)+"\nGROUP BY f_pair") + "\n) AS p"
+			"\nFROM\n"+w.joined(share, versions)+"\nGROUP BY f_pair") + "\n) AS p"
 	}
 	if len(w.joinRun) == 0 || !w.long() {
 		return "SELECT\n    " + named(ofAll, names) + pairs("")

@@ -20,7 +20,7 @@ func (p planned) statement() Statement {
 	w := &printer{planned: p}
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
-	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && p.Changes == ChangesStored}
+	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && p.Changes == ChangesStored || len(p.WholeParts) > 0}
 	head := "SELECT\n    "
 	if statement.OwnClock {
 		head = ownClock + head
@@ -109,24 +109,40 @@ func (w *printer) groups() string {
 	for _, m := range w.aggregates {
 		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined("", fieldsOfRun)
+	sql := ""
+	if len(w.joinRun) > 0 {
+		var fields []string
+		for _, f := range w.joinRun {
+			fields = append(fields, ofRun(f, w.state(false)))
+		}
+		sql = "WITH\n    " + strings.Join(fields, ",\n    ") + "\n"
+	}
+	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined("", false)
 	if len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
 	return sql
 }
 
-// joined is what follows FROM: the rows, with the current states of their runs where those are needed. share is a
-// further condition on run_id, of the rows and of the runs; empty for none.
-func (w *printer) joined(share string, of ofRun) string {
+// joined is what follows FROM: the rows, with the states of their runs where those are needed; with versions, once for every stored version. share
+// is a further condition on run_id, of the rows and of the runs; empty for none.
+func (w *printer) joined(share string, versions bool) string {
 	rows := w.rows(share)
 	sql := "(\n" + indent(rows) + "\n) AS r"
-	if len(w.joinRun) > 0 {
-		join := "ANY LEFT JOIN"
-		if of == statesOfVersions {
-			join = "LEFT JOIN"
-		}
-		sql += "\n" + join + "\n(\n" + indent(w.runStates(rows, share, of)) + "\n) AS s USING (f_run_id)"
+	if len(w.joinRun) == 0 {
+		return sql
+	}
+	join := func(kind, states, name string) {
+		sql += "\n" + kind + " JOIN\n(\n" + indent(states) + "\n) AS " + name + " USING (f_run_id)"
+	}
+	states := w.runStates(rows, share, versions)
+	if versions {
+		join("LEFT", states, "s")
+		return sql
+	}
+	join("ANY LEFT", states, "s")
+	if len(w.WholeParts) > 0 {
+		join("ANY LEFT", w.newerStates(), "v")
 	}
 	return sql
 }

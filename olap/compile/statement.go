@@ -66,7 +66,10 @@ type Input struct {
 	// MissingSince says that the table schema.TableMissingRuns comes with the statement, with the runs that are not near (MissingRuns) of all
 	// records that were stored until then; zero where it does not.
 	MissingSince time.Time
-	After        []cursor.Value // the row to continue behind, in the completed order; nil for a first page
+	// WholeParts are names of parts of the runs in none of which a run has two rows, nor in two of them; of any that are not there (any more), the
+	// runs are read like those of all other parts, which takes longer. None for not to tell parts apart.
+	WholeParts []string
+	After      []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
 
 // A ChangesFrom is where a statement finds the records that changed since they were settled.

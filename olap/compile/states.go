@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/daterange"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -18,17 +20,8 @@ const (
 	longRange = 100 * 24 * time.Hour
 )
 
-// An ofRun says what comes with a row of its run.
-type ofRun uint8
-
-const (
-	fieldsOfRun      ofRun = iota // the fields of its current state
-	stateOfRun                    // the state, as run_state
-	statesOfVersions              // the same, once for every stored version; over several parts FINAL would take several times as long
-)
-
-// runStates are the current states of the runs of the rows, and of other runs. FINAL leaves one version
-// of each, without a hash table of all of them.
+// runStates are the current states of the runs of the rows, and of other runs; with versions those of all stored versions instead. FINAL leaves
+// one version of each, without a hash table of all of them. Where WholeParts are known, near runs have the states in those, to which newerStates are to be joined.
 //
 // Attribution records do not know when their run was created, and the ids are random, so that no order of the
 // table helps to find thousands of them. Near runs are read as a range of the sorting key; only ids that are not
@@ -37,33 +30,58 @@ const (
 // one that has just been replaced.
 //
 // share is a further condition on run_id; empty for none.
-func (w *printer) runStates(rows, share string, of ofRun) string {
-	selected, final := []string{"f_run_id"}, " FINAL"
-	if of == fieldsOfRun {
-		for _, f := range w.joinRun {
-			selected = append(selected, f.SQL+" AS f_"+f.Name)
-		}
-	} else {
-		selected = append(selected, "run_state")
-	}
-	if of == statesOfVersions {
+func (w *printer) runStates(rows, share string, versions bool) string {
+	final, whole := " FINAL", ""
+	switch {
+	case versions:
 		final = ""
+	case len(w.WholeParts) > 0:
+		final, whole = "", "\n    AND _part IN "+w.wholeParts()
 	}
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
 		"\nFROM " + schema.TableRuns + final +
 		"\nWHERE " + ofOrganization + share
-	if !w.long() {
-		near := w.near()
-		read += "\n    AND " + near + "\nUNION ALL\n" + w.farStates(rows, near)
+	if w.long() {
+		return read
 	}
-	return "SELECT " + strings.Join(selected, ", ") + "\nFROM\n(\n" + indent(read) + "\n)"
+	near := w.near()
+	return read + "\n    AND " + near + whole + "\nUNION ALL\n" + w.farStates(rows, near)
+}
+
+// newerStates are the greatest states of the near runs in the other parts, where runStates has those of WholeParts. There are few of them; to merge
+// them with the others by FINAL would take several times as long as to read those.
+func (w *printer) newerStates() string {
+	return "SELECT run_id AS f_run_id, max(state) AS newer_state" +
+		"\nFROM " + schema.TableRuns +
+		"\nWHERE " + ofOrganization + "\n    AND " + w.near() + "\n    AND _part NOT IN " + w.wholeParts() +
+		"\nGROUP BY run_id"
+}
+
+func (w *printer) wholeParts() string { return w.param("whole_parts", w.WholeParts) }
+
+// state is SQL of the state of a row's run; with versions, of one of its versions.
+func (w *printer) state(versions bool) string {
+	if !versions && len(w.WholeParts) > 0 {
+		return "greatest(run_state, newer_state)"
+	}
+	return "run_state"
+}
+
+// ofRun is SQL of a field of a row's run, of which state is the SQL.
+func ofRun(f *catalog.Field, state string) string {
+	return strings.Replace(f.SQL, "run_state", state, 1) + " AS f_" + f.Name
 }
 
 // near is the condition that a run was created around the range.
 func (w *printer) near() string {
-	start, end := w.Query.Range.StartUTC, w.Query.Range.EndUTC
-	return "created_at >= " + w.instant("near_start_ms", clamp(start.Add(-nearBefore))) +
-		"\n    AND created_at <= " + w.instant("near_last_ms", clamp(end.Add(nearBehind)))
+	start, last := Near(w.Query.Range)
+	return "created_at >= " + w.instant("near_start_ms", start) +
+		"\n    AND created_at <= " + w.instant("near_last_ms", last)
+}
+
+// Near are the first and the last instant at which a run was created that is near a range.
+func Near(r daterange.Range) (start, last time.Time) {
+	return clamp(r.StartUTC.Add(-nearBefore)), clamp(r.EndUTC.Add(nearBehind))
 }
 
 // long reports whether the range is one for which all runs are read.

@@ -6,6 +6,8 @@ SELECT
     toUInt64(m_active_attributed_run_count) AS c3
 FROM
 (
+    WITH
+        bitAnd(bitShiftRight(run_state, 6), 15) AS f_status
     SELECT
         f_agent_id,
         uniqExactIf(f_pair, f_status = 9) AS m_completed_attributed_run_count,
@@ -24,44 +26,40 @@ FROM
     ) AS r
     ANY LEFT JOIN
     (
-        SELECT f_run_id, bitAnd(bitShiftRight(run_state, 6), 15) AS f_status
-        FROM
-        (
-            SELECT run_id AS f_run_id, state AS run_state
-            FROM runs FINAL
-            WHERE organization_id = {organization:String}
-                AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
-                AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
-            UNION ALL
-            SELECT run_id AS f_run_id, max(state) AS run_state
-            FROM runs
-            WHERE organization_id = {organization:String}
-                AND run_hash IN
+        SELECT run_id AS f_run_id, state AS run_state
+        FROM runs FINAL
+        WHERE organization_id = {organization:String}
+            AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
+            AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+        UNION ALL
+        SELECT run_id AS f_run_id, max(state) AS run_state
+        FROM runs
+        WHERE organization_id = {organization:String}
+            AND run_hash IN
+            (
+                SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
+                FROM
                 (
-                    SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
-                    FROM
-                    (
-                        SELECT
-                            run_id AS f_run_id,
-                            pair AS f_pair,
-                            agent_id AS f_agent_id
-                        FROM attributions
-                        WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                    ) AS r
-                    LEFT ANTI JOIN
-                    (
-                        SELECT run_id AS f_run_id
-                        FROM runs
-                        WHERE organization_id = {organization:String}
-                            AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
-                            AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
-                    ) AS n USING (f_run_id)
-                )
-            GROUP BY run_id
-        )
+                    SELECT
+                        run_id AS f_run_id,
+                        pair AS f_pair,
+                        agent_id AS f_agent_id
+                    FROM attributions
+                    WHERE organization_id = {organization:String}
+                        AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                        AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                        AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                ) AS r
+                LEFT ANTI JOIN
+                (
+                    SELECT run_id AS f_run_id
+                    FROM runs
+                    WHERE organization_id = {organization:String}
+                        AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
+                        AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+                ) AS n USING (f_run_id)
+            )
+        GROUP BY run_id
     ) AS s USING (f_run_id)
     GROUP BY f_agent_id
 ) AS g

@@ -41,14 +41,10 @@ FROM
                     ) AS r
                     LEFT JOIN
                     (
-                        SELECT f_run_id, run_state
-                        FROM
-                        (
-                            SELECT run_id AS f_run_id, state AS run_state
-                            FROM runs
-                            WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 3 = 0
-                        )
+                        SELECT run_id AS f_run_id, state AS run_state
+                        FROM runs
+                        WHERE organization_id = {organization:String}
+                            AND toUInt32(cityHash64(run_id)) % 3 = 0
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -84,14 +80,10 @@ FROM
                     ) AS r
                     LEFT JOIN
                     (
-                        SELECT f_run_id, run_state
-                        FROM
-                        (
-                            SELECT run_id AS f_run_id, state AS run_state
-                            FROM runs
-                            WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 3 = 1
-                        )
+                        SELECT run_id AS f_run_id, state AS run_state
+                        FROM runs
+                        WHERE organization_id = {organization:String}
+                            AND toUInt32(cityHash64(run_id)) % 3 = 1
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -127,14 +119,10 @@ FROM
                     ) AS r
                     LEFT JOIN
                     (
-                        SELECT f_run_id, run_state
-                        FROM
-                        (
-                            SELECT run_id AS f_run_id, state AS run_state
-                            FROM runs
-                            WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 3 = 2
-                        )
+                        SELECT run_id AS f_run_id, state AS run_state
+                        FROM runs
+                        WHERE organization_id = {organization:String}
+                            AND toUInt32(cityHash64(run_id)) % 3 = 2
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p

@@ -37,14 +37,10 @@ FROM
                     ) AS r
                     ANY LEFT JOIN
                     (
-                        SELECT f_run_id, run_state
-                        FROM
-                        (
-                            SELECT run_id AS f_run_id, state AS run_state
-                            FROM runs FINAL
-                            WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 3 = 0
-                        )
+                        SELECT run_id AS f_run_id, state AS run_state
+                        FROM runs FINAL
+                        WHERE organization_id = {organization:String}
+                            AND toUInt32(cityHash64(run_id)) % 3 = 0
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -72,14 +68,10 @@ FROM
                     ) AS r
                     ANY LEFT JOIN
                     (
-                        SELECT f_run_id, run_state
-                        FROM
-                        (
-                            SELECT run_id AS f_run_id, state AS run_state
-                            FROM runs FINAL
-                            WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 3 = 1
-                        )
+                        SELECT run_id AS f_run_id, state AS run_state
+                        FROM runs FINAL
+                        WHERE organization_id = {organization:String}
+                            AND toUInt32(cityHash64(run_id)) % 3 = 1
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -107,14 +99,10 @@ FROM
                     ) AS r
                     ANY LEFT JOIN
                     (
-                        SELECT f_run_id, run_state
-                        FROM
-                        (
-                            SELECT run_id AS f_run_id, state AS run_state
-                            FROM runs FINAL
-                            WHERE organization_id = {organization:String}
-                                AND toUInt32(cityHash64(run_id)) % 3 = 2
-                        )
+                        SELECT run_id AS f_run_id, state AS run_state
+                        FROM runs FINAL
+                        WHERE organization_id = {organization:String}
+                            AND toUInt32(cityHash64(run_id)) % 3 = 2
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
