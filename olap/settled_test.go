@@ -18,6 +18,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/settle"
@@ -251,8 +252,8 @@ func TestSumsUseTheProjections(t *testing.T) {
 		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day","agent_id"],"range":RANGE}`, 1},
 		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"filters":[{"member":"agent_id","op":"eq","value":"00000000-0000-0000-0000-000000000001"}],"range":RANGE}`, 1},
 		{"by_user_type", `{"model":"agent_runs","metrics":["active_run_count"],"dimensions":["user_type","day"],"range":RANGE}`, 3},
-		{"by_starter", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":RANGE}`, 1},
-		{"by_starter", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],"range":RANGE}`, 1},
+		{"by_starter", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2026-01-01","end":"2026-05-31","timezone":"UTC"}}`, 1},
+		{"by_starter", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],"range":{"start":"2026-01-01","end":"2026-01-28","timezone":"UTC"}}`, 1},
 		{"by_quarter", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, 3},
 		{"by_agent", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["agent_id"],"range":RANGE}`, 1},
 		// What no projection has comes from the settled rows themselves, 256 a granule.
@@ -310,7 +311,8 @@ func explain(t *testing.T, conn driver.Conn, statement compile.Statement) string
 	for i, p := range statement.Params {
 		args[i] = clickhouse.Named(p.Name, p.Value)
 	}
-	rows, err := conn.Query(context.Background(), "EXPLAIN "+statement.SQL, args...)
+	ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(exec.Settings(statement)))
+	rows, err := conn.Query(ctx, "EXPLAIN "+statement.SQL, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,3 +93,8 @@ func (p *planned) needField(name string) {
 		*into = append(*into, field)
 	}
 }
+
+// long reports whether the range is so long that it pays to read it in several parts, but not to look for single runs.
+func (p *planned) long() bool {
+	return p.Query.Range.EndUTC.Sub(p.Query.Range.StartUTC) >= longRange
+}

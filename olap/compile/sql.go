@@ -21,6 +21,9 @@ func (p planned) statement() Statement {
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
 	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && p.Changes == ChangesStored || len(p.WholeParts) > 0}
+	if p.rollup != nil {
+		statement.Projection, statement.OneThread = p.rollup.Projection, len(p.rollup.Keys) == 0
+	}
 	head := "SELECT\n    "
 	if statement.OwnClock {
 		head = ownClock + head

@@ -21,6 +21,10 @@ type Statement struct {
 	Order []int
 	// OneSnapshot says that the statement is only right when all its reads of a table see the same rows.
 	OneSnapshot bool
+	// Projection is the projection that the statement is made for; empty for none. ClickHouse would find it, but weighs all others first.
+	Projection string
+	// OneThread says that the statement reads so few rows that a second thread costs more than it helps.
+	OneThread bool
 	// ChangeColumns are the columns that the table of changes needs that comes with the statement; empty where none does.
 	ChangeColumns []string
 	// OwnClock means that the statement sets its boundary itself and returns it, behind Columns,

@@ -15,8 +15,8 @@ const (
 	nearBefore = 3 * 24 * time.Hour // before the range's first instant
 	nearBehind = 24 * time.Hour     // after its last one
 
-	// longRange is from where on all runs of the organization are read at once: looking for the runs that
-	// are not near costs a second join, which must be cheaper than a join with all others.
+	// longRange is from where on it pays to read a range in several parts, each in the cheapest way; and all runs of the organization at once: to look for
+	// those that are not near costs a second join, which must be cheaper than a join with all others.
 	longRange = 100 * 24 * time.Hour
 )
 
@@ -82,11 +82,6 @@ func (w *printer) near() string {
 // Near are the first and the last instant at which a run was created that is near a range.
 func Near(r daterange.Range) (start, last time.Time) {
 	return clamp(r.StartUTC.Add(-nearBefore)), clamp(r.EndUTC.Add(nearBehind))
-}
-
-// long reports whether the range is one for which all runs are read.
-func (w *printer) long() bool {
-	return w.Query.Range.EndUTC.Sub(w.Query.Range.StartUTC) >= longRange
 }
 
 // farStates are the states of the rows' runs that are not near, and of runs that share a hash with one.

@@ -69,15 +69,14 @@ func settledKey(d *catalog.Dimension) string {
 	return d.Field
 }
 
-// hasSpans reports whether some spans of time lie in the range as a whole, and if days are told apart, each in one local day, and none in
-// the range in part.
+// hasSpans reports whether the range consists of whole spans of time, of which each lies in one local day if days are told apart. Of a long range in which they
+// are not, it is enough if some spans lie in it: to read what lies beside them takes some milliseconds.
 func (p *planned) hasSpans(span int64) bool {
-	first, behind := p.spans(span)
-	if !p.needDay || first >= behind {
-		return first < behind
-	}
 	on := func(t time.Time) bool { return t.UnixMilli()%span == 0 }
 	r := p.Query.Range
+	if !p.needDay {
+		return on(r.StartUTC) && on(r.EndUTC) || p.long()
+	}
 	for i, o := range r.Offsets {
 		if o.Millis%span != 0 || i < len(r.Offsets)-1 && !on(o.UntilUTC) {
 			return false

@@ -42,8 +42,8 @@ func TestGivenChangesThatAreAskedFor(t *testing.T) {
 	}
 }
 
-// The smallest projection with all keys is added up: in the spans that lie in the range as a whole, and where days are told apart, only if no day
-// begins within a span. Weeks begin on Thursdays, at 00:00 UTC, as 1970-01-01 was one.
+// The smallest projection with all keys is added up: where the range consists of its spans of time, or is long and has some of them; and where days are
+// told apart, only if no day begins within a span. Weeks begin on Thursdays, at 00:00 UTC, as 1970-01-01 was one.
 func TestProjectionsThatAreAddedUp(t *testing.T) {
 	const runs, starters = `"model":"agent_runs","metrics":["run_count"]`, `"model":"agent_runs","metrics":["unique_initiator_count"]`
 	for _, c := range []struct {
@@ -53,16 +53,18 @@ func TestProjectionsThatAreAddedUp(t *testing.T) {
 	}{
 		{"days of whole hours", runs + `,"dimensions":["day"]`, "2026-01-01", "2026-01-31", "Europe/Stockholm", "by_quarter", "2025-12-31T23:00:00Z", "2026-01-31T23:00:00Z"},
 		{"days of quarters", runs + `,"dimensions":["day","user_type"]`, "2026-01-01", "2026-01-01", "Asia/Kathmandu", "by_user_type", "2025-12-31T18:15:00Z", "2026-01-01T18:15:00Z"},
-		{"days that begin within hours", runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-01-31", "Asia/Kathmandu", "", "", ""},
-		{"no days, which begin within hours", runs + `,"dimensions":["agent_id"]`, "2026-01-01", "2026-01-31", "Asia/Kathmandu", "by_agent", "2025-12-31T19:00:00Z", "2026-01-31T18:00:00Z"},
+		{"days that begin within hours", runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "", "", ""},
+		{"no days, which begin within hours", runs + `,"dimensions":["agent_id"]`, "2026-01-01", "2026-01-31", "Asia/Kathmandu", "", "", ""},
+		{"long, no days, which begin within hours", runs + `,"dimensions":["agent_id"]`, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "by_agent", "2025-12-31T19:00:00Z", "2026-06-30T18:00:00Z"},
 		{"whole weeks", starters, "2026-01-01", "2026-01-28", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-01-29T00:00:00Z"},
-		{"weeks and what lies beside them", starters, "2025-12-31", "2026-01-29", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-01-29T00:00:00Z"},
-		{"a range that begins a little late", starters, "2026-01-01", "2026-01-28", "America/New_York", "by_starter", "2026-01-08T00:00:00Z", "2026-01-29T00:00:00Z"},
-		{"a range that ends a little early", starters, "2026-01-01", "2026-01-28", "Europe/Stockholm", "by_starter", "2026-01-01T00:00:00Z", "2026-01-22T00:00:00Z"},
-		{"no whole week", starters, "2025-12-26", "2026-01-07", "Europe/Stockholm", "", "", ""},
+		{"many whole weeks", starters, "2026-01-01", "2026-06-03", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-06-04T00:00:00Z"},
+		{"a few weeks and what lies beside them", starters, "2025-12-31", "2026-01-29", "UTC", "", "", ""},
+		{"weeks and what lies beside them", starters, "2025-12-31", "2026-06-04", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-06-04T00:00:00Z"},
+		{"a range that begins a little late", starters, "2026-01-01", "2026-06-03", "America/New_York", "by_starter", "2026-01-08T00:00:00Z", "2026-06-04T00:00:00Z"},
+		{"a range that ends a little early", starters, "2026-01-01", "2026-06-03", "Asia/Tokyo", "by_starter", "2026-01-01T00:00:00Z", "2026-05-28T00:00:00Z"},
 		{"days of whole weeks", starters + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
 		{"a day of whole weeks", starters + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
-		{"weeks before 1970", starters, "1969-12-24", "1970-01-01", "UTC", "by_starter", "1969-12-25T00:00:00Z", "1970-01-01T00:00:00Z"},
+		{"weeks before 1970", starters, "1969-12-25", "1969-12-31", "UTC", "by_starter", "1969-12-25T00:00:00Z", "1970-01-01T00:00:00Z"},
 	} {
 		q, err := query.Parse([]byte("{" + c.asked + `,"range":{"start":"` + c.start + `","end":"` + c.end + `","timezone":"` + c.zone + `"}}`))
 		if err != nil {

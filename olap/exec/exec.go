@@ -45,16 +45,28 @@ type Table struct {
 	AsOf time.Time
 }
 
-// Run executes a statement. queryID becomes ClickHouse's query_id, by which its log and its list
-// of processes name the execution; comment its log_comment; external are the tables that come with the statement.
-// The context's end stops the query.
-func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string, external ...*ext.Table) (*Table, error) {
-	options := clickhouse.Settings{"log_comment": comment}
-	maps.Copy(options, settings)
+// Settings are those of a statement.
+func Settings(statement compile.Statement) clickhouse.Settings {
+	options := maps.Clone(settings)
 	maps.Copy(options, schema.FinalSettings)
 	if statement.OneSnapshot {
 		options["enable_shared_storage_snapshot_in_query"] = 1
 	}
+	if statement.Projection != "" {
+		options["preferred_optimize_projection_name"] = statement.Projection
+	}
+	if statement.OneThread {
+		options["max_threads"] = 1
+	}
+	return options
+}
+
+// Run executes a statement. queryID becomes ClickHouse's query_id, by which its log and its list
+// of processes name the execution; comment its log_comment; external are the tables that come with the statement.
+// The context's end stops the query.
+func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string, external ...*ext.Table) (*Table, error) {
+	options := Settings(statement)
+	options["log_comment"] = comment
 	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options), clickhouse.WithExternalTable(external...))
 	args := make([]any, len(statement.Params))
 	for i, p := range statement.Params {

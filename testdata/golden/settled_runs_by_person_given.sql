@@ -23,23 +23,11 @@ FROM
                     starter AS f_starter
                 SELECT
                     f_starter,
-                    sum(runs) AS s_runs
-                FROM settled_runs
-                WHERE organization_id = {organization:String}
-                    AND week >= {first_span:Int64}
-                    AND week < {behind_span:Int64}
-                GROUP BY f_starter
-                UNION ALL
-                WITH
-                    starter AS f_starter
-                SELECT
-                    f_starter,
                     runs AS s_runs
                 FROM settled_runs
                 WHERE organization_id = {organization:String}
                     AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
                     AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                    AND (created_at < fromUnixTimestamp64Milli({spans_start_ms:Int64}, 'UTC') OR created_at > fromUnixTimestamp64Milli({spans_last_ms:Int64}, 'UTC'))
                 UNION ALL
                 WITH
                     starter AS f_starter
@@ -74,10 +62,6 @@ ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
--- first_span = 2922
--- behind_span = 2926
--- spans_start_ms = 1767225600000
--- spans_last_ms = 1769644799999
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- limit = 101

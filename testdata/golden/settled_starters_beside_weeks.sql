@@ -1,4 +1,4 @@
--- {"model":"agent_runs","metrics":["unique_initiator_count"],"range":RANGE}
+-- {"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}
 SELECT
     toUInt64(m_unique_initiator_count) AS c0
 FROM
@@ -73,11 +73,11 @@ FROM
 ) AS g
 
 -- organization = acme
--- first_span = 2922
+-- first_span = 2875
 -- behind_span = 2926
--- spans_start_ms = 1767225600000
+-- spans_start_ms = 1738800000000
 -- spans_last_ms = 1769644799999
--- start_ms = 1767225600000
+-- start_ms = 1738368000000
 -- last_ms = 1769903999999
 -- as_of_ms = 1770000000000
 -- settled_ms = 1769999940000
