@@ -74,15 +74,16 @@ func settledKey(d *catalog.Dimension) string {
 func (p *planned) hasSpans(span int64) bool {
 	on := func(t time.Time) bool { return t.UnixMilli()%span == 0 }
 	r := p.Query.Range
+	whole := on(r.StartUTC) && on(r.EndUTC)
 	if !p.needDay {
-		return on(r.StartUTC) && on(r.EndUTC) || p.long()
+		return whole || p.long()
 	}
 	for i, o := range r.Offsets {
 		if o.Millis%span != 0 || i < len(r.Offsets)-1 && !on(o.UntilUTC) {
 			return false
 		}
 	}
-	return millisPerDay%span == 0 && on(r.StartUTC) && on(r.EndUTC)
+	return whole && millisPerDay%span == 0
 }
 
 // spans are the numbers of the first span of time that lies in the range as a whole, and of the one behind the last.
