@@ -17,7 +17,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// settings hold for every statement, besides schema.FinalSettings.
+// settings hold for every statement, besides schema.ReadSettings.
 var settings = clickhouse.Settings{
 	// The smaller side of a join is on the right already. With the sides swapped, ClickHouse also tests every
 	// row by a filter made of the other side's keys, which took half as long again where nearly all match.
@@ -48,7 +48,7 @@ type Table struct {
 // Settings are those of a statement.
 func Settings(statement compile.Statement) clickhouse.Settings {
 	options := maps.Clone(settings)
-	maps.Copy(options, schema.FinalSettings)
+	maps.Copy(options, schema.ReadSettings)
 	if statement.OneSnapshot {
 		options["enable_shared_storage_snapshot_in_query"] = 1
 	}

@@ -33,7 +33,7 @@ type Change struct {
 // ReadChanges reads what changed in an organization of which a row was stored after an instant; nil if that is more than most rows.
 func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, since time.Time, most int) (*Changes, error) {
 	settings := clickhouse.Settings{"enable_shared_storage_snapshot_in_query": 1}
-	maps.Copy(settings, schema.FinalSettings)
+	maps.Copy(settings, schema.ReadSettings)
 	stored := ofOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
 	rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(settings)),
 		table.SettledChanges(ofOrganization, stored)+"\nLIMIT {most:UInt64}",

@@ -41,7 +41,7 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 }
 
 func (h *holding) check(ctx context.Context) (found []Difference, err error) {
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(schema.FinalSettings))
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(schema.ReadSettings))
 	for _, t := range schema.Settled {
 		differences, err := h.checkRecords(ctx, t)
 		if err != nil {

@@ -248,12 +248,12 @@ func (s *Settler) nameStarters(ctx context.Context, from, until time.Time) error
 // inserting is a context for an insert that derives rows.
 func (s *Settler) inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	settings := clickhouse.Settings{
-		"async_insert":                            0,
-		"optimize_functions_to_subcolumns":        0, // as in olap/exec
+		"async_insert": 0,
 		"enable_shared_storage_snapshot_in_query": 1,
-		"max_threads":                             1, // within the share of one core
-		"max_bytes_before_external_group_by":      1 << 30,
+		"max_threads":                        1, // within the share of one core
+		"max_bytes_before_external_group_by": 1 << 30,
 	}
+	maps.Copy(settings, schema.ReadSettings)
 	maps.Copy(settings, more)
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(settings))
 }
