@@ -2,6 +2,7 @@ package maintain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,24 +45,32 @@ func compacted() []string {
 	return tables
 }
 
-// Step merges the partition in which the most rows stand outside its largest part.
+// Step merges one partition, of those that can be merged now the one in which the most rows stand outside its largest part.
 func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	found, err := c.find(ctx)
 	if err != nil {
 		return false, fmt.Errorf("maintain: look for parts: %w", err)
 	}
 	c.pending.Set(float64(len(found)))
-	if len(found) == 0 {
-		return false, nil
+	// ClickHouse tells when it can do nothing. To ask again at once would be an endless loop, and keep all other partitions waiting.
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))
+	for _, p := range found {
+		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.table+" PARTITION ID '"+p.id+"' FINAL")
+		var exception *clickhouse.Exception
+		if errors.As(err, &exception) && exception.Code == codeCannotMerge {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("maintain: merge %s %s: %w", p.table, p.id, err)
+		}
+		return true, nil
 	}
-	p := found[0]
-	// A merge that cannot be done now, because another one is at work on a part, is no failure.
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 0, "optimize_skip_merged_partitions": 1}))
-	if err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.table+" PARTITION ID '"+p.id+"' FINAL"); err != nil {
-		return false, fmt.Errorf("maintain: merge %s %s: %w", p.table, p.id, err)
-	}
-	return true, nil
+	return false, nil
 }
+
+// codeCannotMerge is ClickHouse's CANNOT_ASSIGN_OPTIMIZE: another merge is at work on a part, or one part has a projection
+// that another one does not have yet.
+const codeCannotMerge = 388
 
 func (c *Compactor) find(ctx context.Context) (found []partition, err error) {
 	rows, err := c.conn.Query(ctx, "SELECT table, partition_id FROM system.parts"+

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/olaptest"
 )
@@ -80,13 +82,6 @@ func TestLeavesBusyPartitionsAlone(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
-	load := func(from, to int) {
-		var records olaptest.Records
-		for i := from; i < to; i++ {
-			records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at, AgentID: olaptest.ID(1), Kind: "agent", Status: "RUNNING", UpdatedAt: at})
-		}
-		olaptest.Load(t, conn, records)
-	}
 	step := func() bool {
 		more, err := maintain.NewCompactor(conn, time.Hour).Step(context.Background())
 		if err != nil {
@@ -94,13 +89,59 @@ func TestLeavesBusyPartitionsAlone(t *testing.T) {
 		}
 		return more
 	}
-	load(0, 100)
-	load(100, 105)
+	load(t, conn, at, 0, 100)
+	load(t, conn, at, 100, 105)
 	if step() {
 		t.Error("merged for 5 rows beside 100")
 	}
-	load(105, 120)
+	load(t, conn, at, 105, 120)
 	if !step() {
 		t.Error("did not merge for 20 rows beside 100")
 	}
+}
+
+// A partition that cannot be merged, because a projection was added and older parts do not have it yet, is no reason to
+// ask again at once, nor keeps others waiting.
+func TestPassesOverWhatCannotBeMerged(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	load(t, conn, at, 0, 100)
+	if err := conn.Exec(context.Background(), "ALTER TABLE runs ADD PROJECTION later (SELECT organization_id, run_id ORDER BY run_id)"); err != nil {
+		t.Fatal(err)
+	}
+	load(t, conn, at, 100, 150) // these two cannot be merged, and have the most to merge
+	load(t, conn, at.AddDate(0, 1, 0), 200, 220)
+	load(t, conn, at.AddDate(0, 1, 0), 220, 230)
+	c := maintain.NewCompactor(conn, 0)
+	merged := 0
+	for {
+		more, err := c.Step(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		if merged++; merged > 10 {
+			t.Fatal("it never comes to an end")
+		}
+	}
+	var parts, months uint64
+	if err := conn.QueryRow(context.Background(), "SELECT count(), uniqExact(partition_id) FROM system.parts WHERE database = currentDatabase() AND active AND table = 'runs'").Scan(&parts, &months); err != nil {
+		t.Fatal(err)
+	}
+	if parts != 3 || months != 2 {
+		t.Errorf("%d parts in %d months, want 3 in 2: the second month was to be merged", parts, months)
+	}
+}
+
+// load stores runs of one millisecond.
+func load(t *testing.T, conn driver.Conn, at time.Time, from, to int) {
+	t.Helper()
+	var records olaptest.Records
+	for i := from; i < to; i++ {
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at, AgentID: olaptest.ID(1), Kind: "agent", Status: "RUNNING", UpdatedAt: at})
+	}
+	olaptest.Load(t, conn, records)
 }
