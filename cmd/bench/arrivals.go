@@ -24,20 +24,26 @@ const (
 	cpuWindows = 3
 )
 
-// measureArrivals asks the questions of the large organization while rows of it arrive.
+// measureArrivals asks the questions of the large organization while rows of it arrive, and before and after that, so that a machine that
+// gets slower or quicker meanwhile hits both sides.
 func (b *bench) measureArrivals(ctx context.Context) error {
 	all, err := b.asked(ctx)
 	if err != nil {
 		return err
 	}
+	feed := &arrivals{bench: b, rate: b.Rate}
+	if err := feed.prepare(ctx); err != nil {
+		return err
+	}
+	b.rest(ctx)
 	budget := b.Budget
-	b.Budget *= arrivalBudgets
 	defer func() { b.Budget = budget }()
-	quiet, _, err := b.apiOnly(ctx, all)
+	b.Budget = budget * arrivalBudgets / 2
+	before, _, err := b.apiOnly(ctx, all)
 	if err != nil {
 		return err
 	}
-	feed := &arrivals{bench: b, rate: b.Rate}
+	b.Budget = budget * arrivalBudgets
 	stop := feed.start(ctx)
 	busy, _, err := b.apiOnly(ctx, all)
 	arrived, feedErr := stop()
@@ -47,8 +53,17 @@ func (b *bench) measureArrivals(ctx context.Context) error {
 	if feedErr != nil {
 		return fmt.Errorf("arriving rows: %w", feedErr)
 	}
+	b.rest(ctx)
+	if err := b.maintained(ctx, "the last rows arrived"); err != nil {
+		return err
+	}
+	b.Budget = budget * arrivalBudgets / 2
+	after, _, err := b.apiOnly(ctx, all)
+	if err != nil {
+		return err
+	}
 	for i, q := range all {
-		b.report.add(ratio("arrivals", q.title(), "quiet", busy[i], quiet[i], mostWhileArriving))
+		b.report.add(ratio("arrivals", q.title(), "quiet", busy[i], before[i].and(after[i]), mostWhileArriving))
 	}
 	b.report.note("arrivals: %d rows a second were asked for, %.0f arrived", b.Rate, arrived)
 	return b.measureCores(ctx, feed)
@@ -108,13 +123,70 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 }
 
 // Arrivals are rows of the large organization that come in every second: new runs, new attribution records and,
-// a tenth, status changes of old runs.
+// a tenth, status changes of old runs. They are made beforehand, as making them would take the engine as long as storing them.
 type arrivals struct {
-	bench *bench
-	rate  int
-	naive bool   // into the naive tables
-	batch uint64 // the next one; ids never come again
-	rows  int
+	bench    *bench
+	rate     int
+	naive    bool   // into the naive tables
+	batch    uint64 // the next one; ids never come again
+	prepared uint64 // batches that are made
+	rows     int
+}
+
+// preparedBatches is how many batches are made at once: ten minutes' worth.
+const preparedBatches = 600
+
+// prepare makes the next batches: tables of the rows by the number of their batch.
+func (a *arrivals) prepare(ctx context.Context) error {
+	c := a.bench.world.large
+	g := generator{c, a.bench.world}
+	changes, newRuns := a.perBatch()
+	// Row n of a set is one of batch n / perBatch.
+	const notYet = "CAST(NULL AS Nullable(DateTime64(3, 'UTC')))" // when they arrive
+	batched := func(columns []string, perBatch, first uint64, fields func(o, i string) map[string]string) rowSet {
+		return rowSet{columns: append([]string{"batch"}, columns...), fields: func(o, i string) map[string]string {
+			made := fields(o, i)
+			made["batch"] = fmt.Sprintf("intDiv(toUInt64(%s) - %d, %d)", i, first, perBatch)
+			return made
+		}}
+	}
+	arriving := batched(schema.RunColumns, newRuns, c.size, func(o, i string) map[string]string {
+		fields := g.run(lastVersion, o, i)
+		fields["created_at"], fields["updated_at"] = notYet, notYet
+		return fields
+	})
+	changing := batched(schema.RunColumns, changes, 0, func(o, i string) map[string]string {
+		fields := g.run(lastVersion, o, fmt.Sprintf("toUInt64(cityHash64('change', %s) %% %d)", i, c.size))
+		fields["status"], fields["updated_at"] = "'CANCELLED'", notYet
+		return fields
+	})
+	attributed := batched(schema.AttributionColumns, newRuns, c.size, func(o, i string) map[string]string {
+		fields := g.attribution(o, i)
+		fields["occurred_at"] = notYet
+		return fields
+	})
+	from, to := a.prepared, a.prepared+preparedBatches
+	for table, rows := range map[string]string{
+		schema.TableRuns: g.selectRows(arriving, c.size+from*newRuns, c.size+to*newRuns) +
+			" UNION ALL " + g.selectRows(changing, from*changes, to*changes),
+		schema.TableAttributions: g.selectRows(attributed, c.size+from*newRuns, c.size+to*newRuns),
+	} {
+		statement := fmt.Sprintf("INSERT INTO arriving_%s %s", table, rows)
+		if from == 0 {
+			statement = fmt.Sprintf("CREATE TABLE arriving_%s ENGINE = MergeTree ORDER BY v_batch AS %s", table, rows)
+		}
+		if err := a.bench.store.Conn().Exec(ctx, statement); err != nil {
+			return fmt.Errorf("make arriving rows: %w", err)
+		}
+	}
+	a.prepared = to
+	return nil
+}
+
+// perBatch is how many runs change and how many are new in a batch, which has as many new attribution records.
+func (a *arrivals) perBatch() (changes, newRuns uint64) {
+	changes = uint64(a.rate) / 10
+	return changes, (uint64(a.rate) - changes) / 2
 }
 
 // start begins to insert a batch every second, until stop, which returns how many rows a second it was.
@@ -149,48 +221,36 @@ func (a *arrivals) start(ctx context.Context) (stop func() (perSecond float64, e
 	}
 }
 
-// insert stores one batch.
+// insert stores one batch, whose rows arrive now.
 func (a *arrivals) insert(ctx context.Context) error {
-	c := a.bench.world.large
-	g := generator{c, a.bench.world}
+	if a.batch == a.prepared {
+		if err := a.prepare(ctx); err != nil {
+			return err
+		}
+	}
 	now := instant(fmt.Sprintf("toInt64(%d)", time.Now().UnixMilli()))
-	changes := uint64(a.rate) / 10
-	newRuns := (uint64(a.rate) - changes) / 2
-	first := c.size + a.batch*newRuns
-
-	arriving := rowSet{columns: schema.RunColumns, fields: func(o, i string) map[string]string {
-		fields := g.run(lastVersion, o, i)
-		fields["created_at"], fields["updated_at"] = now, now
-		return fields
-	}}
-	changing := rowSet{columns: schema.RunColumns, fields: func(o, i string) map[string]string {
-		old := fmt.Sprintf("toUInt64(cityHash64('change', %d, %s) %% %d)", a.batch, i, c.size)
-		fields := g.run(lastVersion, o, old)
-		fields["status"], fields["updated_at"] = "'CANCELLED'", now
-		return fields
-	}}
-	attributed := rowSet{columns: schema.AttributionColumns, fields: func(o, i string) map[string]string {
-		fields := g.attribution(o, i)
-		fields["occurred_at"] = now
-		return fields
-	}}
 	prefix := ""
 	if a.naive {
 		prefix = "naive_"
 	}
 	for _, insert := range []struct {
-		table string
-		set   rowSet
-		rows  string
-	}{
-		{schema.TableRuns, arriving, g.selectRows(arriving, first, first+newRuns) + " UNION ALL " + g.selectRows(changing, 0, changes)},
-		{schema.TableAttributions, attributed, g.selectRows(attributed, first, first+newRuns)},
-	} {
-		err := a.bench.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO %s%s (%s) %s", prefix, insert.table, strings.Join(insert.set.columns, ", "), insert.rows))
+		table   string
+		columns []string
+	}{{schema.TableRuns, schema.RunColumns}, {schema.TableAttributions, schema.AttributionColumns}} {
+		values := make([]string, len(insert.columns))
+		for k, column := range insert.columns {
+			values[k] = "v_" + column
+			if strings.HasSuffix(column, "_at") {
+				values[k] = fmt.Sprintf("ifNull(v_%s, %s)", column, now)
+			}
+		}
+		err := a.bench.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO %[1]s%[2]s (%[3]s) SELECT %[4]s FROM arriving_%[2]s WHERE v_batch = %[5]d",
+			prefix, insert.table, strings.Join(insert.columns, ", "), strings.Join(values, ", "), a.batch))
 		if err != nil {
 			return err
 		}
 	}
+	changes, newRuns := a.perBatch()
 	a.batch++
 	a.rows += int(changes + 2*newRuns)
 	return nil
@@ -212,7 +272,7 @@ func (b *bench) measureOthers(ctx context.Context) error {
 		return err
 	}
 	b.rest(ctx)
-	if err := b.maintained(ctx); err != nil {
+	if err := b.maintained(ctx, "the load"); err != nil {
 		return err
 	}
 	after, is, err := b.apiOnly(ctx, all)

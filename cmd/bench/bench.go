@@ -124,7 +124,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.say("loaded in %s", time.Since(began).Round(time.Second))
 	b.rest(ctx)
-	if err := b.maintained(ctx); err != nil {
+	if err := b.maintained(ctx, "the load"); err != nil {
 		return err
 	}
 	if err := b.describeData(ctx); err != nil {
@@ -164,9 +164,9 @@ const (
 	maintainedFrom = 0.01
 )
 
-// maintained waits until the server has settled what was loaded and merged the product's partitions, as it would have long
+// maintained waits until the server has settled what was stored before, by what after names, and merged the product's partitions, as it would have long
 // before anybody asks for a year. The naive tables are left to ClickHouse.
-func (b *bench) maintained(ctx context.Context) error {
+func (b *bench) maintained(ctx context.Context, after string) error {
 	if b.Scale < maintainedFrom {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (b *bench) maintained(ctx context.Context) error {
 		}
 		settled := settlement.Until.After(loaded.Now)
 		if b.Share == 0 || pending == 0 && settled || time.Now().After(deadline) {
-			b.report.note("maintenance came to rest %s after the load; everything settled: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), settled, pending)
+			b.report.note("maintenance came to rest %s after %s; everything settled: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), after, settled, pending)
 			return nil
 		}
 	}

@@ -108,17 +108,23 @@ func TestDifference(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
-	if got := *statsOf([]float64{3, 1, 2}); got != (stats{2, 3, 3}) {
+	if got := numbers(statsOf([]float64{3, 1, 2})); got != [3]float64{2, 3, 3} {
 		t.Errorf("of three: %+v", got)
 	}
 	hundred := make([]float64, 100)
 	for i := range hundred {
 		hundred[i] = float64(100 - i)
 	}
-	if got := *statsOf(hundred); got != (stats{50.5, 95, 100}) {
+	if got := numbers(statsOf(hundred)); got != [3]float64{50.5, 95, 100} {
 		t.Errorf("of a hundred: %+v", got)
 	}
+	if got := numbers(statsOf([]float64{1, 9}).and(statsOf([]float64{4}))); got != [3]float64{4, 9, 3} {
+		t.Errorf("of both: %+v", got)
+	}
 }
+
+// numbers are the median, the 95th percentile and the number of measurements.
+func numbers(s *stats) [3]float64 { return [3]float64{s.Median, s.P95, float64(s.Samples)} }
 
 func TestUnknownScenarioIsRefused(t *testing.T) {
 	c := command{Scale: 1, Repeat: 1, Rate: 10, Rounds: 1, Window: 1, Only: []string{"query", "speed"}}

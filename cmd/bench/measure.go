@@ -17,6 +17,8 @@ type stats struct {
 	Median  float64 `json:"median"`
 	P95     float64 `json:"p95"`
 	Samples int     `json:"samples"`
+
+	all []float64
 }
 
 func statsOf(samples []float64) *stats {
@@ -26,8 +28,11 @@ func statsOf(samples []float64) *stats {
 	if n%2 == 0 {
 		median = (sorted[n/2-1] + sorted[n/2]) / 2
 	}
-	return &stats{median, sorted[int(math.Ceil(0.95*float64(n)))-1], n}
+	return &stats{median, sorted[int(math.Ceil(0.95*float64(n)))-1], n, samples}
 }
+
+// and is of the measurements of both.
+func (s *stats) and(other *stats) *stats { return statsOf(slices.Concat(s.all, other.all)) }
 
 // A side is one of several that do the same work.
 type side func(context.Context) error
