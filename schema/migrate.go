@@ -25,6 +25,8 @@ const createVersions = `CREATE TABLE IF NOT EXISTS schema_migrations (version In
 const (
 	dirtyPatience = 5 * time.Second
 	dirtyPoll     = 100 * time.Millisecond
+	// failurePatience is how long a migration that fails is tried again.
+	failurePatience = 30 * time.Second
 )
 
 // A State says which migrations a store has.
@@ -45,8 +47,8 @@ var ErrNewerStore = errors.New("the store's schema is newer than this binary: up
 // Several processes may call it at once. golang-migrate's lock for ClickHouse holds within one
 // process only, so safety comes from the migrations: each is one idempotent statement. A process
 // that finds another one's migration unfinished waits for it a few seconds, then takes it for
-// interrupted and runs it again, which harms nobody. One that fails does so too, once: another process that is behind may
-// just have dropped a table that it is going to make again.
+// interrupted and runs it again, which harms nobody. One that fails does so too, for half a minute: other processes that are behind,
+// one after the other, may just have dropped a table that they are going to make again.
 func Up(ctx context.Context, db *sql.DB, name string) error {
 	m, err := open(ctx, db, name)
 	if err != nil {
@@ -57,7 +59,7 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 		return err
 	}
 	dirtySince := time.Time{}
-	var failure error
+	failingSince := time.Time{}
 	for {
 		state, err := status(m, latest)
 		switch {
@@ -76,14 +78,19 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 			dirtySince = time.Time{}
 		case !state.Dirty:
 			dirtySince = time.Time{}
-			var dirty migrate.ErrDirty
-			if err := m.Up(); err != nil && !errors.As(err, &dirty) && !errors.Is(err, migrate.ErrNoChange) {
-				if failure != nil {
-					return failure
-				}
-				failure = fmt.Errorf("schema: migrate up: %w", cause(err))
+			err := m.Up()
+			if err == nil {
+				continue
 			}
-			continue
+			var dirty migrate.ErrDirty
+			if errors.As(err, &dirty) || errors.Is(err, migrate.ErrNoChange) {
+				break
+			}
+			if failingSince.IsZero() {
+				failingSince = time.Now()
+			} else if time.Since(failingSince) > failurePatience {
+				return fmt.Errorf("schema: migrate up: %w", cause(err))
+			}
 		}
 		select {
 		case <-ctx.Done():

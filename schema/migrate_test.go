@@ -79,12 +79,12 @@ func TestUpDownUp(t *testing.T) {
 	}
 }
 
-// Two servers may start at once; each has a golang-migrate of its own, which does not lock the other out.
+// Many servers may start at once; each has a golang-migrate of its own, which does not lock the others out.
 func TestUpAtTheSameTime(t *testing.T) {
 	ctx := context.Background()
 	store, _ := open(t)
 	var group sync.WaitGroup
-	failures := make(chan error, 8)
+	failures := make(chan error, 16)
 	for range cap(failures) {
 		group.Go(func() {
 			db, err := store.DB()
