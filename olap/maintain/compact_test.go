@@ -36,20 +36,7 @@ func TestCompacts(t *testing.T) {
 	}
 	const sum = "SELECT sum(cityHash64(run_id, created_at, state, latest, first_stored_at)) FROM runs FINAL"
 	before := number(sum)
-	c := maintain.NewCompactor(conn, 0)
-	steps := 0
-	for ; ; steps++ {
-		merged, err := c.Step(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !merged {
-			break
-		}
-		if steps > 100 {
-			t.Fatal("it never comes to an end")
-		}
-	}
+	steps := compact(t, conn)
 	if steps == 0 {
 		t.Error("there was nothing to merge")
 	}
@@ -113,26 +100,31 @@ func TestPassesOverWhatCannotBeMerged(t *testing.T) {
 	load(t, conn, at, 100, 150) // these two cannot be merged, and have the most to merge
 	load(t, conn, at.AddDate(0, 1, 0), 200, 220)
 	load(t, conn, at.AddDate(0, 1, 0), 220, 230)
-	c := maintain.NewCompactor(conn, 0)
-	merged := 0
-	for {
-		more, err := c.Step(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !more {
-			break
-		}
-		if merged++; merged > 10 {
-			t.Fatal("it never comes to an end")
-		}
-	}
+	compact(t, conn)
 	var parts, months uint64
 	if err := conn.QueryRow(context.Background(), "SELECT count(), uniqExact(partition_id) FROM system.parts WHERE database = currentDatabase() AND active AND table = 'runs'").Scan(&parts, &months); err != nil {
 		t.Fatal(err)
 	}
 	if parts != 3 || months != 2 {
 		t.Errorf("%d parts in %d months, want 3 in 2: the second month was to be merged", parts, months)
+	}
+}
+
+// compact merges until nothing is left to do, and returns in how many steps.
+func compact(t *testing.T, conn driver.Conn) (steps int) {
+	t.Helper()
+	c := maintain.NewCompactor(conn, 0)
+	for ; ; steps++ {
+		merged, err := c.Step(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !merged {
+			return steps
+		}
+		if steps > 100 {
+			t.Fatal("it never comes to an end")
+		}
 	}
 }
 
