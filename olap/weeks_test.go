@@ -12,8 +12,9 @@ import (
 	"github.com/runlens/runlens/olap/settle"
 )
 
-// Sums by person are kept by the week, and those by agent by the hour. Runs at the first and the last instant of a week, of an hour, and of the
-// range count once if they lie in it, whatever the zone and the century, settled or not, and changed since or not.
+// Sums by person are kept by the week, those by agent by the hour, and people of a day are told apart by the quarter of an hour, unless days begin within
+// one, as they did in Monrovia until 1972, at 00:44:30 UTC. Runs at the first and the last instant of a week, of an hour, of a day, and of the range
+// count once if they lie in it, whatever the zone and the century, settled or not, and changed since or not.
 func TestRangesOfWholeWeeks(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
@@ -41,7 +42,7 @@ func TestRangesOfWholeWeeks(t *testing.T) {
 	for _, thursday := range thursdays {
 		for week := range 18 {
 			for _, ms := range []time.Duration{-1, 0} {
-				for _, offset := range []time.Duration{-24 * time.Hour, -9 * time.Hour, -345 * time.Minute, -time.Hour, 0, 5 * time.Hour, 24 * time.Hour} {
+				for _, offset := range []time.Duration{-24 * time.Hour, -9 * time.Hour, -345 * time.Minute, -time.Hour, 0, 2670 * time.Second, 5 * time.Hour, 24 * time.Hour} {
 					record(thursday.AddDate(0, 0, 7*week).Add(offset + ms*time.Millisecond))
 				}
 			}
@@ -56,8 +57,8 @@ func TestRangesOfWholeWeeks(t *testing.T) {
 		records.Runs = slices.Concat(records.Runs, change.Runs)
 		for _, thursday := range thursdays {
 			for _, days := range [][2]int{{0, 111}, {0, 112}, {-1, 111}, {1, 110}, {7, 13}, {7, 12}, {8, 119}} {
-				for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York", "Asia/Kathmandu"} {
-					for _, dimensions := range [][]string{nil, {"user_identifier"}, {"agent_id"}} {
+				for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York", "Asia/Kathmandu", "Africa/Monrovia"} {
+					for _, dimensions := range [][]string{nil, {"day"}, {"user_identifier"}, {"agent_id"}} {
 						date := func(day int) string { return thursday.AddDate(0, 0, day).Format(time.DateOnly) }
 						q := olaptest.Query{Model: "agent_runs", Metrics: []string{"completed_run_count", "unique_initiator_count"}, Dimensions: dimensions,
 							Range: olaptest.Range{Start: date(days[0]), End: date(days[1]), Timezone: zone}, Limit: 100}

@@ -61,9 +61,13 @@ type Rollup struct {
 }
 
 const (
-	quarterMillis = 15 * 60 * 1000
-	hourMillis    = 4 * quarterMillis
-	weekMillis    = 7 * 24 * hourMillis
+	// ColumnQuarter is the column of a settled row that numbers the quarters of an hour since 1970-01-01T00:00Z: the one that its clock lies in.
+	ColumnQuarter = "quarter"
+	// QuarterMillis is the length of a quarter of an hour, in milliseconds.
+	QuarterMillis = 15 * 60 * 1000
+
+	hourMillis = 4 * QuarterMillis
+	weekMillis = 7 * 24 * hourMillis
 )
 
 const (
@@ -112,8 +116,8 @@ var Settled = []SettledTable{
 			{Name: "starter", SQL: StarterSQL, Columns: 4},
 		},
 		Rollups: []Rollup{
-			{Projection: "by_quarter", Time: "quarter", SpanMillis: quarterMillis},
-			{Projection: "by_user_type", Time: "quarter", SpanMillis: quarterMillis, Keys: []string{"user_type"}},
+			{Projection: "by_quarter", Time: ColumnQuarter, SpanMillis: QuarterMillis},
+			{Projection: "by_user_type", Time: ColumnQuarter, SpanMillis: QuarterMillis, Keys: []string{"user_type"}},
 			{Projection: "by_agent", Time: "hour", SpanMillis: hourMillis, Keys: []string{"agent_id"}},
 			{Projection: "by_starter", Time: "week", SpanMillis: weekMillis, Keys: []string{"starter"}},
 		},
@@ -129,7 +133,7 @@ var Settled = []SettledTable{
 		},
 		Keys: []SettledKey{{Name: "agent_id", SQL: "agent_id", Columns: 2}, {Name: "activity_type", SQL: "activity_type", Columns: 1}},
 		Rollups: []Rollup{
-			{Projection: "by_quarter", Time: "quarter", SpanMillis: quarterMillis},
+			{Projection: "by_quarter", Time: ColumnQuarter, SpanMillis: QuarterMillis},
 			{Projection: "by_agent", Time: "hour", SpanMillis: hourMillis, Keys: []string{"agent_id"}},
 		},
 	},

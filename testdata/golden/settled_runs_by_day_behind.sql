@@ -10,14 +10,15 @@ FROM
     FROM
     (
         WITH
-            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
         SELECT
             f_day,
             runs AS s_runs
         FROM settled_runs
         WHERE organization_id = {organization:String}
-            AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-            AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+            AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
+            AND quarter >= {first_quarter:Int64}
+            AND quarter < {behind_quarter:Int64}
             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
         UNION ALL
         WITH
@@ -53,6 +54,8 @@ LIMIT {limit:Int64}
 -- organization = acme
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- first_quarter = 1963584
+-- behind_quarter = 1966560
 -- as_of_ms = 1770000000000
 -- offset_0 = 0
 -- settled_ms = 1770000060000

@@ -26,8 +26,9 @@ FROM
                     runs AS s_runs
                 FROM settled_runs
                 WHERE organization_id = {organization:String}
-                    AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                    AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
+                    AND quarter >= {first_quarter:Int64}
+                    AND quarter < {behind_quarter:Int64}
                 UNION ALL
                 WITH
                     starter AS f_starter
@@ -64,4 +65,6 @@ LIMIT {limit:Int64}
 -- organization = acme
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- first_quarter = 1963584
+-- behind_quarter = 1966560
 -- limit = 101

@@ -31,8 +31,9 @@ FROM
                     runs AS s_runs
                 FROM settled_runs
                 WHERE organization_id = {organization:String}
-                    AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                    AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
+                    AND quarter >= {first_quarter:Int64}
+                    AND quarter < {behind_quarter:Int64}
                     AND bitShiftRight(f_starter, 48) IN (SELECT bitShiftRight(reinterpretAsUInt128(sipHash128(arrayJoin({filter_0:Array(String)}))), 48))
                 UNION ALL
                 WITH
@@ -88,6 +89,8 @@ LIMIT {limit:Int64}
 -- organization = acme
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- first_quarter = 1963584
+-- behind_quarter = 1966560
 -- filter_0 = [ada@example.com cron]
 -- as_of_ms = 1770000000000
 -- settled_ms = 1769999940000

@@ -23,7 +23,7 @@ FROM
                 starter AS f_starter,
                 toUInt64(bitShiftRight(f_starter, 48)) AS f_initiator,
                 toUInt16(bitShiftRight(f_starter, 112)) AS f_initiator_high,
-                toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+                toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
             SELECT
                 f_initiator,
                 f_initiator_high,
@@ -32,8 +32,9 @@ FROM
                 failed AS s_failed
             FROM settled_runs
             WHERE organization_id = {organization:String}
-                AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
+                AND quarter >= {first_quarter:Int64}
+                AND quarter < {behind_quarter:Int64}
                 AND bitShiftRight(f_starter, 48) IN (SELECT bitShiftRight(reinterpretAsUInt128(sipHash128(arrayJoin({filter_0:Array(String)}))), 48))
             UNION ALL
             WITH
@@ -78,6 +79,8 @@ LIMIT {limit:Int64}
 -- organization = acme
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
+-- first_quarter = 1963584
+-- behind_quarter = 1966560
 -- offset_0 = 0
 -- filter_0 = [cron]
 -- as_of_ms = 1770000000000
