@@ -73,7 +73,7 @@ func (w *printer) totalsOfPairs() string {
 func sumOfShares(names []string, part func(share string) string) string {
 	parts := make([]string, longShares)
 	for i := range parts {
-		share := fmt.Sprintf("\n    AND %s %% %d = %d", hashOf("run_id"), longShares, i)
+		share := fmt.Sprintf("\n    AND ? %% %d = %d", longShares, i)
 		parts[i] = "(\n" + indent(part(share)) + "\n)"
 	}
 	sums := make([]string, len(names))

@@ -128,7 +128,7 @@ func (w *printer) groups() string {
 }
 
 // joined is what follows FROM: the rows, with the states of their runs where those are needed; with versions, once for every stored version. share
-// is a further condition on run_id, of the rows and of the runs; empty for none.
+// is a further condition on the hash ? of a run, of the rows and of the runs; empty for none.
 func (w *printer) joined(share string, versions bool) string {
 	rows := w.rows(share)
 	sql := "(\n" + indent(rows) + "\n) AS r"
@@ -151,7 +151,8 @@ func (w *printer) joined(share string, versions bool) string {
 }
 
 // rows is the layer of single records: of this organization, in the range, known at asOf, kept by
-// the filters, and behind the cursor. share is a further condition; empty for none.
+// the filters, and behind the cursor. share is a further condition on the hash ? of
+// the run; empty for none.
 func (w *printer) rows(share string) string {
 	var selected []string
 	for _, f := range w.fields {
@@ -171,7 +172,7 @@ func (w *printer) rows(share string) string {
 		conditions := slices.Concat([]string{ofOrganization}, times, w.conditions())
 		return "SELECT\n    " + strings.Join(selected, ",\n    ") +
 			"\nFROM " + w.source.Table + final +
-			"\nWHERE " + strings.Join(conditions, "\n    AND ") + share
+			"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(share, "?", hashOf("run_id"), 1)
 	}
 	if !w.byMonths() {
 		return where(w.inTimes()...)

@@ -29,7 +29,7 @@ const (
 // newest version's. A run that both parts find, because it was stored in between, has the same state in both, or
 // one that has just been replaced.
 //
-// share is a further condition on run_id; empty for none.
+// share is a further condition on the hash ? of a run; empty for none.
 func (w *printer) runStates(rows, share string, versions bool) string {
 	final, whole := " FINAL", ""
 	switch {
@@ -40,7 +40,7 @@ func (w *printer) runStates(rows, share string, versions bool) string {
 	}
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
 		"\nFROM " + schema.TableRuns + final +
-		"\nWHERE " + ofOrganization + share
+		"\nWHERE " + ofOrganization + strings.Replace(share, "?", "run_hash", 1)
 	if w.long() {
 		return read
 	}

@@ -44,7 +44,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs
                         WHERE organization_id = {organization:String}
-                            AND toUInt32(cityHash64(run_id)) % 3 = 0
+                            AND run_hash % 3 = 0
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -83,7 +83,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs
                         WHERE organization_id = {organization:String}
-                            AND toUInt32(cityHash64(run_id)) % 3 = 1
+                            AND run_hash % 3 = 1
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -122,7 +122,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs
                         WHERE organization_id = {organization:String}
-                            AND toUInt32(cityHash64(run_id)) % 3 = 2
+                            AND run_hash % 3 = 2
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p

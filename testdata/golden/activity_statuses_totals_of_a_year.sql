@@ -40,7 +40,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
-                            AND toUInt32(cityHash64(run_id)) % 3 = 0
+                            AND run_hash % 3 = 0
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -71,7 +71,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
-                            AND toUInt32(cityHash64(run_id)) % 3 = 1
+                            AND run_hash % 3 = 1
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
@@ -102,7 +102,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
-                            AND toUInt32(cityHash64(run_id)) % 3 = 2
+                            AND run_hash % 3 = 2
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
