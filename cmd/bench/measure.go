@@ -37,12 +37,17 @@ func (s *stats) and(other *stats) *stats { return statsOf(slices.Concat(s.all, o
 // A side is one of several that do the same work.
 type side func(context.Context) error
 
-// compare measures the sides in milliseconds, one after the other in every round, so that whatever else
+// compare measures the sides in milliseconds at least b.Repeat times, one after the other in every round, so that whatever else
 // the machine does hits all of them. All are run once beforehand, unmeasured.
 func (b *bench) compare(ctx context.Context, sides ...side) ([]*stats, error) {
+	return b.compareTimes(ctx, b.Repeat, sides...)
+}
+
+// compareTimes measures the sides at least so many times.
+func (b *bench) compareTimes(ctx context.Context, least int, sides ...side) ([]*stats, error) {
 	samples := make([][]float64, len(sides))
 	var began time.Time
-	for round := -1; round < b.Repeat || (round < maxRepeat && time.Since(began) < b.Budget); round++ {
+	for round := -1; round < least || (round < maxRepeat && time.Since(began) < b.Budget); round++ {
 		if round == 0 {
 			began = time.Now()
 		}
