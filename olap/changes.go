@@ -26,6 +26,11 @@ const (
 	// slowFrom is from where on a statement looks for changes itself while rows arrive if those given did not hold: settling, which may begin
 	// every two seconds, would begin too often before it ends. Where it can be seen when a statement began, that does not matter (watchMarks).
 	slowFrom = 450 * time.Millisecond
+	// stepPatience is how long a query waits for the end of a step of settling, beside which changes cannot be read apart. To look for them meanwhile takes
+	// longer, and the step too. One that takes longer is that of a large load; nobody waits for it again.
+	stepPatience = time.Second
+	// stepEvery is the time between two looks whether it has ended.
+	stepEvery = 20 * time.Millisecond
 	// watchEvery is the time between two looks whether a statement has its snapshots: quick ones end before the first.
 	watchEvery = 50 * time.Millisecond
 )
@@ -42,10 +47,13 @@ type known struct {
 type changes struct {
 	recent  recent[recordsOf, known]
 	reading flight.Group[known]
-	most    int // rows; more changes are not remembered
+	waiting flight.Group[struct{}] // for a step
+	most    int                    // rows; more changes are not remembered
+	patient time.Duration          // with a step
 
 	mu       sync.Mutex
 	observed time.Time // when this server looked first, by the store's clock; zero before
+	longStep uint64    // number of the step before one that took longer than stepPatience
 }
 
 // know returns what changed in an organization with everything that was acknowledged before the call, for a statement
@@ -63,10 +71,38 @@ func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow
 	if slow && standing.Quiet() < restless || remembered && last.changes == nil && time.Since(last.readAt) < restless {
 		return known{}, nil
 	}
+	if _, err := c.waiting.Do(ctx, "", func(ctx context.Context) (struct{}, error) { return struct{}{}, c.awaitStep(ctx, conn) }); err != nil {
+		return known{}, err
+	}
 	// Whoever asks meanwhile waits for the next reading, so that it begins after the call.
 	return c.reading.Do(ctx, string(of.organization)+"\x00"+of.source, func(ctx context.Context) (known, error) {
 		return c.read(ctx, conn, of)
 	})
+}
+
+// awaitStep waits for the end of a step of settling, if one is going on.
+func (c *changes) awaitStep(ctx context.Context, conn driver.Conn) error {
+	for began := time.Now(); ; {
+		settlement, err := moment.ReadSettlement(ctx, conn)
+		if err != nil || settlement.Held || !settlement.Settling || c.isLong(settlement.Number, time.Since(began)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(stepEvery):
+		}
+	}
+}
+
+// isLong reports whether the step behind a number takes longer than stepPatience, for which somebody has waited.
+func (c *changes) isLong(number uint64, waited time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waited >= c.patient {
+		c.longStep = number
+	}
+	return c.longStep == number
 }
 
 // read reads what changed and remembers it.

@@ -1,12 +1,28 @@
 package olap
 
-import "time"
+import (
+	"time"
+
+	"github.com/runlens/runlens/schema"
+)
 
 // TakeAsLarge makes the engine take every organization for one with many records.
 func (e *Engine) TakeAsLarge() { e.addUpFrom = 0 }
 
 // RememberNothing makes every statement look for changes itself.
 func (e *Engine) RememberNothing() { e.changes.most = -1 }
+
+// WaitForSteps changes how long a step of settling is waited for.
+func (e *Engine) WaitForSteps(d time.Duration) { e.changes.patient = d }
+
+// RememberedChanges is how many changes of an organization are remembered; -1 if they are not.
+func (e *Engine) RememberedChanges(organization schema.OrganizationID, source string) int {
+	k, known := e.changes.recent.get(recordsOf{organization, source})
+	if !known || k.changes == nil {
+		return -1
+	}
+	return k.changes.Len()
+}
 
 // CalmFrom changes how long ago the last row was stored where no other is expected.
 func (e *Engine) CalmFrom(d time.Duration) { e.calmFrom = d }
