@@ -230,18 +230,22 @@ func (w *printer) names() (selected []string) {
 
 // settledSums are the sums of what is settled, which a projection has for every span of time.
 func (w *printer) settledSums() string {
-	first, behind := w.spans(w.rollup.SpanMillis)
-	conditions := []string{
-		ofOrganization,
-		w.rollup.Time + " >= " + w.param("first_span", first),
-		w.rollup.Time + " < " + w.param("behind_span", behind),
-	}
-	sql := w.signedRows(w.settled.Table, conditions, fmt.Sprintf("%s * %d", w.rollup.Time, w.rollup.SpanMillis),
-		ofSettled, func(name string) string { return "sum(" + name + ")" })
+	times, clock := w.inSpans(w.rollup.Time, "span", w.rollup.SpanMillis)
+	sql := w.signedRows(w.settled.Table, append([]string{ofOrganization}, times...), clock, ofSettled, func(name string) string { return "sum(" + name + ")" })
 	if keys := w.signedKeys(); len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
 	return sql
+}
+
+// inSpans are the conditions that a row's span of time, which column numbers, lies in the range as a whole, and the span's first instant in milliseconds.
+// name tells the parameters of several spans apart.
+func (w *printer) inSpans(column, name string, span int64) (conditions []string, clock string) {
+	first, behind := w.spans(span)
+	return []string{
+		column + " >= " + w.param("first_"+name, first),
+		column + " < " + w.param("behind_"+name, behind),
+	}, fmt.Sprintf("%s * %d", column, span)
 }
 
 // besideSpans is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where no row can.
@@ -261,14 +265,10 @@ func (w *printer) settledRows(further ...string) string {
 	conditions, clock := append(w.inRange(), further...), w.clockMillis()
 	if len(further) == 0 && w.consistsOf(schema.QuarterMillis) {
 		// To decode the clock of all rows takes several times as long as their quarters of an hour. It still finds the granules.
-		first, behind := w.spans(schema.QuarterMillis)
-		conditions = []string{
-			ofOrganization,
-			"indexHint(" + strings.Join(w.inTimes(), " AND ") + ")",
-			schema.ColumnQuarter + " >= " + w.param("first_quarter", first),
-			schema.ColumnQuarter + " < " + w.param("behind_quarter", behind),
-		}
-		clock = fmt.Sprintf("%s * %d", schema.ColumnQuarter, schema.QuarterMillis)
+		conditions = []string{ofOrganization, "indexHint(" + strings.Join(w.inTimes(), " AND ") + ")"}
+		var quarters []string
+		quarters, clock = w.inSpans(schema.ColumnQuarter, "quarter", schema.QuarterMillis)
+		conditions = append(conditions, quarters...)
 	}
 	if w.settledBehind {
 		conditions = append(conditions, "first_stored_at <= "+w.boundary())
