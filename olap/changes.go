@@ -15,16 +15,16 @@ import (
 
 const (
 	// More changes than maxChanges are left to each statement: to send them along would cost as much as to look for them.
-	maxChanges = 10_000
-	// maxChanged is of how many organizations and sources changes are remembered: 100 take 150 MiB at most.
-	maxChanged = 100
+	maxChanges = 20_000
+	// maxChanged is of how many organizations and sources changes are remembered: 50 take 150 MiB at most.
+	maxChanged = 50
 	// changesAge bounds how long changes are remembered that nobody asks for.
 	changesAge = time.Minute
 	// restless is how long changes are not read again after there were too many; nor, for a slow statement, after the last
 	// row was stored.
 	restless = 2 * time.Second
-	// slowFrom is from where on a statement looks for changes itself while rows arrive if those given did not hold: settling, which may begin
-	// every two seconds, would begin too often before it ends. Where it can be seen when a statement began, that does not matter (watchMarks).
+	// slowFrom is from where on a statement looks for changes itself while rows arrive if those given did not hold: a step of settling
+	// would begin too often before it ends. Where it can be seen when a statement began, that does not matter (watchMarks).
 	slowFrom = 450 * time.Millisecond
 	// stepPatience is how long a query waits for the end of a step of settling, beside which changes cannot be read apart. To look for them meanwhile takes
 	// longer, and the step too. One that takes longer is that of a large load; nobody waits for it again.
@@ -40,6 +40,7 @@ type known struct {
 	standing moment.Standing // before the changes were read
 	until    time.Time       // how far records were settled
 	changes  *moment.Changes // nil where they could not be read apart from a statement
+	since    time.Time       // what is not among them was stored after it
 	readAt   time.Time
 }
 
@@ -50,6 +51,7 @@ type changes struct {
 	waiting flight.Group[struct{}] // for a step
 	most    int                    // rows; more changes are not remembered
 	patient time.Duration          // with a step
+	margin  time.Duration          // of the store's clock
 
 	mu       sync.Mutex
 	observed time.Time // when this server looked first, by the store's clock; zero before
@@ -105,7 +107,7 @@ func (c *changes) isLong(number uint64, waited time.Duration) bool {
 	return c.longStep == number
 }
 
-// read reads what changed and remembers it.
+// read reads what changed and remembers it. While nobody settles, what changed before stays so, and only what was stored since is looked for.
 func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k known, err error) {
 	table := schema.SettledOf(of.source)
 	if k.standing, err = moment.ReadStanding(ctx, conn, of.organization, of.source); err != nil {
@@ -121,7 +123,12 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 	if err != nil || settling || !c.counted(now, oldest) {
 		return k, err
 	}
-	if k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, k.until, c.most); err == nil {
+	since, before := k.until, (*moment.Changes)(nil)
+	if last, remembered := c.recent.get(of); remembered && last.changes != nil && last.standing.Marks == k.standing.Marks && last.since.After(since) {
+		since, before = last.since, last.changes
+	}
+	k.since = oldest.Add(-c.margin - time.Millisecond)
+	if k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, since, before, c.most); err == nil {
 		k.readAt = time.Now()
 		c.recent.put(of, k)
 	}

@@ -15,6 +15,9 @@ func (e *Engine) RememberNothing() { e.changes.most = -1 }
 // WaitForSteps changes how long a step of settling is waited for.
 func (e *Engine) WaitForSteps(d time.Duration) { e.changes.patient = d }
 
+// TrustClock makes the engine take the store's clock for one that is never set back.
+func (e *Engine) TrustClock() { e.changes.margin = 0 }
+
 // RememberedChanges is how many changes of an organization are remembered; -1 if they are not.
 func (e *Engine) RememberedChanges(organization schema.OrganizationID, source string) int {
 	k, known := e.changes.recent.get(recordsOf{organization, source})

@@ -24,8 +24,6 @@ const (
 	missingAge = time.Minute
 	// maxSince is how many records may be stored meanwhile, whose runs are all looked for. Of a month of ten million records a year, 8,000 runs are missing.
 	maxSince = 5_000
-	// missingMargin is by how much the store's clock may be set back unnoticed (as in olap/settle).
-	missingMargin = 2 * moment.SettledFor
 )
 
 // A rangeOf is the range of a query, in Unix milliseconds, in an organization.
@@ -47,7 +45,7 @@ type missing struct {
 // holds reports whether the store's clock, which told asOf, was not set back since: what was stored since may seem to be older then.
 // It does not for pages of a continuation that began earlier.
 func (m missing) holds(asOf time.Time, elapsed time.Duration) bool {
-	return !asOf.Before(m.until.Add(elapsed - missingMargin))
+	return !asOf.Before(m.until.Add(elapsed - clockMargin))
 }
 
 // A missingRuns remembers missing runs. Finding them takes a quarter of the time of a statement that needs the states of its runs.
@@ -67,7 +65,7 @@ func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (
 		return e.execute(ctx, r, in, nil)
 	}
 	given := in
-	given.MissingSince, given.WholeParts = known.until.Add(-missingMargin), known.whole
+	given.MissingSince, given.WholeParts = known.until.Add(-clockMargin), known.whole
 	result, err := e.execute(ctx, r, given, nil, known.hashes)
 	if err != nil || result.asOf.IsZero() || known.holds(result.asOf, elapsed) {
 		return result, err

@@ -196,13 +196,21 @@ func Starters(condition string) string {
 
 // Changes is SQL that selects the records of which a row was stored that satisfies the conditions stored (over
 // the source). Settled rows are looked up among those that satisfy known, which must hold for every row of the
-// records selected. Its columns are organization_id, clock, id, new_record and old_record (tuples of the first n Columns and Texts),
+// records selected. before names a table with the SettledChanges as they were after an earlier look, when the same was settled: those records are
+// selected too, and their settled rows not looked up again; empty for none. Its columns are organization_id, clock, id, new_record and old_record (tuples of the first n Columns and Texts),
 // was_settled (0 or 1) and stored_first (when the record was first stored). Records that were created in the same
 // millisecond as one of them may be selected too, with old_record and new_record alike.
-func (t *SettledTable) Changes(known, stored string, n int) string {
-	ofSource, ofSettled, _ := t.Lists(n)
-	key := "organization_id, " + t.Clock + ", " + t.ID
+func (t *SettledTable) Changes(known, stored, before string, n int) string {
+	ofSource, ofSettled, names := t.Lists(n)
+	key := strings.Join(t.key(), ", ")
 	changed := "FROM " + t.Source + " WHERE " + stored
+	unknown, remembered := "", ""
+	if before != "" {
+		unknown = " AND " + t.Clock + " NOT IN (SELECT " + t.Clock + " FROM " + before + ")"
+		remembered = "\n    UNION ALL" +
+			"\n    SELECT " + key + ", tuple(" + strings.Join(names, ", ") + "), first_stored_at, sign = -1" +
+			"\n    FROM " + before
+	}
 	return "SELECT " + key + ", max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first" +
 		"\nFROM\n(" +
 		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSource, ", ") + ") AS record, first_stored_at AS stored_at, 0 AS is_settled" +
@@ -211,10 +219,14 @@ func (t *SettledTable) Changes(known, stored string, n int) string {
 		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSettled, ", ") + "), first_stored_at, 1" +
 		// The event clock alone finds the rows by the sorting key as well as the whole key does, at a quarter of the price. Rows
 		// with the sign -1 are older than the last one with 1, so that the greatest is that one.
-		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + ")" +
+		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + unknown + ")" +
+		remembered +
 		"\n)" +
 		"\nGROUP BY " + key
 }
+
+// key are the columns that name a record.
+func (t *SettledTable) key() []string { return []string{"organization_id", t.Clock, t.ID} }
 
 // Signed is SQL that selects records of Changes, whose SQL with n is changes, as rows that add up: the keys, the first n Columns
 // and Texts, first_stored_at (of the record) and sign. The rows with the sign -1 take away what is settled; those with 1
@@ -233,14 +245,15 @@ func (t *SettledTable) Signed(changes string, n int, keys ...string) string {
 // SignedChanges is SQL that selects all Changes as Signed rows, with the clock as their key. Those that changed nothing are
 // among them: what was first stored after an inclusion boundary is taken away only.
 func (t *SettledTable) SignedChanges(known, stored string, n int) string {
-	return t.Signed(t.Changes(known, stored, n), n, t.Clock)
+	return t.Signed(t.Changes(known, stored, "", n), n, t.Clock)
 }
 
-// SettledChanges is SQL that selects SignedChanges with all Columns and Texts, and what a settled row has besides: the keys and the sums.
-func (t *SettledTable) SettledChanges(known, stored string) string {
+// SettledChanges is SQL that selects Changes with all Columns and Texts as Signed rows, and what a settled row has besides: the keys and the sums.
+// The names of Remembered are among its columns.
+func (t *SettledTable) SettledChanges(known, stored, before string) string {
 	n := len(t.Columns) + len(t.Texts)
 	_, _, names := t.Lists(n)
-	selected := append([]string{t.Clock}, names...)
+	selected := slices.Concat(t.key(), names)
 	for _, k := range t.Keys {
 		if !slices.Contains(names, k.Name) {
 			selected = append(selected, k.SQL+" AS "+k.Name)
@@ -249,5 +262,11 @@ func (t *SettledTable) SettledChanges(known, stored string) string {
 	for _, name := range slices.Sorted(maps.Keys(t.Sums)) {
 		selected = append(selected, t.Sums[name]+" AS "+name)
 	}
-	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.SignedChanges(known, stored, n) + "\n)"
+	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.Signed(t.Changes(known, stored, before, n), n, t.key()...) + "\n)"
+}
+
+// Remembered are the columns of SettledChanges that Changes needs of those before.
+func (t *SettledTable) Remembered() []string {
+	_, _, names := t.Lists(len(t.Columns) + len(t.Texts))
+	return slices.Concat(t.key(), names, []string{"first_stored_at", "sign"})
 }

@@ -63,7 +63,7 @@ func TestSettlingSurvivesKills(t *testing.T) {
 				if err != nil || settlement.Number == 0 {
 					return true
 				}
-				if changes, err := moment.ReadChanges(context.Background(), joined.Conn(), organization, &table, settlement.Until, 1); err != nil || changes == nil || changes.Len() > 0 {
+				if changes, err := moment.ReadChanges(context.Background(), joined.Conn(), organization, &table, settlement.Until, nil, 1); err != nil || changes == nil || changes.Len() > 0 {
 					return true
 				}
 			}

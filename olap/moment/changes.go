@@ -30,19 +30,29 @@ type Change struct {
 	Sign        int8  // -1 takes away what is settled
 }
 
-// ReadChanges reads what changed in an organization of which a row was stored after an instant; nil if that is more than most rows.
-func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, since time.Time, most int) (*Changes, error) {
+// ReadChanges reads what changed in an organization of which a row was stored after an instant, together with the changes before, nil for none, which
+// were read when the same was settled. It returns nil if those are more than most rows.
+func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable, since time.Time, before *Changes, most int) (*Changes, error) {
 	settings := clickhouse.Settings{"enable_shared_storage_snapshot_in_query": 1}
 	maps.Copy(settings, schema.ReadSettings)
+	options := []clickhouse.QueryOption{clickhouse.WithSettings(settings)}
+	known := ""
+	if before != nil && before.Len() > 0 {
+		given, err := before.Table(table.Remembered(), func(Change) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		known, options = schema.TableChanges, append(options, clickhouse.WithExternalTable(given))
+	}
 	stored := ofOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
-	rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(settings)),
-		table.SettledChanges(ofOrganization, stored)+"\nLIMIT {most:UInt64}",
+	rows, err := conn.Query(clickhouse.Context(ctx, options...),
+		table.SettledChanges(ofOrganization, stored, known)+"\nLIMIT {most:UInt64}",
 		clickhouse.Named("organization", string(organization)), clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
 	if err != nil {
 		return nil, failure.Of("read what changed", err)
 	}
 	defer rows.Close()
-	c, err := collect(rows)
+	c, err := collect(rows, table.Clock)
 	if err != nil {
 		return nil, failure.Of("read what changed", err)
 	}
@@ -53,7 +63,7 @@ func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.Orga
 }
 
 // collect keeps rows as ClickHouse takes them.
-func collect(rows driver.Rows) (c *Changes, err error) {
+func collect(rows driver.Rows, clock string) (c *Changes, err error) {
 	types := rows.ColumnTypes()
 	var columns []func(*ext.Table) error
 	for _, t := range types {
@@ -64,6 +74,7 @@ func collect(rows driver.Rows) (c *Changes, err error) {
 		return nil, err
 	}
 	targets, values := make([]any, len(types)), make([]any, len(types))
+	at := slices.IndexFunc(types, func(t driver.ColumnType) bool { return t.Name() == clock })
 	for rows.Next() {
 		for i, t := range types {
 			targets[i] = reflect.New(t.ScanType()).Interface()
@@ -78,7 +89,7 @@ func collect(rows driver.Rows) (c *Changes, err error) {
 			return nil, err
 		}
 		last := len(values) - 1
-		c.rows = append(c.rows, Change{values[0].(time.Time).UnixMilli(), values[last-1].(time.Time).UnixMilli(), values[last].(int8)})
+		c.rows = append(c.rows, Change{values[at].(time.Time).UnixMilli(), values[last-1].(time.Time).UnixMilli(), values[last].(int8)})
 	}
 	return c, rows.Err()
 }

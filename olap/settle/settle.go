@@ -222,7 +222,7 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
 	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign) " +
-		t.Signed(t.Changes(known, stored, n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, "organization_id", t.Clock, t.ID) +
+		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, "organization_id", t.Clock, t.ID) +
 		// A settler that fell behind writes nothing: its number is done, or tables are held.
 		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
 	ctx = s.inserting(ctx, clickhouse.Settings{
