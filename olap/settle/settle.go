@@ -28,9 +28,10 @@ const Margin = 2 * moment.SettledFor
 const (
 	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
 	chunkRows = 500_000
-	// Fewer rows than smallStep wait for more, at most smallWait.
-	smallStep = 2_000
-	smallWait = 5 * time.Second
+	// Fewer rows than smallStep wait for more, at most smallWait: eight times as many take a step two or three times as long, and queries wait for
+	// its end. With still more, what is not settled yet costs them more than that.
+	smallStep = 8_000
+	smallWait = 10 * time.Second
 	// refresh is the age at which a settlement is renewed although nothing was stored.
 	refresh = time.Minute
 )
