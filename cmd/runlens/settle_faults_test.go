@@ -25,7 +25,7 @@ func TestSettlingSurvivesKills(t *testing.T) {
 	var files []string
 	for i, kills := 0, 8; i < kills; i++ {
 		file := filepath.Join(dir, strconv.Itoa(i)+".ndjson")
-		export(t, file, "acme-"+strconv.Itoa(i%3), 700+400*i)
+		export(t, file, "acme-"+strconv.Itoa(i%3), 2200+400*i) // more than 8,000 rows, for which settling does not wait for more
 		files = append(files, file)
 		ingested := make(chan int, 1)
 		go func() {
@@ -82,7 +82,7 @@ func TestSettlingSurvivesKills(t *testing.T) {
 	if err := joined.Conn().QueryRow(context.Background(), "SELECT (SELECT toInt64(sum(runs)) FROM settled_runs), (SELECT toInt64(count()) FROM runs FINAL)").Scan(&settled, &truth); err != nil {
 		t.Fatal(err)
 	}
-	if settled != truth || truth < 3*700 {
+	if settled != truth || truth < 3*2200 {
 		t.Errorf("%d runs are settled, %d stored", settled, truth)
 	}
 	verified(t, flags, files...)
