@@ -89,10 +89,8 @@ func (c *changes) awaitStep(ctx context.Context, conn driver.Conn) error {
 		if err != nil || settlement.Held || !settlement.Settling || c.isLong(settlement.Number, time.Since(began)) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(stepEvery):
+		if err := moment.Pause(ctx, stepEvery); err != nil {
+			return err
 		}
 	}
 }
@@ -124,7 +122,7 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 		return k, err
 	}
 	since, before := k.until, (*moment.Changes)(nil)
-	if last, remembered := c.recent.get(of); remembered && last.changes != nil && last.standing.Marks == k.standing.Marks && last.since.After(since) {
+	if last, _ := c.recent.get(of); last.changes != nil && last.standing.Marks == k.standing.Marks && last.since.After(since) {
 		since, before = last.since, last.changes
 	}
 	k.since = oldest.Add(-c.margin - time.Millisecond)

@@ -44,7 +44,7 @@ func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
 	return &Engine{
 		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom, calmFrom: calmFrom, watch: watchEvery,
 		sizes:   sizes{recent[recordsOf, bool]{age: sizeAge, most: maxSizes}},
-		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges, patient: stepPatience, margin: clockMargin},
+		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges, patient: stepPatience, margin: moment.ClockMargin},
 		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
 		looks:   recent[recordsOf, look]{age: lookAge, most: maxLooks},
 	}

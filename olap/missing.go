@@ -45,7 +45,7 @@ type missing struct {
 // holds reports whether the store's clock, which told asOf, was not set back since: what was stored since may seem to be older then.
 // It does not for pages of a continuation that began earlier.
 func (m missing) holds(asOf time.Time, elapsed time.Duration) bool {
-	return !asOf.Before(m.until.Add(elapsed - clockMargin))
+	return !asOf.Before(m.until.Add(elapsed - moment.ClockMargin))
 }
 
 // A missingRuns remembers missing runs. Finding them takes a quarter of the time of a statement that needs the states of its runs.
@@ -65,7 +65,7 @@ func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (
 		return e.execute(ctx, r, in, nil)
 	}
 	given := in
-	given.MissingSince, given.WholeParts = known.until.Add(-clockMargin), known.whole
+	given.MissingSince, given.WholeParts = known.until.Add(-moment.ClockMargin), known.whole
 	result, err := e.execute(ctx, r, given, nil, known.hashes)
 	if err != nil || result.asOf.IsZero() || known.holds(result.asOf, elapsed) {
 		return result, err

@@ -4,13 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
-
-// clockMargin is by how much the store's clock may be set back unnoticed (as in olap/settle): what was stored since some instant is looked for from so
-// much before it.
-const clockMargin = 2 * moment.SettledFor
 
 // recordsOf names the records of an organization in a source table.
 type recordsOf struct {

@@ -202,7 +202,7 @@ func Starters(condition string) string {
 // millisecond as one of them may be selected too, with old_record and new_record alike.
 func (t *SettledTable) Changes(known, stored, before string, n int) string {
 	ofSource, ofSettled, names := t.Lists(n)
-	key := strings.Join(t.key(), ", ")
+	key := strings.Join(t.RecordKey(), ", ")
 	changed := "FROM " + t.Source + " WHERE " + stored
 	unknown, remembered := "", ""
 	if before != "" {
@@ -225,8 +225,8 @@ func (t *SettledTable) Changes(known, stored, before string, n int) string {
 		"\nGROUP BY " + key
 }
 
-// key are the columns that name a record.
-func (t *SettledTable) key() []string { return []string{"organization_id", t.Clock, t.ID} }
+// RecordKey are the columns that name a record.
+func (t *SettledTable) RecordKey() []string { return []string{"organization_id", t.Clock, t.ID} }
 
 // Signed is SQL that selects records of Changes, whose SQL with n is changes, as rows that add up: the keys, the first n Columns
 // and Texts, first_stored_at (of the record) and sign. The rows with the sign -1 take away what is settled; those with 1
@@ -253,7 +253,7 @@ func (t *SettledTable) SignedChanges(known, stored string, n int) string {
 func (t *SettledTable) SettledChanges(known, stored, before string) string {
 	n := len(t.Columns) + len(t.Texts)
 	_, _, names := t.Lists(n)
-	selected := slices.Concat(t.key(), names)
+	selected := slices.Concat(t.RecordKey(), names)
 	for _, k := range t.Keys {
 		if !slices.Contains(names, k.Name) {
 			selected = append(selected, k.SQL+" AS "+k.Name)
@@ -262,11 +262,11 @@ func (t *SettledTable) SettledChanges(known, stored, before string) string {
 	for _, name := range slices.Sorted(maps.Keys(t.Sums)) {
 		selected = append(selected, t.Sums[name]+" AS "+name)
 	}
-	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.Signed(t.Changes(known, stored, before, n), n, t.key()...) + "\n)"
+	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.Signed(t.Changes(known, stored, before, n), n, t.RecordKey()...) + "\n)"
 }
 
 // Remembered are the columns of SettledChanges that Changes needs of those before.
 func (t *SettledTable) Remembered() []string {
 	_, _, names := t.Lists(len(t.Columns) + len(t.Texts))
-	return slices.Concat(t.key(), names, []string{"first_stored_at", "sign"})
+	return slices.Concat(t.RecordKey(), names, []string{"first_stored_at", "sign"})
 }

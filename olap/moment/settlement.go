@@ -31,6 +31,9 @@ type Settlement struct {
 // before changing them, and rows are not settled sooner after they were stored.
 const SettledFor = time.Second
 
+// ClockMargin is by how much the store's clock may be set back unnoticed: what was stored since an instant is looked for from so much before it.
+const ClockMargin = 2 * time.Second
+
 // staleness is the age of a boundary at which so much may have been stored since that reading all records is
 // quicker: nobody settles, or a lot is being copied.
 const staleness = 5 * time.Minute

@@ -87,7 +87,7 @@ func (h *holding) checkStarters(ctx context.Context) (found []Difference, err er
 // which a row was stored behind the boundary.
 func (h *holding) checkRecords(ctx context.Context, t schema.SettledTable) (found []Difference, err error) {
 	ofSource, ofSettled, _ := t.Lists(len(t.Columns))
-	key := "organization_id, " + t.Clock + ", " + t.ID
+	key := strings.Join(t.RecordKey(), ", ")
 	settled := " WHERE (" + key + ") NOT IN (SELECT " + key + " FROM " + t.Source + " WHERE " + t.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
 	// The hash is of a tuple: of several values one of which is null it would be null.
 	side := func(from, records, signs string, columns []string, sign string) string {

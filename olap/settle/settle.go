@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 
 // Margin is how long ago a row was stored before it is settled: rows get the store's clock, and one that
 // is set back by less must not hide a row behind the settlement.
-const Margin = 2 * moment.SettledFor
+const Margin = moment.ClockMargin
 
 const (
 	// chunkRows is about how many rows one step settles; more only if they were stored within one second.
@@ -222,8 +223,8 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 	}
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
-	sql := "INSERT INTO " + t.Table + " (organization_id, " + t.Clock + ", " + t.ID + ", " + strings.Join(names, ", ") + ", first_stored_at, sign) " +
-		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, "organization_id", t.Clock, t.ID) +
+	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
+		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
 		// A settler that fell behind writes nothing: its number is done, or tables are held.
 		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
 	ctx = s.inserting(ctx, clickhouse.Settings{
