@@ -18,6 +18,7 @@ import (
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/admin"
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -32,10 +33,11 @@ const verifyWindow = time.Minute
 
 // An app is a whole running server: store, API and admin address. Tests start it as serve does.
 type app struct {
-	store    *clickhouse.Server
-	api      *httpapi.Server
-	listener net.Listener
-	failed   chan error
+	store       *clickhouse.Server
+	api         *httpapi.Server
+	listener    net.Listener // of the API, over connections
+	connections *conns.Listener
+	failed      chan error
 
 	maintenance []*maintain.Worker
 	maintained  sync.WaitGroup
@@ -57,7 +59,7 @@ func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error
 
 func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
 	// The addresses come first: a port that is taken should not cost the start of an engine.
-	if a.listener, err = listen(c); err != nil {
+	if err = a.listen(c, logger); err != nil {
 		return err
 	}
 	if c.AdminListen != "off" {
@@ -65,7 +67,11 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			return fmt.Errorf("--admin-listen: %w", err)
 		}
 	}
+	c.queries = c.GlobalConcurrency
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
+		return err
+	}
+	if err = a.fitConcurrency(ctx, &c, logger); err != nil {
 		return err
 	}
 	conn := a.store.Conn()
@@ -84,7 +90,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: olap.NewEngine(conn, secret), Verifier: verifier, Logger: logger, Metrics: metrics,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
-		MaxBodyBytes: c.MaxBodyBytes, QueryTimeout: c.QueryTimeout,
+		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)), QueryTimeout: c.QueryTimeout,
 	})
 	if err != nil {
 		return err
@@ -124,23 +130,29 @@ func (a *app) maintain(share float64, logger *slog.Logger) {
 }
 
 // listen opens the API's address, with TLS if a certificate is given.
-func listen(c serveCmd) (net.Listener, error) {
+func (a *app) listen(c serveCmd, logger *slog.Logger) error {
 	var config *tls.Config
 	if c.TLSCert != "" {
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
-			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+			return fmt.Errorf("--tls-cert, --tls-key: %w", err)
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
+	caps, err := c.connectionCaps(logger)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+		return fmt.Errorf("--listen: %w", err)
 	}
+	a.connections = conns.Limit(listener, caps, logger)
+	a.listener = a.connections
 	if config != nil {
-		listener = tls.NewListener(listener, config)
+		a.listener = tls.NewListener(a.listener, config)
 	}
-	return listener, nil
+	return nil
 }
 
 func (a *app) serveAdmin(metrics *httpapi.Metrics) {
@@ -148,6 +160,7 @@ func (a *app) serveAdmin(metrics *httpapi.Metrics) {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics, ingestLag{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 			func() float64 { return float64(a.api.Running()) }))
+	registry.MustRegister(connectionMetrics(a.connections)...)
 	for _, worker := range a.maintenance {
 		registry.MustRegister(worker)
 	}

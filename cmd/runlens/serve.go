@@ -21,6 +21,8 @@ type serveCmd struct {
 	VerifyLimit        int           `name:"verify-limit-per-minute" env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"Verifications a minute, all together, of keys that were not used in seven days (${default})."`
 	OrgConcurrency     int           `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"Queries of one organization at once (${default})."`
 	GlobalConcurrency  int           `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once (${default})."`
+	MaxConnections     int           `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"Connections to the API at once (${default}). The longest idle one is closed for a new one; new ones are refused while all are busy."`
+	MaxPerAddress      int           `name:"max-connections-per-address" env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"The same for one client address, or proxy (${default})."`
 	MaxBodyBytes       int           `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"Largest request body in bytes (${default})."`
 	CursorSecret       string        `env:"RUNLENS_CURSOR_SECRET" placeholder:"SECRET" help:"Signs cursors; the same on every server. Default: one that the store keeps."`
 	QueryTimeout       time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"Longest time to work on one request (${default})."`
@@ -49,6 +51,7 @@ func (c serveCmd) check() error {
 	}{
 		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimit},
 		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency}, {"--max-body-bytes", c.MaxBodyBytes},
+		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", c.MaxPerAddress},
 		{"--query-timeout", int(c.QueryTimeout)}, {"--drain-timeout", int(c.DrainTimeout)},
 	} {
 		if number.value < 1 {

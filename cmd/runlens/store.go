@@ -16,11 +16,13 @@ type storeFlags struct {
 	EngineLib     string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
 	EngineMemory  uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"The most memory the embedded engine may use. Default: half of the machine's."`
 	DataDir       string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"Where the embedded engine keeps its data."`
+
+	queries int // of the API that this process runs at once
 }
 
 func (f storeFlags) config(logger *slog.Logger) clickhouse.Config {
 	return clickhouse.Config{
-		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger,
+		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger, Queries: f.queries,
 	}
 }
 

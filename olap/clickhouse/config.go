@@ -36,6 +36,9 @@ type Config struct {
 	// Empty means the loopback interface and a port that the system picks. On another
 	// interface the password is all that protects the data: it is meant for containers.
 	Listen string
+	// Queries is how many API queries this process runs at once; the pool of connections is made for them.
+	// 0 is for processes that answer none.
+	Queries int
 	// Ephemeral removes DataDir when the embedded engine ends, however its users ended. For tests.
 	Ephemeral bool
 	// Logger receives what the embedded engine's supervision has to say. nil means slog.Default().

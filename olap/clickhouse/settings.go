@@ -37,6 +37,7 @@ var configTemplate = parse("config", `<clickhouse>
     <listen_host>{{.Host}}</listen_host>
     <http_port>{{.Port}}</http_port>
     <keep_alive_timeout>3600</keep_alive_timeout>
+    <max_concurrent_queries>{{.ConcurrentQueries}}</max_concurrent_queries>
     {{if .MemoryBytes}}<max_server_memory_usage>{{.MemoryBytes}}</max_server_memory_usage>
     {{else}}<max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
     {{end}}<mark_cache_size>67108864</mark_cache_size>
@@ -101,7 +102,8 @@ func (s engineSettings) write() error {
 	values := struct {
 		Users, Log, Instance, PasswordHash, Host, Port string
 		MemoryBytes                                    uint64
-	}{escapeXML(s.layout.users()), escapeXML(s.layout.log()), s.instance, s.passwordHash, escapeXML(host), escapeXML(port), s.memoryBytes}
+		ConcurrentQueries                              int
+	}{escapeXML(s.layout.users()), escapeXML(s.layout.log()), s.instance, s.passwordHash, escapeXML(host), escapeXML(port), s.memoryBytes, embeddedConcurrentQueries}
 	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate, s.layout.users(): usersTemplate} {
 		var text strings.Builder
 		if err := file.Execute(&text, values); err != nil {
