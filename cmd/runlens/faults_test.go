@@ -42,7 +42,13 @@ type process struct {
 
 func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	return spawnCommand(t, os.Args[0], args...)
+}
+
+// spawnCommand starts a program that becomes, or starts, a runlens command.
+func spawnCommand(t *testing.T, program string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=1")
 	p.Stdout, p.Stderr = &p.out, &p.err
 	if err := p.Start(); err != nil {
