@@ -22,7 +22,7 @@ func TestOverloadIsNoFault(t *testing.T) {
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	statuses := map[int]int{}
-	for i := range 200 { // each asks for something else
+	for i := range 600 { // each asks for something else
 		clients.Go(func() {
 			day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i).Format(time.DateOnly)
 			body := fmt.Sprintf(`{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],
