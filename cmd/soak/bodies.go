@@ -136,10 +136,7 @@ func (s *soak) askHonestly(ctx context.Context, c *client, goOn func(n int) bool
 		default:
 			h.took.add(a.took())
 		}
-		select {
-		case <-time.After(honestPause):
-		case <-ctx.Done():
-		}
+		pause(ctx, honestPause)
 	}
 	return &h
 }
@@ -162,12 +159,8 @@ func (t *target) restingDescriptors(ctx context.Context, most int64) int64 {
 		if err != nil {
 			return -1
 		}
-		if open <= most || time.Now().After(until) || ctx.Err() != nil {
+		if open <= most || time.Now().After(until) || !pause(ctx, time.Second/4) {
 			return open
-		}
-		select {
-		case <-time.After(time.Second / 4):
-		case <-ctx.Done():
 		}
 	}
 }

@@ -42,6 +42,7 @@ type answer struct {
 	header  http.Header
 	body    []byte
 	sentID  string // x-request-id of the request; empty when the request had none that is valid
+	toHead  bool   // has no body
 	sent    time.Time
 	arrived time.Time
 }

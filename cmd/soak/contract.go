@@ -49,7 +49,7 @@ func (a answer) breach() string {
 		return fmt.Sprintf("%d with the x-request-id %q, the request sent %q", a.status, id[0], a.sentID)
 	case a.header.Get("Content-Type") != "application/json":
 		return fmt.Sprintf("%d with the content type %q", a.status, a.header.Get("Content-Type"))
-	case a.status == http.StatusOK:
+	case a.status == http.StatusOK || a.toHead:
 		return ""
 	}
 	r, err := a.refusal()

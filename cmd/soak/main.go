@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -54,8 +56,10 @@ Example:
 func main() {
 	var c command
 	kong.Parse(&c, kong.Name("soak"), kong.Description("Proves over a long time that the built binary holds its promises."))
+	log.SetOutput(io.Discard) // net/http tells there what a proxy sees; the parts count it
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends at once
 	if err := c.run(ctx, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
@@ -66,11 +70,11 @@ func main() {
 var errMissed = errors.New("a bound was missed")
 
 // run proves the parts that were asked for and prints the table, also of what was seen before a failure.
-func (c command) run(ctx context.Context, out, log *os.File) error {
+func (c command) run(ctx context.Context, out, progress io.Writer) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	s := &soak{command: c, log: log, report: &report{}}
+	s := &soak{command: c, log: progress, report: &report{}}
 	err := s.prove(ctx)
 	s.report.print(out)
 	if err == nil && s.report.missed() {

@@ -53,7 +53,9 @@ func (s *soak) proveRanges(ctx context.Context) error {
 	for _, asker := range askers {
 		wait.Go(func() { asker.run(ctx, end, t) })
 	}
-	s.tell(end, func() string { return fmt.Sprintf("%s; memory %s", &a.outcomes, size(t.memory.peak(time.Now().Add(-time.Second)))) })
+	s.tell(end, func() string {
+		return fmt.Sprintf("%s; memory %s", &a.outcomes, size(t.memory.peak(time.Now().Add(-time.Second))))
+	})
 	wait.Wait()
 	s.reportAsked(a, len(zones))
 	at := func(share float64) time.Time { return began.Add(time.Duration(share * float64(s.RangesFor))) }
@@ -112,6 +114,9 @@ func (s *soak) reportAsked(a *asked, zones int) {
 	s.hold("slowest answer", slowest.String(), "at most "+deadline.String(), slowest > 0 && slowest <= deadline)
 }
 
+// refusedPause keeps clients from asking at full speed where they are refused.
+const refusedPause = 50 * time.Millisecond
+
 // An asker asks one question after the other.
 type asker struct {
 	client   *client
@@ -151,6 +156,7 @@ func (k *asker) ask(ctx context.Context, q question) (next question, more bool) 
 	case breach != "":
 	case a.status != http.StatusOK:
 		breach = k.allow(q, a)
+		pause(ctx, refusedPause)
 	default:
 		p, err := q.check(a.body)
 		if err == nil && p.Cursor != nil {

@@ -17,14 +17,10 @@ type figure struct {
 }
 
 func (f figure) verdict() string {
-	switch {
-	case f.bound == "":
-		return ""
-	case f.met:
+	if f.met {
 		return "met"
-	default:
-		return "MISSED"
 	}
+	return "MISSED"
 }
 
 // A report is what a run saw.
@@ -40,16 +36,25 @@ func (r *report) note(format string, args ...any) {
 }
 
 func (r *report) missed() bool {
-	return slices.ContainsFunc(r.figures, func(f figure) bool { return f.verdict() == "MISSED" })
+	return slices.ContainsFunc(r.figures, func(f figure) bool { return f.bound != "" && !f.met })
 }
 
+// print shows the figures that have a bound as a table, and below it what else was seen.
 func (r *report) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PART\tFIGURE\tSEEN\tBOUND\t")
 	for _, f := range r.figures {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.part, f.what, f.seen, f.bound, f.verdict())
+		if f.bound != "" {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.part, f.what, f.seen, f.bound, f.verdict())
+		}
 	}
 	table.Flush()
+	fmt.Fprintln(out)
+	for _, f := range r.figures {
+		if f.bound == "" {
+			fmt.Fprintf(out, "%s, %s: %s\n", f.part, f.what, f.seen)
+		}
+	}
 	for _, note := range r.notes {
 		fmt.Fprintln(out, "note:", note)
 	}
@@ -139,4 +144,14 @@ func (c *counts) String() string {
 		text += fmt.Sprintf(", %s × %d", outcome, c.of[outcome])
 	}
 	return text[min(2, len(text)):]
+}
+
+// sum is how many outcomes there were.
+func (c *counts) sum() (n int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for _, times := range c.of {
+		n += times
+	}
+	return n
 }

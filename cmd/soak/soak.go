@@ -99,3 +99,13 @@ func (s *soak) none(what string, seen *examples) {
 		s.report.note("%s, %s: %s", s.part, what, example)
 	}
 }
+
+// pause waits, and tells whether ctx is still on.
+func pause(ctx context.Context, length time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(length):
+		return true
+	}
+}
