@@ -8,8 +8,8 @@ import (
 	"github.com/runlens/runlens/http/auth"
 )
 
-// An attack is a crafted request without a valid key. It holds the identifiers outerMark, of the request itself, and innerMark, of
-// a second one that lies where a careless reader takes it for a request.
+// An attack is a crafted request without a valid key. It holds the identifiers outerMark, of the request itself, and
+// innerMark, of a second one that lies where a careless reader takes it for a request.
 type attack struct {
 	name     string
 	method   string
@@ -60,7 +60,7 @@ type inner struct{ name, text string }
 
 // inners are complete and cut-off requests. One that is cut off takes what is sent next on its connection as its own.
 func inners(key string) []inner {
-	head := "POST " + queryPath + " HTTP/1.1\r\nHost: soak\r\nContent-Type: application/json\r\nx-request-id: " + innerMark + "\r\n"
+	head := opening(http.MethodPost, queryPath, innerMark)
 	return []inner{
 		{"a request", complete("")},
 		{"a request with an unknown key", complete(key)},
@@ -76,20 +76,25 @@ func complete(key string) string {
 	if key != "" {
 		authorization = "Authorization: Bearer " + key + "\r\n"
 	}
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: soak\r\nContent-Type: application/json\r\nx-request-id: %s\r\n%sContent-Length: %d\r\n\r\n%s",
-		queryPath, innerMark, authorization, len(body), body)
+	return withLength(opening(http.MethodPost, queryPath, innerMark)+authorization, body)
 }
 
 // outer is the beginning of a request, up to the header fields that an attack adds.
 func outer(method, path string) string {
-	return method + " " + path + " HTTP/1.1\r\nHost: soak\r\nContent-Type: application/json\r\nx-request-id: " + outerMark + "\r\n"
+	return opening(method, path, outerMark)
+}
+
+func opening(method, path, id string) string {
+	return method + " " + path + " HTTP/1.1\r\nHost: soak\r\n" +
+		"Content-Type: application/json\r\nx-request-id: " + id + "\r\n"
 }
 
 func withLength(head, body string) string {
 	return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body)
 }
 
-// paddings move the second request to where a server stops reading a body it doesn't need. A server skips empty lines before a request.
+// paddings move the second request to where a server stops reading a body it doesn't need. A server skips empty lines
+// before a request.
 var paddings = []int{0, 7 << 10, 12 << 10, 20 << 10, 70 << 10}
 
 // unreadBodies have bodies that no handler needs.
@@ -98,7 +103,8 @@ func unreadBodies(key string) (all []attack) {
 		{http.MethodGet, catalogPath}, {http.MethodGet, queryPath}, {http.MethodGet, "/nothing"},
 		{http.MethodPost, catalogPath}, {http.MethodPost, "/api/v1/nothing"},
 		{http.MethodPut, queryPath}, {http.MethodDelete, catalogPath}, {http.MethodPatch, queryPath},
-		{http.MethodOptions, queryPath}, {http.MethodHead, catalogPath}, {"BREW", queryPath}, {http.MethodPost, queryPath},
+		{http.MethodOptions, queryPath}, {http.MethodHead, catalogPath},
+		{"BREW", queryPath}, {http.MethodPost, queryPath},
 	} {
 		for i, hidden := range inners(key) {
 			padding := strings.Repeat("\r\n", paddings[(len(all)+i)%len(paddings)]/2)
@@ -119,11 +125,13 @@ func unreadBodies(key string) (all []attack) {
 // expectations ask for permission to send a body, and send it anyway or send something else.
 func expectations(key string) (all []attack) {
 	for _, target := range []struct{ method, path string }{
-		{http.MethodPost, queryPath}, {http.MethodPost, catalogPath}, {http.MethodGet, catalogPath}, {http.MethodPost, "/api/v1/nothing"},
+		{http.MethodPost, queryPath}, {http.MethodPost, catalogPath}, {http.MethodGet, catalogPath},
+		{http.MethodPost, "/api/v1/nothing"},
 	} {
 		for _, expectation := range []string{"100-continue", "nothing"} {
 			hidden := complete(key)
-			head := fmt.Sprintf("%sExpect: %s\r\nContent-Length: %d\r\n\r\n", outer(target.method, target.path), expectation, len(hidden))
+			head := fmt.Sprintf("%sExpect: %s\r\nContent-Length: %d\r\n\r\n",
+				outer(target.method, target.path), expectation, len(hidden))
 			name := fmt.Sprintf("%s %s, Expect: %s", target.method, target.path, expectation)
 			all = append(all,
 				attack{name: name + ", the body at once", method: target.method, segments: []string{head + hidden}},

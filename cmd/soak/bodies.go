@@ -17,14 +17,16 @@ const (
 
 	// restPatience is how long a server may take to close what an attack left behind.
 	restPatience = 30 * time.Second
-	// restSlack is how many more descriptors it may keep than before: connections to the engine that are kept for later.
+	// restSlack is how many more descriptors it may keep than before: connections to the engine that are kept for
+	// later.
 	restSlack = 16
 )
 
-// largestBody is the largest legal query: 8 filters of 50 values of 200 characters, each written as an escaped surrogate pair of 12 bytes.
+// largestBody is the largest legal query: 8 filters of 50 values of 200 characters, each written as an escaped
+// surrogate pair of 12 bytes.
 func largestBody() []byte {
 	var q strings.Builder
-	q.WriteString(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"},"filters":[`)
+	q.WriteString(strings.TrimSuffix(string(smallBody), "}") + `,"filters":[`)
 	for f := range maxFilters {
 		if f > 0 {
 			q.WriteByte(',')
@@ -44,10 +46,12 @@ func largestBody() []byte {
 }
 
 // smallBody is an honest question.
-var smallBody = question{Model: "agent_runs", Metrics: []string{"run_count"}, Range: dateRange{"2026-01-01", "2026-01-31", "UTC"}}.body()
+var smallBody = question{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january}.body()
 
-// proveBodies attacks with as many connections as were asked for: memory stays within its bound, an honest request from the same
-// address is answered within a second, and afterwards the descriptors are those from before.
+var january = dateRange{"2026-01-01", "2026-01-31", "UTC"}
+
+// proveBodies attacks with as many connections as were asked for: memory stays within its bound, an honest request
+// from the same address is answered within a second, and afterwards the descriptors are those from before.
 func (s *soak) proveBodies(ctx context.Context) error {
 	t, err := s.start(ctx)
 	if err != nil {
@@ -151,8 +155,8 @@ func (s *soak) holdHonest(what string, h *honestly) {
 	}
 }
 
-// restingDescriptors waits until the server has at most so many files open, or for restPatience, and returns how many they are;
-// -1 when the admin address does not tell.
+// restingDescriptors waits until the server has at most so many files open, or for restPatience, and returns how many
+// they are; -1 when the admin address does not tell.
 func (t *target) restingDescriptors(ctx context.Context, most int64) int64 {
 	for until := time.Now().Add(restPatience); ; {
 		open, err := t.descriptors(ctx)

@@ -28,12 +28,14 @@ type client struct {
 
 // newClient returns a client that keeps its connections. Without a key it sends no credential.
 func newClient(address, key string) *client {
-	return &client{"http://" + address, key, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: answerPatience}}
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	return &client{"http://" + address, key, &http.Client{Transport: transport, Timeout: answerPatience}}
 }
 
 // hasty returns a client like c that opens a connection for every request.
 func (c *client) hasty() *client {
-	return &client{c.base, c.key, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerPatience}}
+	transport := &http.Transport{DisableKeepAlives: true}
+	return &client{c.base, c.key, &http.Client{Transport: transport, Timeout: answerPatience}}
 }
 
 // An answer is a response and what it must be held against.

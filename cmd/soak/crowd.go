@@ -19,17 +19,19 @@ type bodyAttack struct {
 	whole []byte        // what is sent at once
 	slow  []byte        // what then follows a byte a second; empty for nothing
 	hold  time.Duration // how long the connection is held unless the server closes it
+	legal bool          // the server must answer the question, or say that it has too much to do
 }
 
 // bodyAttacks are the attacks of the part bodies.
 func bodyAttacks(address, key string, body []byte, hold time.Duration) []bodyAttack {
 	head := func(authorization string, length int) []byte {
-		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
-			queryPath, address, authorization, length)
+		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
+			"%sContent-Length: %d\r\n\r\n", queryPath, address, authorization, length)
 	}
 	keyless := head("", len(body))
 	return []bodyAttack{
-		{name: "largest request", whole: append(head("Authorization: Bearer "+key+"\r\n", len(body)), body...), hold: 4 * answerPatience},
+		{name: "largest request", whole: append(head("Authorization: Bearer "+key+"\r\n", len(body)), body...),
+			hold: 4 * answerPatience, legal: true},
 		{name: "stalled body", whole: append(keyless, body[:len(body)/2]...), hold: hold},
 		{name: "stalled headers", whole: keyless[:len(keyless)/2], hold: hold},
 		{name: "trickled body", whole: keyless, slow: body, hold: hold},
@@ -95,10 +97,11 @@ func (c *crowd) attack(ctx context.Context, connection net.Conn, attack bodyAtta
 		return
 	}
 	c.outcomes.add(a.outcome())
+	answered := a.status == http.StatusOK || a.status == http.StatusTooManyRequests
 	if breach := a.breach(); breach != "" {
 		c.breaches.add("%s", breach)
-	} else if a.status == http.StatusInternalServerError {
-		c.breaches.add("500 for a request that is only large")
+	} else if a.status == http.StatusInternalServerError || attack.legal && !answered {
+		c.breaches.add("%s", a.outcome())
 	}
 }
 

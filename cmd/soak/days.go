@@ -24,7 +24,8 @@ func readZones() ([]string, error) {
 	return zones, nil
 }
 
-// rangeAnywhere draws a range of the years 1 to 9999: near the data, where calendars and clocks change, at both ends, or anywhere.
+// rangeAnywhere draws a range of the years 1 to 9999: near the data, where calendars and clocks change, at both ends,
+// or anywhere.
 func (g *generator) rangeAnywhere() dateRange {
 	days := []int{1, 1 + g.random.IntN(maxDays), maxDays}[g.random.IntN(3)]
 	switch g.random.IntN(5) {

@@ -47,8 +47,7 @@ func headers(key string) (all []attack) {
 		add(change.name, strings.Replace(head, change.old, change.new, 1)+hidden)
 	}
 	add("line feeds alone", strings.ReplaceAll(head, "\r\n", "\n")+hidden)
-	for _, rest := range []struct{ name, text string }{{"no request line", "\x00\x01\x02\x03"}, {"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM"}} {
-		add(rest.name, rest.text+"\r\n\r\n"+hidden)
-	}
+	add("no request line", "\x00\x01\x02\x03\r\n\r\n"+hidden)
+	add("the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+hidden)
 	return all
 }

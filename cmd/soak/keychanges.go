@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// revokedWithin is the time in which a revocation holds on every server (contract 2), and a margin for this machine.
+	// revokedWithin is the time in which a revocation holds on every server (contract 2), and a margin for this
+	// machine.
 	revokedWithin = 5*time.Second + time.Second
 
 	commandPatience = 2 * time.Minute

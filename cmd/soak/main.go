@@ -1,12 +1,9 @@
 // Command soak proves over a long time what no test can prove in seconds. It runs the built binary as a user would,
-// attacks and loads it, and prints one table: what was looked at, what was seen, and the bound. It fails when a bound is missed.
-//
-// Parts:
-//
-//	ranges     random legal queries over years 1 to 9999 and every zone
-//	bodies     thousands of connections with the largest legal request, stalled or trickling
-//	mixed      questions, refusals, ingest runs, key changes and a killed engine at the same time
-//	smuggling  crafted requests through keep-alive proxies and directly, while another customer asks
+// attacks and loads it, and prints one table: what was looked at, what was seen, and the bound. It fails when a bound
+// is missed.  Parts:        ranges     random legal queries over years 1 to 9999 and every zone     bodies
+// thousands of connections with the largest legal request, stalled or trickling        mixed      questions, refusals,
+// ingest runs, key changes and a killed engine at the same time   smuggling  crafted requests through keep-alive
+// proxies and directly, while another customer asks
 package main
 
 import (

@@ -91,6 +91,9 @@ func (w *memoryWatch) peak(from time.Time) (most int64) {
 	return most
 }
 
+// now is the memory of the server at present.
+func (w *memoryWatch) now() int64 { return w.peak(time.Now().Add(-4 * samplePeriod)) }
+
 func serverMemory(s sample) int64 { return s.server }
 func engineMemory(s sample) int64 { return s.engine }
 
@@ -110,7 +113,8 @@ func median(samples []sample, of func(sample) int64) int64 {
 // flat adds whether memory at the end is what it was before, but for a quarter and a slack in bytes.
 func (s *soak) flat(what string, before, after, slack int64) {
 	bound := before + before/4 + slack
-	s.hold(what, fmt.Sprintf("%s, then %s", size(before), size(after)), "at most "+size(bound), before > 0 && after > 0 && after <= bound)
+	s.hold(what, fmt.Sprintf("%s, then %s", size(before), size(after)), "at most "+size(bound),
+		before > 0 && after > 0 && after <= bound)
 }
 
 func size(bytes int64) string { return fmt.Sprintf("%d MiB", bytes/mib) }

@@ -33,8 +33,8 @@ type mixture struct {
 	copies       copies
 }
 
-// proveMixed loads the server with everything at once, and kills its engine again and again: no answer leaves the contract, acknowledged
-// records are all there, and at the end the process holds what it held after the first minute.
+// proveMixed loads the server with everything at once, and kills its engine again and again: no answer leaves the
+// contract, acknowledged records are all there, and at the end the process holds what it held after the first minute.
 func (s *soak) proveMixed(ctx context.Context) error {
 	t, err := s.start(ctx)
 	if err != nil {
@@ -61,9 +61,11 @@ func (s *soak) proveMixed(ctx context.Context) error {
 	}
 	s.say("after %s: %s", time.Since(began).Round(time.Second), late)
 	m.reportMixed(ctx)
-	s.hold("goroutines after the first minute and at the end", fmt.Sprintf("%d, then %d", early.goroutines, late.goroutines),
+	s.hold("goroutines after the first minute and at the end",
+		fmt.Sprintf("%d, then %d", early.goroutines, late.goroutines),
 		fmt.Sprintf("at most %d", early.goroutines+goroutineSlack), late.goroutines <= early.goroutines+goroutineSlack)
-	s.hold("descriptors after the first minute and at the end", fmt.Sprintf("%d, then %d", early.descriptors, late.descriptors),
+	s.hold("descriptors after the first minute and at the end",
+		fmt.Sprintf("%d, then %d", early.descriptors, late.descriptors),
 		fmt.Sprintf("at most %d", early.descriptors+restSlack), late.descriptors <= early.descriptors+restSlack)
 	s.flat("memory of serve after the first minute and at the end", early.memory, late.memory, 32*mib)
 	return t.alive()
@@ -92,7 +94,8 @@ func (m *mixture) loads(ctx context.Context) ([]load, error) {
 		if err != nil {
 			return nil, err
 		}
-		k := &asker{client: c, generate: newGenerator(m.Seed, i, models, zones, until).recent, asked: &m.asked, allow: m.allow}
+		g := newGenerator(m.Seed, i, models, zones, until)
+		k := &asker{client: c, generate: g.recent, asked: &m.asked, allow: m.allow}
 		loads = append(loads, func(ctx, end context.Context) { k.run(ctx, end, m.target) })
 	}
 	refused, err := readRefused()
@@ -120,7 +123,7 @@ func (m *mixture) runFor(ctx context.Context, length time.Duration, loads []load
 	}
 	m.tell(end, func() string {
 		return fmt.Sprintf("%s; %d kills, %d runs acknowledged; memory %s",
-			&m.asked.outcomes, m.crashes.count(), m.copies.acknowledged(), size(m.target.memory.peak(time.Now().Add(-time.Second))))
+			&m.asked.outcomes, m.crashes.count(), m.copies.acknowledged(), size(m.target.memory.now()))
 	})
 	wait.Wait()
 }
@@ -136,7 +139,8 @@ func (m *mixture) allow(_ question, a answer) string {
 func (m *mixture) reportMixed(ctx context.Context) {
 	m.reportAsked(&m.asked, 0)
 	m.see("engines killed", "%d", m.crashes.count())
-	m.see("last 500 after a kill", "to a request sent %s later; %s is allowed", m.crashes.outage().Round(time.Millisecond), crashWindow)
+	m.see("last 500 after a kill", "to a request sent %s later; %s is allowed",
+		m.crashes.outage().Round(time.Millisecond), crashWindow)
 	m.none("engines that could not be killed", &m.kills)
 	m.see("what must be refused", "%s", &m.refusals)
 	m.none("refusals outside the contract", &m.wrongRefusal)
@@ -159,7 +163,13 @@ func (v vitals) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %s", v.goroutines, v.descriptors, size(v.memory))
 }
 
-// calmVitals reads the vitals while nothing asks: the least within calmPatience, or the first ones that are not above the bound.
+// lower is the lower one of both, of each number.
+func (v vitals) lower(w vitals) vitals {
+	return vitals{min(v.goroutines, w.goroutines), min(v.descriptors, w.descriptors), min(v.memory, w.memory)}
+}
+
+// calmVitals reads the vitals while nothing asks: the least within calmPatience, or the first ones that are not above
+// the bound.
 func (m *mixture) calmVitals(ctx context.Context, bound vitals) (vitals, error) {
 	var least vitals
 	for until := time.Now().Add(calmPatience); ; {
@@ -172,9 +182,8 @@ func (m *mixture) calmVitals(ctx context.Context, bound vitals) (vitals, error) 
 		if least == (vitals{}) {
 			least = v
 		}
-		least = vitals{min(least.goroutines, v.goroutines), min(least.descriptors, v.descriptors), min(least.memory, v.memory)}
-		reached := least.goroutines <= bound.goroutines && least.descriptors <= bound.descriptors && least.memory <= bound.memory
-		if reached || now.After(until) {
+		least = least.lower(v)
+		if least.lower(bound) == least || now.After(until) {
 			return least, nil
 		}
 		if !pause(ctx, time.Second) {

@@ -36,10 +36,9 @@ func goProxy(address string) (way, error) {
 	}
 	upstream := &url.URL{Scheme: "http", Host: address}
 	quiet := log.New(io.Discard, "", 0)
+	transport := &http.Transport{MaxConnsPerHost: sharedConnections, MaxIdleConnsPerHost: sharedConnections}
 	server := &http.Server{ErrorLog: quiet, ReadHeaderTimeout: answerPatience, Handler: &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
-		Transport: &http.Transport{MaxConnsPerHost: sharedConnections, MaxIdleConnsPerHost: sharedConnections, DisableCompression: true},
-		ErrorLog:  quiet,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(upstream) }, Transport: transport, ErrorLog: quiet,
 	}}
 	go server.Serve(listener) // ends with Close
 	return way{name: "Go's reverse proxy", dial: dialTCP(listener.Addr().String()), close: func() { server.Close() }}, nil
@@ -67,7 +66,8 @@ http {
 }
 `
 
-// nginxProxies are a real nginx, when there is one on the PATH: as it is by default, and passing bodies on while they come.
+// nginxProxies are a real nginx, when there is one on the PATH: as it is by default, and passing bodies on while they
+// come.
 func nginxProxies(ctx context.Context, address string) ([]way, error) {
 	program, err := exec.LookPath("nginx")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -85,10 +85,12 @@ func nginxProxies(ctx context.Context, address string) ([]way, error) {
 		user = "user root;"
 	}
 	config := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(config, fmt.Appendf(nil, nginxConfig, user, dir, address, sharedConnections), 0o600); err != nil {
+	text := fmt.Appendf(nil, nginxConfig, user, dir, address, sharedConnections)
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, program, "-p", dir, "-c", config, "-e", filepath.Join(dir, "nginx.log"), "-g", "daemon off;")
+	logFile := filepath.Join(dir, "nginx.log")
+	command := exec.CommandContext(ctx, program, "-p", dir, "-c", config, "-e", logFile, "-g", "daemon off;")
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	if err := command.Start(); err != nil {
 		return nil, err
@@ -98,7 +100,8 @@ func nginxProxies(ctx context.Context, address string) ([]way, error) {
 		command.Wait()
 		os.RemoveAll(dir)
 	}
-	reads, streams := dialNetwork("unix", filepath.Join(dir, "reads.sock")), dialNetwork("unix", filepath.Join(dir, "streams.sock"))
+	reads := dialNetwork("unix", filepath.Join(dir, "reads.sock"))
+	streams := dialNetwork("unix", filepath.Join(dir, "streams.sock"))
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		connection, err := streams(ctx)
 		if err == nil {
@@ -106,7 +109,7 @@ func nginxProxies(ctx context.Context, address string) ([]way, error) {
 			break
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
-			text, _ := os.ReadFile(filepath.Join(dir, "nginx.log"))
+			text, _ := os.ReadFile(logFile)
 			stop()
 			return nil, fmt.Errorf("nginx does not listen: %w: %s", err, text)
 		}

@@ -120,6 +120,10 @@ type page struct {
 
 var instantPattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 
+func instants(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return !instantPattern.MatchString(s) })
+}
+
 // check reads the body of a 200 and says how it departs from the specification.
 func (q question) check(body []byte) (page, error) {
 	var p page
@@ -142,7 +146,7 @@ func (q question) check(body []byte) (page, error) {
 		return p, errors.New("no queryId or no catalogVersion")
 	case p.Range.dateRange != q.Range:
 		return p, fmt.Errorf("the range %+v", p.Range)
-	case !instantPattern.MatchString(p.AsOf), !instantPattern.MatchString(p.Range.StartUTC), !instantPattern.MatchString(p.Range.EndUTC):
+	case !instants(p.AsOf, p.Range.StartUTC, p.Range.EndUTC):
 		return p, fmt.Errorf("the instants %q, %q and %q", p.AsOf, p.Range.StartUTC, p.Range.EndUTC)
 	case p.Range.StartUTC > p.Range.EndUTC:
 		return p, fmt.Errorf("startUtc %s is after endUtc %s", p.Range.StartUTC, p.Range.EndUTC)

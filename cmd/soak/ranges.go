@@ -16,7 +16,8 @@ var organizations = []string{"acme", "globex", "initech", "umbrella"}
 
 const clientsPerOrganization = 4
 
-// proveRanges asks random legal questions about any year in any zone: every one is answered within the deadline and memory stays flat.
+// proveRanges asks random legal questions about any year in any zone: every one is answered within the deadline and
+// memory stays flat.
 func (s *soak) proveRanges(ctx context.Context) error {
 	t, err := s.start(ctx)
 	if err != nil {
@@ -54,14 +55,15 @@ func (s *soak) proveRanges(ctx context.Context) error {
 		wait.Go(func() { asker.run(ctx, end, t) })
 	}
 	s.tell(end, func() string {
-		return fmt.Sprintf("%s; memory %s", &a.outcomes, size(t.memory.peak(time.Now().Add(-time.Second))))
+		return fmt.Sprintf("%s; memory %s", &a.outcomes, size(t.memory.now()))
 	})
 	wait.Wait()
 	s.reportAsked(a, len(zones))
 	at := func(share float64) time.Time { return began.Add(time.Duration(share * float64(s.RangesFor))) }
 	warm, last := t.memory.between(at(0.25), at(0.4)), t.memory.between(at(0.85), at(1))
 	s.flat("memory of serve after warm-up and at the end", median(warm, serverMemory), median(last, serverMemory), 32*mib)
-	s.flat("memory of the engine after warm-up and at the end", median(warm, engineMemory), median(last, engineMemory), 128*mib)
+	s.flat("memory of the engine after warm-up and at the end",
+		median(warm, engineMemory), median(last, engineMemory), 128*mib)
 	return t.alive()
 }
 
@@ -84,7 +86,8 @@ func (t *target) loadSample(ctx context.Context, until time.Time) error {
 	t.soak.say("loads sample data")
 	file := filepath.Join(t.dir, "sample.ndjson")
 	defer os.Remove(file)
-	command := exec.CommandContext(ctx, "go", "run", "./cmd/sampledata", "--until", until.Format(time.RFC3339), "--out", file)
+	command := exec.CommandContext(ctx, "go", "run", "./cmd/sampledata",
+		"--until", until.Format(time.RFC3339), "--out", file)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("sampledata: %w: %s", err, out)
 	}
@@ -173,7 +176,8 @@ func (k *asker) ask(ctx context.Context, q question) (next question, more bool) 
 	return q, false
 }
 
-// legalOnly is for questions of the whole calendar: 429 where there is too much to do, and refusals of what RFC 3339 cannot write.
+// legalOnly is for questions of the whole calendar: 429 where there is too much to do, and refusals of what RFC 3339
+// cannot write.
 func legalOnly(q question, a answer) string {
 	r, err := a.refusal()
 	if a.status == http.StatusTooManyRequests || err == nil && q.mayRefuse(r) {

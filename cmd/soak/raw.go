@@ -30,8 +30,8 @@ func dialNetwork(network, address string) dial {
 	}
 }
 
-// exchange sends a crafted request and reads what comes back on its connection, in order, without interim answers. The error is that
-// of opening the connection.
+// exchange sends a crafted request and reads what comes back on its connection, in order, without interim answers. The
+// error is that of opening the connection.
 func exchange(ctx context.Context, open dial, attack attack) ([]answer, error) {
 	connection, err := open(ctx)
 	if err != nil {

@@ -103,7 +103,8 @@ func text(param *string) string {
 	return *param
 }
 
-// sendMalformed sends over raw sockets what is hardly HTTP. It may be refused or get no answer, and is never answered outside the contract.
+// sendMalformed sends over raw sockets what is hardly HTTP. It may be refused or get no answer, and is never answered
+// outside the contract.
 func (m *mixture) sendMalformed(ctx, end context.Context) {
 	all := attacks()
 	for n := 0; end.Err() == nil; n++ {

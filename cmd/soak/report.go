@@ -63,7 +63,7 @@ func (r *report) print(out io.Writer) {
 // maxExamples bounds what is kept of things that should not happen.
 const maxExamples = 8
 
-// examples count what should not happen and keep the first ones of each kind. They may be added to concurrently.
+// examples count what should not happen and keep the first ones that differ. They may be added to concurrently.
 type examples struct {
 	lock  sync.Mutex
 	total int
@@ -74,8 +74,9 @@ func (e *examples) add(format string, args ...any) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	e.total++
-	if len(e.kept) < maxExamples {
-		e.kept = append(e.kept, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if len(e.kept) < maxExamples && !slices.Contains(e.kept, text) {
+		e.kept = append(e.kept, text)
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 	victims   = 2
 )
 
-// proveSmuggling sends crafted requests through keep-alive proxies and directly, while a victim asks the same way: nobody gets an
-// answer to another one's request.
+// proveSmuggling sends crafted requests through keep-alive proxies and directly, while a victim asks the same way:
+// nobody gets an answer to another one's request.
 func (s *soak) proveSmuggling(ctx context.Context) error {
 	t, err := s.start(ctx)
 	if err != nil {
@@ -110,17 +110,20 @@ func (s *soak) smuggle(ctx context.Context, t *target, w way, key string) error 
 	}
 	s.none(named("answers to the attacker that are no refusals"), &g.shapes)
 	asked, answered := g.victim.sum(), g.victim.get("its own rows")
-	s.hold(named("the victim's questions answered"), fmt.Sprintf("%d of %d", answered, asked), "at least half of them", asked > 0 && 2*answered >= asked)
+	s.hold(named("the victim's questions answered"), fmt.Sprintf("%d of %d", answered, asked), "at least half of them",
+		asked > 0 && 2*answered >= asked)
 	return t.alive()
 }
 
 // askAsVictim asks for the victim's rows again and again, over the way's connections.
 func (g *smuggling) askAsVictim(ctx, asking context.Context, key string) {
 	c := newClient("proxy", key)
-	c.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return g.way.dial(ctx) }}
+	c.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return g.way.dial(ctx)
+	}}
 	defer c.rest()
-	q := question{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id"}, columns: []string{"agent_id", "agent_name", "run_count"},
-		Range: dateRange{"2026-01-01", "2026-01-31", "UTC"}}
+	q := question{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id"}, Range: january,
+		columns: []string{"agent_id", "agent_name", "run_count"}}
 	for asking.Err() == nil {
 		a, err := c.query(ctx, q.body())
 		switch {
@@ -140,7 +143,8 @@ func (g *smuggling) askAsVictim(ctx, asking context.Context, key string) {
 
 func (g *smuggling) judgeVictim(q question, a answer) {
 	p, err := q.check(a.body)
-	if a.status == http.StatusOK && err == nil && len(p.Rows) == 1 && p.Rows[0][1] == victimAgent && p.Rows[0][2] == float64(victimRuns) {
+	if a.status == http.StatusOK && err == nil && len(p.Rows) == 1 &&
+		p.Rows[0][1] == victimAgent && p.Rows[0][2] == float64(victimRuns) {
 		g.victim.add("its own rows")
 		return
 	}
@@ -150,5 +154,6 @@ func (g *smuggling) judgeVictim(q question, a answer) {
 
 // ofProxy tells whether an answer is one that a proxy made itself.
 func (g *smuggling) ofProxy(a answer) bool {
-	return !g.way.direct && a.status >= http.StatusBadRequest && a.header.Get("X-Request-Id") == "" && a.header.Get("Content-Type") != "application/json"
+	return !g.way.direct && a.status >= http.StatusBadRequest &&
+		a.header.Get("X-Request-Id") == "" && a.header.Get("Content-Type") != "application/json"
 }

@@ -126,7 +126,8 @@ func TestForeignAnswersAreSeen(t *testing.T) {
 	} {
 		g := &smuggling{way: way{direct: true}}
 		g.judge(c.attack, c.position, c.reply, outer, inner)
-		if f, r, s := g.foreign.count(), g.requests.count(), g.shapes.count(); f != c.foreign || r != c.requests || s != c.shapes {
+		f, r, s := g.foreign.count(), g.requests.count(), g.shapes.count()
+		if f != c.foreign || r != c.requests || s != c.shapes {
 			t.Errorf("%s: %d foreign, %d read as requests, %d of another shape", c.name, f, r, s)
 		}
 	}

@@ -33,17 +33,17 @@ type target struct {
 }
 
 // start starts a server on an empty store. Its rates don't limit; its concurrency does.
-func (s *soak) start(ctx context.Context, flags ...string) (*target, error) {
+func (s *soak) start(ctx context.Context) (*target, error) {
 	dir := filepath.Join(s.dir, s.part)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	t := &target{soak: s, dir: dir}
 	t.product = process.Product{Binary: s.Runlens, EngineLib: s.EngineLib, DataDir: filepath.Join(dir, "store")}
-	flags = append(flags, "--admin-listen", "127.0.0.1:0", "--rate-limit-per-minute", plenty, "--verify-limit-per-minute", plenty,
-		"--query-timeout", deadline.String())
+	flags := append([]string{"--admin-listen", "127.0.0.1:0", "--query-timeout", deadline.String(),
+		"--rate-limit-per-minute", plenty, "--verify-limit-per-minute", plenty}, s.Serve...)
 	var err error
-	if t.server, err = t.product.Serve(ctx, dir, append(flags, s.Serve...)...); err != nil {
+	if t.server, err = t.product.Serve(ctx, dir, flags...); err != nil {
 		return nil, err
 	}
 	if t.admin, err = t.server.AdminAddress(); err != nil {

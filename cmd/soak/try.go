@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// try makes one attack on a connection of its own, and then asks something harmless on another one, which may share the proxy's
-// connection to the server with the attack.
+// try makes one attack on a connection of its own, and then asks something harmless on another one, which may share
+// the proxy's connection to the server with the attack.
 func (g *smuggling) try(ctx context.Context, a attack, n string) {
 	outer, inner := identifiers(n)
 	replies, err := exchange(ctx, g.way.dial, a.with(n))
@@ -73,7 +73,8 @@ func (g *smuggling) judge(a attack, i int, reply answer, outer, inner string) {
 // keyless tells whether a request without a valid key may be refused with a status.
 func keyless(status int) bool {
 	switch status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed,
+		http.StatusTooManyRequests:
 		return true
 	default:
 		return false

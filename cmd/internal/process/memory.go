@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// PeakResident is the most memory that a running process has had resident, in bytes. It is known on Linux
-// only. (What the system tells of an ended process is the greatest of its own, of its children's and of what its parent had
-// when it was started.)
+// PeakResident is the most memory that a running process has had resident, in bytes. It is known on Linux only. (What
+// the system tells of an ended process is the greatest of its own, of its children's and of what its parent had when
+// it was started.)
 func PeakResident(pid int) (bytes int64, known bool) { return statusBytes(pid, "VmHWM:") }
 
 // Resident is the memory that a running process has resident, in bytes. It is known on Linux only.

@@ -28,7 +28,8 @@ type Product struct {
 	DataDir   string
 }
 
-// Command is a command of the binary. It sees none of our environment's settings. When ctx is done it gets SIGTERM, and is killed if that does not end it.
+// Command is a command of the binary. It sees none of our environment's settings. When ctx is done it gets SIGTERM,
+// and is killed if that does not end it.
 func (p Product) Command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, p.Binary, append(args, "--data-dir", p.DataDir, "--engine-lib", p.EngineLib)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -111,7 +112,8 @@ func (p Product) AwaitEngineEnd() {
 	}
 }
 
-// runs tells whether a process of the product's binary has this id. An ended one that nobody has waited for has no executable.
+// runs tells whether a process of the product's binary has this id. An ended one that nobody has waited for has no
+// executable.
 func (p Product) runs(pid int) bool {
 	program, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

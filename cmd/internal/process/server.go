@@ -25,7 +25,8 @@ type Server struct {
 	failure error         // how it ended; valid once ended is closed
 }
 
-// Serve starts a server on a free port and returns once it accepts requests. The folder dir takes its log and ready file.
+// Serve starts a server on a free port and returns once it accepts requests. The folder dir takes its log and ready
+// file.
 func (p Product) Serve(ctx context.Context, dir string, flags ...string) (*Server, error) {
 	ready := filepath.Join(dir, "ready")
 	s := &Server{log: filepath.Join(dir, "server.log"), ended: make(chan struct{})}
