@@ -88,6 +88,27 @@ func (b *body) grow(most int) error {
 	return nil
 }
 
+// checkSyntax and parse let large bodies wait for each other, so that requests of the usual size never stand
+// in line behind a flood of them.
+func (s *Server) checkSyntax(body []byte) error {
+	defer s.inTurn(body)()
+	return query.CheckSyntax(body)
+}
+
+func (s *Server) parse(body []byte) (query.Query, error) {
+	defer s.inTurn(body)()
+	return query.Parse(body)
+}
+
+// inTurn waits until no more large bodies are parsed than there are processors.
+func (s *Server) inTurn(body []byte) (end func()) {
+	if len(body) <= freeBodyBytes {
+		return func() {}
+	}
+	s.large <- struct{}{}
+	return func() { <-s.large }
+}
+
 func malformed(reason string) error {
 	return &query.Error{Code: query.InvalidQuery, Reason: reason}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/query"
 )
 
 // getCatalog answers spec 4.1.
@@ -37,7 +36,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if err := query.CheckSyntax(body.bytes); err != nil {
+	if err := s.checkSyntax(body.bytes); err != nil {
 		return err
 	}
 	end()
@@ -50,7 +49,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	}
 	end()
 	end = s.Metrics.stage(stageParse)
-	q, err := query.Parse(body.bytes)
+	q, err := s.parse(body.bytes)
 	if err != nil {
 		return err
 	}

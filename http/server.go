@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ const (
 	// rateWindow is the span of the per-key rate (spec section 8).
 	rateWindow = time.Minute
 
-	readTimeout    = 30 * time.Second // of a whole request
+	readTimeout    = time.Minute // of a whole request; package conns closes slow senders long before
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
 )
@@ -59,6 +60,7 @@ type Server struct {
 	rates       *limit.Keyed
 	concurrency *limit.Concurrency
 	bodies      *limit.Bytes
+	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
 	catalog     []byte
 }
 
@@ -73,6 +75,7 @@ func New(config Config) (*Server, error) {
 		rates:       limit.NewKeyed(config.RatePerMinute, rateWindow),
 		concurrency: limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency),
 		bodies:      limit.NewBytes(config.BodyBytes),
+		large:       make(chan struct{}, runtime.GOMAXPROCS(0)),
 		catalog:     document,
 	}
 	if s.Metrics == nil {

@@ -1,7 +1,6 @@
 package conns
 
 import (
-	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -17,10 +16,10 @@ type conn struct {
 	unread   atomic.Bool // drain before closing
 
 	mu       sync.Mutex
-	began    time.Time // first byte of the request; zero while there is none
-	received int64     // bytes of the request
-	since    time.Time // of being idle
-	deadline time.Time // for reading, as the server set it; zero for none
+	received int64         // bytes of the request; 0 while there is none
+	waited   time.Duration // for bytes of the request, from its first one on
+	since    time.Time     // of being idle
+	deadline time.Time     // for reading, as the server set it; zero for none
 	draining bool
 }
 
@@ -28,15 +27,17 @@ type conn struct {
 func (c *conn) idle() (bool, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.began.IsZero() || c.draining, c.since
+	return c.received == 0 || c.draining, c.since
 }
 
-// Read keeps a request to its least rate, besides the server's own deadline.
+// Read keeps a request to its least rate, besides the server's own deadline. Only the time in which the server
+// waits counts: one that has much to do is no fault of the client.
 func (c *conn) Read(p []byte) (int, error) {
+	began := time.Now()
 	c.mu.Lock()
 	deadline := c.deadline
-	if !c.began.IsZero() {
-		due := c.began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond)
+	if c.received > 0 {
+		due := began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond - c.waited)
 		if deadline.IsZero() || due.Before(deadline) {
 			deadline = due
 		}
@@ -46,14 +47,12 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.mu.Lock()
-		if c.began.IsZero() {
-			c.began = time.Now()
-		}
-		c.received += int64(n)
-		c.mu.Unlock()
+	c.mu.Lock()
+	if c.received > 0 {
+		c.waited += time.Since(began)
 	}
+	c.received += int64(max(n, 0))
+	c.mu.Unlock()
 	return n, err
 }
 
@@ -61,7 +60,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.mu.Lock()
-	c.began, c.received, c.since = time.Time{}, 0, time.Now()
+	c.received, c.waited, c.since = 0, 0, time.Now()
 	c.mu.Unlock()
 	return n, err
 }
@@ -92,10 +91,26 @@ func (c *conn) Close() error {
 	go func() {
 		defer c.end()
 		if c.Conn.SetReadDeadline(time.Now().Add(drainTime)) == nil {
-			io.CopyN(io.Discard, c.Conn, drainBytes) // the client's business from here on
+			c.drain()
 		}
 	}()
 	return nil
+}
+
+// drainBuffers are large, since a flood of requests that are refused is mostly draining.
+var drainBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// drain reads until the client has sent everything, its time or drainBytes are over.
+func (c *conn) drain() {
+	buffer := drainBuffers.Get().(*[64 << 10]byte)
+	defer drainBuffers.Put(buffer)
+	for left := drainBytes; left > 0; {
+		n, err := c.Conn.Read(buffer[:])
+		if err != nil {
+			return
+		}
+		left -= n
+	}
 }
 
 func (c *conn) end() error {

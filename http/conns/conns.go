@@ -3,7 +3,7 @@
 // request and then writes its answer.
 //
 //  1. A connection that waits for the next request is idle. It is closed when the room is needed.
-//  2. From its first byte on, a request must arrive at MinBytesPerSecond, after a grace of Grace.
+//  2. From its first byte on, the server waits for a request for Grace, and a second for each MinBytesPerSecond of it.
 //  3. A connection whose answer came before the end of its request is drained before it is closed (LeaveUnread).
 //     Closed at once, the kernel resets it, and the client may lose the answer.
 //  4. Accept never fails while the listener is open. Out of descriptors, it closes an idle connection and tries again.
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Grace is how long a request may take to arrive before MinBytesPerSecond applies.
+	// Grace is how long a server waits for a request at whatever rate it arrives.
 	Grace = 5 * time.Second
-	// MinBytesPerSecond is the least rate at which the rest of a request has to arrive.
+	// MinBytesPerSecond is the least rate at which a request has to arrive once Grace is used up.
 	MinBytesPerSecond = 64 << 10
 
 	// drainBytes and drainTime bound what is still read of a connection that is left unread.
