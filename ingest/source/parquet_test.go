@@ -246,7 +246,7 @@ func TestParquetUnfitColumns(t *testing.T) {
 		`the column "agent_id" holds INT64 TIMESTAMP`:                                                   func(g parquet.Group) { g["agent_id"] = parquet.Timestamp(parquet.Millisecond) },
 		`the column "updated_at" holds INT64 INT(64,true); it must hold text (BYTE_ARRAY) or instants`:  func(g parquet.Group) { g["updated_at"] = parquet.Int(64) },
 		`the column "updated_at" holds INT32 DATE; it must hold`:                                        func(g parquet.Group) { g["updated_at"] = parquet.Date() },
-		`the column "updated_at" holds INT64 TIMESTAMP(isAdjustedToUTC=false,unit=MILLIS); it must hold text (BYTE_ARRAY) or instants (TIMESTAMP that is adjusted to UTC`: func(g parquet.Group) {
+		`the column "updated_at" holds INT64 TIMESTAMP(isAdjustedToUTC=false,unit=MILLIS); it must hold text (BYTE_ARRAY) or instants (INT96, or TIMESTAMP that is adjusted to UTC`: func(g parquet.Group) {
 			g["updated_at"] = parquet.TimestampAdjusted(parquet.Millisecond, false)
 		},
 	} {

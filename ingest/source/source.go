@@ -74,6 +74,8 @@ type File struct {
 	Format Format
 	Kind   normalize.Kind                // of all records; needed but for NDJSON
 	Open   func() (io.ReadCloser, error) // the bytes from the first one
+	// IgnoreUnknown leaves out what is no field of a record, which otherwise is an error.
+	IgnoreUnknown bool
 
 	read int64
 }
