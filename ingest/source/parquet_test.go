@@ -110,6 +110,8 @@ func parquetValue(tb testing.TB, typ parquet.Type, text []byte) parquet.Value {
 	case typ.Kind() == parquet.FixedLenByteArray:
 		id := uuid.MustParse(string(text))
 		return parquet.FixedLenByteArrayValue(id[:])
+	case typ.Kind() == parquet.Double:
+		return parquet.DoubleValue(7)
 	case typ.Kind() == parquet.Int64:
 		t, err := time.Parse(time.RFC3339Nano, string(text))
 		if err != nil {
@@ -259,6 +261,57 @@ func TestParquetUnfitColumns(t *testing.T) {
 	nodes := smallLayout.nodes(normalize.KindAgent)
 	content := layout{}.write(t, nodes, nil)
 	checkUnfit(t, bytes.ReplaceAll(content, []byte("slug"), []byte("name")), `the column "name" is there twice`)
+}
+
+// Columns that are no field are left out when told so, whatever they hold, and the others keep their places.
+func TestParquetUnknownColumns(t *testing.T) {
+	nodes := smallLayout.nodes(normalize.KindAgent)
+	nodes["a_number"] = parquet.Int(64)
+	nodes["nested"] = parquet.Group{"a": parquet.String(), "b": parquet.Group{"c": parquet.Optional(parquet.String()), "d": parquet.String()}}
+	nodes["z"] = parquet.Repeated(parquet.String())
+	l := smallLayout
+	content := l.write(t, nodes, func(field string, row int) []byte {
+		switch field {
+		case "a_number", "z":
+			return nil
+		case "nested":
+			return []byte("no field")
+		default:
+			return sample(field, row)
+		}
+	})
+	checkUnfit(t, content, `the column "a_number" is no field of a record of kind agent; --ignore-unknown`)
+	f := onDisk(t, Parquet, normalize.KindAgent, content)
+	f.IgnoreUnknown = true
+	if got, _ := mustRead(t, f, Position{}); !slices.Equal(got, l.samples(normalize.KindAgent)) {
+		t.Errorf("got %s", strings.Join(got, "\n"))
+	}
+}
+
+// A column of another type is read if it has no values and its field may be null.
+func TestParquetNullColumns(t *testing.T) {
+	for _, value := range []string{"", "7"} {
+		for _, field := range []string{"slug", "deleted_at", "name"} {
+			nodes := smallLayout.nodes(normalize.KindAgent)
+			nodes[field] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+			l := smallLayout
+			l.options = append(l.options[:1:1], parquet.DataPageStatistics(true))
+			content := l.write(t, nodes, func(name string, row int) []byte {
+				switch {
+				case name != field:
+					return sample(name, row)
+				case value != "" && row == l.rows-1:
+					return []byte(value)
+				default:
+					return nil
+				}
+			})
+			got, _, err := records(onDisk(t, Parquet, normalize.KindAgent, content), Position{})
+			if fits := value == "" && field != "name"; fits && (err != nil || len(got) != l.rows) || !fits && (err == nil || !strings.Contains(err.Error(), "holds DOUBLE; it must hold text")) {
+				t.Errorf("%s with %q: %d rows, %v", field, value, len(got), err)
+			}
+		}
+	}
 }
 
 func checkUnfit(t *testing.T, content []byte, want string) {
