@@ -27,8 +27,8 @@ const (
 )
 
 // Positions returns the position in Raw.Values for every column, and a negative number for a column that is no field:
-// "record", which is allowed and must say the kind, and unknown ones if they are to be ignored. All fields that may not be
-// null must be there. Spaces around a name do not count.
+// "record", which is allowed and must say the kind, and unknown ones if they are to be ignored. All fields that may
+// not be null must be there. Spaces around a name do not count.
 func (c *CSV) Positions(ignoreUnknown bool) ([]int, error) {
 	fields := Fields(c.Kind)
 	positions := make([]int, len(c.Columns))
@@ -58,14 +58,18 @@ func (c *CSV) Positions(ignoreUnknown bool) ([]int, error) {
 
 func (c *CSV) unknown(name string) error {
 	if len(c.Columns) == 1 && strings.ContainsAny(name, ",;|\t") {
-		return fmt.Errorf("the header is one name, %q; --delimiter tells what stands between the cells, if not %q", name, c.Delimiter)
+		const reason = "the header is one name, %q; if the delimiter is not %q, say which with --delimiter"
+		return fmt.Errorf(reason, name, c.Delimiter)
 	}
-	return fmt.Errorf("the header names %q, which is no field of a record of kind %s; --ignore-unknown leaves it out", name, c.Kind)
+	const reason = "the header names %q, which is no field of a record of kind %s; --ignore-unknown leaves it out"
+	return fmt.Errorf(reason, name, c.Kind)
 }
 
 // Fill puts cells into raw. An empty cell is null where the field may be null, an empty text elsewhere; Null without
 // quotes is null. The values are copied to the end of buffer, which is returned.
-func (c *CSV) Fill(raw *Raw, positions []int, cells []string, buffer []byte, isQuoted func(cell int) bool) ([]byte, *Error) {
+func (c *CSV) Fill(
+	raw *Raw, positions []int, cells []string, buffer []byte, isQuoted func(cell int) bool,
+) ([]byte, *Error) {
 	raw.Kind = c.Kind
 	size := 0
 	for _, cell := range cells {

@@ -79,7 +79,8 @@ func peek(in *bufio.Reader) ([]byte, error) {
 }
 
 func isZstd(head []byte) bool {
-	return bytes.HasPrefix(head, zstdMagic) || len(head) > 3 && head[0]&0xf0 == skipMagic[0] && bytes.Equal(head[1:4], skipMagic[1:])
+	return bytes.HasPrefix(head, zstdMagic) ||
+		len(head) > 3 && head[0]&0xf0 == skipMagic[0] && bytes.Equal(head[1:4], skipMagic[1:])
 }
 
 // refuse names what a file is that cannot be read.
@@ -96,7 +97,8 @@ func (f *File) refuse(head []byte) error {
 	case bytes.HasPrefix(head, parquetMagic):
 		return errors.New("is a Parquet file; say --format parquet")
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")), isWide(head):
-		return errors.New("is no UTF-8 text but, it seems, UTF-16 or UTF-32; convert it before, such as with iconv -f UTF-16 -t UTF-8")
+		return errors.New("is no UTF-8 text but, it seems, UTF-16 or UTF-32; " +
+			"convert it before, such as with iconv -f UTF-16 -t UTF-8")
 	}
 	return nil
 }
@@ -109,5 +111,6 @@ func isWide(head []byte) bool {
 // isBzip2 looks at the level and at the first block, since CSV might begin with "BZh".
 func isBzip2(head []byte) bool {
 	const block, none = "1AY&SY", "\x17\x72\x45\x38\x50\x90"
-	return len(head) >= 10 && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == block || string(head[4:10]) == none)
+	return len(head) >= 10 && '1' <= head[3] && head[3] <= '9' &&
+		(string(head[4:10]) == block || string(head[4:10]) == none)
 }

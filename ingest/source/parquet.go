@@ -92,7 +92,9 @@ func isRegular(file *os.File) bool {
 
 func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
 	defer invalid(&err)
-	options := []parquet.FileOption{parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(32 << 10)}
+	options := []parquet.FileOption{
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(32 << 10),
+	}
 	file, err := parquet.OpenFile(content, size, options...)
 	if err != nil {
 		return err

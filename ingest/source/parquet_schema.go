@@ -103,7 +103,8 @@ func wanted(field string) string {
 	case isID(field):
 		return "text (BYTE_ARRAY) or UUIDs (FIXED_LEN_BYTE_ARRAY of 16 bytes)"
 	case isTime(field):
-		return "text (BYTE_ARRAY) or instants (INT96, or TIMESTAMP that is adjusted to UTC; with any other the time zone would be a guess)"
+		return "text (BYTE_ARRAY) or instants (INT96, or TIMESTAMP that is adjusted to UTC; " +
+			"with any other the time zone would be a guess)"
 	default:
 		return "text (BYTE_ARRAY)"
 	}

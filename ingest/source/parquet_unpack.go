@@ -113,8 +113,9 @@ func (u *unpacker) next() error {
 			return err
 		}
 	}
-	header.CompressedPageSize, header.UncompressedPageSize = int32(levels)+int32(len(values)), int32(levels)+int32(len(values))
-	header.CRC, header.DataPageHeader.V.Statistics, header.DataPageHeaderV2.V.Statistics = 0, format.Statistics{}, format.Statistics{}
+	header.UncompressedPageSize = int32(levels) + int32(len(values))
+	header.CompressedPageSize, header.CRC = header.UncompressedPageSize, 0
+	header.DataPageHeader.V.Statistics, header.DataPageHeaderV2.V.Statistics = format.Statistics{}, format.Statistics{}
 	head, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
 	if err != nil {
 		return err
@@ -159,15 +160,19 @@ func unpacks(codec format.CompressionCodec) bool {
 
 // plainColumns returns the columns of a file with the same schema that is not compressed and has one row group, for
 // unpackers to read from.
-func plainColumns(schema []format.SchemaElement, columns []format.ColumnChunk, options ...parquet.FileOption) ([]parquet.ColumnChunk, error) {
+func plainColumns(
+	schema []format.SchemaElement, columns []format.ColumnChunk, options ...parquet.FileOption,
+) ([]parquet.ColumnChunk, error) {
 	group := format.RowGroup{Columns: make([]format.ColumnChunk, len(columns))}
 	for i := range columns {
+		packed := &columns[i].MetaData
 		group.Columns[i].MetaData = format.ColumnMetaData{
-			Type: columns[i].MetaData.Type, Encoding: columns[i].MetaData.Encoding, PathInSchema: columns[i].MetaData.PathInSchema,
+			Type: packed.Type, Encoding: packed.Encoding, PathInSchema: packed.PathInSchema,
 			TotalCompressedSize: math.MaxInt64, // the unpacker ends it
 		}
 	}
-	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{Schema: schema, RowGroups: []format.RowGroup{group}})
+	metadata := format.FileMetaData{Schema: schema, RowGroups: []format.RowGroup{group}}
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &metadata)
 	if err != nil {
 		return nil, err
 	}
