@@ -78,6 +78,9 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	if c.ReadyFile != "" {
+		if err := refuseInputs("--ready-file", c.ReadyFile, nil, c.TLSCert, c.TLSKey, c.EngineLib); err != nil {
+			return err
+		}
 		// One of an earlier server would tell a waiting script of an address that nobody answers.
 		if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return usageError{fmt.Errorf("--ready-file: %w", err)}

@@ -56,6 +56,9 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
 	}
+	if err := refuseInputs("--rejects", c.Rejects, nil, c.Mapping, c.EngineLib); err != nil {
+		return err
+	}
 	debug.SetMemoryLimit(ingestMemoryBytes)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -68,7 +71,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return err
 	}
 	defer database.Close()
-	rejects, err := openRejects(c.Rejects, true, io.err)
+	rejects, err := appendRejects(c.Rejects, io.err)
 	if err != nil {
 		return usageError{err}
 	}
