@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ type Engine interface {
 	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
 }
 
-// Config is what a server depends on. Every field but Metrics is required.
+// Config is what a server depends on. Every field but Metrics and TrustedProxies is required.
 type Config struct {
 	Engine   Engine
 	Verifier *auth.Verifier
@@ -49,6 +50,8 @@ type Config struct {
 	GlobalConcurrency int           // queries at once
 	MaxBodyBytes      int           // inclusive
 	QueryTimeout      time.Duration // of one request's work, from the end of its body to its answer
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a request comes from
 }
 
 // A Server answers the API. Make it with New.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -196,15 +197,17 @@ func TestStartFailures(t *testing.T) {
 func TestMigrateAndVersion(t *testing.T) {
 	flags := store(t)
 	code, out, stderr := command(t, "", append([]string{"migrate", "status"}, flags...)...)
-	if code != 0 || out != "version 42 of 42 (current)\n" {
-		t.Errorf("status: %d %q %s", code, out, stderr)
+	var version, latest int
+	if _, err := fmt.Sscanf(out, "version %d of %d (current)\n", &version, &latest); code != 0 || err != nil || version != latest || latest < 42 {
+		t.Fatalf("status: %d %q %s", code, out, stderr)
 	}
+	current := out
 	code, out, _ = command(t, "", append([]string{"migrate", "down", "--steps", "2"}, flags...)...)
-	if code != 0 || !strings.HasPrefix(out, "version 40 of 42 (pending") {
+	if code != 0 || !strings.HasPrefix(out, fmt.Sprintf("version %d of %d (pending", latest-2, latest)) {
 		t.Errorf("down: %d %q", code, out)
 	}
 	code, out, _ = command(t, "", append([]string{"migrate", "up"}, flags...)...)
-	if code != 0 || out != "version 42 of 42 (current)\n" {
+	if code != 0 || out != current {
 		t.Errorf("up: %d %q", code, out)
 	}
 	code, out, _ = command(t, "", "version", "--engine-lib", clickhousetest.Library())
