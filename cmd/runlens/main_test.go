@@ -144,7 +144,7 @@ func TestUsageErrors(t *testing.T) {
 		"unknown flag":         {[]string{"serve", "--colour"}, "--colour"},
 		"rate of nothing":      {[]string{"serve", "--rate-limit-per-minute", "0"}, "--rate-limit-per-minute must be greater than 0"},
 		"half of TLS":          {[]string{"serve", "--tls-cert", "x"}, "--tls-key"},
-		"short secret":         {[]string{"serve", "--cursor-secret", "x"}, "--cursor-secret"},
+		"bad proxy":            {[]string{"serve", "--trusted-proxies", "proxy"}, "--trusted-proxies"},
 		"one address twice":    {[]string{"serve", "--admin-listen", "127.0.0.1:8080"}, "--admin-listen"},
 		"organization missing": {[]string{"keys", "create"}, "--org"},
 		"bad organization":     {[]string{"keys", "create", "--org", "a b"}, "--org must be 1 to 64"},
@@ -166,7 +166,7 @@ func TestUsageErrors(t *testing.T) {
 
 // Every command explains itself with an example.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"serve"}, {"query"}, {"ingest"}, {"migrate"}, {"keys", "create"}, {"keys", "list"}, {"keys", "revoke"}, {"engine"}, {"version"}} {
+	for _, args := range [][]string{{"serve"}, {"query"}, {"ingest"}, {"migrate"}, {"keys", "create"}, {"keys", "list"}, {"keys", "revoke"}, {"keys", "rotate"}, {"keys", "rotate-cursor-secret"}, {"audit"}, {"engine"}, {"version"}} {
 		code, stdout, _ := command(t, "", append(args, "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Example:") || !strings.Contains(stdout, "runlens "+args[0]) {
 			t.Errorf("%v --help: exit code %d\n%s", args, code, stdout)
