@@ -83,7 +83,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return refuse(codeUnauthorized)
 	}
-	principal, err := s.Verifier.Verify(ctx, credential)
+	principal, err := s.Verifier.Verify(ctx, credential, s.callerAddress(c))
 	var exhausted *auth.LimitedError
 	switch {
 	case errors.Is(err, auth.ErrUnauthorized):

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ type Engine interface {
 	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
 }
 
-// Config is what a server depends on. Every field but Metrics is required.
+// Config is what a server depends on. Every field but Metrics and TrustedProxies is required.
 type Config struct {
 	Engine   Engine
 	Verifier *auth.Verifier
@@ -51,6 +52,8 @@ type Config struct {
 	MaxBodyBytes      int           // inclusive
 	BodyBytes         int64         // of all bodies being received, beyond freeBodyBytes of each; inclusive
 	QueryTimeout      time.Duration // of one request's work, from the end of its body to its answer
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a request comes from
 }
 
 // A Server answers the API. Make it with New.

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/admin"
@@ -41,10 +39,9 @@ type app struct {
 
 	maintenance []*maintain.Worker
 	maintained  sync.WaitGroup
-	stop        context.CancelFunc // of what is maintained
+	stop        context.CancelFunc // of what runs beside the requests
 
-	admin         *http.Server
-	adminListener net.Listener // nil when the admin address is off
+	admin *admin.Server // nil when the admin address is off
 }
 
 // startApp returns once requests are accepted.
@@ -58,14 +55,20 @@ func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error
 }
 
 func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
+	secrets, err := c.cursorSecrets()
+	if err != nil {
+		return err
+	}
+	proxies, err := parseNetworks(c.TrustedProxies)
+	if err != nil {
+		return err
+	}
 	// The addresses come first: a port that is taken should not cost the start of an engine.
 	if err = a.listen(c, logger); err != nil {
 		return err
 	}
-	if c.AdminListen != "off" {
-		if a.adminListener, err = net.Listen("tcp", c.AdminListen); err != nil {
-			return fmt.Errorf("--admin-listen: %w", err)
-		}
+	if a.admin, err = c.adminFlags.open(c.AdminListen, logger); err != nil {
+		return err
 	}
 	c.queries = c.GlobalConcurrency
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
@@ -75,9 +78,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	conn := a.store.Conn()
-	secret := []byte(c.CursorSecret)
-	if len(secret) == 0 {
-		if secret, err = olap.CursorSecret(ctx, conn); err != nil {
+	kept := len(secrets) == 0
+	if kept {
+		if secrets, err = olap.CursorSecrets(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -85,21 +88,26 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if err = verifier.Load(ctx); err != nil {
 		return err
 	}
-	a.maintain(c.MaintenanceShare, logger)
+	beside, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	engine := olap.NewEngine(conn, secrets...)
+	if kept {
+		a.maintained.Go(func() { followCursorSecrets(beside, conn, engine, cursorSecretPoll, logger) })
+	}
+	a.maintain(beside, c.MaintenanceShare, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
-		Engine: olap.NewEngine(conn, secret), Verifier: verifier, Logger: logger, Metrics: metrics,
+		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
-		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)), QueryTimeout: c.QueryTimeout,
+		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)), QueryTimeout: c.QueryTimeout, TrustedProxies: proxies,
 	})
 	if err != nil {
 		return err
 	}
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
-	if a.adminListener != nil {
-		a.serveAdmin(metrics)
-		logger.Info("serving the admin address", "address", a.adminListener.Addr().String())
+	if a.admin != nil {
+		a.admin.Start(a.adminContent(metrics), func(err error) { a.failed <- err })
 	}
 	return nil
 }
@@ -113,7 +121,7 @@ const (
 )
 
 // maintain keeps queries quick as long as the app lives.
-func (a *app) maintain(share float64, logger *slog.Logger) {
+func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) {
 	if share == 0 {
 		return
 	}
@@ -122,8 +130,6 @@ func (a *app) maintain(share float64, logger *slog.Logger) {
 		maintain.New("settle", settle.New(conn, logger, settle.Margin), logger, share/2, settleIdle),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	a.stop = stop
 	for _, worker := range a.maintenance {
 		a.maintained.Go(func() { worker.Run(ctx) })
 	}
@@ -131,13 +137,12 @@ func (a *app) maintain(share float64, logger *slog.Logger) {
 
 // listen opens the API's address, with TLS if a certificate is given.
 func (a *app) listen(c serveCmd, logger *slog.Logger) error {
-	var config *tls.Config
+	var certificate *certificateFiles
+	var err error
 	if c.TLSCert != "" {
-		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-		if err != nil {
-			return fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		if certificate, err = openCertificate(c.TLSCert, c.TLSKey, logger); err != nil {
+			return err
 		}
-		config = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
 	caps, err := c.connectionCaps(logger)
 	if err != nil {
@@ -149,23 +154,22 @@ func (a *app) listen(c serveCmd, logger *slog.Logger) error {
 	}
 	a.connections = conns.Limit(listener, caps, logger)
 	a.listener = a.connections
-	if config != nil {
-		a.listener = tls.NewListener(a.listener, config)
+	if certificate != nil {
+		a.listener = tls.NewListener(a.listener, certificate.config())
 	}
 	return nil
 }
 
-func (a *app) serveAdmin(metrics *httpapi.Metrics) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics, ingestLag{a.store.Conn()},
+// adminContent is what the admin address tells of this server.
+func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
+	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
-			func() float64 { return float64(a.api.Running()) }))
-	registry.MustRegister(connectionMetrics(a.connections)...)
+			func() float64 { return float64(a.api.Running()) })}}
+	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)
 	for _, worker := range a.maintenance {
-		registry.MustRegister(worker)
+		content.Metrics = append(content.Metrics, worker)
 	}
-	a.admin = &http.Server{Handler: admin.Handler(a.ready, registry), ReadHeaderTimeout: 10 * time.Second}
-	go func() { a.failed <- a.admin.Serve(a.adminListener) }()
+	return content
 }
 
 // ready says what is missing until requests can be answered.
@@ -203,11 +207,8 @@ func (a *app) Close(ctx context.Context) error {
 	case a.listener != nil:
 		failures = append(failures, a.listener.Close())
 	}
-	switch {
-	case a.admin != nil:
+	if a.admin != nil {
 		failures = append(failures, a.admin.Close())
-	case a.adminListener != nil:
-		failures = append(failures, a.adminListener.Close())
 	}
 	if a.stop != nil {
 		a.stop()
