@@ -22,6 +22,9 @@ const (
 	trustFor = 3 * time.Second
 	// establishedFor is how long a credential that verified stays off the global budget (spec section 8).
 	establishedFor = 7 * 24 * time.Hour
+	// maxLookups is how many look-ups run at once. Further ones wait here, with their deadline, and not for a
+	// connection to the store, which queries need.
+	maxLookups = 8
 	// recordEvery is how often at most a key's use is written to the store.
 	recordEvery = time.Hour
 	// reloadEvery is how often at most the established credentials are fetched. With trustFor it is not more than the 5 s
@@ -32,11 +35,11 @@ const (
 // ErrUnauthorized is returned for every credential that is not valid now, whatever the reason (spec 5.3).
 var ErrUnauthorized = errors.New("auth: not a valid key")
 
-// A LimitedError is returned when the global verification budget is exhausted.
+// A LimitedError is returned when the global verification budget is exhausted, or when a look-up had no turn in time.
 type LimitedError struct{ RetryAfter time.Duration }
 
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("auth: verification budget exhausted for %v", e.RetryAfter)
+	return fmt.Sprintf("auth: no verification for %v", e.RetryAfter)
 }
 
 // A Principal is who sent a request.
@@ -75,10 +78,11 @@ type Budget interface {
 // or has another secret (spec 5.3): same statements, same draw on the budget, same comparison. For that, what is
 // kept of a valid key helps it only while it is valid for this caller; for all others it is as if it was not there.
 type Verifier struct {
-	store  Store
-	budget Budget
-	now    func() time.Time
-	logger *slog.Logger
+	store   Store
+	budget  Budget
+	now     func() time.Time
+	logger  *slog.Logger
+	lookups chan struct{} // held during a look-up
 
 	mu          sync.Mutex
 	trusted     map[Credential]trust
@@ -103,7 +107,7 @@ type success struct {
 // successful verification in the last seven days, on all servers that share the store.
 func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.Logger) *Verifier {
 	return &Verifier{
-		store: store, budget: budget, now: now, logger: logger,
+		store: store, budget: budget, now: now, logger: logger, lookups: make(chan struct{}, maxLookups),
 		trusted: map[Credential]trust{}, established: map[Credential]success{}, recorded: map[Credential]time.Time{},
 	}
 }
@@ -118,6 +122,16 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 	paid, err := v.admit(ctx, c, now, from)
 	if err != nil {
 		return Principal{}, err
+	}
+	select {
+	case v.lookups <- struct{}{}:
+	case <-ctx.Done():
+		return Principal{}, &LimitedError{time.Second}
+	}
+	defer func() { <-v.lookups }()
+	// Of many requests with one key, those that waited find what the first one learned.
+	if p, ok := v.trustedPrincipal(c, now, from); ok {
+		return p, nil
 	}
 	key, err := v.store.Valid(ctx, c.KeyID, now)
 	if err != nil {
