@@ -165,7 +165,7 @@ func (a *app) ready(ctx context.Context) error {
 		return errors.New("the store does not answer")
 	}
 	defer db.Close()
-	state, err := schema.Status(ctx, db, a.store.Database())
+	state, err := schema.Status(ctx, db)
 	if err != nil {
 		return errors.New("the store's migrations cannot be read")
 	}

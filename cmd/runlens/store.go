@@ -37,7 +37,7 @@ func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	}
 	db, err := store.DB()
 	if err == nil {
-		err = schema.Up(ctx, db, store.Database())
+		err = schema.Up(ctx, db)
 		db.Close()
 	}
 	if err != nil {
