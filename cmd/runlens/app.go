@@ -49,7 +49,12 @@ type app struct {
 func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error) {
 	a := &app{failed: make(chan error, 2)}
 	if err := a.start(ctx, c, logger); err != nil {
-		a.Close(context.Background())
+		closed := make(chan error, 1)
+		go func() { closed <- a.Close(context.Background()) }()
+		select {
+		case <-closed:
+		case <-time.After(closePatience):
+		}
 		return nil, err
 	}
 	return a, nil
@@ -57,12 +62,13 @@ func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error
 
 func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
 	// The addresses come first: a port that is taken should not cost the start of an engine.
-	if a.listener, err = listen(c); err != nil {
+	closeLate := func(late net.Listener) { late.Close() }
+	if a.listener, err = within(ctx, openAddresses, closeLate, func(context.Context) (net.Listener, error) { return listen(c) }); err != nil {
 		return err
 	}
 	if c.AdminListen != "off" {
-		if a.adminListener, err = net.Listen("tcp", c.AdminListen); err != nil {
-			return fmt.Errorf("--admin-listen: %w", err)
+		if a.adminListener, err = within(ctx, openAddresses, closeLate, func(context.Context) (net.Listener, error) { return listenAdmin(c) }); err != nil {
+			return err
 		}
 	}
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
@@ -71,12 +77,13 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	conn := a.store.Conn()
 	secret := []byte(c.CursorSecret)
 	if len(secret) == 0 {
-		if secret, err = olap.CursorSecret(ctx, conn); err != nil {
+		read := func(ctx context.Context) ([]byte, error) { return olap.CursorSecret(ctx, conn) }
+		if secret, err = within(ctx, readingSecret, nil, read); err != nil {
 			return err
 		}
 	}
 	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now, logger)
-	if err = verifier.Load(ctx); err != nil {
+	if _, err = within(ctx, readingKeys, nil, func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }); err != nil {
 		return err
 	}
 	a.maintain(c.MaintenanceShare, logger)
@@ -139,6 +146,14 @@ func listen(c serveCmd) (net.Listener, error) {
 	}
 	if config != nil {
 		listener = tls.NewListener(listener, config)
+	}
+	return listener, nil
+}
+
+func listenAdmin(c serveCmd) (net.Listener, error) {
+	listener, err := net.Listen("tcp", c.AdminListen)
+	if err != nil {
+		return nil, fmt.Errorf("--admin-listen: %w", err)
 	}
 	return listener, nil
 }

@@ -42,9 +42,18 @@ type process struct {
 
 func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
+	return spawnReading(t, nil, args...)
+}
+
+// spawnReading is spawn with a standard input, nil for none.
+func spawnReading(t *testing.T, in *os.File, args ...string) *process {
+	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=1")
 	p.Stdout, p.Stderr = &p.out, &p.err
+	if in != nil {
+		p.Stdin = in
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

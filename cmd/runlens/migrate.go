@@ -52,15 +52,13 @@ func (f storeFlags) migrate(ctx context.Context, logger *slog.Logger, io streams
 		return err
 	}
 	defer store.Close()
-	db, err := store.DB()
-	if err != nil {
+	var state schema.State
+	err = changeSchema(ctx, migratingAlone, store, func(ctx context.Context, db *sql.DB) (err error) {
+		if err = change(ctx, db); err == nil {
+			state, err = schema.Status(ctx, db)
+		}
 		return err
-	}
-	defer db.Close()
-	if err := change(ctx, db); err != nil {
-		return err
-	}
-	state, err := schema.Status(ctx, db)
+	})
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -57,12 +55,8 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
 	}
 	debug.SetMemoryLimit(ingestMemoryBytes)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	go func() {
-		<-ctx.Done()
-		stop() // the second signal ends the process at once
-	}()
 	database, err := c.databaseFlags.open(ctx)
 	if err != nil {
 		return err
@@ -74,6 +68,10 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	}
 	defer rejects.close()
 	store, err := openPatiently(ctx, c.storeFlags, logger, 0)
+	if ctx.Err() != nil && err != nil {
+		logger.Info("stopped before the store was open", "error", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

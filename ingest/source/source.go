@@ -74,8 +74,10 @@ type File struct {
 	Format Format
 	Kind   normalize.Kind                // of all records; needed but for NDJSON
 	Open   func() (io.ReadCloser, error) // the bytes from the first one
+	Stop   <-chan struct{}               // when closed, what waits for input ends with ErrInterrupted; nil for never
 
-	read int64
+	read  int64
+	waits bool
 }
 
 // BytesRead is how much of the file, packed as it is, has been read.
@@ -83,7 +85,7 @@ func (f *File) BytesRead() int64 { return f.read }
 
 // From returns a reader of the records behind a position, the zero one for all records.
 func (f *File) From(at Position) (Reader, error) {
-	in, err := f.Open()
+	in, err := f.open()
 	if err != nil {
 		return nil, err
 	}
