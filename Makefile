@@ -32,10 +32,11 @@ $(POSTGRES): deploy/postgres/package.json deploy/postgres/package-lock.json
 	cd deploy/postgres && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-lint: ## Fail on unformatted or suspicious code
+lint: ## Fail on unformatted or suspicious code, and on dependencies that may not be used
 	@files=$$(gofmt -l cmd olap ingest http schema); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
+	go run ./cmd/deps
 
 BENCH_SCALE ?= 0.1
 

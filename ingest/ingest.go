@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -36,7 +37,7 @@ type Options struct {
 	Conn        driver.Conn        // nil for a dry run: everything is read and checked, nothing is written
 	OnReject    func(Reject) error // in order, before the records around it are acknowledged
 	StopOnError bool               // end at the first reject; what came before it is stored
-	Stop        <-chan struct{}    // when closed: write what was read, and end
+	Stop        <-chan struct{}    // when closed: write what was read, and end; also while a source waits for input
 	Progress    func(Progress)     // after every batch; nil for none
 	Logger      *slog.Logger
 
@@ -67,8 +68,9 @@ type Summary struct {
 // ErrRejected ends a run whose options say to stop at the first reject.
 var ErrRejected = errors.New("stopped at the first rejected record")
 
-// ErrStopped ends a run that was asked to stop before it had read everything.
-var ErrStopped = errors.New("stopped before the end; what was read is stored, and running it again continues there")
+// ErrStopped ends a run that was asked to stop before it had read everything. What was read is stored; a record whose last byte
+// had not come counts as not read.
+var ErrStopped = errors.New("stopped before the end; what was read is stored")
 
 // A batch is a batch of records and what was read for it.
 type batch struct {
@@ -87,6 +89,12 @@ type batch struct {
 // continues included, also when it fails.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	done := o.From
+	o.Sources = slices.Clone(o.Sources)
+	for i, file := range o.Sources {
+		stopped := *file
+		stopped.Stop = o.Stop
+		o.Sources[i] = &stopped
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	spare := make(chan *batch, liveBatches)
 	for range liveBatches {
@@ -218,13 +226,15 @@ func (f *filler) begin(ctx context.Context, at source.Position) error {
 func (f *filler) fill(ctx context.Context, at source.Position, send func(*batch) error) error {
 	in, err := f.file.From(at)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", f.file.Name, err)
+		return f.failure(err)
 	}
 	defer in.Close()
 	for {
 		select {
 		case <-f.o.Stop:
-			return ErrStopped
+			if !f.file.Waits() { // else what has come cannot be read again and is stored
+				return ErrStopped
+			}
 		default:
 		}
 		record, err := in.Next()
@@ -232,7 +242,7 @@ func (f *filler) fill(ctx context.Context, at source.Position, send func(*batch)
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", f.file.Name, err)
+			return f.failure(err)
 		}
 		if err := f.add(record); err != nil {
 			return err
@@ -248,6 +258,14 @@ func (f *filler) fill(ctx context.Context, at source.Position, send func(*batch)
 			return err
 		}
 	}
+}
+
+// failure is the error of a source that cannot be read further.
+func (f *filler) failure(err error) error {
+	if errors.Is(err, source.ErrInterrupted) {
+		return ErrStopped
+	}
+	return fmt.Errorf("read %s: %w", f.file.Name, err)
 }
 
 // add puts a record into the batch or tells why not.

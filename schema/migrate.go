@@ -11,16 +11,11 @@ import (
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
-	migrateclickhouse "github.com/golang-migrate/migrate/v4/database/clickhouse"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
-
-// The bookkeeping table is made here, not by golang-migrate, because its own CREATE TABLE fails
-// when two processes start at once.
-const createVersions = `CREATE TABLE IF NOT EXISTS schema_migrations (version Int64, dirty UInt8, sequence UInt64) ENGINE = MergeTree ORDER BY sequence`
 
 const (
 	dirtyPatience = 5 * time.Second
@@ -42,15 +37,15 @@ func (s State) Current() bool { return s.Version == s.Latest && !s.Dirty }
 // ErrNewerStore is returned when the store was migrated by a newer binary.
 var ErrNewerStore = errors.New("the store's schema is newer than this binary: upgrade runlens")
 
-// Up applies the pending migrations to the database called name, which must be the one db is connected to.
+// Up applies the pending migrations to the database that db is connected to. Its errors wrap those of the database and of ctx.
 //
-// Several processes may call it at once. golang-migrate's lock for ClickHouse holds within one
-// process only, so safety comes from the migrations: each is one idempotent statement. A process
-// that finds another one's migration unfinished waits for it a few seconds, then takes it for
+// Several processes may call it at once. ClickHouse has no lock for them, so safety comes from the migrations: each is one
+// idempotent statement. A process that finds another one's migration unfinished waits for it 5 s, then takes it for
 // interrupted and runs it again, which harms nobody. One that fails does so too, for half a minute: other processes that are behind,
-// one after the other, may just have dropped a table that they are going to make again.
-func Up(ctx context.Context, db *sql.DB, name string) error {
-	m, err := open(ctx, db, name)
+// one after the other, may just have dropped a table that they are going to make again. A version that cannot be recorded, as on
+// a full disk, ends it at once.
+func Up(ctx context.Context, db *sql.DB) error {
+	m, err := open(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -73,7 +68,7 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 			dirtySince = time.Now()
 		case state.Dirty && time.Since(dirtySince) > dirtyPatience:
 			if err := m.Force(before(state.Version)); err != nil {
-				return fmt.Errorf("schema: clear an interrupted migration: %w", cause(err))
+				return fmt.Errorf("schema: clear an interrupted migration: %w", err)
 			}
 			dirtySince = time.Time{}
 		case !state.Dirty:
@@ -86,10 +81,13 @@ func Up(ctx context.Context, db *sql.DB, name string) error {
 			if errors.As(err, &dirty) || errors.Is(err, migrate.ErrNoChange) {
 				break
 			}
+			if errors.Is(err, errRecord) || ctx.Err() != nil {
+				return err
+			}
 			if failingSince.IsZero() {
 				failingSince = time.Now()
 			} else if time.Since(failingSince) > failurePatience {
-				return fmt.Errorf("schema: migrate up: %w", cause(err))
+				return fmt.Errorf("schema: migrate up: %w", err)
 			}
 		}
 		select {
@@ -110,22 +108,22 @@ func before(version uint) int {
 
 // Down takes back the newest steps migrations and the rows their tables hold. Steps is at least 1;
 // more than there are takes back all.
-func Down(ctx context.Context, db *sql.DB, name string, steps int) error {
-	m, err := open(ctx, db, name)
+func Down(ctx context.Context, db *sql.DB, steps int) error {
+	m, err := open(ctx, db)
 	if err != nil {
 		return err
 	}
 	err = m.Steps(-steps)
 	var short migrate.ErrShortLimit
 	if err != nil && !errors.As(err, &short) && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("schema: migrate down: %w", cause(err))
+		return fmt.Errorf("schema: migrate down: %w", err)
 	}
 	return nil
 }
 
 // Status reads the state of the store; it changes nothing but for the bookkeeping table, which it makes if absent.
-func Status(ctx context.Context, db *sql.DB, name string) (State, error) {
-	m, err := open(ctx, db, name)
+func Status(ctx context.Context, db *sql.DB) (State, error) {
+	m, err := open(ctx, db)
 	if err != nil {
 		return State{}, err
 	}
@@ -139,12 +137,12 @@ func Status(ctx context.Context, db *sql.DB, name string) (State, error) {
 func status(m *migrate.Migrate, latest uint) (State, error) {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
-		return State{}, fmt.Errorf("schema: read version: %w", cause(err))
+		return State{}, fmt.Errorf("schema: read version: %w", err)
 	}
 	return State{Version: version, Latest: latest, Dirty: dirty}, nil
 }
 
-func open(ctx context.Context, db *sql.DB, name string) (*migrate.Migrate, error) {
+func open(ctx context.Context, db *sql.DB) (*migrate.Migrate, error) {
 	if _, err := db.ExecContext(ctx, createVersions); err != nil {
 		return nil, fmt.Errorf("schema: create version table: %w", err)
 	}
@@ -152,34 +150,11 @@ func open(ctx context.Context, db *sql.DB, name string) (*migrate.Migrate, error
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	driver, err := migrateclickhouse.WithInstance(db, &migrateclickhouse.Config{
-		DatabaseName:          name,
-		MigrationsTable:       "schema_migrations",
-		MigrationsTableEngine: "MergeTree",
-	})
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", cause(err))
-	}
-	m, err := migrate.NewWithInstance("embedded", source, "clickhouse", driver)
+	m, err := migrate.NewWithInstance("embedded", source, "clickhouse", versions{ctx, db})
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return m, nil
-}
-
-// cause is the error behind one of golang-migrate's, which does not unwrap and would hide from callers that a
-// connection broke and the same may succeed later.
-func cause(err error) error {
-	var behind *database.Error
-	var failed database.Error
-	switch {
-	case errors.As(err, &behind):
-		return behind.OrigErr
-	case errors.As(err, &failed):
-		return failed.OrigErr
-	default:
-		return err
-	}
 }
 
 func latestVersion() (uint, error) {

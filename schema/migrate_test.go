@@ -5,15 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 
@@ -42,36 +41,36 @@ func tables(t *testing.T, db *sql.DB) int {
 
 func TestUpDownUp(t *testing.T) {
 	ctx := context.Background()
-	store, db := open(t)
-	state, err := schema.Status(ctx, db, store.Database())
+	_, db := open(t)
+	state, err := schema.Status(ctx, db)
 	if err != nil || state.Version != 0 || state.Current() {
 		t.Fatalf("an empty store is at %+v, %v", state, err)
 	}
 	for range 2 { // the second time changes nothing
-		if err := schema.Up(ctx, db, store.Database()); err != nil {
+		if err := schema.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if state, err = schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
+	if state, err = schema.Status(ctx, db); err != nil || !state.Current() {
 		t.Fatalf("after up the store is at %+v, %v", state, err)
 	}
 	want := tables(t, db)
 	if want != storeTables {
 		t.Errorf("%d tables after up, want %d", want, storeTables)
 	}
-	if err := schema.Down(ctx, db, store.Database(), 1); err != nil {
+	if err := schema.Down(ctx, db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if stepped, err := schema.Status(ctx, db, store.Database()); err != nil || stepped.Version != state.Latest-1 || stepped.Current() {
+	if stepped, err := schema.Status(ctx, db); err != nil || stepped.Version != state.Latest-1 || stepped.Current() {
 		t.Errorf("after one step down the store is at %+v, %v", stepped, err)
 	}
-	if err := schema.Down(ctx, db, store.Database(), 1000); err != nil {
+	if err := schema.Down(ctx, db, 1000); err != nil {
 		t.Fatal(err)
 	}
 	if got := tables(t, db); got != 0 {
 		t.Errorf("%d tables after all steps down, want 0", got)
 	}
-	if err := schema.Up(ctx, db, store.Database()); err != nil {
+	if err := schema.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	if got := tables(t, db); got != want {
@@ -90,7 +89,7 @@ func TestUpAtTheSameTime(t *testing.T) {
 			db, err := store.DB()
 			if err == nil {
 				defer db.Close()
-				err = schema.Up(ctx, db, store.Database())
+				err = schema.Up(ctx, db)
 			}
 			failures <- err
 		})
@@ -107,7 +106,7 @@ func TestUpAtTheSameTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if state, err := schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
+	if state, err := schema.Status(ctx, db); err != nil || !state.Current() {
 		t.Errorf("the store is at %+v, %v", state, err)
 	}
 }
@@ -135,20 +134,20 @@ func migrationsFrom(t *testing.T, version int) (n int) {
 func TestUpAfterAnInterruption(t *testing.T) {
 	ctx := context.Background()
 	for _, version := range []int{1, 4} {
-		store, db := open(t)
-		if err := schema.Up(ctx, db, store.Database()); err != nil {
+		_, db := open(t)
+		if err := schema.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Down(ctx, db, store.Database(), migrationsFrom(t, version)); err != nil {
+		if err := schema.Down(ctx, db, migrationsFrom(t, version)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.Exec("INSERT INTO schema_migrations SELECT $1, 1, toUnixTimestamp64Nano(now64(9))", version); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Up(ctx, db, store.Database()); err != nil {
+		if err := schema.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
-		if state, err := schema.Status(ctx, db, store.Database()); err != nil || !state.Current() {
+		if state, err := schema.Status(ctx, db); err != nil || !state.Current() {
 			t.Errorf("interrupted at %d: the store is at %+v, %v", version, state, err)
 		}
 		if got := tables(t, db); got != storeTables {
@@ -159,14 +158,14 @@ func TestUpAfterAnInterruption(t *testing.T) {
 
 func TestUpRefusesANewerStore(t *testing.T) {
 	ctx := context.Background()
-	store, db := open(t)
-	if err := schema.Up(ctx, db, store.Database()); err != nil {
+	_, db := open(t)
+	if err := schema.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 99, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Up(ctx, db, store.Database()); !errors.Is(err, schema.ErrNewerStore) {
+	if err := schema.Up(ctx, db); !errors.Is(err, schema.ErrNewerStore) {
 		t.Errorf("got %v, want ErrNewerStore", err)
 	}
 }
@@ -196,11 +195,59 @@ func TestMigrationsAreSingleIdempotentStatements(t *testing.T) {
 	}
 }
 
-// Whether a failure may pass must be seen through the migration library's own error, in both forms it has.
-func TestFailuresTellTheirCause(t *testing.T) {
-	for _, failure := range []error{&database.Error{OrigErr: io.ErrUnexpectedEOF}, database.Error{OrigErr: io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF} {
-		if err := schema.Cause(failure); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%T: %v", failure, err)
+// Where a version cannot be recorded, as on a full disk, Up and Down say so at once, every time: no try keeps a connection.
+func TestVersionsThatCannotBeRecorded(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute) // to fail, instead of waiting for ever
+	defer cancel()
+	_, db := open(t)
+	if _, err := schema.Status(ctx, db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(ctx, "ALTER TABLE schema_migrations ADD CONSTRAINT full CHECK version < 3"); err != nil {
+		t.Fatal(err)
+	}
+	const connections = 32
+	for range connections + 8 {
+		if err := schema.Up(ctx, db); err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "record the version") {
+			t.Fatalf("up ended with %v", err)
 		}
+	}
+	if stats := db.Stats(); stats.InUse != 0 {
+		t.Errorf("%d connections are kept", stats.InUse)
+	}
+	state, err := schema.Status(ctx, db)
+	if err != nil || state.Version != 2 || state.Dirty {
+		t.Errorf("the store is at %+v, %v", state, err)
+	}
+	if _, err := db.ExecContext(ctx, "ALTER TABLE schema_migrations DROP CONSTRAINT full"); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Up(ctx, db); err != nil {
+		t.Error(err)
+	}
+}
+
+// A context that ends stops a migration in the middle of a statement; the next start goes on there.
+func TestUpEndsWithItsContext(t *testing.T) {
+	_, db := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- schema.Up(ctx, db) }()
+	for {
+		if state, err := schema.Status(context.Background(), db); err != nil || state.Current() {
+			t.Fatalf("it ended before it was stopped: %+v, %v", state, err)
+		} else if state.Version >= 2 {
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped with %v", err)
+	}
+	if err := schema.Up(context.Background(), db); err != nil {
+		t.Error(err)
+	}
+	if got := tables(t, db); got != storeTables {
+		t.Errorf("%d tables, want %d", got, storeTables)
 	}
 }

@@ -42,16 +42,16 @@ func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 	var winners [][]string
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0, 1}} {
 		store, db := open(t)
-		if err := schema.Up(ctx, db, store.Database()); err != nil {
+		if err := schema.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Down(ctx, db, store.Database(), migrationsFrom(t, initiatorMigration)); err != nil {
+		if err := schema.Down(ctx, db, migrationsFrom(t, initiatorMigration)); err != nil {
 			t.Fatal(err)
 		}
 		conn := store.Conn()
 		for n, k := range order {
 			if n == 1 { // the first part is an old one
-				if err := schema.Up(ctx, db, store.Database()); err != nil {
+				if err := schema.Up(ctx, db); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -153,7 +153,7 @@ func (b *bench) createRuns(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer db.Close()
-	if err := schema.Up(ctx, db, b.store.Database()); err != nil {
+	if err := schema.Up(ctx, db); err != nil {
 		return "", err
 	}
 	var statement string

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,7 +47,12 @@ type app struct {
 func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error) {
 	a := &app{failed: make(chan error, 2)}
 	if err := a.start(ctx, c, logger); err != nil {
-		a.Close(context.Background())
+		closed := make(chan error, 1)
+		go func() { closed <- a.Close(context.Background()) }()
+		select {
+		case <-closed:
+		case <-time.After(closePatience):
+		}
 		return nil, err
 	}
 	return a, nil
@@ -64,28 +68,39 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	// The addresses come first: a port that is taken should not cost the start of an engine.
-	if err = a.listen(c, logger); err != nil {
+	listen := func(context.Context) (*conns.Listener, error) { return c.listen(logger) }
+	if a.connections, err = within(ctx, openAddresses, func(late *conns.Listener) { late.Close() }, listen); err != nil {
 		return err
 	}
-	if a.admin, err = c.adminFlags.open(c.AdminListen, logger); err != nil {
+	if a.listener, err = c.secured(a.connections, logger); err != nil {
+		return err
+	}
+	closeLate := func(late *admin.Server) {
+		if late != nil {
+			late.Close()
+		}
+	}
+	openAdmin := func(context.Context) (*admin.Server, error) { return c.adminFlags.open(c.AdminListen, logger) }
+	if a.admin, err = within(ctx, openAddresses, closeLate, openAdmin); err != nil {
 		return err
 	}
 	c.queries = c.GlobalConcurrency
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
 		return err
 	}
-	if err = a.fitConcurrency(ctx, &c, logger); err != nil {
+	if c.GlobalConcurrency, err = within(ctx, openingStore, nil, func(ctx context.Context) (int, error) { return c.fitting(ctx, a.store, logger) }); err != nil {
 		return err
 	}
 	conn := a.store.Conn()
 	kept := len(secrets) == 0
 	if kept {
-		if secrets, err = olap.CursorSecrets(ctx, conn); err != nil {
+		read := func(ctx context.Context) ([][]byte, error) { return olap.CursorSecrets(ctx, conn) }
+		if secrets, err = within(ctx, readingSecret, nil, read); err != nil {
 			return err
 		}
 	}
 	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now, logger)
-	if err = verifier.Load(ctx); err != nil {
+	if _, err = within(ctx, readingKeys, nil, func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }); err != nil {
 		return err
 	}
 	beside, stop := context.WithCancel(context.Background())
@@ -135,31 +150,6 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 	}
 }
 
-// listen opens the API's address, with TLS if a certificate is given.
-func (a *app) listen(c serveCmd, logger *slog.Logger) error {
-	var certificate *certificateFiles
-	var err error
-	if c.TLSCert != "" {
-		if certificate, err = openCertificate(c.TLSCert, c.TLSKey, logger); err != nil {
-			return err
-		}
-	}
-	caps, err := c.connectionCaps(logger)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	a.connections = conns.Limit(listener, caps, logger)
-	a.listener = a.connections
-	if certificate != nil {
-		a.listener = tls.NewListener(a.listener, certificate.config())
-	}
-	return nil
-}
-
 // adminContent is what the admin address tells of this server.
 func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
 	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{a.store.Conn()},
@@ -182,7 +172,7 @@ func (a *app) ready(ctx context.Context) error {
 		return errors.New("the store does not answer")
 	}
 	defer db.Close()
-	state, err := schema.Status(ctx, db, a.store.Database())
+	state, err := schema.Status(ctx, db)
 	if err != nil {
 		return errors.New("the store's migrations cannot be read")
 	}

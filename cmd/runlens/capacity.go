@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"syscall"
@@ -46,22 +47,20 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 	return caps, nil
 }
 
-// fitConcurrency lowers the caps on queries to what the store takes, so that no query waits for another one
-// within the store or on the way there.
-func (a *app) fitConcurrency(ctx context.Context, c *serveCmd, logger *slog.Logger) error {
-	most, err := a.store.MaxQueries(ctx)
-	if err != nil {
-		return err
+// fitting is the cap on queries, lowered to what the store takes, so that no query waits for another one within
+// the store or on the way there.
+func (c serveCmd) fitting(ctx context.Context, store *clickhouse.Server, logger *slog.Logger) (int, error) {
+	most, err := store.MaxQueries(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case most < 1:
+		return 0, errors.New("ClickHouse takes too few queries at once; raise its max_concurrent_queries")
+	case most >= c.GlobalConcurrency:
+		return c.GlobalConcurrency, nil
 	}
-	if most < 1 {
-		return fmt.Errorf("ClickHouse takes too few queries at once for a server; raise max_concurrent_queries")
-	}
-	if c.GlobalConcurrency > most {
-		logger.Warn("fewer queries at once than asked for: the store takes no more",
-			"global_concurrency", most, "asked_for", c.GlobalConcurrency)
-		c.GlobalConcurrency = most
-	}
-	return nil
+	logger.Warn("fewer queries at once than asked for: the store takes no more", "global_concurrency", most, "asked_for", c.GlobalConcurrency)
+	return most, nil
 }
 
 // connectionMetrics tell how many connections there are and how many found no room.

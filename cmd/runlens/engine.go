@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"os/signal"
-	"syscall"
 
 	"github.com/runlens/runlens/olap/clickhouse"
 )
@@ -19,7 +17,7 @@ func (engineCmd) Help() string {
 }
 
 func (c engineCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	config, err := c.config(logger)
 	if err != nil {

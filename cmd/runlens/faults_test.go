@@ -42,15 +42,18 @@ type process struct {
 
 func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
-	return spawnCommand(t, os.Args[0], args...)
+	return spawnCommand(t, nil, os.Args[0], args...)
 }
 
-// spawnCommand starts a program that becomes, or starts, a runlens command.
-func spawnCommand(t *testing.T, program string, args ...string) *process {
+// spawnCommand starts a program that is, or becomes, a runlens command, with a standard input, nil for none.
+func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=1")
 	p.Stdout, p.Stderr = &p.out, &p.err
+	if in != nil {
+		p.Stdin = in
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

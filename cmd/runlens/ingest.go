@@ -37,7 +37,7 @@ func (ingestCmd) Help() string {
 	return `Copies agent, run and attribution records from NDJSON, CSV or Parquet files, also packed with gzip or zstd. Running it again with the same records changes nothing.
 NDJSON records are told apart by their field "record"; CSV and Parquet files hold one kind, named by --record.
 A record that breaks a rule is rejected alone; the rest is stored, and the exit code is 3. The file of --rejects can be mended and ingested itself.
-The first interrupt writes what was read and ends, the second ends at once. Running the same files again then continues where the store has everything; --restart begins anew.
+The first interrupt stores what was read, prints the summary and ends with exit code 1, also while standard input or a pipe is idle; the second ends at once. Running the same files again then continues where the store has everything; --restart begins anew. Standard input and pipes cannot be continued: send the rest, or everything again.
 
 Example:
   runlens ingest --rejects rejects.ndjson agents.ndjson 'runs-*.ndjson.zst'
@@ -48,8 +48,6 @@ Example:
 func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(ingestMemoryBytes)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	in, err := c.open(c.Files, io)
 	if err != nil {
 		return usageError{err}
@@ -57,12 +55,50 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	if err := refuseInputs("--rejects", c.Rejects, io.in, append(in.names(), c.EngineLib)...); err != nil {
 		return err
 	}
-	options := ingest.Options{
-		Sources: in.files, StopOnError: c.OnError == "stop", Stop: stopOnSignals(cancel), Logger: logger,
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	stop := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- c.copy(ctx, in, stop, logger, io) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-signals:
+		close(stop)
 	}
+	select {
+	case err := <-ended:
+		return err
+	case <-signals:
+		cancel()
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(abandonStepAfter):
+		return errors.New("ended by a second signal; not all that was read is stored")
+	}
+}
+
+// copy is the whole of the command. Closing stop ends it in order: what was read is stored.
+func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, logger *slog.Logger, io streams) error {
+	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: stop, Logger: logger}
 	var backfill *ingest.Backfill
 	if !c.DryRun {
-		store, err := openPatiently(ctx, c.storeFlags, logger, openPatience)
+		// Until something is read there is nothing to store: the first signal ends it.
+		opening, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			select {
+			case <-stop:
+				cancel()
+			case <-opening.Done():
+			}
+		}()
+		store, err := openPatiently(opening, c.storeFlags, logger, openPatience)
 		if err != nil {
 			return err
 		}
@@ -71,10 +107,10 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		if in.resumable {
 			backfill = ingest.NewBackfill(checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
-	}
-	if backfill != nil && !c.Restart {
-		if options.From, err = c.resume(ctx, backfill, logger); err != nil {
-			return err
+		if backfill != nil && !c.Restart {
+			if options.From, err = c.resume(opening, backfill, logger); err != nil {
+				return err
+			}
 		}
 	}
 	run := ""
@@ -107,6 +143,12 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		return printErr
 	}
 	switch {
+	case errors.Is(err, ingest.ErrStopped) && backfill != nil:
+		return fmt.Errorf("%w; running it again continues there", err)
+	case errors.Is(err, ingest.ErrStopped) && c.DryRun:
+		return errors.New("stopped before the end; what was read was checked")
+	case errors.Is(err, ingest.ErrStopped):
+		return fmt.Errorf("%w; send the rest, or everything again, which changes nothing twice", err)
 	case err != nil:
 		return err
 	case summary.Rejected > 0:
@@ -122,20 +164,6 @@ func (c ingestCmd) resume(ctx context.Context, backfill *ingest.Backfill, logger
 		logger.Info("continuing an interrupted ingest; --restart begins anew", "stopped_at", since, "source", at.Source+1, "read", at.Summary.Read)
 	}
 	return at, err
-}
-
-// stopOnSignals returns a channel that the first interrupt closes; the second one cancels.
-func stopOnSignals(cancel func()) <-chan struct{} {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	stop := make(chan struct{})
-	go func() {
-		<-signals
-		close(stop)
-		<-signals
-		cancel()
-	}()
-	return stop
 }
 
 // An ingestSummary is what --json prints: the counts of the whole backfill, those of earlier runs that it

@@ -34,33 +34,31 @@ func (c migrateDownCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 	if c.Steps < 1 {
 		return usageError{fmt.Errorf("--steps must be at least 1")}
 	}
-	return c.migrate(ctx, logger, io, func(ctx context.Context, db *sql.DB, name string) error {
-		return schema.Down(ctx, db, name, c.Steps)
+	return c.migrate(ctx, logger, io, func(ctx context.Context, db *sql.DB) error {
+		return schema.Down(ctx, db, c.Steps)
 	})
 }
 
 type migrateStatusCmd struct{ storeFlags }
 
 func (c migrateStatusCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.migrate(ctx, logger, io, func(context.Context, *sql.DB, string) error { return nil })
+	return c.migrate(ctx, logger, io, func(context.Context, *sql.DB) error { return nil })
 }
 
 // migrate changes the schema and prints what the store has afterwards.
-func (f storeFlags) migrate(ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB, string) error) error {
+func (f storeFlags) migrate(ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB) error) error {
 	store, err := openStore(ctx, f, logger)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	db, err := store.DB()
-	if err != nil {
+	var state schema.State
+	err = changeSchema(ctx, migratingAlone, store, func(ctx context.Context, db *sql.DB) (err error) {
+		if err = change(ctx, db); err == nil {
+			state, err = schema.Status(ctx, db)
+		}
 		return err
-	}
-	defer db.Close()
-	if err := change(ctx, db, store.Database()); err != nil {
-		return err
-	}
-	state, err := schema.Status(ctx, db, store.Database())
+	})
 	if err != nil {
 		return err
 	}

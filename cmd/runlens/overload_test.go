@@ -72,7 +72,7 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 	ready, admin := filepath.Join(t.TempDir(), "ready"), freeAddress(t)
 	arguments := append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, os.Args[0], "serve", "--listen", "127.0.0.1:0", "--ready-file", ready,
 		"--admin-listen", admin, "--maintenance-share", "0"}, flags...)
-	p := spawnCommand(t, "/bin/sh", arguments...)
+	p := spawnCommand(t, nil, "/bin/sh", arguments...)
 	address := waitForFile(t, p, ready)
 	for range 1000 {
 		conn, err := net.Dial("tcp", address)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,17 +108,22 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 			return s.err
 		}
 		a = s.app
-	case <-signals:
+	case s := <-signals:
+		logger.Info("stopping before the server has started", "signal", s.String())
 		cancel()
-		if s := <-starting; s.err == nil {
-			return s.app.Close(context.Background())
+		select {
+		case s := <-starting:
+			if s.err == nil {
+				return c.close(ctx, s.app, signals)
+			}
+		case <-signals:
+		case <-time.After(closePatience):
 		}
 		return nil
 	}
 	if c.ReadyFile != "" {
 		if err := writeReadyFile(c.ReadyFile, a.Address()); err != nil {
-			a.Close(ctx)
-			return err
+			return errors.Join(err, c.close(ctx, a, signals))
 		}
 	}
 	var failure error
@@ -126,16 +132,26 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		logger.Info("draining", "signal", s.String(), "at_most", c.DrainTimeout.String())
 	case failure = <-a.Failed():
 	}
-	drain, stop := context.WithTimeout(ctx, c.DrainTimeout)
+	return cmp.Or(failure, c.close(ctx, a, signals))
+}
+
+// closePatience is how long a server may take to leave the store when its requests are finished or their time is over.
+const closePatience = 5 * time.Second
+
+// close ends a server: requests have the drain timeout, the rest closePatience. A further signal ends the wait at once.
+func (c serveCmd) close(ctx context.Context, a *app, signals <-chan os.Signal) error {
+	drain, stop := context.WithTimeout(context.WithoutCancel(ctx), c.DrainTimeout)
 	defer stop()
-	go func() {
-		<-signals
-		stop()
-	}()
-	if err := a.Close(drain); err != nil && failure == nil {
-		failure = err
+	closed := make(chan error, 1)
+	go func() { closed <- a.Close(drain) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-signals:
+		return errors.New("ended by a second signal; requests in flight were cut off")
+	case <-time.After(c.DrainTimeout + closePatience):
+		return errors.New("the store could not be left in time; nothing that was acknowledged is lost")
 	}
-	return failure
 }
 
 // writeReadyFile puts the address in place at once, so that whoever waits for the file never reads half of it.

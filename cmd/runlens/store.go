@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"time"
 
@@ -41,7 +42,9 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 	if err != nil {
 		return nil, err
 	}
-	return clickhouse.Open(ctx, config)
+	return within(ctx, openingStore, func(late *clickhouse.Server) { late.Close() }, func(ctx context.Context) (*clickhouse.Server, error) {
+		return clickhouse.Open(ctx, config)
+	})
 }
 
 // openMigrated connects to the store and applies pending migrations.
@@ -50,16 +53,24 @@ func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.DB()
-	if err == nil {
-		err = schema.Up(ctx, db, store.Database())
-		db.Close()
-	}
-	if err != nil {
+	if err := changeSchema(ctx, migrating, store, schema.Up); err != nil {
 		store.Close()
 		return nil, err
 	}
 	return store, nil
+}
+
+// changeSchema changes the schema of a store as a step of the start.
+func changeSchema(ctx context.Context, step startStep, store *clickhouse.Server, change func(context.Context, *sql.DB) error) error {
+	_, err := within(ctx, step, nil, func(ctx context.Context) (any, error) {
+		db, err := store.DB()
+		if err != nil {
+			return nil, err
+		}
+		defer db.Close()
+		return nil, change(ctx, db)
+	})
+	return err
 }
 
 // openPatience is how long a command that copies waits for a store that may be starting again.
@@ -67,9 +78,13 @@ const openPatience = 10 * time.Second
 
 // openPatiently is openMigrated for commands that ride out an outage; a patience of 0 is endless.
 func openPatiently(ctx context.Context, f storeFlags, logger *slog.Logger, patience time.Duration) (store *clickhouse.Server, err error) {
+	var last error // says more than the error of the tries
 	err = write.Retry{Logger: logger, Patience: patience}.Do(ctx, "open the store", func() error {
-		store, err = openMigrated(ctx, f, logger)
-		return err
+		store, last = openMigrated(ctx, f, logger)
+		return last
 	})
+	if err != nil && last != nil {
+		err = last
+	}
 	return store, err
 }

@@ -7,9 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -59,12 +57,8 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return err
 	}
 	debug.SetMemoryLimit(ingestMemoryBytes)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	go func() {
-		<-ctx.Done()
-		stop() // the second signal ends the process at once
-	}()
 	database, err := c.databaseFlags.open(ctx)
 	if err != nil {
 		return err
@@ -76,6 +70,10 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	}
 	defer rejects.close()
 	store, err := openPatiently(ctx, c.storeFlags, logger, 0)
+	if ctx.Err() != nil && err != nil {
+		logger.Info("stopped before the store was open", "error", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -72,8 +72,11 @@ type File struct {
 	Null      string                        // of CSV: a cell with this text and without quotes is null; empty for none
 	// IgnoreUnknown leaves out what is no field of a record, which otherwise is an error.
 	IgnoreUnknown bool
+	// Stop ends with ErrInterrupted, when it is closed, what waits for input. nil is for never.
+	Stop <-chan struct{}
 
-	read int64
+	read  int64
+	waits bool
 }
 
 // BytesRead is how much of the file, packed as it is, has been read.
@@ -81,7 +84,7 @@ func (f *File) BytesRead() int64 { return f.read }
 
 // From returns a reader of the records behind a position, the zero one for all records.
 func (f *File) From(at Position) (Reader, error) {
-	in, err := f.Open()
+	in, err := f.open()
 	if err != nil {
 		return nil, err
 	}

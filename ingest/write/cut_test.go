@@ -98,7 +98,7 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Up(context.Background(), db, engine.Database()); err != nil {
+	if err := schema.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

@@ -81,43 +81,25 @@ func Parse(start, end, timezone string) (Range, error) {
 		return Range{}, &Error{BadEnd}
 	}
 	// Also a range without instants, of a day that the zone skipped, has an offset.
-	for at := r.StartUTC; at.Before(r.EndUTC) || len(r.Offsets) == 0; {
-		offset, until := offsetAt(at, zone)
-		if until.IsZero() || until.After(r.EndUTC) {
-			until = r.EndUTC
-		}
-		r.Offsets = append(r.Offsets, Offset{UntilUTC: until, Millis: offset.Milliseconds()})
-		at = until
+	for at, end := r.StartUTC.Unix(), r.EndUTC.Unix(); at < end || len(r.Offsets) == 0; {
+		offset, until := zone.offsetAt(at)
+		at = min(until, end)
+		r.Offsets = append(r.Offsets, Offset{UntilUTC: time.Unix(at, 0).UTC(), Millis: offset * 1000})
 	}
 	return r, nil
 }
 
 // firstInstant is the first instant whose local date in zone is d or later. Where midnight exists
 // twice it is the first one; where d was skipped it is the moment the clock jumped over it.
-func firstInstant(d Date, zone *time.Location) time.Time {
-	midnight := d.utcMidnight()
+func firstInstant(d Date, zone *wallClock) time.Time {
+	midnight := int64(d) * secondsPerDay
 	// No wall clock is ever two days away from UTC, so the date d lies wholly after this.
-	at := midnight.Add(-48 * time.Hour)
+	at := midnight - 2*secondsPerDay
 	for {
-		offset, until := offsetAt(at, zone)
-		first := midnight.Add(-offset)
-		if first.Before(at) {
-			first = at
-		}
-		if until.IsZero() || first.Before(until) {
-			return first
+		offset, until := zone.offsetAt(at)
+		if first := max(at, midnight-offset); first < until {
+			return time.Unix(first, 0).UTC()
 		}
 		at = until
 	}
-}
-
-// offsetAt is the wall clock's lead over UTC at an instant and the exclusive end of its validity, zero for none.
-func offsetAt(at time.Time, zone *time.Location) (time.Duration, time.Time) {
-	local := at.In(zone)
-	_, seconds := local.Zone()
-	_, until := local.ZoneBounds()
-	if !until.IsZero() {
-		until = until.UTC()
-	}
-	return time.Duration(seconds) * time.Second, until
 }

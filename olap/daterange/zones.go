@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"io"
 	"sync"
-	"time"
 )
 
 //go:generate go run ./genzones -from /usr/share/zoneinfo
@@ -30,11 +29,11 @@ var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 	return files
 })
 
-var loaded sync.Map // of name to *time.Location; bounded by the number of canonical zones
+var loaded sync.Map // of name to *wallClock; bounded by the number of canonical zones
 
-func loadZone(name string) (*time.Location, bool) {
+func loadZone(name string) (*wallClock, bool) {
 	if zone, ok := loaded.Load(name); ok {
-		return zone.(*time.Location), true
+		return zone.(*wallClock), true
 	}
 	file, ok := zoneFiles()[name]
 	if !ok {
@@ -48,7 +47,7 @@ func loadZone(name string) (*time.Location, bool) {
 	return zone, true
 }
 
-func readZone(file *zip.File) (*time.Location, error) {
+func readZone(file *zip.File) (*wallClock, error) {
 	r, err := file.Open()
 	if err != nil {
 		return nil, err
@@ -58,5 +57,5 @@ func readZone(file *zip.File) (*time.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	return time.LoadLocationFromTZData(file.Name, data)
+	return readTZif(data)
 }

@@ -37,13 +37,13 @@ func TestKeysOfEarlierSchemas(t *testing.T) {
 	store, conn := keys.NewStore(server.Conn()), server.Conn()
 	down := func() {
 		t.Helper()
-		if err := schema.Down(ctx, db, server.Database(), len(files)-limits); err != nil {
+		if err := schema.Down(ctx, db, len(files)-limits); err != nil {
 			t.Fatal(err)
 		}
 	}
 	up := func() {
 		t.Helper()
-		if err := schema.Up(ctx, db, server.Database()); err != nil {
+		if err := schema.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
 	}

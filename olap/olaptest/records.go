@@ -71,7 +71,7 @@ func OpenStore(t testing.TB) *server.Server {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := schema.Up(context.Background(), db, store.Database()); err != nil {
+	if err := schema.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
 	return store

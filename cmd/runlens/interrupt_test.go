@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A signal ends an ingest whose input is open and idle: at once, with what was read stored and told in the summary. The input is
+// standard input, plain or packed, and a named pipe; the part of a record whose end has not come is none.
+func TestASignalEndsAnIdleIngest(t *testing.T) {
+	flags := store(t)
+	gz, zst := packed(t, strings.Repeat(agentsNDJSON, 2))
+	for name, c := range map[string]struct {
+		input  []byte
+		args   []string
+		stored stored
+	}{
+		"records":        {[]byte(agentsNDJSON + agentsNDJSON + agentsNDJSON[:20]), []string{"-"}, stored{Agents: 2}},
+		"gzip":           {gz, []string{"-"}, stored{Agents: 2}},
+		"zstd":           {zst, []string{"-"}, stored{Agents: 2}},
+		"CSV":            {[]byte(runsCSV), []string{"--format", "csv", "--record", "run", "-"}, stored{Runs: 2}},
+		"no header yet":  {[]byte("run_id,"), []string{"--format", "csv", "--record", "run", "-"}, stored{}},
+		"half a Parquet": {[]byte("PAR1...."), []string{"--format", "parquet", "--record", "run", "-"}, stored{}},
+		"second source":  {[]byte(agentsNDJSON), []string{fileOf(t, "a.ndjson", []byte(agentsNDJSON)), "-"}, stored{Agents: 2}},
+		"dry run":        {[]byte(agentsNDJSON), []string{"--dry-run", "-"}, stored{Agents: 1}},
+	} {
+		in, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write(c.input); err != nil {
+			t.Fatal(err)
+		}
+		p := spawnCommand(t, in, os.Args[0], append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
+		drained(t, p, in)
+		interrupted(t, name, p, c.stored)
+		out.Close()
+		in.Close()
+	}
+	verified(t, flags, "--subset", fileOf(t, "a.ndjson", []byte(agentsNDJSON)))
+	verified(t, flags, "--subset", "--record", "run", fileOf(t, "runs.csv", []byte(runsCSV)))
+}
+
+// The same of named pipes, of which the opening waits for a writer, and a read for what it writes.
+func TestASignalEndsAnIdlePipe(t *testing.T) {
+	flags := store(t)
+	fifo := filepath.Join(t.TempDir(), "agents.ndjson")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Without a writer, and standard input without a byte. When the rows of the file before are stored, the next one is being opened.
+	idle, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	defer held.Close()
+	for organization, waiting := range map[string]string{"globex": fifo, "initech": "-"} {
+		first := fileOf(t, "first.ndjson", []byte(strings.ReplaceAll(agentsNDJSON, "acme", organization)))
+		p := spawnCommand(t, idle, os.Args[0], append([]string{"ingest", "--json", first, waiting}, flags...)...)
+		holds(t, p, func() bool {
+			code, _, _ := command(t, "", append([]string{"verify", "--subset", first}, flags...)...)
+			return code == exitDone
+		})
+		interrupted(t, waiting, p, stored{Agents: 1})
+	}
+
+	p := spawnCommand(t, nil, os.Args[0], append([]string{"ingest", "--json", fifo}, flags...)...)
+	out, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := out.WriteString(agentsNDJSON + agentsNDJSON); err != nil {
+		t.Fatal(err)
+	}
+	drained(t, p, out)
+	interrupted(t, "without more to read", p, stored{Agents: 2})
+}
+
+// interrupted sends a signal, and expects the end, the summary, and no word of a record that was refused.
+func interrupted(t *testing.T, name string, p *process, want stored) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.endsWithin(t, time.Minute)
+	var got ingestSummary
+	if err := json.Unmarshal(bytes.TrimSpace(p.out.Bytes()), &got); err != nil {
+		t.Fatalf("%s: %v: %s %s", name, err, p.out.String(), p.err.String())
+	}
+	if got.Stored != want || got.Read != want.Agents+want.Runs || got.Rejected != 0 || got.Complete || p.ProcessState.ExitCode() != exitFailed {
+		t.Errorf("%s ended with %v: %+v, want %+v\n%s", name, p.ProcessState, got, want, p.err.String())
+	}
+	if !strings.Contains(p.err.String(), "runlens: stopped before the end; what was read ") {
+		t.Errorf("%s: %s", name, p.err.String())
+	}
+}
+
+// drained waits until a process has read all that is in a pipe.
+func drained(t *testing.T, p *process, pipe *os.File) {
+	t.Helper()
+	holds(t, p, func() bool {
+		left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left == 0
+	})
+}
+
+// holds waits for a condition that a running process brings about.
+func holds(t *testing.T, p *process, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); runtime.Gosched() {
+		select {
+		case <-p.ended:
+			t.Fatalf("%v ended by itself: %v\n%s", p.Args[1:], p.ProcessState, p.err.String())
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v: waited in vain:\n%s", p.Args[1:], p.err.String())
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/failure"
+)
+
+// A startStep is one part of a command's start. Each has an end, whatever the other side does.
+type startStep struct {
+	name   string        // as in "cannot NAME"
+	limit  time.Duration // the longest it may take
+	advice string        // what to look at when it fails or does not end
+}
+
+var (
+	openAddresses = startStep{"open the addresses", 10 * time.Second, "check --listen and --admin-listen"}
+	openingStore  = startStep{"open the store", time.Minute, "check that ClickHouse answers, or engine.log in the data directory"}
+	migrating     = startStep{"apply the migrations", 5 * time.Minute,
+		"see ClickHouse's log, then run 'runlens migrate up', which may take an hour and goes on where this one ended"}
+	// What 'runlens migrate' does on purpose may take longer than a start.
+	migratingAlone = startStep{"change the schema", time.Hour, "see ClickHouse's log, then run it again: it goes on where this one ended"}
+	readingSecret  = startStep{"read the cursor secret", 30 * time.Second, "check that ClickHouse answers and may be written to"}
+	readingKeys    = startStep{"read the API keys", 30 * time.Second, "check that ClickHouse answers"}
+)
+
+// abandonStepAfter is how long a step may take to end when it has to.
+const abandonStepAfter = time.Second
+
+// within does one step of a start. When its limit has passed or ctx is done, do has a second to come to an orderly end, and is left
+// to itself after that: nothing that does not return can hold up the process. discard gets a value that comes later; nil for none.
+func within[T any](ctx context.Context, step startStep, discard func(T), do func(context.Context) (T, error)) (T, error) {
+	limited, cancel := context.WithTimeout(ctx, step.limit)
+	defer cancel()
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do(limited)
+		done <- result{value, err}
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-limited.Done():
+		select {
+		case r = <-done:
+		case <-time.After(abandonStepAfter):
+			go func() {
+				if late := <-done; late.err == nil && discard != nil {
+					discard(late.value)
+				}
+			}()
+			r.err = limited.Err()
+		}
+	}
+	if r.err == nil {
+		return r.value, nil
+	}
+	return r.value, step.failure(ctx, limited, r.err)
+}
+
+// failure is the one line that tells a person which step failed and what to do. It wraps the cause.
+func (s startStep) failure(ctx, limited context.Context, err error) error {
+	var usage usageError
+	switch {
+	case ctx.Err() != nil:
+		return stepFailure{"stopped before it could " + s.name, ctx.Err()}
+	case errors.As(err, &usage):
+		return err
+	case limited.Err() != nil:
+		return stepFailure{fmt.Sprintf("cannot %s: it did not end within %v; %s", s.name, s.limit, s.advice), context.DeadlineExceeded}
+	}
+	return stepFailure{fmt.Sprintf("cannot %s: %s; %s", s.name, oneLine(err), s.advice), err}
+}
+
+// A stepFailure is a failure in words of its own.
+type stepFailure struct {
+	text  string
+	cause error
+}
+
+func (f stepFailure) Error() string { return f.text }
+func (f stepFailure) Unwrap() error { return f.cause }
+
+// oneLine describes a failure in one line, without what ClickHouse said of it: that can hold statements, and is in its log.
+func oneLine(err error) string {
+	var exception *clickhouse.Exception
+	if errors.As(err, &exception) {
+		if exception.Code == codeNoSpace || strings.Contains(exception.Message, "No space left on device") {
+			return "the disk of ClickHouse is full; make room and start again"
+		}
+		err = failure.Of("the store", err)
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// codeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
+const codeNoSpace = 243
+
+// untilSignal returns a context that SIGINT or SIGTERM ends. The second signal ends the process at once.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

@@ -1,4 +1,0 @@
-package schema
-
-// Cause is cause, for tests.
-var Cause = cause
