@@ -43,17 +43,15 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		return err
 	}
 	defer store.Close()
-	steps := purge.Organization(organization)
+	p := purge.Organization(organization)
 	if c.Person != "" {
-		steps = purge.Person(organization, c.Person)
+		p = purge.Person(organization, c.Person)
 	}
-	for i := range steps {
-		if err := steps[i].Count(ctx, store.Conn()); err != nil {
-			return err
-		}
+	if err := p.Count(ctx, store.Conn()); err != nil {
+		return err
 	}
 	if c.Yes {
-		err := purge.Run(ctx, store.Conn(), steps, func(s purge.Step) {
+		err := p.Run(ctx, store.Conn(), func(s purge.Step) {
 			// Not the person's identifier: a log outlives a purge.
 			logger.Info("purged", "organization", organization, "table", s.Table, "what", s.What, "rows", s.Rows)
 		})
@@ -62,9 +60,9 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	if c.JSON {
-		return json.NewEncoder(io.out).Encode(steps)
+		return json.NewEncoder(io.out).Encode(p.Steps)
 	}
-	for _, s := range steps {
+	for _, s := range p.Steps {
 		if c.DryRun {
 			fmt.Fprintf(io.out, "%s: %d rows would be %s\n", s.Table, s.Rows, s.What)
 		} else {

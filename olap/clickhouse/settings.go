@@ -26,12 +26,20 @@ type engineSettings struct {
 // some ten MiB instead of ClickHouse's 5 GiB, and threads for small machines. The idle time of a connection must exceed the client's (idleConnTimeout), so
 // that never a request crosses the closing of its connection. The largest valid query puts
 // 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB.
+//
+// Two loggers are silent: on every statement that fails or is cancelled, executeQuery writes its text with the values
+// in place of the parameters, and DynamicQueryHandler writes the exception, which may quote them. A log outlives a
+// purge. Whoever sent the statement has the exception as its answer. (query_masking_rules do nothing in this engine.)
 var configTemplate = parse("config", `<clickhouse>
     <users_config>{{.Users}}</users_config>
     <logger>
         <log>{{.Log}}</log>
         <size>10M</size>
         <count>1</count>
+        <levels>
+            <logger><name>executeQuery</name><level>none</level></logger>
+            <logger><name>DynamicQueryHandler</name><level>none</level></logger>
+        </levels>
     </logger>
     <macros><runlens_instance>{{.Instance}}</runlens_instance></macros>
     <listen_host>{{.Host}}</listen_host>
