@@ -130,21 +130,26 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 		where: started,
 		// Each column for itself: where versions tie, latest may have another winner than the columns that queries
 		// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
-		change: "UPDATE latest = if(" + p.startedBy("latest") + ", " + latestWith("NULL") + ", latest)" +
-			", record = if(" + p.startedBy("record") + ", " + recordWith("0", "NULL") + ", record)" +
+		change: "UPDATE latest = if(" + p.startedBy("latest") + ", " + latestWith(null) + ", latest)" +
+			", record = if(" + p.startedBy("record") + ", " + recordWith("0", null) + ", record)" +
 			", initiator = if(" + p.startedBy("record") + ", (tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0), initiator)",
 	})
 	p.delete(schema.TableAttributions, ofPerson)
 	return p
 }
 
+// null is a null text. Where one branch of if is a plain NULL, ClickHouse only marks the value of the other one as null: the text itself
+// would stay in the file.
+const null = "CAST(NULL, 'Nullable(String)')"
+
 // latestWith and recordWith are the columns of runs without the initiator's name, and with another identifier.
 func latestWith(identifier string) string {
-	return "(tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), " + identifier + ", NULL, tupleElement(latest, 'parent_run_id'))"
+	return "(tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), " + identifier + ", " + null + ", tupleElement(latest, 'parent_run_id'))"
 }
 
 func recordWith(initiator, identifier string) string {
-	return "(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), " + initiator + ", " + identifier + ", NULL, tupleElement(record, 'parent_run_id'))"
+	return "(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), " + initiator + ", " + identifier + ", " + null +
+		", tupleElement(record, 'parent_run_id'))"
 }
 
 // startedBy is the condition that a column of runs names the person as the one who started the run.

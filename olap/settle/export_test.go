@@ -1,6 +1,9 @@
 package settle
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 func init() { grace = 0 }
 
@@ -8,4 +11,9 @@ func init() { grace = 0 }
 func SetAbandoned(age time.Duration) (before time.Duration) {
 	before, abandoned = abandoned, age
 	return before
+}
+
+// NameStarters is a part of a step, by its number.
+func (s *Settler) NameStarters(ctx context.Context, number uint64, from, until time.Time) error {
+	return s.nameStarters(ctx, number, from, until)
 }
