@@ -22,7 +22,8 @@ import (
 // joined is a connection to the store of the flags.
 func joined(t *testing.T, flags []string) driver.Conn {
 	t.Helper()
-	store, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	logger := slog.New(slog.DiscardHandler)
+	store, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +50,8 @@ func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 	}
 }
 
-// A purge whose process stands still for so long that another one takes the tables over ends with 1 and says so, leaves nothing wrong, and
-// can be run again.
+// A purge whose process stands still for so long that another one takes the tables over ends with 1 and says so,
+// leaves nothing wrong, and can be run again.
 func TestStoppedPurge(t *testing.T) {
 	ctx := context.Background()
 	flags := store(t)
@@ -71,7 +72,8 @@ func TestStoppedPurge(t *testing.T) {
 	purge := append([]string{"purge", "--org", "acme", "--person", "p7@example.com", "--yes"}, flags...)
 	exec("SYSTEM STOP MERGES settled_attributions") // so that the first statement does not end
 	p := spawn(t, purge...)
-	for counted(t, conn, "SELECT count() FROM system.mutations WHERE table = 'settled_attributions' AND NOT is_done") == 0 {
+	const mutating = "SELECT count() FROM system.mutations WHERE table = 'settled_attributions' AND NOT is_done"
+	for counted(t, conn, mutating) == 0 {
 		select {
 		case <-p.ended:
 			t.Fatalf("the purge ended:\n%s", p.err.String())
@@ -113,8 +115,8 @@ func TestStoppedPurge(t *testing.T) {
 	}
 }
 
-// unread are the system tables that hold nothing of the store's and do harm when they are read: models starts a process, which may end the
-// engine, stack_trace interrupts every thread, and symbols needs a right that nobody has.
+// unread are the system tables that hold nothing of the store's and do harm when they are read: models starts a
+// process, which may end the engine, stack_trace interrupts every thread, and symbols needs a right that nobody has.
 var unread = []string{"models", "stack_trace", "symbols", "jemalloc_profile_text"}
 
 // found names the files below dir and the tables of the engine, system tables included, that have each of some texts.
@@ -127,7 +129,8 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 		}
 		content, err := os.ReadFile(path)
 		for _, text := range texts {
-			// ClickHouse compresses columns with LZ4, in which the first occurrence of a text that has nothing in common with others stands as it is.
+			// ClickHouse compresses columns with LZ4, in which the first occurrence of a text that has nothing in
+			// common with others stands as it is.
 			if err == nil && (bytes.Contains(content, []byte(text)) || strings.Contains(path, text)) {
 				places[text] = append(places[text], path)
 			}
@@ -139,7 +142,8 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 	}
 	var tables []string
 	err = conn.QueryRow(context.Background(), "SELECT groupArray(database || '.' || name) FROM system.tables"+
-		" WHERE database IN ('system', currentDatabase()) AND name NOT IN {unread:Array(String)}", server.Named("unread", unread)).Scan(&tables)
+		" WHERE database IN ('system', currentDatabase()) AND name NOT IN {unread:Array(String)}",
+		server.Named("unread", unread)).Scan(&tables)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +155,9 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 	read := 0
 	for _, table := range tables {
 		var inTable []string
-		err := conn.QueryRow(context.Background(), "SELECT groupUniqArrayArray(arrayFilter(x -> position(line, x) > 0, arrayMap((a, b) -> a || b, {begins:Array(String)}, {ends:Array(String)})))"+
+		err := conn.QueryRow(context.Background(), "WITH"+
+			" arrayMap((a, b) -> a || b, {begins:Array(String)}, {ends:Array(String)}) AS texts"+
+			" SELECT groupUniqArrayArray(arrayFilter(x -> position(line, x) > 0, texts))"+
 			" FROM (SELECT formatRow('JSONEachRow', *) AS line FROM (SELECT * FROM "+table+" LIMIT 50000))",
 			server.Named("begins", begins), server.Named("ends", ends)).Scan(&inTable)
 		if err != nil {
@@ -169,8 +175,9 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 	return places
 }
 
-// After a purge nothing in the data directory and in the engine tells who was purged: not the identifier, no name, no matter in which versions and
-// records they stood and which queries failed; after the purge of an organization, its id neither.
+// After a purge nothing in the data directory and in the engine tells who was purged: not the identifier, no name, no
+// matter in which versions and records they stood and which queries failed; after the purge of an organization, its
+// id neither.
 func TestPurgeLeavesNothing(t *testing.T) {
 	ctx := context.Background()
 	flags := store(t)
@@ -179,19 +186,25 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	names := []string{"Gf5uOq Hz2b", "Wd4rLy Ub8s", "Mc6tPe Kn1a", "Rj3yBi Ov7d"}
 	id := func(n int) string { return fmt.Sprintf("%08d-0000-4000-8000-000000000000", n) }
 	run := func(n int, who, name, updated string) string {
-		return fmt.Sprintf(`{"record":"run","organization_id":%q,"run_id":%q,"agent_id":%q,"status":"RUNNING","initiator_identifier":%s,"initiator_name":%s,"created_at":"2026-01-05T10:00:00Z","updated_at":%q}`,
+		return fmt.Sprintf(`{"record":"run","organization_id":%q,"run_id":%q,"agent_id":%q,"status":"RUNNING",`+
+			`"initiator_identifier":%s,"initiator_name":%s,"created_at":"2026-01-05T10:00:00Z","updated_at":%q}`,
 			organization, id(n), id(99), who, name, updated)
 	}
 	attribution := func(n, ofRun int, name string) string {
-		return fmt.Sprintf(`{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,"agent_id":%q,"user_identifier":%q,"user_name":%q,"activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"2026-01-05T10:00:00Z"}`,
+		return fmt.Sprintf(`{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,"agent_id":%q,`+
+			`"user_identifier":%q,"user_name":%q,"activity_type":"initiated","run_initiation_type":"human","source":"web",`+
+			`"occurred_at":"2026-01-05T10:00:00Z"}`,
 			organization, id(n), id(ofRun), id(99), identifier, name)
 	}
 	quoted := `"` + identifier + `"`
 	for _, batch := range []string{
 		run(1, quoted, `"`+names[0]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(1, 1, names[0]),
-		run(1, "null", `"`+names[1]+`"`, "2026-01-06T10:00:00Z"),                                      // a newer version without the identifier, with another name
-		run(2, "null", `"`+names[2]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(2, 2, "Ada"),    // only an attribution record tells who it is
-		run(3, "null", `"`+names[3]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(3, 9, names[3]), // only the name does
+		// A newer version without the identifier, with another name.
+		run(1, "null", `"`+names[1]+`"`, "2026-01-06T10:00:00Z"),
+		// Only an attribution record tells who it is.
+		run(2, "null", `"`+names[2]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(2, 2, "Ada"),
+		// Only the name does.
+		run(3, "null", `"`+names[3]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(3, 9, names[3]),
 		run(4, `"zoe@example.com"`, `"Zoe"`, "2026-01-05T10:00:00Z"),
 	} {
 		if code, _, stderr := command(t, batch, append([]string{"ingest", "-"}, flags...)...); code != 0 {
@@ -206,13 +219,15 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		t.Helper()
 		var n uint64
 		err := conn.QueryRow(server.Context(ctx, server.WithQueryID(id), server.WithSettings(settings)),
-			"SELECT uniqExact(number, {who:String}) FROM system.numbers WHERE toString(number) != {who:String}", server.Named("who", identifier)).Scan(&n)
+			"SELECT uniqExact(number, {who:String}) FROM system.numbers WHERE toString(number) != {who:String}",
+			server.Named("who", identifier)).Scan(&n)
 		if err == nil {
 			t.Errorf("the query %s did not fail", id)
 		}
 	}
 	running := func(id string) bool {
-		return counted(t, conn, "SELECT count() FROM system.processes WHERE query_id = {id:String}", server.Named("id", id)) > 0
+		const same = "SELECT count() FROM system.processes WHERE query_id = {id:String}"
+		return counted(t, conn, same, server.Named("id", id)) > 0
 	}
 	failing(ctx, "memory", server.Settings{"max_memory_usage": 1 << 20})
 	failing(ctx, "time", server.Settings{"max_execution_time": 1})
@@ -242,7 +257,8 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	purge := func(args ...string) {
 		t.Helper()
 		for _, mode := range []string{"--dry-run", "--yes"} {
-			if code, out, stderr := command(t, "", append(append([]string{"purge", "--org", organization, mode}, args...), flags...)...); code != 0 {
+			line := append(append([]string{"purge", "--org", organization, mode}, args...), flags...)
+			if code, out, stderr := command(t, "", line...); code != 0 {
 				t.Fatalf("%d\n%s%s", code, out, stderr)
 			}
 		}

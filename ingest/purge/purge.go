@@ -1,9 +1,9 @@
-// Package purge takes records out of the store for good, in every table, part and projection: those
-// of an organization, those of one person (a data-protection request), or single ones.
+// Package purge takes records out of the store for good, in every table, part and projection: those of an
+// organization, those of one person (a data-protection request), or single ones.
 //
-// No statement names what is purged. ClickHouse keeps the text of mutations in files and in system.mutations, and servers keep
-// that of every statement in a query log, so an identifier in it would outlive the purge. The identifier goes into the table purge_targets as
-// data, under the purge's random number, and statements name the number.
+// No statement names what is purged. ClickHouse keeps the text of mutations in files and in system.mutations, and
+// servers keep that of every statement in a query log, so an identifier in it would outlive the purge. The identifier
+// goes into the table purge_targets as data, under the purge's random number, and statements name the number.
 package purge
 
 import (
@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -60,7 +59,8 @@ func newPurge(targets ...target) *Purge {
 
 // keys is a subquery of the purge's targets of a kind, or of an expression over their key.
 func (p *Purge) keys(k targetKind, expression string) string {
-	return fmt.Sprintf("(SELECT %s FROM %s WHERE purge = %d AND kind = '%s')", expression, schema.TablePurgeTargets, p.number, k)
+	return fmt.Sprintf("(SELECT %s FROM %s WHERE purge = %d AND kind = '%s')",
+		expression, schema.TablePurgeTargets, p.number, k)
 }
 
 func (p *Purge) ofOrganization() string {
@@ -75,7 +75,8 @@ func (p *Purge) delete(table, where string) {
 // Organization takes out everything of an organization, its API keys included.
 func Organization(organization schema.OrganizationID) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)})
-	for _, table := range append(schema.Derived(), schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts) {
+	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts}
+	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())
 	}
 	// Uses go before the keys that they are found by.
@@ -84,14 +85,16 @@ func Organization(organization schema.OrganizationID) *Purge {
 	return p
 }
 
-// Person takes a person out of an organization: the attribution records of the identifier are deleted, and the
-// runs it started lose the initiator's identifier and name, so that the counts of runs stay what they were. The identifier is
-// normalized as at ingest.
+// Person takes a person out of an organization: the attribution records of the identifier are deleted, and the runs
+// it started lose the initiator's identifier and name, so that the counts of runs stay what they were. The identifier
+// is normalized as at ingest.
 //
-// A version of a run may have a name without an identifier, which no answer shows. Such a name goes where the person started the run by
-// another version or by an attribution record, and where it is one of the names that the person has anywhere in the organization.
+// A version of a run may have a name without an identifier, which no answer shows. Such a name goes where the person
+// started the run by another version or by an attribution record, and where it is one of the names that the person
+// has anywhere in the organization.
 func Person(organization schema.OrganizationID, identifier string) *Purge {
-	p := newPurge(target{targetOrganization, string(organization)}, target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
+	p := newPurge(target{targetOrganization, string(organization)},
+		target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
 	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
 	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
 	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) IN ", schema.StarterInitiatorShift) +
@@ -103,8 +106,10 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 
 	p.derive = []string{
 		"SELECT 'run', toString(run_id) FROM " + schema.TableRuns + " WHERE " + started,
-		"SELECT 'run', toString(run_id) FROM " + schema.TableAttributions + " WHERE " + ofPerson + " AND activity_type = 'initiated'",
-		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions + " WHERE " + ofPerson + " AND isNotNull(user_name)",
+		"SELECT 'run', toString(run_id) FROM " + schema.TableAttributions +
+			" WHERE " + ofPerson + " AND activity_type = 'initiated'",
+		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions +
+			" WHERE " + ofPerson + " AND isNotNull(user_name)",
 	}
 	for _, column := range []string{"record", "latest"} {
 		name := "tupleElement(" + column + ", 'initiator_name')"
@@ -118,39 +123,39 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
 	p.delete(settledRuns.Table, p.ofOrganization()+" AND ("+ofStarter+" OR "+ofRuns+")")
 	p.delete(schema.TableStarters, p.ofOrganization()+" AND "+ofStarter)
-	// Names before the identifiers and the records that they are found by, so that a purge that ended early finds them again.
+	// Names before the identifiers and the records that they are found by, so that a purge that ended early finds
+	// them again.
 	p.Steps = append(p.Steps, Step{
 		Table: schema.TableRuns, What: WhatNameless,
 		where: p.ofOrganization() + " AND (" + p.nameless("record", ofRuns) + " OR " + p.nameless("latest", ofRuns) + ")",
-		change: "UPDATE latest = if(" + p.nameless("latest", ofRuns) + ", " + latestWith("tupleElement(latest, 'initiator_identifier')") + ", latest)" +
-			", record = if(" + p.nameless("record", ofRuns) + ", " + recordWith("tupleElement(record, 'initiator')", "tupleElement(record, 'initiator_identifier')") + ", record)",
+		change: "UPDATE latest = if(" + p.nameless("latest", ofRuns) + ", " + latestWithout + ", latest)" +
+			", record = if(" + p.nameless("record", ofRuns) + ", " + recordWithout + ", record)",
 	}, Step{
 		Table: schema.TableRuns, What: WhatAnonymous,
 		again: p.ofOrganization() + " AND " + ofRuns,
 		where: started,
 		// Each column for itself: where versions tie, latest may have another winner than the columns that queries
 		// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
-		change: "UPDATE latest = if(" + p.startedBy("latest") + ", " + latestWith(null) + ", latest)" +
-			", record = if(" + p.startedBy("record") + ", " + recordWith("0", null) + ", record)" +
-			", initiator = if(" + p.startedBy("record") + ", (tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0), initiator)",
+		change: "UPDATE latest = if(" + p.startedBy("latest") + ", " + latestWithout + ", latest)" +
+			", record = if(" + p.startedBy("record") + ", " + recordWithout + ", record)" +
+			", initiator = if(" + p.startedBy("record") + ", " + initiatorWithout + ", initiator)",
 	})
 	p.delete(schema.TableAttributions, ofPerson)
 	return p
 }
 
-// null is a null text. Where one branch of if is a plain NULL, ClickHouse only marks the value of the other one as null: the text itself
-// would stay in the file.
+// null is a null text. Where one branch of if is a plain NULL, ClickHouse only marks the value of the other one as
+// null: the text itself would stay in the file.
 const null = "CAST(NULL, 'Nullable(String)')"
 
-// latestWith and recordWith are the columns of runs without the initiator's name, and with another identifier.
-func latestWith(identifier string) string {
-	return "(tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), " + identifier + ", " + null + ", tupleElement(latest, 'parent_run_id'))"
-}
-
-func recordWith(initiator, identifier string) string {
-	return "(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), " + initiator + ", " + identifier + ", " + null +
+// The columns of runs without the one who started the run.
+const (
+	latestWithout = "(tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), " + null + ", " + null +
+		", tupleElement(latest, 'parent_run_id'))"
+	recordWithout = "(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), 0, " + null + ", " + null +
 		", tupleElement(record, 'parent_run_id'))"
-}
+	initiatorWithout = "(tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0)"
+)
 
 // startedBy is the condition that a column of runs names the person as the one who started the run.
 func (p *Purge) startedBy(column string) string {
@@ -165,8 +170,13 @@ func (p *Purge) nameless(column, ofRuns string) string {
 }
 
 // Records takes out single records of an organization.
-func Records(ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID) error {
-	table := map[normalize.Kind]string{normalize.KindAgent: schema.TableAgents, normalize.KindRun: schema.TableRuns, normalize.KindAttribution: schema.TableAttributions}[kind]
+func Records(
+	ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID,
+) error {
+	table := map[normalize.Kind]string{
+		normalize.KindAgent: schema.TableAgents, normalize.KindRun: schema.TableRuns,
+		normalize.KindAttribution: schema.TableAttributions,
+	}[kind]
 	targets := []target{{targetOrganization, string(organization)}}
 	for _, id := range ids {
 		targets = append(targets, target{targetRecord, id.String()})
@@ -180,9 +190,10 @@ func Records(ctx context.Context, conn driver.Conn, kind normalize.Kind, organiz
 	return p.Run(ctx, conn, func(Step) {})
 }
 
-// Run does the steps under a lease, one after the other, and calls after behind each. It returns when the files of what it replaced are deleted
-// too, where ClickHouse does not keep such files for a while. A purge that ends early, with an error or with
-// the process, is to be run again; the error is settle.ErrLost when another process took the lease meanwhile.
+// Run does the steps under a lease, one after the other, and calls after behind each. It returns when the files of
+// what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends early,
+// with an error or with the process, is to be run again; the error is settle.ErrLost when another process took the
+// lease meanwhile.
 func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) error {
 	err := settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
 		// Targets of processes that died.
@@ -196,7 +207,7 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 			}
 			for _, s := range p.Steps {
 				if s.again != "" {
-					stored := "UPDATE last_stored_at = fromUnixTimestamp64Milli(" + strconv.FormatInt(now.AsOf.UnixMilli(), 10) + ", 'UTC')"
+					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.AsOf.UnixMilli())
 					if err := lease.Alter(ctx, s.Table, stored, s.again); err != nil {
 						return err
 					}

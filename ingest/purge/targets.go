@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -57,7 +56,8 @@ func (p *Purge) aim(ctx context.Context, conn driver.Conn, work func() error) er
 func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 	// The name of the statements tells that they store no records.
 	naming := func() context.Context {
-		return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
+		return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()),
+			clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
 	}
 	batch, err := conn.PrepareBatch(naming(), "INSERT INTO "+schema.TablePurgeTargets+" (purge, kind, key)")
 	if err != nil {
@@ -72,7 +72,8 @@ func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 		return fmt.Errorf("purge: store what is purged: %w", err)
 	}
 	for _, statement := range p.derive {
-		err := conn.Exec(naming(), "INSERT INTO "+schema.TablePurgeTargets+" (purge, kind, key) SELECT DISTINCT "+strconv.FormatUint(p.number, 10)+", * FROM ("+statement+")")
+		err := conn.Exec(naming(), fmt.Sprintf("INSERT INTO %s (purge, kind, key) SELECT DISTINCT %d, * FROM (%s)",
+			schema.TablePurgeTargets, p.number, statement))
 		if err != nil {
 			return fmt.Errorf("purge: find what is purged: %w", err)
 		}
@@ -80,10 +81,12 @@ func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// unchanged returns an error when a purge that runs meanwhile has taken these targets for those of a process that died.
+// unchanged returns an error when a purge that runs meanwhile has taken these targets for those of a process that
+// died.
 func (p *Purge) unchanged(ctx context.Context, conn driver.Conn) error {
 	var n uint64
-	if err := conn.QueryRow(ctx, "SELECT count() FROM "+schema.TablePurgeTargets+" WHERE purge = "+strconv.FormatUint(p.number, 10)).Scan(&n); err != nil {
+	count := fmt.Sprintf("SELECT count() FROM %s WHERE purge = %d", schema.TablePurgeTargets, p.number)
+	if err := conn.QueryRow(ctx, count).Scan(&n); err != nil {
 		return fmt.Errorf("purge: count: %w", err)
 	}
 	if n == 0 {
@@ -94,18 +97,19 @@ func (p *Purge) unchanged(ctx context.Context, conn driver.Conn) error {
 
 // forget takes the targets out.
 func (p *Purge) forget(ctx context.Context, conn driver.Conn) error {
-	err := conn.Exec(ctx, "ALTER TABLE "+schema.TablePurgeTargets+" DROP PARTITION ID '"+strconv.FormatUint(p.number, 10)+"'")
+	err := conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%d'", schema.TablePurgeTargets, p.number))
 	if err != nil {
 		return fmt.Errorf("purge: take out what was purged by; it is taken out by the next purge: %w", err)
 	}
 	return sweepTable(ctx, conn, schema.TablePurgeTargets)
 }
 
-// sweep waits until the parts that the purge replaced are deleted from the disk. Where ClickHouse keeps such parts for a while
-// (old_parts_lifetime, 0 in the embedded engine), it does not wait.
+// sweep waits until the parts that the purge replaced are deleted from the disk. Where ClickHouse keeps such parts
+// for a while (old_parts_lifetime, 0 in the embedded engine), it does not wait.
 func (p *Purge) sweep(ctx context.Context, conn driver.Conn) error {
 	var lifetime int64
-	err := conn.QueryRow(ctx, "SELECT max(toInt64(value)) FROM system.merge_tree_settings WHERE name = 'old_parts_lifetime'").Scan(&lifetime)
+	const kept = "SELECT max(toInt64(value)) FROM system.merge_tree_settings WHERE name = 'old_parts_lifetime'"
+	err := conn.QueryRow(ctx, kept).Scan(&lifetime)
 	if err != nil {
 		return fmt.Errorf("purge: read how long replaced files are kept: %w", err)
 	}
@@ -117,12 +121,15 @@ func (p *Purge) sweep(ctx context.Context, conn driver.Conn) error {
 	return err
 }
 
-// sweepTable waits until the parts of a table that are replaced by now are deleted. ClickHouse deletes such parts at the end of DROP PARTITION, also of
-// one that does not exist, and otherwise when it comes to it, within minutes. A part that a query reads is deleted after the query.
+// sweepTable waits until the parts of a table that are replaced by now are deleted. ClickHouse deletes such parts at
+// the end of DROP PARTITION, also of one that does not exist, and otherwise when it comes to it, within minutes. A
+// part that a query reads is deleted after the query.
 func sweepTable(ctx context.Context, conn driver.Conn, table string) error {
-	const replaced = " FROM system.parts WHERE database = currentDatabase() AND table = {table:String} AND _state NOT IN ('Active', 'PreActive', 'Temporary')"
+	const replaced = " FROM system.parts WHERE database = currentDatabase() AND table = {table:String}" +
+		" AND _state NOT IN ('Active', 'PreActive', 'Temporary')"
 	var names []string
-	if err := conn.QueryRow(ctx, "SELECT groupArray(name)"+replaced, clickhouse.Named("table", table)).Scan(&names); err != nil {
+	err := conn.QueryRow(ctx, "SELECT groupArray(name)"+replaced, clickhouse.Named("table", table)).Scan(&names)
+	if err != nil {
 		return fmt.Errorf("purge: look for replaced files: %w", err)
 	}
 	for len(names) > 0 {

@@ -46,7 +46,8 @@ func kept(t *testing.T, conn driver.Conn, runs int64) {
 	}
 }
 
-// Who stood still between two statements while another process took over changes nothing any more and releases nothing.
+// Who stood still between two statements while another process took over changes nothing any more and releases
+// nothing.
 func TestLostLeaseChangesNothing(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	load(t, conn, 40, "RUNNING")
@@ -71,7 +72,8 @@ func TestLostLeaseChangesNothing(t *testing.T) {
 		if err := settle.Rebuild(ctx, conn, atOnce); err != nil {
 			t.Fatal(err)
 		}
-		if err := settle.Hold(ctx, conn, func(context.Context, *settle.Lease) error { return broken }); !errors.Is(err, broken) {
+		err := settle.Hold(ctx, conn, func(context.Context, *settle.Lease) error { return broken })
+		if !errors.Is(err, broken) {
 			t.Fatal(err)
 		}
 		return nil
@@ -83,7 +85,8 @@ func TestLostLeaseChangesNothing(t *testing.T) {
 	kept(t, conn, 80)
 }
 
-// The store looks at the lease when it rewrites a part: a statement that it accepted under a lease that is lost by then changes nothing.
+// The store looks at the lease when it rewrites a part: a statement that it accepted under a lease that is lost by
+// then changes nothing.
 func TestFenceHoldsInTheStore(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	load(t, conn, 40, "RUNNING")
@@ -101,8 +104,9 @@ func TestFenceHoldsInTheStore(t *testing.T) {
 			return lease.Alter(ctx, "runs", "DELETE", "organization_id = 'acme'")
 		})
 	}()
+	const mutating = "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
 	until(t, func() bool {
-		return number(t, conn, "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase() AND NOT is_done") == 1
+		return number(t, conn, mutating) == 1
 	})
 	first := state(t, conn).Hold
 	go func() { ended <- settle.Rebuild(ctx, conn, atOnce) }()

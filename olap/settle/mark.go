@@ -30,17 +30,18 @@ func mark(ctx context.Context, conn driver.Conn, k kind, number uint64, until ti
 
 // unclaimed is the condition that nothing of a number or a greater one is done, and that no lease has one.
 func unclaimed(number uint64) string {
-	return fmt.Sprintf("(SELECT max(tupleElement(latest, 1)) FROM %s WHERE kind IN ('done', 'hold')) < %d", schema.TableSettlements, number)
+	return fmt.Sprintf("(SELECT max(tupleElement(latest, 1)) FROM %s WHERE kind IN ('done', 'hold')) < %d",
+		schema.TableSettlements, number)
 }
 
 // write adds a mark if a condition holds in the store while the statement runs. The token is new each time, so that
-// ClickHouse takes no mark for the repeat of another. The name of the statement tells that it changes no records, and lets
-// take wait for the ones of others.
+// ClickHouse takes no mark for the repeat of another. The name of the statement tells that it changes no records, and
+// lets take wait for the ones of others.
 func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
 	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()),
 		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
-	err := conn.Exec(ctx, "INSERT INTO "+schema.TableSettlements+" (kind, latest) SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC'))"+
-		" WHERE "+condition,
+	err := conn.Exec(ctx, "INSERT INTO "+schema.TableSettlements+" (kind, latest)"+
+		" SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC')) WHERE "+condition,
 		clickhouse.Named("kind", string(k)), clickhouse.Named("number", number), clickhouse.Named("value", value))
 	if err != nil {
 		return fmt.Errorf("settle: write %s %d: %w", k, number, err)
