@@ -13,7 +13,8 @@
 //	address.json  where the engine listens, its process and the name of this run of it
 //	password      of the data user; made once, mode 0600
 //	VERSION       which engine wrote the data last
-//	engine.log    the engine's log from warnings up, at most two files of 10 MB; engine.out its raw output
+//	engine.log    the engine's log from warnings up without any statement, at most two files of 10 MB; engine.out
+//	              its raw output
 //	store/        the data
 //
 // # Decision: who starts it, who ends it
