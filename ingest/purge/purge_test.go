@@ -98,9 +98,22 @@ func TestOrganization(t *testing.T) {
 	if err := p.Count(context.Background(), conn); err != nil {
 		t.Fatal(err)
 	}
+	purged := map[string]bool{}
 	for _, s := range p.Steps {
+		purged[s.Table] = true
 		if s.Rows == 0 {
 			t.Errorf("a dry run counts no rows of %s", s.Table)
+		}
+	}
+	var tables []string
+	if err := conn.QueryRow(context.Background(), "SELECT groupUniqArray(table) FROM system.columns"+
+		" WHERE database = currentDatabase() AND name = 'organization_id' AND table IN"+
+		" (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')").Scan(&tables); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if !purged[table] {
+			t.Errorf("the table %s has organizations and is not purged", table)
 		}
 	}
 	run(t, conn, p)
