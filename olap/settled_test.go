@@ -69,7 +69,7 @@ func TestSettledAnswersEqualTheNaiveEvaluator(t *testing.T) {
 			case n < 19: // changes are remembered to which others will be added
 				ask(t, remembering, organization, olaptest.DrawSum(t))
 			case n == 19:
-				if err := settle.Rebuild(ctx, conn); err != nil {
+				if err := settle.Rebuild(ctx, conn, settle.Abandoned); err != nil {
 					t.Fatal(err)
 				}
 			}

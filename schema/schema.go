@@ -17,6 +17,7 @@ const (
 	TableSettlements  = "settlement_marks"
 	TableStarters     = "starters"
 	TableStoredCounts = "stored_counts"
+	TablePurgeTargets = "purge_targets"
 )
 
 // TableChanges is the external table that comes with a statement to which changes are given (olap/compile).

@@ -196,14 +196,18 @@ func TestStartFailures(t *testing.T) {
 
 func TestMigrateAndVersion(t *testing.T) {
 	flags := store(t)
-	code, out, stderr := command(t, "", append([]string{"migrate", "status"}, flags...)...)
-	var version, latest int
-	if _, err := fmt.Sscanf(out, "version %d of %d (current)\n", &version, &latest); code != 0 || err != nil || version != latest || latest < 42 {
-		t.Fatalf("status: %d %q %s", code, out, stderr)
+	migrations, err := filepath.Glob("../../schema/migrations/*.up.sql")
+	if err != nil {
+		t.Fatal(err)
 	}
-	current := out
+	newest := len(migrations)
+	current := fmt.Sprintf("version %d of %d (current)\n", newest, newest)
+	code, out, stderr := command(t, "", append([]string{"migrate", "status"}, flags...)...)
+	if code != 0 || out != current {
+		t.Errorf("status: %d %q %s", code, out, stderr)
+	}
 	code, out, _ = command(t, "", append([]string{"migrate", "down", "--steps", "2"}, flags...)...)
-	if code != 0 || !strings.HasPrefix(out, fmt.Sprintf("version %d of %d (pending", latest-2, latest)) {
+	if code != 0 || !strings.HasPrefix(out, fmt.Sprintf("version %d of %d (pending", newest-2, newest)) {
 		t.Errorf("down: %d %q", code, out)
 	}
 	code, out, _ = command(t, "", append([]string{"migrate", "up"}, flags...)...)

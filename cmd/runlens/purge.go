@@ -44,20 +44,18 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		return err
 	}
 	defer store.Close()
-	steps, of := purge.Organization(organization), "organization"
+	p, of := purge.Organization(organization), "organization"
 	if c.Person != "" {
-		steps, of = purge.Person(organization, c.Person), "person"
+		p, of = purge.Person(organization, c.Person), "person"
 	}
-	for i := range steps {
-		if err := steps[i].Count(ctx, store.Conn()); err != nil {
-			return err
-		}
+	if err := p.Count(ctx, store.Conn()); err != nil {
+		return err
 	}
 	if c.Yes {
 		// Not the person's identifier: a log outlives a purge.
 		action := audit.Action{Name: "purge", OrganizationID: organization, Details: map[string]any{"of": of}}
 		err := audit.Do(ctx, store.Conn(), action, func(ctx context.Context) error {
-			return purge.Run(ctx, store.Conn(), steps, func(s purge.Step) {
+			return p.Run(ctx, store.Conn(), func(s purge.Step) {
 				logger.Info("purged", "organization", organization, "table", s.Table, "what", s.What, "rows", s.Rows)
 			})
 		})
@@ -66,9 +64,9 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	if c.JSON {
-		return json.NewEncoder(io.out).Encode(steps)
+		return json.NewEncoder(io.out).Encode(p.Steps)
 	}
-	for _, s := range steps {
+	for _, s := range p.Steps {
 		if c.DryRun {
 			fmt.Fprintf(io.out, "%s: %d rows would be %s\n", s.Table, s.Rows, s.What)
 		} else {

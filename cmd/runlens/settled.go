@@ -90,7 +90,7 @@ func (c settledRebuildCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer store.Close()
-	if err := settle.Rebuild(ctx, store.Conn()); err != nil {
+	if err := settle.Rebuild(ctx, store.Conn(), settle.Abandoned); err != nil {
 		return err
 	}
 	return settle.New(store.Conn(), logger, settle.Margin).Settle(ctx)

@@ -37,7 +37,9 @@ func (s *slowStore) Valid(ctx context.Context, _ string, _ time.Time) (schema.AP
 	}
 }
 
-func (*slowStore) Used(context.Context, time.Time, time.Time) ([]schema.APIKeyUse, error) { return nil, nil }
+func (*slowStore) Used(context.Context, time.Time, time.Time) ([]schema.APIKeyUse, error) {
+	return nil, nil
+}
 
 func (*slowStore) RecordUse(context.Context, string, time.Time) error { return nil }
 

@@ -1,157 +1,240 @@
-// Package purge takes records out of the store for good, in every table, part and projection: those
-// of an organization, those of one person (a data-protection request), or single ones.
+// Package purge takes records out of the store for good, in every table, part and projection: those of an
+// organization, those of one person (a data-protection request), or single ones.
+//
+// No statement names what is purged. ClickHouse keeps the text of mutations in files and in system.mutations, and
+// servers keep that of every statement in a query log, so an identifier in it would outlive the purge. The identifier
+// goes into the table purge_targets as data, under the purge's random number, and statements name the number.
 package purge
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/settle"
 	"github.com/runlens/runlens/schema"
 )
 
+// A Purge is what is to be taken out. It is made by Organization or Person, and may be run again when it failed.
+type Purge struct {
+	Steps []Step
+
+	number  uint64   // names it in every statement
+	targets []target // what it is told
+	derive  []string // statements that select further targets, kind and key, from the store
+}
+
 // A Step is one table of a purge.
 type Step struct {
 	Table string `json:"table"`
-	What  string `json:"what"` // WhatDeleted or WhatAnonymous
+	What  string `json:"what"` // WhatDeleted, WhatAnonymous or WhatNameless
 	Rows  int64  `json:"rows"` // stored rows, repeats and older versions included
 
 	again  string // condition for the rows that are marked beforehand as just stored, so that they are settled again
 	change string // what ALTER TABLE does
 	where  string
-	args   []any
 }
 
 // What happens to the rows of a step.
 const (
 	WhatDeleted   = "deleted"
 	WhatAnonymous = "made anonymous"
+	WhatNameless  = "stripped of a name" // that stood there without an identifier
 )
 
-const ofOrganization = "organization_id = {organization:String}"
+const deletes = "DELETE"
 
-// Organization returns the steps that take out everything of an organization, its API keys included.
-func Organization(organization schema.OrganizationID) []Step {
-	args := []any{clickhouse.Named("organization", string(organization))}
-	keys := "key_id IN (SELECT key_id FROM " + schema.TableAPIKeys + " WHERE " + ofOrganization + ")"
-	var steps []Step
-	for _, table := range schema.Derived() {
-		steps = append(steps, Step{What: WhatDeleted, Table: table, where: ofOrganization, args: args})
-	}
-	return append(steps, []Step{
-		{What: WhatDeleted, Table: schema.TableAttributions, where: ofOrganization, args: args},
-		{What: WhatDeleted, Table: schema.TableRuns, where: ofOrganization, args: args},
-		{What: WhatDeleted, Table: schema.TableAgents, where: ofOrganization, args: args},
-		{What: WhatDeleted, Table: schema.TableStoredCounts, where: ofOrganization, args: args},
-		{What: WhatDeleted, Table: schema.TableAPIKeyUses, where: keys, args: args}, // before the keys that it is found by
-		{What: WhatDeleted, Table: schema.TableAPIKeys, where: ofOrganization, args: args},
-	}...)
+func newPurge(targets ...target) *Purge {
+	var b [8]byte
+	rand.Read(b[:])
+	return &Purge{number: binary.LittleEndian.Uint64(b[:]), targets: targets}
 }
 
-// Person returns the steps that take a person out of an organization: the attribution records of the
-// identifier are deleted, and the runs it started lose the initiator's identifier and name, so that
-// the counts of runs stay what they were. The identifier is normalized as at ingest.
-func Person(organization schema.OrganizationID, identifier string) []Step {
-	args := []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("identifier", schema.NormalizeIdentifier(identifier))}
-	ofPerson := ofOrganization + " AND user_identifier = {identifier:String}"
+// keys is a subquery of the purge's targets of a kind, or of an expression over their key.
+func (p *Purge) keys(k targetKind, expression string) string {
+	return fmt.Sprintf("(SELECT %s FROM %s WHERE purge = %d AND kind = '%s')",
+		expression, schema.TablePurgeTargets, p.number, k)
+}
+
+func (p *Purge) ofOrganization() string {
+	return "organization_id IN " + p.keys(targetOrganization, "key")
+}
+
+// delete adds a step.
+func (p *Purge) delete(table, where string) {
+	p.Steps = append(p.Steps, Step{Table: table, What: WhatDeleted, change: deletes, where: where})
+}
+
+// Organization takes out everything of an organization, its API keys included.
+func Organization(organization schema.OrganizationID) *Purge {
+	p := newPurge(target{targetOrganization, string(organization)})
+	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts}
+	for _, table := range append(schema.Derived(), sources...) {
+		p.delete(table, p.ofOrganization())
+	}
+	// Uses go before the keys that they are found by.
+	p.delete(schema.TableAPIKeyUses, "key_id IN (SELECT key_id FROM "+schema.TableAPIKeys+" WHERE "+p.ofOrganization()+")")
+	p.delete(schema.TableAPIKeys, p.ofOrganization())
+	return p
+}
+
+// Person takes a person out of an organization: the attribution records of the identifier are deleted, and the runs
+// it started lose the initiator's identifier and name, so that the counts of runs stay what they were. The identifier
+// is normalized as at ingest.
+//
+// A version of a run may have a name without an identifier, which no answer shows. Such a name goes where the person
+// started the run by another version or by an attribution record, and where it is one of the names that the person
+// has anywhere in the organization.
+func Person(organization schema.OrganizationID, identifier string) *Purge {
+	p := newPurge(target{targetOrganization, string(organization)},
+		target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
 	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
-	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) = ", schema.StarterInitiatorShift) + strings.Replace(schema.InitiatorOfSQL, "?", "{identifier:String}", 1)
+	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
+	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) IN ", schema.StarterInitiatorShift) +
+		p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
 	// Older versions that have not been merged away hold the person as well.
-	started := ofOrganization + " AND (" + startedBy("record") + " OR " + startedBy("latest") + ")"
+	started := p.ofOrganization() + " AND (" + p.startedBy("record") + " OR " + p.startedBy("latest") + ")"
 	// All rows of those runs, whoever started them in other versions.
-	ofRuns := ofOrganization + " AND run_id IN (SELECT run_id FROM " + schema.TableRuns + " WHERE " + started + ")"
-	return []Step{
-		// Settled attribution records do not tell the person, so they go before what they are found by. So do the runs, all
-		// rows of each; they are settled again as they will be then.
-		{What: WhatDeleted, Table: settledAttributions.Table, args: args, where: ofOrganization +
-			" AND attribution_id IN (SELECT attribution_id FROM " + schema.TableAttributions + " WHERE " + ofPerson + ")"},
-		{What: WhatDeleted, Table: settledRuns.Table, args: args, where: ofOrganization + " AND " + ofStarter + " OR " + ofRuns},
-		{What: WhatDeleted, Table: schema.TableStarters, args: args, where: ofOrganization + " AND " + ofStarter},
-		{What: WhatDeleted, Table: schema.TableAttributions, where: ofPerson, args: args},
-		{
-			Table: schema.TableRuns, What: WhatAnonymous, args: args,
-			again: ofRuns,
-			where: started,
-			// Each column for itself: where versions tie, latest may have another winner than the columns that queries
-			// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
-			change: "UPDATE latest = if(" + startedBy("latest") + ", (tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), NULL, NULL, tupleElement(latest, 'parent_run_id')), latest)" +
-				", record = if(" + startedBy("record") + ", (tupleElement(record, 'state'), tupleElement(record, 'agent_id'), 0, NULL, NULL, tupleElement(record, 'parent_run_id')), record)" +
-				", initiator = if(" + startedBy("record") + ", (tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0), initiator)",
-		},
+	ofRuns := "run_id IN " + p.keys(targetRun, "toUUIDOrZero(key)")
+
+	p.derive = []string{
+		"SELECT 'run', toString(run_id) FROM " + schema.TableRuns + " WHERE " + started,
+		"SELECT 'run', toString(run_id) FROM " + schema.TableAttributions +
+			" WHERE " + ofPerson + " AND activity_type = 'initiated'",
+		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions +
+			" WHERE " + ofPerson + " AND isNotNull(user_name)",
 	}
+	for _, column := range []string{"record", "latest"} {
+		name := "tupleElement(" + column + ", 'initiator_name')"
+		p.derive = append(p.derive, "SELECT 'name', assumeNotNull("+name+") FROM "+schema.TableRuns+
+			" WHERE "+p.ofOrganization()+" AND "+p.startedBy(column)+" AND isNotNull("+name+")")
+	}
+
+	// Rows of the rollup do not tell the person, so they go before what they are found by. So do those of runs, all
+	// of each; they are settled again as they will be then.
+	p.delete(settledAttributions.Table, p.ofOrganization()+
+		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
+	p.delete(settledRuns.Table, p.ofOrganization()+" AND ("+ofStarter+" OR "+ofRuns+")")
+	p.delete(schema.TableStarters, p.ofOrganization()+" AND "+ofStarter)
+	// Names before the identifiers and the records that they are found by, so that a purge that ended early finds
+	// them again.
+	p.Steps = append(p.Steps, Step{
+		Table: schema.TableRuns, What: WhatNameless,
+		where: p.ofOrganization() + " AND (" + p.nameless("record", ofRuns) + " OR " + p.nameless("latest", ofRuns) + ")",
+		change: "UPDATE latest = if(" + p.nameless("latest", ofRuns) + ", " + latestWithout + ", latest)" +
+			", record = if(" + p.nameless("record", ofRuns) + ", " + recordWithout + ", record)",
+	}, Step{
+		Table: schema.TableRuns, What: WhatAnonymous,
+		again: p.ofOrganization() + " AND " + ofRuns,
+		where: started,
+		// Each column for itself: where versions tie, latest may have another winner than the columns that queries
+		// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
+		change: "UPDATE latest = if(" + p.startedBy("latest") + ", " + latestWithout + ", latest)" +
+			", record = if(" + p.startedBy("record") + ", " + recordWithout + ", record)" +
+			", initiator = if(" + p.startedBy("record") + ", " + initiatorWithout + ", initiator)",
+	})
+	p.delete(schema.TableAttributions, ofPerson)
+	return p
 }
+
+// null is a null text. Where one branch of if is a plain NULL, ClickHouse only marks the value of the other one as
+// null: the text itself would stay in the file.
+const null = "CAST(NULL, 'Nullable(String)')"
+
+// The columns of runs without the one who started the run.
+const (
+	latestWithout = "(tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), " + null + ", " + null +
+		", tupleElement(latest, 'parent_run_id'))"
+	recordWithout = "(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), 0, " + null + ", " + null +
+		", tupleElement(record, 'parent_run_id'))"
+	initiatorWithout = "(tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0)"
+)
 
 // startedBy is the condition that a column of runs names the person as the one who started the run.
-func startedBy(column string) string {
-	return "ifNull(tupleElement(" + column + ", 'initiator_identifier') = {identifier:String}, false)"
+func (p *Purge) startedBy(column string) string {
+	return "ifNull(tupleElement(" + column + ", 'initiator_identifier') IN " + p.keys(targetIdentifier, "key") + ", false)"
+}
+
+// nameless is the condition that a column of runs has a name without an identifier that may be the person's.
+func (p *Purge) nameless(column, ofRuns string) string {
+	name := "tupleElement(" + column + ", 'initiator_name')"
+	return "(isNull(tupleElement(" + column + ", 'initiator_identifier')) AND isNotNull(" + name + ")" +
+		" AND (" + ofRuns + " OR ifNull(" + name + " IN " + p.keys(targetName, "key") + ", false)))"
 }
 
 // Records takes out single records of an organization.
-func Records(ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID) error {
-	table := map[normalize.Kind]string{normalize.KindAgent: schema.TableAgents, normalize.KindRun: schema.TableRuns, normalize.KindAttribution: schema.TableAttributions}[kind]
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = id.String()
+func Records(
+	ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID,
+) error {
+	table := map[normalize.Kind]string{
+		normalize.KindAgent: schema.TableAgents, normalize.KindRun: schema.TableRuns,
+		normalize.KindAttribution: schema.TableAttributions,
+	}[kind]
+	targets := []target{{targetOrganization, string(organization)}}
+	for _, id := range ids {
+		targets = append(targets, target{targetRecord, id.String()})
 	}
-	step := Step{What: WhatDeleted, Table: table, where: ofOrganization + " AND " + string(kind) + "_id IN {ids:Array(UUID)}",
-		args: []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("ids", texts)}}
-	settled := schema.SettledOf(table)
-	if settled == nil {
-		return step.run(ctx, conn)
+	p := newPurge(targets...)
+	ofRecords := p.ofOrganization() + " AND " + string(kind) + "_id IN " + p.keys(targetRecord, "toUUIDOrZero(key)")
+	p.delete(table, ofRecords)
+	if settled := schema.SettledOf(table); settled != nil {
+		p.delete(settled.Table, ofRecords)
 	}
-	steps := []Step{step, step}
-	steps[1].Table = settled.Table
-	return Run(ctx, conn, steps, func(Step) {})
+	return p.Run(ctx, conn, func(Step) {})
 }
 
-// Run does the steps, one after the other, and calls after behind each. Meanwhile nothing is settled. Steps that
-// end early, with an error or with the process, are to be run again.
-func Run(ctx context.Context, conn driver.Conn, steps []Step, after func(Step)) error {
-	return settle.Hold(ctx, conn, func(ctx context.Context) error {
-		for _, s := range steps {
-			if err := s.run(ctx, conn); err != nil {
-				return err
-			}
-			after(s)
-		}
-		return nil
-	})
-}
-
-// Count sets Rows to what Run would change now.
-func (s *Step) Count(ctx context.Context, conn driver.Conn) error {
-	if err := conn.QueryRow(ctx, "SELECT toInt64(count()) FROM "+s.Table+" WHERE "+s.where, s.args...).Scan(&s.Rows); err != nil {
-		return fmt.Errorf("count the rows of %s: %w", s.Table, err)
-	}
-	return nil
-}
-
-// run changes the table and returns when every part of it is written anew, projections included.
-// Parts that are merged meanwhile are waited for. It may be run again.
-func (s *Step) run(ctx context.Context, conn driver.Conn) error {
-	if s.again != "" {
-		if err := s.alter(ctx, conn, "UPDATE last_stored_at = now64(3, 'UTC')", s.again); err != nil {
+// Run does the steps under a lease, one after the other, and calls after behind each. It returns when the files of
+// what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends early,
+// with an error or with the process, is to be run again; the error is settle.ErrLost when another process took the
+// lease meanwhile.
+func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) error {
+	err := settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
+		// Targets of processes that died.
+		if err := lease.Alter(ctx, schema.TablePurgeTargets, deletes, fmt.Sprintf("purge != %d", p.number)); err != nil {
 			return err
 		}
+		return p.aim(ctx, conn, func() error {
+			now, err := moment.Now(ctx, conn)
+			if err != nil {
+				return err
+			}
+			for _, s := range p.Steps {
+				if s.again != "" {
+					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.AsOf.UnixMilli())
+					if err := lease.Alter(ctx, s.Table, stored, s.again); err != nil {
+						return err
+					}
+				}
+				if err := lease.Alter(ctx, s.Table, s.change, s.where); err != nil {
+					return err
+				}
+				after(s)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("purge: %w", err)
 	}
-	change := s.change
-	if change == "" {
-		change = "DELETE"
-	}
-	return s.alter(ctx, conn, change, s.where)
+	return p.sweep(ctx, conn)
 }
 
-func (s *Step) alter(ctx context.Context, conn driver.Conn, change, where string) error {
-	// mutations_sync 2 waits for all replicas.
-	statement := "ALTER TABLE " + s.Table + " " + change + " WHERE " + where + " SETTINGS mutations_sync = 2"
-	if err := conn.Exec(ctx, statement, s.args...); err != nil {
-		return fmt.Errorf("purge %s: %w", s.Table, err)
-	}
-	return nil
+// Count sets Rows of each step to what Run would change now.
+func (p *Purge) Count(ctx context.Context, conn driver.Conn) error {
+	return p.aim(ctx, conn, func() error {
+		for i := range p.Steps {
+			s := &p.Steps[i]
+			if err := conn.QueryRow(ctx, "SELECT toInt64(count()) FROM "+s.Table+" WHERE "+s.where).Scan(&s.Rows); err != nil {
+				return fmt.Errorf("purge: count the rows of %s: %w", s.Table, err)
+			}
+		}
+		return p.unchanged(ctx, conn)
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/schema"
 
 	"github.com/google/uuid"
 )
@@ -62,14 +63,17 @@ func filled(t *testing.T) driver.Conn {
 	return conn
 }
 
-func run(t *testing.T, conn driver.Conn, steps []purge.Step) {
+func run(t *testing.T, conn driver.Conn, p *purge.Purge) {
 	t.Helper()
-	if err := purge.Run(context.Background(), conn, steps, func(purge.Step) {}); err != nil {
+	if err := p.Run(context.Background(), conn, func(purge.Step) {}); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range steps {
-		if err := s.Count(context.Background(), conn); err != nil || s.Rows != 0 {
-			t.Errorf("%s: %d rows are left, %v", s.Table, s.Rows, err)
+	if err := p.Count(context.Background(), conn); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Steps {
+		if s.Rows != 0 {
+			t.Errorf("%s: %d rows are left", s.Table, s.Rows)
 		}
 	}
 }
@@ -91,13 +95,29 @@ func consistent(t *testing.T, conn driver.Conn) {
 func TestOrganization(t *testing.T) {
 	conn := filled(t)
 	defer consistent(t, conn)
-	steps := purge.Organization("acme")
-	for i := range steps {
-		if err := steps[i].Count(context.Background(), conn); err != nil || steps[i].Rows == 0 {
-			t.Errorf("a dry run counts %d rows of %s, %v", steps[i].Rows, steps[i].Table, err)
+	p := purge.Organization("acme")
+	if err := p.Count(context.Background(), conn); err != nil {
+		t.Fatal(err)
+	}
+	purged := map[string]bool{}
+	for _, s := range p.Steps {
+		purged[s.Table] = true
+		if s.Rows == 0 {
+			t.Errorf("a dry run counts no rows of %s", s.Table)
 		}
 	}
-	run(t, conn, steps)
+	var tables []string
+	if err := conn.QueryRow(context.Background(), "SELECT groupUniqArray(table) FROM system.columns"+
+		" WHERE database = currentDatabase() AND name = 'organization_id' AND table IN"+
+		" (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')").Scan(&tables); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if !purged[table] && table != schema.TableAuditLog { // the audit log outlives everything
+			t.Errorf("the table %s has organizations and is not purged", table)
+		}
+	}
+	run(t, conn, p)
 	for _, table := range []string{"agents", "runs", "attributions", "api_keys", "settled_runs", "settled_attributions", "starters"} {
 		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")
 		if kept := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'globex'"); gone != 0 || kept == 0 {

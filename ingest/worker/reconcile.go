@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/settle"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -27,7 +29,7 @@ const secondLook = 5 * time.Second
 func (w *worker) reconcileEvery(ctx context.Context) error {
 	for {
 		var found ReconcileStatus
-		err := w.retry.DoIf(ctx, "reconcile", func(err error) bool { return postgres.Retryable(err) || write.Retryable(err) }, func() (err error) {
+		err := w.retry.DoIf(ctx, "reconcile", retryable, func() (err error) {
 			found, err = w.reconcile(ctx)
 			return err
 		})
@@ -42,6 +44,11 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// retryable reports whether a reconcile that ended with an error is made again. One that lost its lease in the middle of deleting is.
+func retryable(err error) bool {
+	return postgres.Retryable(err) || write.Retryable(err) || errors.Is(err, settle.ErrLost)
 }
 
 func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {

@@ -15,7 +15,8 @@
 //	address.json  where the engine listens, its process, and the challenge and proof of this run of it
 //	password      of the data user; made once
 //	VERSION       which engine wrote the data last
-//	engine.log    the engine's log from warnings up, at most two files of 10 MB; engine.out its raw output
+//	engine.log    the engine's log from warnings up without any statement, at most two files of 10 MB; engine.out
+//	              its raw output
 //	store/        the data
 //
 // The folder and all in it belong to the user who runs the engine, and are open to nobody else (0700, 0600).

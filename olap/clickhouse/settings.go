@@ -31,12 +31,20 @@ type engineSettings struct {
 // The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist.
 // The first answers the challenge. The second takes statements, of the data user only: it requires that user's own
 // Authorization header, so nobody can ask anything as "default", or without credentials.
+//
+// Two loggers are silent: on every statement that fails or is cancelled, executeQuery writes its text with the values
+// in place of the parameters, and DynamicQueryHandler writes the exception, which may quote them. A log outlives a
+// purge. Whoever sent the statement has the exception as its answer. (query_masking_rules do nothing in this engine.)
 var configTemplate = parse("config", `<clickhouse>
     <users_config>{{.Users}}</users_config>
     <logger>
         <log>{{.Log}}</log>
         <size>10M</size>
         <count>1</count>
+        <levels>
+            <logger><name>executeQuery</name><level>none</level></logger>
+            <logger><name>DynamicQueryHandler</name><level>none</level></logger>
+        </levels>
     </logger>
     <http_handlers>
         <rule>

@@ -25,13 +25,13 @@ type Difference struct {
 // Check compares every settled record with its source, all of its columns, and every projection with the
 // rows it adds up. Meanwhile nobody settles and queries read the records themselves.
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
-	h, err := take(ctx, conn, false)
+	l, err := take(ctx, conn, 0)
 	if err != nil {
 		return nil, err
 	}
 	// A check that fails changed nothing, so that the tables may be used again.
-	release := h.run(ctx, h.until, func(ctx context.Context) error {
-		found, err = h.check(ctx)
+	release := l.run(ctx, l.until, func(ctx context.Context, _ *Lease) error {
+		found, err = l.compare(ctx)
 		return nil
 	})
 	if err == nil {
@@ -40,16 +40,16 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 	return found, err
 }
 
-func (h *holding) check(ctx context.Context) (found []Difference, err error) {
+func (l *Lease) compare(ctx context.Context) (found []Difference, err error) {
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(schema.ReadSettings))
 	for _, t := range schema.Settled {
-		differences, err := h.checkRecords(ctx, t)
+		differences, err := l.checkRecords(ctx, t)
 		if err != nil {
 			return nil, fmt.Errorf("settle: check %s: %w", t.Table, err)
 		}
 		found = append(found, differences...)
 		for _, r := range t.Rollups {
-			same, err := h.checkRollup(ctx, t, r)
+			same, err := l.checkRollup(ctx, t, r)
 			if err != nil {
 				return nil, fmt.Errorf("settle: check %s of %s: %w", r.Projection, t.Table, err)
 			}
@@ -58,7 +58,7 @@ func (h *holding) check(ctx context.Context) (found []Difference, err error) {
 			}
 		}
 	}
-	missing, err := h.checkStarters(ctx)
+	missing, err := l.checkStarters(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("settle: check %s: %w", schema.TableStarters, err)
 	}
@@ -66,8 +66,8 @@ func (h *holding) check(ctx context.Context) (found []Difference, err error) {
 }
 
 // checkStarters looks for settled starters of which nobody knows what they stand for.
-func (h *holding) checkStarters(ctx context.Context) (found []Difference, err error) {
-	rows, err := h.conn.Query(ctx, "SELECT toString(organization_id), toInt64(uniqExact(starter)) FROM "+schema.SettledOf(schema.TableRuns).Table+
+func (l *Lease) checkStarters(ctx context.Context) (found []Difference, err error) {
+	rows, err := l.conn.Query(ctx, "SELECT toString(organization_id), toInt64(uniqExact(starter)) FROM "+schema.SettledOf(schema.TableRuns).Table+
 		" WHERE starter != 0 AND (organization_id, starter) NOT IN (SELECT organization_id, starter FROM "+schema.TableStarters+") GROUP BY organization_id ORDER BY organization_id")
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (h *holding) checkStarters(ctx context.Context) (found []Difference, err er
 
 // checkRecords compares counts and sums of checksums by organization and month, over all records but those of
 // which a row was stored behind the boundary.
-func (h *holding) checkRecords(ctx context.Context, t schema.SettledTable) (found []Difference, err error) {
+func (l *Lease) checkRecords(ctx context.Context, t schema.SettledTable) (found []Difference, err error) {
 	ofSource, ofSettled, _ := t.Lists(len(t.Columns))
 	key := strings.Join(t.RecordKey(), ", ")
 	settled := " WHERE (" + key + ") NOT IN (SELECT " + key + " FROM " + t.Source + " WHERE " + t.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
@@ -94,10 +94,10 @@ func (h *holding) checkRecords(ctx context.Context, t schema.SettledTable) (foun
 		return "SELECT organization_id, toString(toYYYYMM(" + t.Clock + ")) AS month, " + records + " AS in_source, " + signs + " AS settled, " +
 			sign + " * reinterpretAsInt64(cityHash64(tuple(" + key + ", first_stored_at, " + strings.Join(columns, ", ") + "))) AS checksum FROM " + from + settled
 	}
-	rows, err := h.conn.Query(ctx, "SELECT toString(organization_id), month, sum(in_source) AS records, sum(settled) AS settled_records FROM ("+
+	rows, err := l.conn.Query(ctx, "SELECT toString(organization_id), month, sum(in_source) AS records, sum(settled) AS settled_records FROM ("+
 		side(t.Source+" FINAL", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
 		") GROUP BY organization_id, month HAVING records != settled_records OR sum(checksum) != 0 ORDER BY organization_id, month",
-		clickhouse.Named("until", h.until.UnixMilli()))
+		clickhouse.Named("until", l.until.UnixMilli()))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (h *holding) checkRecords(ctx context.Context, t schema.SettledTable) (foun
 }
 
 // checkRollup compares what a projection has added up with the same sums over the rows.
-func (h *holding) checkRollup(ctx context.Context, t schema.SettledTable, r schema.Rollup) (bool, error) {
+func (l *Lease) checkRollup(ctx context.Context, t schema.SettledTable, r schema.Rollup) (bool, error) {
 	keys := append([]string{"organization_id", r.Time}, r.Keys...)
 	columns := append([]string(nil), keys...)
 	for name := range t.Sums {
@@ -122,7 +122,7 @@ func (h *holding) checkRollup(ctx context.Context, t schema.SettledTable, r sche
 	sql := "SELECT groupBitXor(cityHash64(tuple(*))) FROM (SELECT " + strings.Join(columns, ", ") + " FROM " + t.Table + " GROUP BY " + strings.Join(keys, ", ") + ")"
 	var sums [2]uint64
 	for i, settings := range []string{" SETTINGS optimize_use_projections = 0", " SETTINGS force_optimize_projection_name = '" + r.Projection + "'"} {
-		if err := h.conn.QueryRow(ctx, sql+settings).Scan(&sums[i]); err != nil {
+		if err := l.conn.QueryRow(ctx, sql+settings).Scan(&sums[i]); err != nil {
 			// An empty table has no part that could have the projection.
 			if i == 1 && sums[0] == 0 {
 				return true, nil

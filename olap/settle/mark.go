@@ -9,6 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -24,13 +25,23 @@ const (
 
 // mark writes an intent or what is done.
 func mark(ctx context.Context, conn driver.Conn, k kind, number uint64, until time.Time) error {
-	return write(ctx, conn, k, number, -until.UnixMilli(), rand.Text())
+	return write(ctx, conn, k, number, -until.UnixMilli(), "1")
 }
 
-// write adds a mark. Of two with the same token only the first is written.
-func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, token string) error {
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": token}))
-	err := conn.Exec(ctx, "INSERT INTO "+schema.TableSettlements+" (kind, latest) SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC'))",
+// unclaimed is the condition that nothing of a number or a greater one is done, and that no lease has one.
+func unclaimed(number uint64) string {
+	return fmt.Sprintf("(SELECT max(tupleElement(latest, 1)) FROM %s WHERE kind IN ('done', 'hold')) < %d",
+		schema.TableSettlements, number)
+}
+
+// write adds a mark if a condition holds in the store while the statement runs. The token is new each time, so that
+// ClickHouse takes no mark for the repeat of another. The name of the statement tells that it changes no records, and
+// lets take wait for the ones of others.
+func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()),
+		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
+	err := conn.Exec(ctx, "INSERT INTO "+schema.TableSettlements+" (kind, latest)"+
+		" SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC')) WHERE "+condition,
 		clickhouse.Named("kind", string(k)), clickhouse.Named("number", number), clickhouse.Named("value", value))
 	if err != nil {
 		return fmt.Errorf("settle: write %s %d: %w", k, number, err)

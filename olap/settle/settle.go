@@ -37,9 +37,6 @@ const (
 	refresh = time.Minute
 )
 
-// abandoned is the age of the last sign of life at which a hold is taken for that of a process that died.
-var abandoned = 2 * time.Minute
-
 // A Settler settles one store, step by step. Several of them on one store do no harm (schema/DESIGN.md).
 // It is a prometheus.Collector.
 type Settler struct {
@@ -97,13 +94,13 @@ func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error)
 	}
 	if state.Number == 0 {
 		// Numbers begin where no earlier table of settlements has been, so that no token comes again.
-		return true, write(ctx, s.conn, done, uint64(state.Now.UnixMilli()), 0, "first")
+		return true, write(ctx, s.conn, done, uint64(state.Now.UnixMilli()), 0, unclaimed(1))
 	}
 	s.age.Set(state.Now.Sub(state.Until).Seconds())
 	if state.Held {
 		if state.Now.Sub(state.HeldAt) > abandoned {
 			s.logger.Warn("settled tables were left in the middle of a change, building them anew")
-			return true, Rebuild(ctx, s.conn)
+			return true, Rebuild(ctx, s.conn, abandoned)
 		}
 		return false, nil
 	}
@@ -169,7 +166,7 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		if err := mark(ctx, s.conn, intent, number, until); err != nil {
 			return err
 		}
-		if err := s.nameStarters(ctx, state.Until, until); err != nil {
+		if err := s.nameStarters(ctx, number, state.Until, until); err != nil {
 			return err
 		}
 		for _, t := range schema.Settled {
@@ -226,21 +223,22 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
 		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
 		// A settler that fell behind writes nothing: its number is done, or tables are held.
-		" WHERE (SELECT max(tupleElement(latest, 1)) FROM " + schema.TableSettlements + " WHERE kind IN ('done', 'hold')) < {number:UInt64}"
+		" WHERE " + unclaimed(number)
 	ctx = s.inserting(ctx, clickhouse.Settings{
 		"insert_deduplication_token": fmt.Sprintf("settlement %d", number),
 		// One block a partition, so that a token stands for one part.
 		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
 		"max_partitions_per_insert_block": 0,
 	})
-	return s.conn.Exec(ctx, sql, append(span(from, until), clickhouse.Named("number", number))...)
+	return s.conn.Exec(ctx, sql, span(from, until)...)
 }
 
 // nameStarters keeps what the starters of the rows that are about to be settled stand for. Those of rows that nobody
-// settles in the end do no harm.
-func (s *Settler) nameStarters(ctx context.Context, from, until time.Time) error {
+// settles in the end do no harm. A settler that fell behind writes nothing: a purge may have deleted the starters of a person
+// whose runs it has not changed yet.
+func (s *Settler) nameStarters(ctx context.Context, number uint64, from, until time.Time) error {
 	err := s.conn.Exec(s.inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
-		schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)), span(from, until)...)
+		schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)+" AND "+unclaimed(number)), span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: name starters: %w", err)
 	}

@@ -159,7 +159,7 @@ func TestCheckAndRebuild(t *testing.T) {
 		if len(found) != 1 || found[0].Organization != "acme" || found[0].Table != "starters" && !strings.HasPrefix(found[0].Month, "2026") {
 			t.Errorf("after %s: %+v", damage, found)
 		}
-		if err := settle.Rebuild(ctx, conn); err != nil {
+		if err := settle.Rebuild(ctx, conn, settle.Abandoned); err != nil {
 			t.Fatal(err)
 		}
 		if s := state(t, conn); s.Held || !s.Boundary().IsZero() {
@@ -181,7 +181,7 @@ func TestHold(t *testing.T) {
 	before := state(t, conn)
 	second := make(chan error, 1)
 	inside := false
-	err := settle.Hold(ctx, conn, func(ctx context.Context) error {
+	err := settle.Hold(ctx, conn, func(ctx context.Context, _ *settle.Lease) error {
 		inside = true
 		if s := state(t, conn); !s.Held || !s.Boundary().IsZero() {
 			t.Errorf("queries may use held tables: %+v", s)
@@ -192,7 +192,7 @@ func TestHold(t *testing.T) {
 			t.Errorf("%d runs are settled under a hold, want 80 as before", n)
 		}
 		go func() {
-			second <- settle.Hold(context.WithoutCancel(ctx), conn, func(context.Context) error {
+			second <- settle.Hold(context.WithoutCancel(ctx), conn, func(context.Context, *settle.Lease) error {
 				if inside {
 					t.Error("two holds at once")
 				}
@@ -212,7 +212,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("after the holds %+v, before %+v", s, before)
 	}
 	broken := errors.New("broken")
-	if err := settle.Hold(ctx, conn, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+	if err := settle.Hold(ctx, conn, func(context.Context, *settle.Lease) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 	if s := state(t, conn); !s.Held {

@@ -1,0 +1,153 @@
+package purge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+// A target is a row of purge_targets: something by which rows to be purged are found.
+type target struct {
+	kind targetKind
+	key  string
+}
+
+// targetKind is the kind of a target, as the column says it.
+type targetKind string
+
+const (
+	targetOrganization targetKind = "organization"
+	targetIdentifier   targetKind = "identifier" // of the person
+	targetRun          targetKind = "run"        // id of a run that the person started
+	targetName         targetKind = "name"       // of the person
+	targetRecord       targetKind = "record"     // id of a record
+)
+
+const (
+	forgetPatience = 10 * time.Second
+	sweepPoll      = 100 * time.Millisecond
+)
+
+var errCountDisturbed = errors.New("purge: another purge began while rows were counted; count again")
+
+// aim stores the targets while work goes on and takes them out afterwards, also when it failed.
+func (p *Purge) aim(ctx context.Context, conn driver.Conn, work func() error) error {
+	err := p.store(ctx, conn)
+	if err == nil {
+		err = work()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetPatience)
+	defer cancel()
+	if forgetting := p.forget(ctx, conn); err == nil {
+		err = forgetting
+	}
+	return err
+}
+
+// store writes the targets as data and derives further ones from them.
+func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
+	// The name of the statements tells that they store no records.
+	naming := func() context.Context {
+		return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()),
+			clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
+	}
+	batch, err := conn.PrepareBatch(naming(), "INSERT INTO "+schema.TablePurgeTargets+" (purge, kind, key)")
+	if err != nil {
+		return fmt.Errorf("purge: store what is purged: %w", err)
+	}
+	for _, t := range p.targets {
+		if err := batch.Append(p.number, string(t.kind), t.key); err != nil {
+			return fmt.Errorf("purge: store what is purged: %w", err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("purge: store what is purged: %w", err)
+	}
+	for _, statement := range p.derive {
+		err := conn.Exec(naming(), fmt.Sprintf("INSERT INTO %s (purge, kind, key) SELECT DISTINCT %d, * FROM (%s)",
+			schema.TablePurgeTargets, p.number, statement))
+		if err != nil {
+			return fmt.Errorf("purge: find what is purged: %w", err)
+		}
+	}
+	return nil
+}
+
+// unchanged returns an error when a purge that runs meanwhile has taken these targets for those of a process that
+// died.
+func (p *Purge) unchanged(ctx context.Context, conn driver.Conn) error {
+	var n uint64
+	count := fmt.Sprintf("SELECT count() FROM %s WHERE purge = %d", schema.TablePurgeTargets, p.number)
+	if err := conn.QueryRow(ctx, count).Scan(&n); err != nil {
+		return fmt.Errorf("purge: count: %w", err)
+	}
+	if n == 0 {
+		return errCountDisturbed
+	}
+	return nil
+}
+
+// forget takes the targets out.
+func (p *Purge) forget(ctx context.Context, conn driver.Conn) error {
+	err := conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%d'", schema.TablePurgeTargets, p.number))
+	if err != nil {
+		return fmt.Errorf("purge: take out what was purged by; it is taken out by the next purge: %w", err)
+	}
+	return sweepTable(ctx, conn, schema.TablePurgeTargets)
+}
+
+// sweep waits until the parts that the purge replaced are deleted from the disk. Where ClickHouse keeps such parts
+// for a while (old_parts_lifetime, 0 in the embedded engine), it does not wait.
+func (p *Purge) sweep(ctx context.Context, conn driver.Conn) error {
+	var lifetime int64
+	const kept = "SELECT max(toInt64(value)) FROM system.merge_tree_settings WHERE name = 'old_parts_lifetime'"
+	err := conn.QueryRow(ctx, kept).Scan(&lifetime)
+	if err != nil {
+		return fmt.Errorf("purge: read how long replaced files are kept: %w", err)
+	}
+	for _, s := range p.Steps {
+		if lifetime == 0 && err == nil {
+			err = sweepTable(ctx, conn, s.Table)
+		}
+	}
+	return err
+}
+
+// sweepTable waits until the parts of a table that are replaced by now are deleted. ClickHouse deletes such parts at
+// the end of DROP PARTITION, also of one that does not exist, and otherwise when it comes to it, within minutes. A
+// part that a query reads is deleted after the query.
+func sweepTable(ctx context.Context, conn driver.Conn, table string) error {
+	const replaced = " FROM system.parts WHERE database = currentDatabase() AND table = {table:String}" +
+		" AND _state NOT IN ('Active', 'PreActive', 'Temporary')"
+	var names []string
+	err := conn.QueryRow(ctx, "SELECT groupArray(name)"+replaced, clickhouse.Named("table", table)).Scan(&names)
+	if err != nil {
+		return fmt.Errorf("purge: look for replaced files: %w", err)
+	}
+	for len(names) > 0 {
+		if err := conn.Exec(ctx, "ALTER TABLE "+table+" DROP PARTITION ID 'none'"); err != nil {
+			return fmt.Errorf("purge: delete replaced files: %w", err)
+		}
+		var left uint64
+		err := conn.QueryRow(ctx, "SELECT count()"+replaced+" AND name IN {names:Array(String)}",
+			clickhouse.Named("table", table), clickhouse.Named("names", names)).Scan(&left)
+		if err != nil {
+			return fmt.Errorf("purge: look for replaced files: %w", err)
+		}
+		if left == 0 {
+			return nil
+		}
+		if err := moment.Pause(ctx, sweepPoll); err != nil {
+			return err
+		}
+	}
+	return nil
+}

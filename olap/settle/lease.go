@@ -1,0 +1,242 @@
+package settle
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// Abandoned is the age of the last sign of life at which a lease is taken for that of a process that died.
+	Abandoned = 2 * time.Minute
+
+	leasePoll = 50 * time.Millisecond
+	// signOfLife is the pause between two signs of life of a lease; well below Abandoned.
+	signOfLife      = 20 * time.Second
+	releasePatience = 10 * time.Second
+)
+
+var (
+	// grace is the pause between taking a lease and changing what is settled; shorter only in tests.
+	grace = 2 * moment.SettledFor
+	// abandoned is Abandoned but for tests.
+	abandoned = Abandoned
+)
+
+// ErrLost is the error of a change whose process gave no sign of life for Abandoned, so that another process has
+// taken the tables over. The change is not complete. It may be made again.
+var ErrLost = errors.New("settle: the lease was lost: " +
+	"this process stood still for so long that another one took over; run the command again")
+
+// A Lease is the exclusive right to take records out of the store or to rewrite the rollup. Refreshers and queries
+// leave the rollup alone meanwhile.
+//
+// A lease is a mark of the kind hold with a number and the holder's random name. A lease is valid while no mark of
+// the kind hold is greater than (number, holder), and nothing is done with that number or a greater one. Numbers only
+// grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
+// since it was taken.
+//
+//  1. Take. The number is one more than the greatest of the marks hold and done. The insert of the mark carries the
+//     condition that this is still so. Then all other inserts of marks and into the rollup that are running are
+//     waited for, and the marks are read: of several takers with one number, whose inserts ran at once, the one with
+//     the greatest name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
+//  2. Pause, for queries that read before 1 that there is no lease. A crash: see 6.
+//  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the marks
+//     that ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a
+//     statement that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each
+//     statement the marks are read: only a lease that is valid then tells that the statement did all of its work. A
+//     crash leaves a change that is made in part: see 6.
+//  4. Sign of life. The mark of 1 is written again with the time, on the condition that the lease is valid. Who finds
+//     that it is not cancels the change with ErrLost.
+//  5. Release. The mark done with number + 1 is written, on the condition that the lease is valid. It says up to when
+//     the rollup is settled. A crash before it: see 6. After it nothing is left to do.
+//  6. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
+//     as in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and
+//     what a purge has named to be purged are emptied, and the release says that nothing is settled, so that the
+//     refresher builds the rollup from the source tables as they are. A crash of the one who takes over leaves a
+//     lease of its own: again 6.
+//
+// A change that was left in the middle is complete when it is made again, which is its caller's to do: 6 only makes
+// the rollup right.
+type Lease struct {
+	conn   driver.Conn
+	number uint64
+	holder int64
+	until  time.Time // how far records were settled when it was taken
+}
+
+// Hold makes a change that takes records out of the store, or otherwise alters what is settled, under a lease. The
+// change has to leave the rollup as if the records had never been there. When it fails, the rollup stays out of use
+// until the lease is taken over. A lease of a process that died is taken over first, which may take Abandoned. The
+// error is ErrLost when this process lost the lease; then the change is not complete.
+func Hold(ctx context.Context, conn driver.Conn, change func(context.Context, *Lease) error) error {
+	l, err := take(ctx, conn, 0)
+	if err != nil {
+		return err
+	}
+	return l.run(ctx, l.until, change)
+}
+
+// Rebuild empties the rollup, so that it is built from its sources again. A lease without a sign of life for so long,
+// which is Abandoned but for tests, is taken over.
+func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
+	l, err := take(ctx, conn, after)
+	if err != nil {
+		return err
+	}
+	return l.run(ctx, time.UnixMilli(0), func(ctx context.Context, l *Lease) error {
+		// What a holder that died began may still go on in ClickHouse.
+		const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
+		if err := wait(ctx, conn, mutations); err != nil {
+			return err
+		}
+		for _, table := range append(schema.Derived(), schema.TablePurgeTargets) {
+			// Not TRUNCATE, which cannot have a condition.
+			if err := l.Alter(ctx, table, "DELETE", "1"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// take waits for its turn. With after it takes over a lease that gave no sign of life for so long; with 0 it has what
+// was abandoned rebuilt first.
+func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, error) {
+	l := &Lease{conn: conn, holder: randomHolder()}
+	for {
+		state, err := moment.ReadSettlement(ctx, conn)
+		if err != nil {
+			return nil, err
+		}
+		silent := state.Now.Sub(state.HeldAt)
+		switch {
+		case !state.Held || after != 0 && silent > after:
+			l.number = state.Number + 1
+			if err := write(ctx, conn, hold, l.number, l.holder, unclaimed(l.number)); err != nil {
+				return nil, err
+			}
+			const inserts = "SELECT count() FROM system.processes WHERE startsWith(query_id, '" + moment.SettleQueryPrefix + "')"
+			if err := wait(ctx, conn, inserts); err != nil {
+				return nil, err
+			}
+			err := l.check(ctx)
+			if err == nil {
+				return l, nil
+			}
+			if !errors.Is(err, ErrLost) {
+				return nil, err
+			}
+		case after == 0 && silent > abandoned:
+			if err := Rebuild(ctx, conn, abandoned); err != nil {
+				return nil, err
+			}
+		}
+		if err := moment.Pause(ctx, leasePoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// run changes and releases: from then on the tables are settled up to until.
+func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Context, *Lease) error) error {
+	changing, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	alive, stop := context.WithCancel(changing)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for moment.Pause(alive, signOfLife) == nil {
+			// A sign that is lost is made up for by the next.
+			if write(alive, l.conn, hold, l.number, l.holder, l.fence()) == nil && errors.Is(l.check(alive), ErrLost) {
+				lose(ErrLost)
+			}
+		}
+	}()
+	err := moment.Pause(changing, grace) // for queries that read before that there is no lease
+	if err == nil {
+		err = l.check(changing)
+	}
+	if err == nil {
+		err = change(changing, l)
+	}
+	if err == nil {
+		err = l.check(changing)
+	}
+	stop()
+	<-ended
+	if context.Cause(changing) == ErrLost {
+		return ErrLost
+	}
+	if err != nil {
+		return err
+	}
+	// Releasing is not given up with the rest.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	defer cancel()
+	return write(ctx, l.conn, done, l.number+1, -until.UnixMilli(), l.fence())
+}
+
+// Alter changes rows of a table: change is DELETE or UPDATE with assignments, where the condition of the rows. It
+// returns when every part is written anew, projections included, on all replicas. Parts that are merged meanwhile are
+// waited for. Where the lease is lost before or meanwhile, nothing or not everything is changed and the error is
+// ErrLost.
+func (l *Lease) Alter(ctx context.Context, table, change, where string) error {
+	// Replicas evaluate the condition each for itself. What the subqueries read changes only with the lease.
+	statement := "ALTER TABLE " + table + " " + change + " WHERE (" + where + ") AND " + l.fence() +
+		" SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"
+	if err := l.conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("settle: change %s: %w", table, err)
+	}
+	return l.check(ctx)
+}
+
+// fence is the condition that the lease is valid.
+func (l *Lease) fence() string {
+	return fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'hold') = (%d, %d)"+
+		" AND maxIf(tupleElement(latest, 1), kind = 'done') < %d FROM %s)",
+		l.number, l.holder, l.number, schema.TableSettlements)
+}
+
+// check returns ErrLost when the lease is not valid, and reads how far records are settled.
+func (l *Lease) check(ctx context.Context) error {
+	state, err := moment.ReadSettlement(ctx, l.conn)
+	if err != nil {
+		return err
+	}
+	if state.Number != l.number || state.Hold != l.number || state.Holder != l.holder {
+		return ErrLost
+	}
+	l.until = state.Until
+	return nil
+}
+
+// wait polls until a count is zero.
+func wait(ctx context.Context, conn driver.Conn, count string) error {
+	for {
+		var n uint64
+		if err := conn.QueryRow(ctx, count).Scan(&n); err != nil {
+			return fmt.Errorf("settle: wait: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := moment.Pause(ctx, leasePoll); err != nil {
+			return err
+		}
+	}
+}
+
+func randomHolder() int64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return int64(binary.LittleEndian.Uint64(b[:]) >> 1)
+}
