@@ -62,12 +62,15 @@ func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error
 
 func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
 	// The addresses come first: a port that is taken should not cost the start of an engine.
-	closeLate := func(late net.Listener) { late.Close() }
-	if a.listener, err = within(ctx, openAddresses, closeLate, func(context.Context) (net.Listener, error) { return listen(c) }); err != nil {
+	open := func(listen func(serveCmd) (net.Listener, error)) (net.Listener, error) {
+		return within(ctx, openAddresses, func(late net.Listener) { late.Close() },
+			func(context.Context) (net.Listener, error) { return listen(c) })
+	}
+	if a.listener, err = open(listen); err != nil {
 		return err
 	}
 	if c.AdminListen != "off" {
-		if a.adminListener, err = within(ctx, openAddresses, closeLate, func(context.Context) (net.Listener, error) { return listenAdmin(c) }); err != nil {
+		if a.adminListener, err = open(listenAdmin); err != nil {
 			return err
 		}
 	}
@@ -83,7 +86,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		}
 	}
 	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now, logger)
-	if _, err = within(ctx, readingKeys, nil, func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }); err != nil {
+	load := func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }
+	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
 	a.maintain(c.MaintenanceShare, logger)

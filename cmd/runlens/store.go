@@ -27,9 +27,8 @@ func (f storeFlags) config(logger *slog.Logger) clickhouse.Config {
 
 // openStore connects to the store without touching its schema.
 func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
-	return within(ctx, openingStore, func(late *clickhouse.Server) { late.Close() }, func(ctx context.Context) (*clickhouse.Server, error) {
-		return clickhouse.Open(ctx, f.config(logger))
-	})
+	open := func(ctx context.Context) (*clickhouse.Server, error) { return clickhouse.Open(ctx, f.config(logger)) }
+	return within(ctx, openingStore, func(late *clickhouse.Server) { late.Close() }, open)
 }
 
 // openMigrated connects to the store and applies pending migrations.
@@ -46,7 +45,9 @@ func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 }
 
 // changeSchema changes the schema of a store as a step of the start.
-func changeSchema(ctx context.Context, step startStep, store *clickhouse.Server, change func(context.Context, *sql.DB) error) error {
+func changeSchema(
+	ctx context.Context, step startStep, store *clickhouse.Server, change func(context.Context, *sql.DB) error,
+) error {
 	_, err := within(ctx, step, nil, func(ctx context.Context) (any, error) {
 		db, err := store.DB()
 		if err != nil {
