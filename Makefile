@@ -6,7 +6,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 COMMIT   := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
-.PHONY: help run test build engine postgres lint bench fuzz test-container image zones clean
+.PHONY: help run test build engine postgres lint bench soak fuzz test-container image zones clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ BENCH_SCALE ?= 0.1
 
 bench: build engine postgres ## Measure against references (BENCH_SCALE=1 is 10,000,000 runs, BENCH_FLAGS more)
 	go run ./cmd/bench --scale $(BENCH_SCALE) $(BENCH_FLAGS)
+
+soak: build engine ## Prove over an hour that the server holds under load and attack (SOAK_FLAGS='--only NAME --help')
+	go run ./cmd/soak $(SOAK_FLAGS)
 
 FUZZTIME ?= 1m
 

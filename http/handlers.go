@@ -1,11 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"mime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +13,6 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/query"
 )
 
 // getCatalog answers spec 4.1.
@@ -36,10 +32,11 @@ func (s *Server) getCatalog(c *fiber.Ctx) error {
 func (s *Server) runQuery(c *fiber.Ctx) error {
 	end := s.Metrics.stage(stageBody)
 	body, err := s.readBody(c)
+	defer body.release()
 	if err != nil {
 		return err
 	}
-	if err := query.CheckSyntax(body); err != nil {
+	if err := s.checkSyntax(body.bytes); err != nil {
 		return err
 	}
 	end()
@@ -52,17 +49,18 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	}
 	end()
 	end = s.Metrics.stage(stageParse)
-	q, err := query.Parse(body)
+	q, err := s.parse(body.bytes)
 	if err != nil {
 		return err
 	}
 	end()
+	body.release() // the query may run for long
 	x := exchangeOf(c)
-	release, ok := s.concurrency.Acquire(string(x.principal.OrganizationID))
-	if !ok {
-		return limited("concurrency", messageTooManyConcurrent, time.Second)
+	release, wait := s.concurrency.Acquire(string(x.principal.OrganizationID), time.Now())
+	if release == nil {
+		return limited("concurrency", messageTooManyConcurrent, wait)
 	}
-	defer release()
+	defer func() { release(time.Now()) }()
 	x.queryID = uuid.New()
 	end = s.Metrics.stage(stageEngine)
 	result, err := s.Engine.Run(ctx, olap.Request{
@@ -79,57 +77,13 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	return c.Send(result.AppendJSON(nil))
 }
 
-// drainBytes is how much of a body that is too large is still read, so that the client has sent it
-// and listens for the answer.
-const drainBytes = 16 << 20
-
-// readBody reads a JSON body of at most MaxBodyBytes.
-func (s *Server) readBody(c *fiber.Ctx) ([]byte, error) {
-	stream := c.Context().RequestBodyStream()
-	if stream == nil {
-		stream = bytes.NewReader(c.Request().Body())
-	}
-	body, err := io.ReadAll(io.LimitReader(stream, int64(s.MaxBodyBytes)+1))
-	if err != nil {
-		return nil, malformed("read the body: " + err.Error())
-	}
-	if len(body) > s.MaxBodyBytes {
-		c.Set(fiber.HeaderConnection, "close")
-		if _, err := io.CopyN(io.Discard, stream, drainBytes); err != nil && !errors.Is(err, io.EOF) {
-			return nil, malformed("read the body: " + err.Error())
-		}
-		return nil, malformed("the body is larger than " + strconv.Itoa(s.MaxBodyBytes) + " bytes")
-	}
-	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, malformed("the body is encoded")
-	}
-	if !isJSON(c.Get(fiber.HeaderContentType)) {
-		return nil, malformed("the content type is not JSON")
-	}
-	return body, nil
-}
-
-func malformed(reason string) error {
-	return &query.Error{Code: query.InvalidQuery, Reason: reason}
-}
-
-// isJSON reports whether a content type is JSON in UTF-8, the only encoding JSON has.
-func isJSON(contentType string) bool {
-	mediaType, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil || mediaType != fiber.MIMEApplicationJSON {
-		return false
-	}
-	charset, given := parameters["charset"]
-	return !given || strings.EqualFold(charset, "utf-8")
-}
-
 // authorize checks the credential, its rate and its scope, in this order (spec 5.2).
 func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	credential, err := auth.ParseKey(bearer(c))
 	if err != nil {
 		return refuse(codeUnauthorized)
 	}
-	principal, err := s.Verifier.Verify(ctx, credential)
+	principal, err := s.Verifier.Verify(ctx, credential, s.callerAddress(c))
 	var exhausted *auth.LimitedError
 	switch {
 	case errors.Is(err, auth.ErrUnauthorized):

@@ -20,6 +20,8 @@ var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._:/=-]{1,64}$`)
 // An exchange is what is known of a request while it is answered.
 type exchange struct {
 	requestID string
+	framing   framing
+	bodyEnded bool // the body was read to its end
 	began     time.Time
 	principal auth.Principal
 	queryID   uuid.UUID // zero before a query runs
@@ -35,8 +37,8 @@ func exchangeOf(c *fiber.Ctx) *exchange { return c.Locals(exchangeKey{}).(*excha
 // observe surrounds every request: it gives it an identifier, turns errors and panics into answers,
 // and writes one log line.
 func (s *Server) observe(c *fiber.Ctx) error {
-	x := s.begin(c)
-	c.Locals(exchangeKey{}, x)
+	x := exchangeOf(c)
+	s.begin(c, x)
 	if err := protect(c); err != nil {
 		x.refusal = refusalOf(err)
 		if err := x.refusal.send(c, x.requestID); err != nil {
@@ -57,11 +59,11 @@ func protect(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// refuseEarly answers what never reached a handler: requests that fasthttp could not read.
+// refuseEarly answers what never reached a handler: requests that could not be read, and unknown methods.
 func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
-	x := s.begin(c)
-	x.refusal = refusalOf(err)
-	c.Set(fiber.HeaderConnection, "close")
+	x := &exchange{refusal: refusalOf(err)}
+	s.begin(c, x)
+	closeUnread(c.Context())
 	if err := x.refusal.send(c, x.requestID); err != nil {
 		return err
 	}
@@ -70,14 +72,13 @@ func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
 }
 
 // begin takes the caller's identifier, or makes one where it is absent or invalid (spec 5.4).
-func (s *Server) begin(c *fiber.Ctx) *exchange {
-	x := &exchange{requestID: c.Get(headerRequestID), began: time.Now()}
+func (s *Server) begin(c *fiber.Ctx, x *exchange) {
+	x.requestID, x.began = c.Get(headerRequestID), time.Now()
 	if !requestIDPattern.MatchString(x.requestID) {
 		x.requestID = uuid.NewString()
 	}
 	c.Set(headerRequestID, x.requestID)
 	c.Set(fiber.HeaderCacheControl, "no-store")
-	return x
 }
 
 // finish counts and logs an answer. The log names ids, never a key, a person or what was asked for.

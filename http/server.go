@@ -8,6 +8,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 
@@ -27,7 +29,7 @@ const (
 	// rateWindow is the span of the per-key rate (spec section 8).
 	rateWindow = time.Minute
 
-	readTimeout    = 30 * time.Second // of a whole request
+	readTimeout    = time.Minute // of a whole request; package conns closes slow senders long before
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
 )
@@ -37,7 +39,7 @@ type Engine interface {
 	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
 }
 
-// Config is what a server depends on. Every field but Metrics is required.
+// Config is what a server depends on. Every field but Metrics and TrustedProxies is required.
 type Config struct {
 	Engine   Engine
 	Verifier *auth.Verifier
@@ -48,7 +50,10 @@ type Config struct {
 	OrgConcurrency    int           // queries of one organization at once
 	GlobalConcurrency int           // queries at once
 	MaxBodyBytes      int           // inclusive
+	BodyBytes         int64         // of all bodies being received, beyond freeBodyBytes of each; inclusive
 	QueryTimeout      time.Duration // of one request's work, from the end of its body to its answer
+
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a request comes from
 }
 
 // A Server answers the API. Make it with New.
@@ -57,6 +62,8 @@ type Server struct {
 	app         *fiber.App
 	rates       *limit.Keyed
 	concurrency *limit.Concurrency
+	bodies      *limit.Bytes
+	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
 	catalog     []byte
 }
 
@@ -70,6 +77,8 @@ func New(config Config) (*Server, error) {
 		Config:      config,
 		rates:       limit.NewKeyed(config.RatePerMinute, rateWindow),
 		concurrency: limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency),
+		bodies:      limit.NewBytes(config.BodyBytes),
+		large:       make(chan struct{}, runtime.GOMAXPROCS(0)),
 		catalog:     document,
 	}
 	if s.Metrics == nil {
@@ -82,15 +91,16 @@ func New(config Config) (*Server, error) {
 		CaseSensitive:         true,
 		// What handlers keep of a request, in logs and limits, must survive the request.
 		Immutable: true,
-		// Bodies are read by the handler itself: fasthttp's own refusal of a large body resets the
-		// connection while the client is still sending, and the answer gets lost.
-		StreamRequestBody: true,
-		BodyLimit:         config.MaxBodyBytes,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      readTimeout + config.QueryTimeout,
-		IdleTimeout:       idleTimeout,
-		ReadBufferSize:    maxHeaderBytes,
-		ErrorHandler:      s.refuseEarly,
+		// The handler itself reads bodies, within bounds that hold for all of them. A form would be read
+		// before any handler, into memory and temporary files.
+		StreamRequestBody:            true,
+		DisablePreParseMultipartForm: true,
+		BodyLimit:                    config.MaxBodyBytes,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 readTimeout + config.QueryTimeout,
+		IdleTimeout:                  idleTimeout,
+		ReadBufferSize:               maxHeaderBytes,
+		ErrorHandler:                 s.refuseEarly,
 	})
 	s.app.Use(s.observe)
 	s.app.Get(catalogPath, s.getCatalog)
@@ -98,18 +108,31 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers requests from a listener until Shutdown.
+// Serve answers requests from a listener until Shutdown. A listener of package conns also bounds the
+// connections, and lets clients have the answers to requests that were not read to their end.
 func (s *Server) Serve(listener net.Listener) error {
 	handle := s.app.Handler()
 	s.app.Server().Handler = func(request *fasthttp.RequestCtx) {
-		if slices.Contains(fiber.DefaultMethods, string(request.Method())) {
-			handle(request)
+		f, err := framingOf(&request.Request.Header)
+		switch {
+		case err != nil:
+			err = malformed(err.Error())
+		case !slices.Contains(fiber.DefaultMethods, string(request.Method())):
+			// Fiber would answer a method that it does not know with a text of its own.
+			err = unknownMethod(string(request.Path()))
+		}
+		if err != nil {
+			c := s.app.AcquireCtx(request)
+			defer s.app.ReleaseCtx(c)
+			_ = s.refuseEarly(c, err) // sending to memory cannot fail
 			return
 		}
-		// Fiber would answer a method that it does not know with a text of its own.
-		c := s.app.AcquireCtx(request)
-		defer s.app.ReleaseCtx(c)
-		_ = s.refuseEarly(c, unknownMethod(string(request.Path()))) // sending to memory cannot fail
+		x := &exchange{framing: f}
+		request.SetUserValue(exchangeKey{}, x)
+		handle(request)
+		if f.chunked || f.length > 0 && !x.bodyEnded {
+			closeUnread(request)
+		}
 	}
 	return s.app.Listener(listener)
 }

@@ -15,6 +15,7 @@ import (
 
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -51,7 +52,7 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
 		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now, slog.New(slog.DiscardHandler)),
 		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
-		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, QueryTimeout: 30 * time.Second,
+		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20, QueryTimeout: 30 * time.Second,
 	}
 	if change != nil {
 		change(&config)
@@ -65,7 +66,8 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	limited := conns.Limit(listener, conns.Caps{All: 4096, PerAddress: 4096}, config.Logger)
+	go func() { served <- server.Serve(limited) }()
 	s.base = "http://" + listener.Addr().String()
 	s.close = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

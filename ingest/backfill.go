@@ -11,17 +11,18 @@ import (
 	"github.com/runlens/runlens/ingest/checkpoint"
 )
 
-// A Fingerprint tells whether a file is still the one that was read before.
+// A Fingerprint tells whether a file is still the one that was read before, and in the same way.
 type Fingerprint struct {
 	Path       string    `json:"path"` // absolute
 	Bytes      int64     `json:"bytes"`
 	ModifiedAt time.Time `json:"modified_at"`
+	ReadAs     string    `json:"read_as"` // how it is read; what was read otherwise is not continued
 }
 
 // A Backfill is the run of one list of files, which a later run of the same list continues.
 type Backfill struct {
 	log   *checkpoint.Log
-	name  string
+	id    string
 	files []Fingerprint
 }
 
@@ -37,14 +38,19 @@ func NewBackfill(log *checkpoint.Log, files []Fingerprint) *Backfill {
 	for _, f := range files {
 		fmt.Fprintf(hash, "%q\n", f.Path)
 	}
-	return &Backfill{log: log, name: "ingest:" + hex.EncodeToString(hash.Sum(nil)[:16]), files: files}
+	return &Backfill{log: log, id: hex.EncodeToString(hash.Sum(nil)[:16]), files: files}
 }
+
+// ID is 32 hexadecimal digits, the same for every run of the same list of files.
+func (b *Backfill) ID() string { return b.id }
+
+func (b *Backfill) name() string { return "ingest:" + b.id }
 
 // Interrupted returns where an earlier run stopped and when, or false when there was none, it came to its
 // end, or one of the files has changed since.
 func (b *Backfill) Interrupted(ctx context.Context) (Progress, time.Time, bool, error) {
 	var at backfillPosition
-	savedAt, found, err := b.log.Load(ctx, b.name, &at)
+	savedAt, found, err := b.log.Load(ctx, b.name(), &at)
 	if err != nil || !found || !reflect.DeepEqual(at.Files, b.files) {
 		return Progress{}, time.Time{}, false, err
 	}
@@ -53,8 +59,8 @@ func (b *Backfill) Interrupted(ctx context.Context) (Progress, time.Time, bool, 
 
 // Save takes note of how far the store has everything.
 func (b *Backfill) Save(ctx context.Context, p Progress) error {
-	return b.log.Save(ctx, b.name, backfillPosition{b.files, p})
+	return b.log.Save(ctx, b.name(), backfillPosition{b.files, p})
 }
 
 // Finish takes the checkpoint away: the next run of the list begins anew.
-func (b *Backfill) Finish(ctx context.Context) error { return b.log.Clear(ctx, b.name) }
+func (b *Backfill) Finish(ctx context.Context) error { return b.log.Clear(ctx, b.name()) }

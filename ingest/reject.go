@@ -22,6 +22,8 @@ type Reject struct {
 	Error    string `json:"error"`
 	// Record is the record as it was read: its JSON, or a JSON string of text that is none.
 	Record jsontext.Value `json:"record"`
+	// CSV says how Record is to be read, if it is a string of CSV.
+	CSV *normalize.CSV `json:"csv,omitzero"`
 }
 
 // NewReject tells that a record was rejected for a fault.
@@ -35,9 +37,10 @@ func NewReject(name string, record *source.Record, fault error) Reject {
 		reject.Record = record.Raw.AppendJSON(nil)
 		return reject
 	}
+	reject.CSV = record.CSV
 	// A copy: the text's bytes are used again for the next record.
 	reject.Record = append(jsontext.Value(nil), record.Text...)
-	if !reject.Record.IsValid(jsontext.AllowDuplicateNames(true)) {
+	if record.CSV != nil || !reject.Record.IsValid(jsontext.AllowDuplicateNames(true)) {
 		// AppendQuote replaces what is no UTF-8; it has no other error.
 		reject.Record, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(string(record.Text), "\uFFFD"))
 	}

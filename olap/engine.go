@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
@@ -24,7 +25,7 @@ import (
 // An Engine answers queries from one store. It is safe for concurrent use.
 type Engine struct {
 	conn    driver.Conn
-	sealer  cursor.Sealer
+	sealer  atomic.Pointer[cursor.Sealer]
 	flights flight.Group[*Result]
 	single  memory // those that were answered with a single page of rows
 	slow    memory // those to which changes were given that did not hold for the slowFrom they took
@@ -39,15 +40,24 @@ type Engine struct {
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been
-// applied, and signs cursors with cursorSecret, which all servers of a deployment share.
-func NewEngine(conn driver.Conn, cursorSecret []byte) *Engine {
-	return &Engine{
-		conn: conn, sealer: cursor.NewSealer(cursorSecret), addUpFrom: addUpFrom, calmFrom: calmFrom, watch: watchEvery,
+// applied, and uses cursorSecrets for cursors, which all servers of a deployment share, as UseCursorSecrets does.
+func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
+	e := &Engine{
+		conn: conn, addUpFrom: addUpFrom, calmFrom: calmFrom, watch: watchEvery,
 		sizes:   sizes{recent[recordsOf, bool]{age: sizeAge, most: maxSizes}},
 		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges, patient: stepPatience, margin: moment.ClockMargin},
 		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
 		looks:   recent[recordsOf, look]{age: lookAge, most: maxLooks},
 	}
+	e.UseCursorSecrets(cursorSecrets...)
+	return e
+}
+
+// UseCursorSecrets replaces the secrets of cursors, at least one, also while queries run: the first one signs from now
+// on, and what any of them signed is accepted.
+func (e *Engine) UseCursorSecrets(secrets ...[]byte) {
+	sealer := cursor.NewSealer(secrets...)
+	e.sealer.Store(&sealer)
 }
 
 // A Request is a query on behalf of an organization.
@@ -200,7 +210,7 @@ func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
 
 // resume sets the boundary and the row to continue behind: the cursor's.
 func (e *Engine) resume(in *compile.Input) error {
-	c, err := e.sealer.Open(in.Organization, in.Query.Canonical(), in.Query.Cursor)
+	c, err := e.sealer.Load().Open(in.Organization, in.Query.Canonical(), in.Query.Cursor)
 	if err != nil || len(c.After) != len(in.Query.Dimensions) {
 		return &query.Error{Code: query.InvalidCursor, Param: "cursor", Reason: "invalid, or of another organization or query"}
 	}
@@ -228,7 +238,7 @@ func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, chang
 		result.asOf = table.AsOf
 	}
 	if further := result.cut(); further && r.Query.Pages() {
-		result.cursor = e.sealer.Seal(r.OrganizationID, r.Query.Canonical(), cursor.Cursor{
+		result.cursor = e.sealer.Load().Seal(r.OrganizationID, r.Query.Canonical(), cursor.Cursor{
 			AsOf:  result.asOf,
 			After: result.lastKeys(statement.Order),
 		})

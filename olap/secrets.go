@@ -3,41 +3,145 @@ package olap
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/schema"
 )
 
+// The secrets that the store keeps for cursors (contract 2, RUNLENS_CURSOR_SECRET) are numbered from 1, each under a
+// name of its own. Servers that run read them again from time to time, so that none has to be restarted:
+//
+//  1. Of several rows of one number, made by servers or commands at the same time, the one stored first counts.
+//  2. A new secret is accepted by whoever has read it, but signs only when it is CursorSecretDelay old. By then every
+//     server that reads the store within that time accepts it.
+//  3. The newest secret of that age signs; before there is one, the oldest. The one before it is accepted until the
+//     next rotation.
 const cursorSecretName = "cursor"
 
-// CursorSecret returns the secret that the store keeps for signing cursors (contract 2,
-// RUNLENS_CURSOR_SECRET), and makes one if there is none. When several servers make one at the same
-// time, all of them take the one that was stored first.
-func CursorSecret(ctx context.Context, conn driver.Conn) ([]byte, error) {
-	secret, err := readSecret(ctx, conn)
-	if err != nil || secret != nil {
-		return secret, err
-	}
-	insert := "INSERT INTO " + schema.TableSecrets + " (name, value) VALUES ($1, $2)"
-	if err := conn.Exec(ctx, insert, cursorSecretName, rand.Text()+rand.Text()); err != nil {
-		return nil, fmt.Errorf("olap: keep the cursor secret: %w", err)
-	}
-	return readSecret(ctx, conn)
+// CursorSecretDelay is the age from which on a new secret signs, inclusive, by the store's clock. Servers read the
+// secrets several times within it.
+const CursorSecretDelay = 5 * time.Minute
+
+// A PendingSecretError is returned when the newest secret does not sign yet.
+type PendingSecretError struct{ SignsFrom time.Time }
+
+func (e *PendingSecretError) Error() string {
+	return fmt.Sprintf("the last rotation takes effect at %s; another one before it would cut off cursors in use",
+		e.SignsFrom.UTC().Format(time.RFC3339))
 }
 
-func readSecret(ctx context.Context, conn driver.Conn) ([]byte, error) {
-	var value string
-	first := "SELECT value FROM " + schema.TableSecrets + " WHERE name = $1 ORDER BY created_at, value LIMIT 1"
-	err := conn.QueryRow(ctx, first, cursorSecretName).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+// CursorSecrets returns the secrets that the store keeps for cursors, the one that signs first. It makes one if there
+// is none.
+func CursorSecrets(ctx context.Context, conn driver.Conn) ([][]byte, error) {
+	kept, err := readSecrets(ctx, conn)
+	if err == nil && len(kept) == 0 {
+		if err = addSecret(ctx, conn, 1); err == nil {
+			kept, err = readSecrets(ctx, conn)
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("olap: read the cursor secret: %w", err)
+		return nil, err
 	}
-	return []byte(value), nil
+	if len(kept) == 0 {
+		return nil, errors.New("olap: the cursor secret that was just kept is not there")
+	}
+	signing := signingOf(kept)
+	secrets := [][]byte{kept[signing].value}
+	for i := max(signing-1, 0); i < len(kept); i++ {
+		if i != signing {
+			secrets = append(secrets, kept[i].value)
+		}
+	}
+	return secrets, nil
+}
+
+// RotateCursorSecret makes a secret that replaces the one that signs, and returns from when on it does. The error is
+// a *PendingSecretError while an earlier rotation has not taken effect.
+func RotateCursorSecret(ctx context.Context, conn driver.Conn) (signsFrom time.Time, err error) {
+	if _, err := CursorSecrets(ctx, conn); err != nil { // the first one, if there is none
+		return time.Time{}, err
+	}
+	kept, err := readSecrets(ctx, conn)
+	if err != nil {
+		return time.Time{}, err
+	}
+	newest := kept[len(kept)-1]
+	if signingOf(kept) != len(kept)-1 {
+		return time.Time{}, &PendingSecretError{newest.signsFrom}
+	}
+	if err := addSecret(ctx, conn, newest.number+1); err != nil {
+		return time.Time{}, err
+	}
+	if kept, err = readSecrets(ctx, conn); err != nil {
+		return time.Time{}, err
+	}
+	return kept[len(kept)-1].signsFrom, nil
+}
+
+// A keptSecret is a row of rule 1.
+type keptSecret struct {
+	number    int
+	value     []byte
+	signsFrom time.Time
+	signs     bool
+}
+
+// signingOf is the index of the secret that signs.
+func signingOf(kept []keptSecret) int {
+	for i := len(kept) - 1; i > 0; i-- {
+		if kept[i].signs {
+			return i
+		}
+	}
+	return 0
+}
+
+func addSecret(ctx context.Context, conn driver.Conn, number int) error {
+	name := cursorSecretName
+	if number > 1 {
+		name += "/" + strconv.Itoa(number)
+	}
+	insert := "INSERT INTO " + schema.TableSecrets + " (name, value) VALUES ($1, $2)"
+	if err := conn.Exec(ctx, insert, name, rand.Text()+rand.Text()); err != nil {
+		return fmt.Errorf("olap: keep a cursor secret: %w", err)
+	}
+	return nil
+}
+
+// readSecrets returns the secrets by their numbers, ascending.
+func readSecrets(ctx context.Context, conn driver.Conn) ([]keptSecret, error) {
+	rows, err := conn.Query(ctx, `SELECT name, value, signs_from, signs_from <= now64(9, 'UTC')
+		FROM (
+			SELECT name, argMin(value, (created_at, value)) AS value, min(created_at) + toIntervalSecond({delay:Int64}) AS signs_from
+			FROM `+schema.TableSecrets+` WHERE name = {name:String} OR startsWith(name, {name:String} || '/') GROUP BY name
+		)
+		ORDER BY length(name), name`,
+		clickhouse.Named("name", cursorSecretName), clickhouse.Named("delay", int64(CursorSecretDelay/time.Second)))
+	if err != nil {
+		return nil, fmt.Errorf("olap: read the cursor secrets: %w", err)
+	}
+	defer rows.Close()
+	var kept []keptSecret
+	for rows.Next() {
+		var name, value string
+		secret := keptSecret{number: 1}
+		if err := rows.Scan(&name, &value, &secret.signsFrom, &secret.signs); err != nil {
+			return nil, fmt.Errorf("olap: read the cursor secrets: %w", err)
+		}
+		if number, numbered := strings.CutPrefix(name, cursorSecretName+"/"); numbered {
+			if secret.number, err = strconv.Atoi(number); err != nil {
+				return nil, fmt.Errorf("olap: the cursor secret %q has no number", name)
+			}
+		}
+		secret.value = []byte(value)
+		kept = append(kept, secret)
+	}
+	return kept, rows.Err()
 }

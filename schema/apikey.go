@@ -1,6 +1,13 @@
 package schema
 
-import "time"
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// MaxKeyNetworks is the most networks of one key, inclusive. It bounds the row that a look-up returns.
+const MaxKeyNetworks = 16
 
 // An APIKey is a key as the store keeps it. The text of a key is kept nowhere.
 type APIKey struct {
@@ -10,7 +17,24 @@ type APIKey struct {
 	Scopes         []string
 	SecretHash     [32]byte // SHA-256
 	CreatedAt      time.Time
-	RevokedAt      *time.Time // nil while the key is valid
+	RevokedAt      *time.Time // nil while the key is not revoked
+	KeyLimits
+}
+
+// KeyLimits say when and from where a key is valid.
+type KeyLimits struct {
+	ExpiresAt *time.Time     // exclusive: the key is invalid from this instant on; nil for never
+	Networks  []netip.Prefix // from which it is valid, at most MaxKeyNetworks; none for everywhere
+}
+
+// Permit reports whether a key with these limits is valid at an instant for a caller at an address.
+// The zero address is one that nobody knows: only keys without networks are valid there.
+func (l KeyLimits) Permit(at time.Time, from netip.Addr) bool {
+	if l.ExpiresAt != nil && !at.Before(*l.ExpiresAt) {
+		return false
+	}
+	from = from.Unmap().WithZone("")
+	return len(l.Networks) == 0 || slices.ContainsFunc(l.Networks, func(n netip.Prefix) bool { return n.Contains(from) })
 }
 
 // An APIKeyUse says when a key last verified.
@@ -18,4 +42,5 @@ type APIKeyUse struct {
 	KeyID      string
 	SecretHash [32]byte
 	LastUsedAt time.Time
+	KeyLimits
 }

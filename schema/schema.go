@@ -12,6 +12,7 @@ const (
 	TableAPIKeys      = "api_keys"
 	TableAPIKeyUses   = "api_key_uses"
 	TableSecrets      = "secrets"
+	TableAuditLog     = "audit_log"
 	TableCheckpoints  = "checkpoints"
 	TableSettlements  = "settlement_marks"
 	TableStarters     = "starters"

@@ -99,7 +99,7 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 	for i, naive := range []bool{false, true} {
 		feed.naive = naive
 		b.rest(ctx)
-		before, known := processorTime(engine.PID, b.server.process.Process.Pid)
+		before, known := processorTime(engine.PID, b.server.PID())
 		if !known {
 			b.report.note("arrivals: this system does not tell the processor time of a process")
 			return nil
@@ -113,7 +113,7 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 		if _, err := stop(); err != nil {
 			return fmt.Errorf("arriving rows: %w", err)
 		}
-		after, _ := processorTime(engine.PID, b.server.process.Process.Pid)
+		after, _ := processorTime(engine.PID, b.server.PID())
 		cores[i] = (after - before).Seconds() / time.Since(began).Seconds()
 	}
 	r := result{Scenario: "arrivals", Name: fmt.Sprintf("cores used by %d rows a second", b.Rate), Unit: "cores",

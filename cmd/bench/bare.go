@@ -14,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
+	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/query"
@@ -89,12 +90,6 @@ func (p *memoryProbe) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// An engineProcess is what the engine publishes about itself (package clickhouse).
-type engineProcess struct {
-	Addr string
-	PID  int
-}
-
 // engineUser owns the data of the embedded engine.
 const engineUser = "runlens"
 
@@ -103,11 +98,4 @@ func (b *bench) enginePassword() (string, error) {
 	return string(password), err
 }
 
-func (b *bench) engineProcess() (engineProcess, error) {
-	var e engineProcess
-	text, err := os.ReadFile(filepath.Join(b.storeDir(), "engine", "address.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &e)
-	}
-	return e, err
-}
+func (b *bench) engineProcess() (process.Engine, error) { return b.product(b.storeDir()).Engine() }

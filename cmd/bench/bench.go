@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
@@ -44,7 +45,7 @@ type bench struct {
 	dir    string // of this run alone, removed by close
 	store  *clickhouse.Server
 	world  world
-	server *server
+	server *process.Server
 	api    map[schema.OrganizationID]*apiClient
 }
 
@@ -100,6 +101,8 @@ func (b *bench) openStore(ctx context.Context, dir string) (*clickhouse.Server, 
 	return clickhouse.Open(ctx, clickhouse.Config{DataDir: dir, EngineLib: b.EngineLib, Ephemeral: true, Logger: logger})
 }
 
+const stopPatience = 10 * time.Second
+
 // closeStore ends an engine that has no other user, and waits until it and its directory are gone.
 func closeStore(store *clickhouse.Server, dir string) {
 	store.Close()
@@ -131,7 +134,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	}
 	b.api = map[schema.OrganizationID]*apiClient{}
 	for _, c := range []class{b.world.large, b.world.medium, b.world.small} {
-		if b.api[c.first()], err = b.server.client(ctx, c.first()); err != nil {
+		if b.api[c.first()], err = b.client(ctx, c.first()); err != nil {
 			return err
 		}
 	}
@@ -141,7 +144,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 // close ends all that the run started and removes its data.
 func (b *bench) close() {
 	if b.server != nil {
-		b.server.stop()
+		b.server.Stop()
 	}
 	if b.store != nil {
 		closeStore(b.store, b.storeDir())

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -107,7 +108,7 @@ func (b *bench) runlensIngest(ctx context.Context, f fileFormat, file string) (i
 		return ingested{}, err
 	}
 	defer closeStore(store, dir)
-	command := b.runlens(ctx, dir, append([]string{"ingest", "--json", file}, f.flags...)...)
+	command := b.product(dir).Command(ctx, append([]string{"ingest", "--json", file}, f.flags...)...)
 	var out, log bytes.Buffer
 	command.Stdout, command.Stderr = &out, &log
 	peak, err := runWatched(command)
@@ -138,7 +139,7 @@ func runWatched(command *exec.Cmd) (peak int64, err error) {
 		case err := <-ended:
 			return peak, err
 		case <-tick.C:
-			if bytes, known := peakResident(command.Process.Pid); known {
+			if bytes, known := process.PeakResident(command.Process.Pid); known {
 				peak = max(peak, bytes)
 			}
 		}

@@ -65,7 +65,7 @@ func (b *bench) usage() usage {
 	if err != nil {
 		return u
 	}
-	u.ours, u.known = processorTime(os.Getpid(), engine.PID, b.server.process.Process.Pid)
+	u.ours, u.known = processorTime(os.Getpid(), engine.PID, b.server.PID())
 	var children syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) == nil {
 		u.ours += time.Duration(children.Utime.Nano() + children.Stime.Nano())
@@ -77,21 +77,4 @@ func (b *bench) usage() usage {
 func (u usage) others(since usage) (cores float64, known bool) {
 	busy := (u.total - since.total) - (u.ours - since.ours)
 	return max(0, busy.Seconds()/u.at.Sub(since.at).Seconds()), u.known && since.known
-}
-
-// peakResident is the most memory that a running process has had resident, in bytes. It is known on Linux
-// only. (What the system tells of an ended process is the greatest of its own, of its children's and of what its parent had
-// when it was started.)
-func peakResident(pid int) (bytes int64, known bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, false
-	}
-	_, rest, found := strings.Cut(string(text), "VmHWM:")
-	fields := strings.Fields(rest)
-	if !found || len(fields) == 0 {
-		return 0, false
-	}
-	kib, err := strconv.ParseInt(fields[0], 10, 64)
-	return kib << 10, err == nil
 }

@@ -2,22 +2,20 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/admin"
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -32,17 +30,17 @@ const verifyWindow = time.Minute
 
 // An app is a whole running server: store, API and admin address. Tests start it as serve does.
 type app struct {
-	store    *clickhouse.Server
-	api      *httpapi.Server
-	listener net.Listener
-	failed   chan error
+	store       *clickhouse.Server
+	api         *httpapi.Server
+	listener    net.Listener // of the API, over connections
+	connections *conns.Listener
+	failed      chan error
 
 	maintenance []*maintain.Worker
 	maintained  sync.WaitGroup
-	stop        context.CancelFunc // of what is maintained
+	stop        context.CancelFunc // of what runs beside the requests
 
-	admin         *http.Server
-	adminListener net.Listener // nil when the admin address is off
+	admin *admin.Server // nil when the admin address is off
 }
 
 // startApp returns once requests are accepted.
@@ -61,27 +59,43 @@ func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error
 }
 
 func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
-	// The addresses come first: a port that is taken should not cost the start of an engine.
-	open := func(listen func(serveCmd) (net.Listener, error)) (net.Listener, error) {
-		return within(ctx, openAddresses, func(late net.Listener) { late.Close() },
-			func(context.Context) (net.Listener, error) { return listen(c) })
-	}
-	if a.listener, err = open(listen); err != nil {
+	secrets, err := c.cursorSecrets()
+	if err != nil {
 		return err
 	}
-	if c.AdminListen != "off" {
-		if a.adminListener, err = open(listenAdmin); err != nil {
-			return err
+	proxies, err := parseNetworks(c.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	// The addresses come first: a port that is taken should not cost the start of an engine.
+	listen := func(context.Context) (*conns.Listener, error) { return c.listen(logger) }
+	if a.connections, err = within(ctx, openAddresses, func(late *conns.Listener) { late.Close() }, listen); err != nil {
+		return err
+	}
+	if a.listener, err = c.secured(a.connections, logger); err != nil {
+		return err
+	}
+	closeLate := func(late *admin.Server) {
+		if late != nil {
+			late.Close()
 		}
 	}
+	openAdmin := func(context.Context) (*admin.Server, error) { return c.adminFlags.open(c.AdminListen, logger) }
+	if a.admin, err = within(ctx, openAddresses, closeLate, openAdmin); err != nil {
+		return err
+	}
+	c.queries = c.GlobalConcurrency
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
 		return err
 	}
+	if c.GlobalConcurrency, err = within(ctx, openingStore, nil, func(ctx context.Context) (int, error) { return c.fitting(ctx, a.store, logger) }); err != nil {
+		return err
+	}
 	conn := a.store.Conn()
-	secret := []byte(c.CursorSecret)
-	if len(secret) == 0 {
-		read := func(ctx context.Context) ([]byte, error) { return olap.CursorSecret(ctx, conn) }
-		if secret, err = within(ctx, readingSecret, nil, read); err != nil {
+	kept := len(secrets) == 0
+	if kept {
+		read := func(ctx context.Context) ([][]byte, error) { return olap.CursorSecrets(ctx, conn) }
+		if secrets, err = within(ctx, readingSecret, nil, read); err != nil {
 			return err
 		}
 	}
@@ -90,21 +104,26 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
-	a.maintain(c.MaintenanceShare, logger)
+	beside, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	engine := olap.NewEngine(conn, secrets...)
+	if kept {
+		a.maintained.Go(func() { followCursorSecrets(beside, conn, engine, cursorSecretPoll, logger) })
+	}
+	a.maintain(beside, c.MaintenanceShare, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
-		Engine: olap.NewEngine(conn, secret), Verifier: verifier, Logger: logger, Metrics: metrics,
+		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
-		MaxBodyBytes: c.MaxBodyBytes, QueryTimeout: c.QueryTimeout,
+		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)), QueryTimeout: c.QueryTimeout, TrustedProxies: proxies,
 	})
 	if err != nil {
 		return err
 	}
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
-	if a.adminListener != nil {
-		a.serveAdmin(metrics)
-		logger.Info("serving the admin address", "address", a.adminListener.Addr().String())
+	if a.admin != nil {
+		a.admin.Start(a.adminContent(metrics), func(err error) { a.failed <- err })
 	}
 	return nil
 }
@@ -118,7 +137,7 @@ const (
 )
 
 // maintain keeps queries quick as long as the app lives.
-func (a *app) maintain(share float64, logger *slog.Logger) {
+func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) {
 	if share == 0 {
 		return
 	}
@@ -127,51 +146,21 @@ func (a *app) maintain(share float64, logger *slog.Logger) {
 		maintain.New("settle", settle.New(conn, logger, settle.Margin), logger, share/2, settleIdle),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	a.stop = stop
 	for _, worker := range a.maintenance {
 		a.maintained.Go(func() { worker.Run(ctx) })
 	}
 }
 
-// listen opens the API's address, with TLS if a certificate is given.
-func listen(c serveCmd) (net.Listener, error) {
-	var config *tls.Config
-	if c.TLSCert != "" {
-		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
-		}
-		config = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	}
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
-	}
-	if config != nil {
-		listener = tls.NewListener(listener, config)
-	}
-	return listener, nil
-}
-
-func listenAdmin(c serveCmd) (net.Listener, error) {
-	listener, err := net.Listen("tcp", c.AdminListen)
-	if err != nil {
-		return nil, fmt.Errorf("--admin-listen: %w", err)
-	}
-	return listener, nil
-}
-
-func (a *app) serveAdmin(metrics *httpapi.Metrics) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), metrics, ingestLag{a.store.Conn()},
+// adminContent is what the admin address tells of this server.
+func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
+	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
-			func() float64 { return float64(a.api.Running()) }))
+			func() float64 { return float64(a.api.Running()) })}}
+	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)
 	for _, worker := range a.maintenance {
-		registry.MustRegister(worker)
+		content.Metrics = append(content.Metrics, worker)
 	}
-	a.admin = &http.Server{Handler: admin.Handler(a.ready, registry), ReadHeaderTimeout: 10 * time.Second}
-	go func() { a.failed <- a.admin.Serve(a.adminListener) }()
+	return content
 }
 
 // ready says what is missing until requests can be answered.
@@ -209,11 +198,8 @@ func (a *app) Close(ctx context.Context) error {
 	case a.listener != nil:
 		failures = append(failures, a.listener.Close())
 	}
-	switch {
-	case a.admin != nil:
+	if a.admin != nil {
 		failures = append(failures, a.admin.Close())
-	case a.adminListener != nil:
-		failures = append(failures, a.adminListener.Close())
 	}
 	if a.stop != nil {
 		a.stop()

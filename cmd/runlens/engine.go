@@ -19,7 +19,10 @@ func (engineCmd) Help() string {
 func (c engineCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	config := c.config(logger)
+	config, err := c.config(logger)
+	if err != nil {
+		return err
+	}
 	config.Listen = c.Listen
 	return clickhouse.RunStandalone(ctx, config, io.out)
 }

@@ -42,13 +42,13 @@ type process struct {
 
 func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
-	return spawnReading(t, nil, args...)
+	return spawnCommand(t, nil, os.Args[0], args...)
 }
 
-// spawnReading is spawn with a standard input, nil for none.
-func spawnReading(t *testing.T, in *os.File, args ...string) *process {
+// spawnCommand starts a program that is, or becomes, a runlens command, with a standard input, nil for none.
+func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	p := &process{Cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.Env = append(os.Environ(), commandVariable+"=1")
 	p.Stdout, p.Stderr = &p.out, &p.err
 	if in != nil {

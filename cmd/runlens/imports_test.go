@@ -30,6 +30,7 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"olap/settle":      {module + "/http", module + "/ingest", fiber},
 		"olap/flight":      pure,
 		"olap/keys":        {module + "/http", module + "/ingest", fiber},
+		"olap/audit":       {module + "/http", module + "/ingest", fiber},
 		"olap/clickhouse":  {module + "/http", module + "/ingest", fiber},
 		"olap":             {module + "/http", module + "/ingest", fiber},
 		"olap/moment":      {module + "/olap/compile", module + "/http", module + "/ingest", fiber},
@@ -38,6 +39,7 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"ingest/verify":    copying,
 		"ingest/worker":    copying,
 		"ingest/write":     copying,
+		"http/admin":       {fiber, driver},
 		"http/auth":        {fiber, driver},
 		"http/limit":       {fiber, driver},
 	} {

@@ -26,7 +26,7 @@ type ingestCmd struct {
 	storeFlags
 	formatFlags
 	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, with ** for folders); - is standard input."`
-	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line."`
+	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line. It is replaced when the run ends."`
 	OnError string   `enum:"continue,stop" default:"continue" help:"At a rejected record: continue, or stop at the first one."`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`
 	Restart bool     `help:"Begin anew, also where an earlier run of the same files was interrupted."`
@@ -51,6 +51,9 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	in, err := c.open(c.Files, io)
 	if err != nil {
 		return usageError{err}
+	}
+	if err := refuseInputs("--rejects", c.Rejects, io.in, append(in.names(), c.EngineLib)...); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,7 +113,11 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 			}
 		}
 	}
-	rejects, err := openRejects(c.Rejects, options.From.Summary.Read > 0, io.err)
+	run := ""
+	if backfill != nil {
+		run = backfill.ID()[:12] // enough to tell runs apart in one folder
+	}
+	rejects, err := newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
 	if err != nil {
 		return usageError{err}
 	}
@@ -128,10 +135,10 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	began := time.Now()
 	summary, err := ingest.Run(ctx, options)
 	progress.end()
+	err = errors.Join(err, rejects.close())
 	if err == nil && backfill != nil {
 		err = backfill.Finish(ctx)
 	}
-	err = errors.Join(err, rejects.close())
 	if printErr := c.print(io.out, summary, options.From.Summary, time.Since(began), err); printErr != nil {
 		return printErr
 	}

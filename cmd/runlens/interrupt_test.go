@@ -41,7 +41,7 @@ func TestASignalEndsAnIdleIngest(t *testing.T) {
 		if _, err := out.Write(c.input); err != nil {
 			t.Fatal(err)
 		}
-		p := spawnReading(t, in, append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
+		p := spawnCommand(t, in, os.Args[0], append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
 		drained(t, p, in)
 		interrupted(t, name, p, c.stored)
 		out.Close()
@@ -68,15 +68,15 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 	defer held.Close()
 	for organization, waiting := range map[string]string{"globex": fifo, "initech": "-"} {
 		first := fileOf(t, "first.ndjson", []byte(strings.ReplaceAll(agentsNDJSON, "acme", organization)))
-		p := spawnReading(t, idle, append([]string{"ingest", "--json", first, waiting}, flags...)...)
-		eventually(t, p, func() bool {
+		p := spawnCommand(t, idle, os.Args[0], append([]string{"ingest", "--json", first, waiting}, flags...)...)
+		holds(t, p, func() bool {
 			code, _, _ := command(t, "", append([]string{"verify", "--subset", first}, flags...)...)
 			return code == exitDone
 		})
 		interrupted(t, waiting, p, stored{Agents: 1})
 	}
 
-	p := spawnReading(t, nil, append([]string{"ingest", "--json", fifo}, flags...)...)
+	p := spawnCommand(t, nil, os.Args[0], append([]string{"ingest", "--json", fifo}, flags...)...)
 	out, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func interrupted(t *testing.T, name string, p *process, want stored) {
 // drained waits until a process has read all that is in a pipe.
 func drained(t *testing.T, p *process, pipe *os.File) {
 	t.Helper()
-	eventually(t, p, func() bool {
+	holds(t, p, func() bool {
 		left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
 		if err != nil {
 			t.Fatal(err)
@@ -120,8 +120,8 @@ func drained(t *testing.T, p *process, pipe *os.File) {
 	})
 }
 
-// eventually waits for a condition that a running process brings about.
-func eventually(t *testing.T, p *process, condition func() bool) {
+// holds waits for a condition that a running process brings about.
+func holds(t *testing.T, p *process, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !condition(); runtime.Gosched() {
 		select {

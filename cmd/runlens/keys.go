@@ -5,44 +5,53 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
 )
 
 type keysCmd struct {
-	Create keysCreateCmd `cmd:"" help:"Create a key and print it, once."`
-	List   keysListCmd   `cmd:"" help:"List an organization's keys, revoked ones included."`
-	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key. It holds on every running server within 5 s."`
+	Create             keysCreateCmd       `cmd:"" help:"Create a key and print it, once."`
+	List               keysListCmd         `cmd:"" help:"List an organization's keys, revoked ones included."`
+	Rotate             keysRotateCmd       `cmd:"" help:"Replace a key by a new one; both are valid for a while."`
+	Revoke             keysRevokeCmd       `cmd:"" help:"Revoke a key. It holds on every running server within 5 s."`
+	RotateCursorSecret rotateCursorSecrets `cmd:"" help:"Replace the secret of cursors that the store keeps, without a restart."`
 }
 
 type keysCreateCmd struct {
 	storeFlags
-	Org    string `required:"" help:"The organization whose rows the key may read."`
-	Name   string `default:"" help:"What the key is for."`
-	Scopes string `default:"analytics:read" help:"Comma-separated scopes; an empty text makes a key without scopes."`
-	Output string `enum:"json,text" default:"text" help:"json or text."`
+	Org      string   `required:"" help:"The organization whose rows the key may read."`
+	Name     string   `default:"" help:"What the key is for."`
+	Scopes   string   `default:"analytics:read" help:"Comma-separated scopes; an empty text makes a key without scopes."`
+	Expires  string   `placeholder:"WHEN" help:"When the key expires: 90d, 36h, a day such as 2027-01-31 (its first instant in UTC), or an RFC 3339 instant. Default: never."`
+	Networks []string `placeholder:"NETWORK" help:"Comma-separated networks from which the key is valid, such as 10.0.0.0/8,2001:db8::/32. Default: all."`
+	Output   string   `enum:"json,text" default:"text" help:"json or text."`
 }
 
 func (keysCreateCmd) Help() string {
-	return "The key is shown this once; the store keeps only a hash of its secret.\n\nExample:\n  runlens keys create --org acme --name dashboard --output json"
+	return "The key is shown this once; the store keeps only a hash of its secret.\n\nExample:\n  runlens keys create --org acme --name dashboard --expires 90d --output json"
 }
 
-// A createdKey is what keys create prints as JSON (contract 2).
+// A createdKey is what keys create prints as JSON (contract 2). What follows created_at is there only if asked for.
 type createdKey struct {
-	KeyID          string   `json:"key_id"`
-	Key            string   `json:"key"`
-	OrganizationID string   `json:"organization_id"`
-	Name           string   `json:"name"`
-	Scopes         []string `json:"scopes"`
-	CreatedAt      string   `json:"created_at"`
+	KeyID            string   `json:"key_id"`
+	Key              string   `json:"key"`
+	OrganizationID   string   `json:"organization_id"`
+	Name             string   `json:"name"`
+	Scopes           []string `json:"scopes"`
+	CreatedAt        string   `json:"created_at"`
+	ExpiresAt        *string  `json:"expires_at,omitempty"`
+	Networks         []string `json:"networks,omitempty"`
+	RotatedKeyID     string   `json:"rotated_key_id,omitempty"`
+	RotatedExpiresAt *string  `json:"rotated_key_expires_at,omitempty"`
 }
 
 func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -54,106 +63,123 @@ func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	if err != nil {
 		return usageError{err}
 	}
-	return c.withKeys(ctx, logger, func(store keys.Store) error {
-		text, credential := auth.NewKey()
-		key := schema.APIKey{
-			KeyID: credential.KeyID, SecretHash: credential.Hash, OrganizationID: organization,
-			Name: c.Name, Scopes: scopes, CreatedAt: time.Now().UTC(),
-		}
-		if err := store.Put(ctx, key); err != nil {
-			return err
-		}
-		if c.Output == "json" {
-			return json.NewEncoder(io.out).Encode(createdKey{
-				KeyID: key.KeyID, Key: text, OrganizationID: string(organization), Name: c.Name, Scopes: scopes, CreatedAt: instant(key.CreatedAt),
-			})
-		}
-		_, err := fmt.Fprintf(io.out, "key:          %s\nkey id:       %s\norganization: %s\nscopes:       %s\nThe key is not shown again.\n",
-			text, key.KeyID, organization, shownScopes(scopes))
-		return err
-	})
-}
-
-// parseScopes reads a comma-separated list of the scopes that exist.
-func parseScopes(text string) ([]string, error) {
-	scopes := []string{}
-	for _, scope := range strings.Split(text, ",") {
-		scope = strings.TrimSpace(scope)
-		switch {
-		case scope == "" || slices.Contains(scopes, scope):
-		case scope == auth.ScopeAnalyticsRead:
-			scopes = append(scopes, scope)
-		default:
-			return nil, fmt.Errorf("--scopes: there is no scope %q; there is %s", scope, auth.ScopeAnalyticsRead)
-		}
-	}
-	return scopes, nil
-}
-
-type keysListCmd struct {
-	storeFlags
-	Org    string `required:"" help:"The organization."`
-	Output string `enum:"json,text" default:"text" help:"json or text."`
-}
-
-func (keysListCmd) Help() string { return "Example:\n  runlens keys list --org acme" }
-
-// A listedKey is a key as keys list prints it as JSON, one object a line.
-type listedKey struct {
-	KeyID          string   `json:"key_id"`
-	OrganizationID string   `json:"organization_id"`
-	Name           string   `json:"name"`
-	Scopes         []string `json:"scopes"`
-	CreatedAt      string   `json:"created_at"`
-	LastUsedAt     *string  `json:"last_used_at"` // to about an hour
-	RevokedAt      *string  `json:"revoked_at"`
-}
-
-func (c keysListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	organization, err := schema.ParseOrganizationID(c.Org)
+	now := time.Now().UTC()
+	expires, err := parseExpiry(c.Expires, now)
 	if err != nil {
-		return usageError{fmt.Errorf("--org %w", err)}
+		return usageError{fmt.Errorf("--expires: %w", err)}
 	}
-	return c.withKeys(ctx, logger, func(store keys.Store) error {
-		list, err := store.List(ctx, organization)
+	networks, err := parseKeyNetworks(c.Networks)
+	if err != nil {
+		return usageError{fmt.Errorf("--networks: %w", err)}
+	}
+	text, key := newKey(schema.APIKey{
+		OrganizationID: organization, Name: c.Name, Scopes: scopes, CreatedAt: now,
+		KeyLimits: schema.KeyLimits{ExpiresAt: expires, Networks: networks},
+	})
+	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
+		err := audit.Do(ctx, conn, actionOn("keys create", key), func(ctx context.Context) error {
+			return store.Put(ctx, key)
+		})
 		if err != nil {
 			return err
 		}
-		if c.Output == "json" {
-			return printKeysJSON(io.out, list)
-		}
-		return printKeysText(io.out, list)
+		return printCreated(io, c.Output, text, key, nil)
 	})
 }
 
-func printKeysJSON(out io.Writer, list []keys.Listed) error {
-	encoder := json.NewEncoder(out)
-	for _, k := range list {
-		line := listedKey{
-			KeyID: k.KeyID, OrganizationID: string(k.OrganizationID), Name: k.Name, Scopes: k.Scopes,
-			CreatedAt: instant(k.CreatedAt), LastUsedAt: optionalInstant(k.LastUsedAt), RevokedAt: optionalInstant(k.RevokedAt),
-		}
-		if err := encoder.Encode(line); err != nil {
-			return err
-		}
-	}
-	return nil
+// newKey gives a key an id and a secret, and returns its text.
+func newKey(key schema.APIKey) (string, schema.APIKey) {
+	text, credential := auth.NewKey()
+	key.KeyID, key.SecretHash = credential.KeyID, credential.Hash
+	return text, key
 }
 
-func printKeysText(out io.Writer, list []keys.Listed) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "KEY ID\tNAME\tSCOPES\tCREATED\tLAST USED\tSTATE")
-	for _, k := range list {
-		used, state := "never", "valid"
-		if k.LastUsedAt != nil {
-			used = instant(*k.LastUsedAt)
-		}
-		if k.RevokedAt != nil {
-			state = "revoked " + instant(*k.RevokedAt)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.KeyID, k.Name, shownScopes(k.Scopes), instant(k.CreatedAt), used, state)
+// actionOn is what the audit log says of a key: nothing that tells a person, and so neither its name nor its networks.
+func actionOn(name string, key schema.APIKey) audit.Action {
+	details := map[string]any{"scopes": key.Scopes, "networks": len(key.Networks)}
+	if key.ExpiresAt != nil {
+		details["expires_at"] = instant(*key.ExpiresAt)
 	}
-	return table.Flush()
+	return audit.Action{Name: name, OrganizationID: key.OrganizationID, KeyID: key.KeyID, Details: details}
+}
+
+// printCreated shows a new key, and the one that it replaces, if any.
+func printCreated(io streams, output, text string, key schema.APIKey, rotated *schema.APIKey) error {
+	created := createdKey{
+		KeyID: key.KeyID, Key: text, OrganizationID: string(key.OrganizationID), Name: key.Name, Scopes: key.Scopes,
+		CreatedAt: instant(key.CreatedAt), ExpiresAt: optionalInstant(key.ExpiresAt), Networks: shownNetworks(key.Networks),
+	}
+	if rotated != nil {
+		created.RotatedKeyID, created.RotatedExpiresAt = rotated.KeyID, optionalInstant(rotated.ExpiresAt)
+	}
+	if output == "json" {
+		return json.NewEncoder(io.out).Encode(created)
+	}
+	fmt.Fprintf(io.out, "key:          %s\nkey id:       %s\norganization: %s\nscopes:       %s\n",
+		text, key.KeyID, key.OrganizationID, shownScopes(key.Scopes))
+	if key.ExpiresAt != nil {
+		fmt.Fprintf(io.out, "expires:      %s\n", *created.ExpiresAt)
+	}
+	if key.Networks != nil {
+		fmt.Fprintf(io.out, "networks:     %s\n", strings.Join(created.Networks, ", "))
+	}
+	if rotated != nil {
+		fmt.Fprintf(io.out, "The key %s expires at %s.\n", rotated.KeyID, *created.RotatedExpiresAt)
+	}
+	_, err := fmt.Fprintln(io.out, "The key is not shown again.")
+	return err
+}
+
+type keysRotateCmd struct {
+	storeFlags
+	KeyID   string `arg:"" help:"The id of the key to replace, as keys list shows it."`
+	Overlap string `default:"24h" placeholder:"DURATION" help:"How long the replaced key stays valid (${default}), such as 36h or 7d; 0s ends it at once."`
+	Expires string `placeholder:"WHEN" help:"When the new key expires, as for keys create. It is required if the replaced key expires."`
+	Output  string `enum:"json,text" default:"text" help:"json or text."`
+}
+
+func (keysRotateCmd) Help() string {
+	return "The new key has the organization, name, scopes and networks of the one that it replaces.\n\nExample:\n  runlens keys rotate 4fT9x0PqL2mVbN7c --overlap 7d"
+}
+
+func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	now := time.Now().UTC()
+	overlap, err := parseSpan(c.Overlap)
+	if err != nil {
+		return usageError{fmt.Errorf("--overlap: %w", err)}
+	}
+	expires, err := parseExpiry(c.Expires, now)
+	if err != nil {
+		return usageError{fmt.Errorf("--expires: %w", err)}
+	}
+	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
+		old, err := find(ctx, store, c.KeyID)
+		switch {
+		case err != nil:
+			return err
+		case old.RevokedAt != nil || old.ExpiresAt != nil && !now.Before(*old.ExpiresAt):
+			return fmt.Errorf("the key is no longer valid: %s; 'runlens keys create' makes a new one", stateOf(old, now))
+		case old.ExpiresAt != nil && expires == nil:
+			return usageError{errors.New("the key expires: say with --expires when the new one does")}
+		}
+		key := old
+		key.CreatedAt, key.ExpiresAt = now, expires
+		text, key := newKey(key)
+		action := actionOn("keys rotate", key)
+		action.Details["rotated_key_id"] = old.KeyID
+		err = audit.Do(ctx, conn, action, func(ctx context.Context) error {
+			// The new key first: stopped between the two, the old one works as before, and nobody knows the new one.
+			if err := store.Put(ctx, key); err != nil {
+				return err
+			}
+			old, err = store.Expire(ctx, old.KeyID, now.Add(overlap))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return printCreated(io, c.Output, text, key, &old)
+	})
 }
 
 type keysRevokeCmd struct {
@@ -164,11 +190,15 @@ type keysRevokeCmd struct {
 func (keysRevokeCmd) Help() string { return "Example:\n  runlens keys revoke 4fT9x0PqL2mVbN7c" }
 
 func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.withKeys(ctx, logger, func(store keys.Store) error {
-		key, err := store.Revoke(ctx, c.KeyID)
-		if errors.Is(err, keys.ErrUnknown) {
-			return fmt.Errorf("there is no key with the id %q; 'runlens keys list --org ORG' shows the ids", c.KeyID)
+	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
+		key, err := find(ctx, store, c.KeyID)
+		if err != nil {
+			return err
 		}
+		err = audit.Do(ctx, conn, actionOn("keys revoke", key), func(ctx context.Context) error {
+			key, err = store.Revoke(ctx, c.KeyID)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -177,29 +207,45 @@ func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	})
 }
 
-func (f storeFlags) withKeys(ctx context.Context, logger *slog.Logger, do func(keys.Store) error) error {
+type rotateCursorSecrets struct{ storeFlags }
+
+func (rotateCursorSecrets) Help() string {
+	return `Every running server accepts the new secret before any of them signs with it. Cursors of the secret before are accepted until the next rotation.
+Servers with RUNLENS_CURSOR_SECRET or --cursor-secret-file do not use what the store keeps.
+
+Example:
+  runlens keys rotate-cursor-secret`
+}
+
+func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	return c.withKeys(ctx, logger, func(_ keys.Store, conn driver.Conn) error {
+		var from time.Time
+		err := audit.Do(ctx, conn, audit.Action{Name: "keys rotate-cursor-secret"}, func(ctx context.Context) (err error) {
+			from, err = olap.RotateCursorSecret(ctx, conn)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(io.out, "the new secret signs from %s on\n", instant(from))
+		return err
+	})
+}
+
+// find returns a key that exists.
+func find(ctx context.Context, store keys.Store, keyID string) (schema.APIKey, error) {
+	key, found, err := store.Find(ctx, keyID)
+	if err == nil && !found {
+		err = fmt.Errorf("there is no key with the id %q; 'runlens keys list --org ORG' shows the ids", keyID)
+	}
+	return key, err
+}
+
+func (f storeFlags) withKeys(ctx context.Context, logger *slog.Logger, do func(keys.Store, driver.Conn) error) error {
 	store, err := openMigrated(ctx, f, logger)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	return do(keys.NewStore(store.Conn()))
-}
-
-// instant is RFC 3339 in UTC with milliseconds.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func optionalInstant(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	text := instant(*t)
-	return &text
-}
-
-func shownScopes(scopes []string) string {
-	if len(scopes) == 0 {
-		return "none"
-	}
-	return strings.Join(scopes, ", ")
+	return do(keys.NewStore(store.Conn()), store.Conn())
 }

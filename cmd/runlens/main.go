@@ -38,7 +38,8 @@ type cli struct {
 	Settled settledCmd `cmd:"" help:"Check or rebuild the records that are settled for quick sums."`
 	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
 	Query   queryCmd   `cmd:"" help:"Run one query against a server, from the terminal."`
-	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
+	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`
+	Audit   auditCmd   `cmd:"" help:"Show who did what to keys and records."`
 	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`
 	Version versionCmd `cmd:"" help:"Show the versions of runlens and of the engine."`
 }
@@ -73,6 +74,9 @@ func run(ctx context.Context, args []string, io streams) int {
 	command, err := parser.Parse(args)
 	if exited >= 0 { // --help
 		return exited
+	}
+	if err == nil {
+		err = refusePasswords(command.Path)
 	}
 	if err != nil {
 		fmt.Fprintf(io.err, "runlens: %v\nTry: runlens --help\n", err)

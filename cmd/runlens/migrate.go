@@ -16,7 +16,7 @@ type migrateCmd struct {
 }
 
 func (migrateCmd) Help() string {
-	return "Example:\n  runlens migrate status --clickhouse-url clickhouse://runlens:secret@db.internal:9000/runlens"
+	return "Example:\n  runlens migrate status --clickhouse-url clickhouse://runlens@db.internal:9000/runlens --clickhouse-password-file password"
 }
 
 type migrateUpCmd struct{ storeFlags }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -43,9 +44,9 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		return err
 	}
 	defer store.Close()
-	steps := purge.Organization(organization)
+	steps, of := purge.Organization(organization), "organization"
 	if c.Person != "" {
-		steps = purge.Person(organization, c.Person)
+		steps, of = purge.Person(organization, c.Person), "person"
 	}
 	for i := range steps {
 		if err := steps[i].Count(ctx, store.Conn()); err != nil {
@@ -53,9 +54,12 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	if c.Yes {
-		err := purge.Run(ctx, store.Conn(), steps, func(s purge.Step) {
-			// Not the person's identifier: a log outlives a purge.
-			logger.Info("purged", "organization", organization, "table", s.Table, "what", s.What, "rows", s.Rows)
+		// Not the person's identifier: a log outlives a purge.
+		action := audit.Action{Name: "purge", OrganizationID: organization, Details: map[string]any{"of": of}}
+		err := audit.Do(ctx, store.Conn(), action, func(ctx context.Context) error {
+			return purge.Run(ctx, store.Conn(), steps, func(s purge.Step) {
+				logger.Info("purged", "organization", organization, "table", s.Table, "what", s.What, "rows", s.Rows)
+			})
 		})
 		if err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 )
 
 type queryCmd struct {
-	URL        string   `env:"RUNLENS_URL" default:"http://127.0.0.1:8080" help:"The API (${default})."`
-	Key        string   `env:"RUNLENS_API_KEY" placeholder:"KEY" help:"The API key. Better in the variable than in the history of a shell."`
+	URL        string   `env:"RUNLENS_URL" nopassword:"the API takes a key, in RUNLENS_API_KEY" default:"http://127.0.0.1:8080" help:"The API (${default})."`
+	KeyFile    string   `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"The API key. Or set RUNLENS_API_KEY."`
 	Body       string   `placeholder:"FILE" help:"A whole request body instead of the flags below; - is standard input."`
 	Model      string   `default:"agent_runs" help:"The model (${default})."`
 	Metrics    []string `help:"Comma-separated metrics."`
@@ -48,7 +48,11 @@ type queryAnswer struct {
 }
 
 func (c queryCmd) Run(ctx context.Context, io streams) error {
-	if c.Key == "" {
+	key, err := readSecret("--key-file", c.KeyFile, "RUNLENS_API_KEY")
+	if err != nil {
+		return err
+	}
+	if key == "" {
 		return usageError{errors.New("an API key is needed: set RUNLENS_API_KEY ('runlens keys create --org ORG' makes one)")}
 	}
 	request, err := c.request(io.in)
@@ -57,7 +61,7 @@ func (c queryCmd) Run(ctx context.Context, io streams) error {
 	}
 	var answer queryAnswer
 	for {
-		page, raw, err := c.send(ctx, request)
+		page, raw, err := c.send(ctx, key, request)
 		if err != nil {
 			return err
 		}
@@ -153,7 +157,7 @@ func readFileOr(name string, stdin io.Reader) ([]byte, error) {
 }
 
 // send asks for one page.
-func (c queryCmd) send(ctx context.Context, body map[string]any) (queryAnswer, []byte, error) {
+func (c queryCmd) send(ctx context.Context, key string, body map[string]any) (queryAnswer, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var answer queryAnswer
@@ -166,7 +170,7 @@ func (c queryCmd) send(ctx context.Context, body map[string]any) (queryAnswer, [
 		return answer, nil, usageError{fmt.Errorf("--url: %w", err)}
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+c.Key)
+	request.Header.Set("Authorization", "Bearer "+key)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return answer, nil, err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,7 +19,8 @@ func TestQueryCommand(t *testing.T) {
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	january := []string{"--start", "2026-01-01", "--end", "2026-01-31", "--metrics", "run_count,run_success_rate", "--url", base, "--key", key}
+	january := []string{"--start", "2026-01-01", "--end", "2026-01-31", "--metrics", "run_count,run_success_rate", "--url", base}
+	t.Setenv("RUNLENS_API_KEY", key)
 	for name, c := range map[string]struct {
 		args []string
 		out  string
@@ -35,11 +38,19 @@ func TestQueryCommand(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s%s", name, code, out, c.out, stderr)
 		}
 	}
-	if code, out, _ := command(t, totals, "query", "--body", "-", "--output", "json", "--url", base, "--key", key); code != 0 || !strings.Contains(out, `"rows":[[3]]`) {
+	if code, out, _ := command(t, totals, "query", "--body", "-", "--output", "json", "--url", base); code != 0 || !strings.Contains(out, `"rows":[[3]]`) {
 		t.Errorf("a body: %d %s", code, out)
 	}
 	if code, _, stderr := command(t, "", append([]string{"query", "--dimensions", "nothing"}, january...)...); code != exitFailed || !strings.Contains(stderr, "unknown_member at nothing") {
 		t.Errorf("refused: %d %s", code, stderr)
+	}
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RUNLENS_API_KEY", "")
+	if code, out, _ := command(t, totals, "query", "--body", "-", "--output", "json", "--url", base, "--key-file", file); code != 0 || !strings.Contains(out, `"rows":[[3]]`) {
+		t.Errorf("a key from a file: %d %s", code, out)
 	}
 	if code, _, stderr := command(t, "", "query", "--url", base, "--metrics", "run_count"); code != exitUsage || !strings.Contains(stderr, "RUNLENS_API_KEY") {
 		t.Errorf("without a key: %d %s", code, stderr)

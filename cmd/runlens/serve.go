@@ -15,6 +15,7 @@ import (
 
 type serveCmd struct {
 	storeFlags
+	adminFlags
 	Listen             string        `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"API address (${default}). Port 0 picks a free one."`
 	AdminListen        string        `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"Address of health, readiness, metrics and profiling (${default}); off disables it."`
 	ReadyFile          string        `placeholder:"FILE" help:"Write the API address to FILE once requests are accepted."`
@@ -22,13 +23,16 @@ type serveCmd struct {
 	VerifyLimit        int           `name:"verify-limit-per-minute" env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"Verifications a minute, all together, of keys that were not used in seven days (${default})."`
 	OrgConcurrency     int           `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"Queries of one organization at once (${default})."`
 	GlobalConcurrency  int           `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once (${default})."`
+	MaxConnections     int           `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"Connections to the API at once (${default}). The longest idle one is closed for a new one; new ones are refused while all are busy."`
+	MaxPerAddress      int           `name:"max-connections-per-address" env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"The same for one client address, or proxy (${default})."`
 	MaxBodyBytes       int           `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"Largest request body in bytes (${default})."`
-	CursorSecret       string        `env:"RUNLENS_CURSOR_SECRET" placeholder:"SECRET" help:"Signs cursors; the same on every server. Default: one that the store keeps."`
+	CursorSecretFile   string        `env:"RUNLENS_CURSOR_SECRET_FILE" placeholder:"FILE" help:"Signs cursors; the same on every server. A second line is accepted too. Or set RUNLENS_CURSOR_SECRET. Default: what the store keeps."`
 	QueryTimeout       time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"Longest time to work on one request (${default})."`
 	MaintenanceShare   float64       `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.4" placeholder:"SHARE" help:"The most part of one core to spend on keeping queries quick, from 0 to 1 (${default}); 0 for none."`
 	DrainTimeout       time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"Longest time to finish requests after a signal (${default})."`
 	TLSCert            string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"Certificate chain in PEM; with --tls-key the API speaks TLS."`
-	TLSKey             string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"Private key in PEM."`
+	TLSKey             string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"Private key in PEM. Both files are read again when they change."`
+	TrustedProxies     []string      `env:"RUNLENS_TRUSTED_PROXIES" placeholder:"NETWORK" help:"Comma-separated networks of proxies whose X-Forwarded-For says where a request comes from, for keys with networks."`
 }
 
 func (serveCmd) Help() string {
@@ -39,9 +43,6 @@ Example:
   runlens serve --listen 127.0.0.1:8080 --data-dir ./data`
 }
 
-// minCursorSecret is the fewest bytes of a secret that nobody can guess by trying.
-const minCursorSecret = 16
-
 // check refuses settings that cannot work, one clear line each.
 func (c serveCmd) check() error {
 	for _, number := range []struct {
@@ -50,6 +51,7 @@ func (c serveCmd) check() error {
 	}{
 		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimit},
 		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency}, {"--max-body-bytes", c.MaxBodyBytes},
+		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", c.MaxPerAddress},
 		{"--query-timeout", int(c.QueryTimeout)}, {"--drain-timeout", int(c.DrainTimeout)},
 	} {
 		if number.value < 1 {
@@ -62,8 +64,8 @@ func (c serveCmd) check() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return usageError{fmt.Errorf("--tls-cert and --tls-key go together")}
 	}
-	if c.CursorSecret != "" && len(c.CursorSecret) < minCursorSecret {
-		return usageError{fmt.Errorf("--cursor-secret must have at least %d bytes", minCursorSecret)}
+	if _, err := parseNetworks(c.TrustedProxies); err != nil {
+		return usageError{fmt.Errorf("--trusted-proxies: %w", err)}
 	}
 	if c.AdminListen == c.Listen && !endsWithPortZero(c.Listen) {
 		return usageError{fmt.Errorf("--admin-listen must differ from --listen")}
@@ -76,6 +78,9 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	if c.ReadyFile != "" {
+		if err := refuseInputs("--ready-file", c.ReadyFile, nil, c.TLSCert, c.TLSKey, c.EngineLib); err != nil {
+			return err
+		}
 		// One of an earlier server would tell a waiting script of an address that nobody answers.
 		if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return usageError{fmt.Errorf("--ready-file: %w", err)}

@@ -75,11 +75,12 @@ func TestRecordsToAnswers(t *testing.T) {
 	}
 }
 
-// Contract 2: a cursor survives restarts, because the store keeps the secret.
-func TestCursorsSurviveARestart(t *testing.T) {
-	flags := store(t)
-	base, _, stop := started(t, flags...)
-	_, key := createKey(t, flags)
+// firstDay asks for the first of two pages; the brace that ends it is missing.
+var firstDay = strings.TrimSuffix(strings.Replace(totals, `"range"`, `"dimensions":["day"],"limit":1,"range"`, 1), "}")
+
+// ingestTwoDays stores a run on each of two days.
+func ingestTwoDays(t *testing.T, flags []string) {
+	t.Helper()
 	var lines strings.Builder
 	for n := range 2 {
 		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, n+1)
@@ -87,19 +88,27 @@ func TestCursorsSurviveARestart(t *testing.T) {
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	byDay := strings.TrimSuffix(strings.Replace(totals, `"range"`, `"dimensions":["day"],"limit":1,"range"`, 1), "}")
-	_, body := post(t, base, key, byDay+"}")
+}
+
+// Contract 2: a cursor survives restarts, because the store keeps the secret.
+func TestCursorsSurviveARestart(t *testing.T) {
+	flags := store(t)
+	base, _, stop := started(t, flags...)
+	_, key := createKey(t, flags)
+	ingestTwoDays(t, flags)
+	_, body := post(t, base, key, firstDay+"}")
 	var page struct{ Cursor string }
 	if err := json.Unmarshal([]byte(body), &page); err != nil || page.Cursor == "" {
 		t.Fatal(err, body)
 	}
 	stop()
 	base, _, _ = started(t, flags...)
-	if code, body := post(t, base, key, byDay+`,"cursor":"`+page.Cursor+`"}`); code != 200 || !strings.Contains(body, `[["2026-01-02",1]]`) {
+	if code, body := post(t, base, key, firstDay+`,"cursor":"`+page.Cursor+`"}`); code != 200 || !strings.Contains(body, `[["2026-01-02",1]]`) {
 		t.Errorf("%d %s", code, body)
 	}
-	other, _, _ := started(t, append(flags, "--cursor-secret", "another secret of another deployment")...)
-	if code, body := post(t, other, key, byDay+`,"cursor":"`+page.Cursor+`"}`); code != 400 || !strings.Contains(body, "invalid_cursor") {
+	t.Setenv("RUNLENS_CURSOR_SECRET", "another secret of another deployment")
+	other, _, _ := started(t, flags...)
+	if code, body := post(t, other, key, firstDay+`,"cursor":"`+page.Cursor+`"}`); code != 400 || !strings.Contains(body, "invalid_cursor") {
 		t.Errorf("another secret: %d %s", code, body)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -18,6 +20,22 @@ import (
 type formatFlags struct {
 	Record string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"Kind of all records of CSV and Parquet files: agent, run or attribution."`
 	Format string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"ndjson, csv or parquet. Default: by the file's name, NDJSON for others and standard input."`
+
+	Delimiter     string `default:"," placeholder:"CHARACTER" help:"What stands between the cells of CSV: one character, or tab (${default})."`
+	Null          string `default:"\\N" placeholder:"TEXT" help:"A CSV cell with this text and without quotes is null, as an empty one is (${default})."`
+	IgnoreUnknown bool   `help:"Leave out fields and columns that no record of the kind has, instead of an error."`
+}
+
+// delimiter is the character of --delimiter.
+func (f formatFlags) delimiter() (rune, error) {
+	if f.Delimiter == "tab" {
+		return '\t', nil
+	}
+	character, size := utf8.DecodeRuneInString(f.Delimiter)
+	if size != len(f.Delimiter) || character == utf8.RuneError || strings.ContainsRune("\"\r\n\x00", character) {
+		return 0, fmt.Errorf("--delimiter must be one character, no quote and no line feed, or tab, not %q", f.Delimiter)
+	}
+	return character, nil
 }
 
 // inputs are the files to read.
@@ -33,13 +51,17 @@ type inputs struct {
 // typing error does not end a run half way.
 func (f formatFlags) open(patterns []string, streams streams) (inputs, error) {
 	in := inputs{resumable: true}
+	delimiter, err := f.delimiter()
+	if err != nil {
+		return in, err
+	}
 	for _, pattern := range patterns {
 		names, err := expand(pattern)
 		if err != nil {
 			return in, err
 		}
 		for _, name := range names {
-			if err := f.add(&in, name, streams); err != nil {
+			if err := f.add(&in, name, delimiter, streams); err != nil {
 				return in, err
 			}
 		}
@@ -69,8 +91,11 @@ func expand(pattern string) ([]string, error) {
 	return names, nil
 }
 
-func (f formatFlags) add(in *inputs, name string, streams streams) error {
-	file := &source.File{Name: name, Format: source.Format(f.Format), Kind: normalize.Kind(f.Record)}
+func (f formatFlags) add(in *inputs, name string, delimiter rune, streams streams) error {
+	file := &source.File{
+		Name: name, Format: source.Format(f.Format), Kind: normalize.Kind(f.Record),
+		Delimiter: delimiter, Null: f.Null, IgnoreUnknown: f.IgnoreUnknown,
+	}
 	if f.Format == "" {
 		file.Format = source.FormatOf(name)
 	}
@@ -97,9 +122,21 @@ func (f formatFlags) add(in *inputs, name string, streams streams) error {
 	}
 	in.bytes += info.Size()
 	in.sizes = append(in.sizes, info.Size())
-	in.fingerprints = append(in.fingerprints, ingest.Fingerprint{Path: path, Bytes: info.Size(), ModifiedAt: info.ModTime().UTC()})
+	in.fingerprints = append(in.fingerprints, ingest.Fingerprint{
+		Path: path, Bytes: info.Size(), ModifiedAt: info.ModTime().UTC(),
+		ReadAs: fmt.Sprintf("%s %s %q %q %t", file.Format, file.Kind, delimiter, f.Null, f.IgnoreUnknown),
+	})
 	in.resumable = in.resumable && info.Mode().IsRegular() // what was read of a pipe is gone
 	return nil
+}
+
+// names are the files as they were given, with patterns expanded.
+func (in inputs) names() []string {
+	names := make([]string, len(in.files))
+	for i, file := range in.files {
+		names[i] = file.Name
+	}
+	return names
 }
 
 // read is how many bytes of all files a run has read.

@@ -13,22 +13,38 @@ import (
 
 // storeFlags say which ClickHouse a command works on (contract 2).
 type storeFlags struct {
-	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" help:"ClickHouse server: clickhouse://user:password@host:9000/database, or http(s)://…:8123/…. Without it the embedded engine is started or joined."`
+	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" nopassword:"set RUNLENS_CLICKHOUSE_URL, or name a file with --clickhouse-password-file" help:"ClickHouse server: clickhouse://user@host:9000/database, or http(s)://…:8123/…; only the variable may hold a password too. Without it the embedded engine is started or joined."`
+	PasswordFile  string `name:"clickhouse-password-file" env:"RUNLENS_CLICKHOUSE_PASSWORD_FILE" placeholder:"FILE" help:"The password of the ClickHouse server's user, instead of one in RUNLENS_CLICKHOUSE_URL."`
 	EngineLib     string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
 	EngineMemory  uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"The most memory the embedded engine may use. Default: half of the machine's."`
 	DataDir       string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"Where the embedded engine keeps its data."`
+
+	queries int // of the API that this process runs at once
 }
 
-func (f storeFlags) config(logger *slog.Logger) clickhouse.Config {
-	return clickhouse.Config{
-		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger,
+func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err error) {
+	config = clickhouse.Config{
+		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger, Queries: f.queries,
 	}
+	if f.PasswordFile == "" || f.ClickhouseURL == "" {
+		return config, nil
+	}
+	password, err := readSecret("--clickhouse-password-file", f.PasswordFile, "")
+	if err == nil {
+		config.URL, err = withPassword(f.ClickhouseURL, password)
+	}
+	return config, err
 }
 
 // openStore connects to the store without touching its schema.
 func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
-	open := func(ctx context.Context) (*clickhouse.Server, error) { return clickhouse.Open(ctx, f.config(logger)) }
-	return within(ctx, openingStore, func(late *clickhouse.Server) { late.Close() }, open)
+	config, err := f.config(logger)
+	if err != nil {
+		return nil, err
+	}
+	return within(ctx, openingStore, func(late *clickhouse.Server) { late.Close() }, func(ctx context.Context) (*clickhouse.Server, error) {
+		return clickhouse.Open(ctx, config)
+	})
 }
 
 // openMigrated connects to the store and applies pending migrations.

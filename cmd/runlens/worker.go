@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/runlens/runlens/http/admin"
 	"github.com/runlens/runlens/ingest/normalize"
@@ -39,6 +37,7 @@ Example:
 type workerRunCmd struct {
 	storeFlags
 	databaseFlags
+	adminFlags
 	AdminListen    string        `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"Address of health, status, metrics and profiling (${default}); off disables it."`
 	PollInterval   time.Duration `env:"RUNLENS_POLL_INTERVAL" default:"1s" placeholder:"DURATION" help:"Pause between two looks for changes (${default})."`
 	Overlap        time.Duration `env:"RUNLENS_OVERLAP" default:"10s" placeholder:"DURATION" help:"Every look reaches back so far, for changes that were committed late (${default})."`
@@ -49,10 +48,13 @@ type workerRunCmd struct {
 
 func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	if c.Source == "" {
-		return usageError{errors.New("--source is missing: the operational database, such as postgres://user:password@host:5432/database")}
+		return usageError{errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database")}
 	}
 	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
+	}
+	if err := refuseInputs("--rejects", c.Rejects, nil, c.Mapping, c.EngineLib); err != nil {
+		return err
 	}
 	debug.SetMemoryLimit(ingestMemoryBytes)
 	ctx, stop := untilSignal(ctx)
@@ -62,7 +64,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return err
 	}
 	defer database.Close()
-	rejects, err := openRejects(c.Rejects, true, io.err)
+	rejects, err := appendRejects(c.Rejects, io.err)
 	if err != nil {
 		return usageError{err}
 	}
@@ -77,15 +79,17 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	}
 	defer store.Close()
 	status := worker.NewStatus(time.Now)
-	if c.AdminListen != "off" {
-		listener, err := net.Listen("tcp", c.AdminListen)
-		if err != nil {
-			return fmt.Errorf("--admin-listen: %w", err)
-		}
-		server := &http.Server{Handler: workerAdmin(status), ReadHeaderTimeout: 10 * time.Second}
-		defer server.Close()
-		go server.Serve(listener)
-		logger.Info("serving the admin address", "address", listener.Addr().String())
+	adminServer, err := c.adminFlags.open(c.AdminListen, logger)
+	if err != nil {
+		return err
+	}
+	if adminServer != nil {
+		defer adminServer.Close()
+		adminServer.Start(workerAdmin(status), func(err error) {
+			if !errors.Is(err, http.ErrServerClosed) {
+				logger.Error("the admin address ended", "error", err)
+			}
+		})
 	}
 	return worker.Run(ctx, worker.Options{
 		Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger, Status: status,
@@ -94,28 +98,28 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	})
 }
 
-// workerAdmin serves the status besides what every admin address has. A worker is ready once it has
+// workerAdmin is the status besides what every admin address has. A worker is ready once it has
 // caught up with its source.
-func workerAdmin(status *worker.Status) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), status)
-	mux := http.NewServeMux()
-	mux.Handle("/", admin.Handler(func(context.Context) error {
-		for kind, k := range status.Report().Kinds {
-			if !k.CaughtUp {
-				return fmt.Errorf("the %s records are still being copied for the first time", kind)
+func workerAdmin(status *worker.Status) admin.Content {
+	return admin.Content{
+		Ready: func(context.Context) error {
+			for kind, k := range status.Report().Kinds {
+				if !k.CaughtUp {
+					return fmt.Errorf("the %s records are still being copied for the first time", kind)
+				}
 			}
-		}
-		return nil
-	}, registry))
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.MarshalWrite(w, status.Report(), json.Deterministic(true))
-	})
-	return mux
+			return nil
+		},
+		Metrics: []prometheus.Collector{status},
+		More: map[string]http.Handler{"GET /status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			json.MarshalWrite(w, status.Report(), json.Deterministic(true))
+		})},
+	}
 }
 
 type workerStatusCmd struct {
+	tokenFlags
 	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"The worker's admin address (${default})."`
 	JSON        bool   `help:"Print the status as JSON."`
 }
@@ -130,11 +134,21 @@ func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--admin-listen: %w", err)}
 	}
+	token, err := c.token()
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("no worker answers at %s; name its admin address with --admin-listen", c.AdminListen)
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusUnauthorized {
+		return errors.New("the worker's admin address requires its token: set RUNLENS_ADMIN_TOKEN or name a file with --admin-token-file")
+	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)
 	}

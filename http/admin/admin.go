@@ -9,32 +9,47 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // readyTimeout bounds one readiness check.
 const readyTimeout = 5 * time.Second
 
-// Handler answers /healthz (the process runs), /readyz (ready returns nil), /metrics and /debug/pprof.
-// What ready returns is shown; it should be a plain sentence.
-func Handler(ready func(context.Context) error, metrics prometheus.Gatherer) http.Handler {
+// Content is what an admin address answers besides /healthz, which says that the process runs.
+type Content struct {
+	Ready   func(context.Context) error // of /readyz; what it returns is shown and should be a plain sentence
+	Metrics []prometheus.Collector      // of /metrics, besides those of Go and of the process
+	More    map[string]http.Handler     // by patterns of http.ServeMux
+}
+
+// handler answers the content's paths and, if profiling is on, /debug/pprof. The command line is not served: it is no
+// profile, and may hold what is not meant for everybody.
+func handler(content Content, profiling bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
-		if err := ready(ctx); err != nil {
+		if err := content.Ready(ctx); err != nil {
 			answer(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
 		answer(w, http.StatusOK, "ready")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(content.Metrics...)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	if profiling {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	for pattern, more := range content.More {
+		mux.Handle(pattern, more)
+	}
 	return mux
 }
 

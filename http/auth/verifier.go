@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -21,20 +22,24 @@ const (
 	trustFor = 3 * time.Second
 	// establishedFor is how long a credential that verified stays off the global budget (spec section 8).
 	establishedFor = 7 * 24 * time.Hour
+	// maxLookups is how many look-ups run at once. Further ones wait here, with their deadline, and not for a
+	// connection to the store, which queries need.
+	maxLookups = 8
 	// recordEvery is how often at most a key's use is written to the store.
 	recordEvery = time.Hour
-	// reloadEvery is how often at most the established credentials of other servers are fetched.
-	reloadEvery = 5 * time.Second
+	// reloadEvery is how often at most the established credentials are fetched. With trustFor it is not more than the 5 s
+	// after which a revoked key may no longer be told from an unknown one.
+	reloadEvery = 2 * time.Second
 )
 
 // ErrUnauthorized is returned for every credential that is not valid now, whatever the reason (spec 5.3).
 var ErrUnauthorized = errors.New("auth: not a valid key")
 
-// A LimitedError is returned when the global verification budget is exhausted.
+// A LimitedError is returned when the global verification budget is exhausted, or when a look-up had no turn in time.
 type LimitedError struct{ RetryAfter time.Duration }
 
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("auth: verification budget exhausted for %v", e.RetryAfter)
+	return fmt.Sprintf("auth: no verification for %v", e.RetryAfter)
 }
 
 // A Principal is who sent a request.
@@ -49,30 +54,39 @@ func (p Principal) May(scope string) bool { return slices.Contains(p.Scopes, sco
 
 // A Store keeps keys and when they were last used.
 type Store interface {
-	// Find returns the key with an id, revoked or not; false when there is none.
-	Find(ctx context.Context, keyID string) (schema.APIKey, bool, error)
-	// Used returns the keys that are not revoked and verified at or after since.
-	Used(ctx context.Context, since time.Time) ([]schema.APIKeyUse, error)
+	// Valid returns the key with an id if it is neither revoked nor expired at an instant, else the zero key. It does
+	// the same work for every id.
+	Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error)
+	// Used returns the keys that verified at or after since and are valid at an instant.
+	Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error)
 	// RecordUse keeps that a key verified at an instant.
 	RecordUse(ctx context.Context, keyID string, at time.Time) error
 }
 
-// A Budget is a rate. Take reports whether one more fits in at an instant, and if not, after how long it may.
+// A Budget is a rate.
 type Budget interface {
+	// Take reports whether one more fits in at an instant, and if not, after how long it may.
 	Take(now time.Time) (bool, time.Duration)
+	// Full reports whether Take would refuse.
+	Full(now time.Time) bool
 }
 
 // A Verifier verifies credentials. It is safe for concurrent use. What it keeps in memory grows
 // with the number of keys that exist, never with invented ones.
+//
+// A credential that is not valid is answered alike, whether its key is unknown, revoked, expired, used from elsewhere
+// or has another secret (spec 5.3): same statements, same draw on the budget, same comparison. For that, what is
+// kept of a valid key helps it only while it is valid for this caller; for all others it is as if it was not there.
 type Verifier struct {
-	store  Store
-	budget Budget
-	now    func() time.Time
-	logger *slog.Logger
+	store   Store
+	budget  Budget
+	now     func() time.Time
+	logger  *slog.Logger
+	lookups chan struct{} // held during a look-up
 
 	mu          sync.Mutex
 	trusted     map[Credential]trust
-	established map[Credential]time.Time // last successful verification
+	established map[Credential]success
 	recorded    map[Credential]time.Time // as of which the store knows
 	loaded      time.Time
 }
@@ -80,37 +94,57 @@ type Verifier struct {
 type trust struct {
 	principal Principal
 	until     time.Time
+	limits    schema.KeyLimits
+}
+
+// A success is the last successful verification of a credential.
+type success struct {
+	at     time.Time
+	limits schema.KeyLimits
 }
 
 // NewVerifier returns a Verifier on a store. The budget is for well-formed credentials without a
 // successful verification in the last seven days, on all servers that share the store.
 func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.Logger) *Verifier {
 	return &Verifier{
-		store: store, budget: budget, now: now, logger: logger,
-		trusted: map[Credential]trust{}, established: map[Credential]time.Time{}, recorded: map[Credential]time.Time{},
+		store: store, budget: budget, now: now, logger: logger, lookups: make(chan struct{}, maxLookups),
+		trusted: map[Credential]trust{}, established: map[Credential]success{}, recorded: map[Credential]time.Time{},
 	}
 }
 
-// Verify tells whose credential it is. The error is ErrUnauthorized, a *LimitedError, or a failure of the store.
-func (v *Verifier) Verify(ctx context.Context, c Credential) (Principal, error) {
+// Verify tells whose credential it is that a caller sent from an address. An expiry holds to the millisecond, a
+// revocation within trustFor. The error is ErrUnauthorized, a *LimitedError, or a failure of the store.
+func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (Principal, error) {
 	now := v.now()
-	if p, ok := v.trustedPrincipal(c, now); ok {
+	if p, ok := v.trustedPrincipal(c, now, from); ok {
 		return p, nil
 	}
-	if err := v.admit(ctx, c, now); err != nil {
-		return Principal{}, err
-	}
-	key, found, err := v.store.Find(ctx, c.KeyID)
+	paid, err := v.admit(ctx, c, now, from)
 	if err != nil {
 		return Principal{}, err
 	}
-	// An unknown id is compared as well, with a hash that nothing has, so that it takes as long as a wrong secret.
-	if same := c.Hash.Equal(key.SecretHash); !same || !found || key.RevokedAt != nil {
-		v.forget(c)
-		return Principal{}, ErrUnauthorized
+	select {
+	case v.lookups <- struct{}{}:
+	case <-ctx.Done():
+		return Principal{}, &LimitedError{time.Second}
+	}
+	defer func() { <-v.lookups }()
+	// Of many requests with one key, those that waited find what the first one learned.
+	if p, ok := v.trustedPrincipal(c, now, from); ok {
+		return p, nil
+	}
+	key, err := v.store.Valid(ctx, c.KeyID, now)
+	if err != nil {
+		return Principal{}, err
+	}
+	// An unknown id is compared as well, with a hash that nothing has.
+	same, permitted := c.Hash.Equal(key.SecretHash), key.Permit(now, from)
+	if !same || !permitted {
+		v.forget(c, same)
+		return Principal{}, v.refuse(now, paid)
 	}
 	p := Principal{KeyID: key.KeyID, OrganizationID: key.OrganizationID, Scopes: key.Scopes}
-	if v.remember(c, p, now) {
+	if v.remember(c, p, key.KeyLimits, now) {
 		// A store that cannot be written to, because its disk is full for instance, still answers queries.
 		if err := v.store.RecordUse(ctx, c.KeyID, now); err != nil {
 			v.logger.Warn("the use of a key could not be recorded", "key_id", c.KeyID, "error", err)
@@ -119,37 +153,47 @@ func (v *Verifier) Verify(ctx context.Context, c Credential) (Principal, error) 
 	return p, nil
 }
 
-func (v *Verifier) trustedPrincipal(c Credential, now time.Time) (Principal, bool) {
+func (v *Verifier) trustedPrincipal(c Credential, now time.Time, from netip.Addr) (Principal, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t, ok := v.trusted[c]
-	return t.principal, ok && now.Before(t.until)
+	return t.principal, ok && now.Before(t.until) && t.limits.Permit(now, from)
 }
 
-// admit draws on the budget for a credential that is not established. When the budget is exhausted it first
-// asks the store whether another server established the credential meanwhile.
-func (v *Verifier) admit(ctx context.Context, c Credential, now time.Time) error {
-	if v.isEstablished(c, now) {
-		return nil
+// admit draws on the budget for a credential that is not established, and reports whether it did. When the budget
+// is exhausted, every credential first waits for what the store knows: a key that another server established
+// meanwhile is admitted, and one that was revoked is refused without a look-up, as an unknown one is.
+func (v *Verifier) admit(ctx context.Context, c Credential, now time.Time, from netip.Addr) (paid bool, err error) {
+	if v.budget.Full(now) {
+		if err := v.reload(ctx, now); err != nil {
+			return false, err
+		}
 	}
-	ok, retryAfter := v.budget.Take(now)
-	if ok {
-		return nil
+	if v.isEstablished(c, now, from) {
+		return false, nil
 	}
-	if err := v.reload(ctx, now); err != nil {
-		return err
+	if ok, retryAfter := v.budget.Take(now); !ok {
+		return false, &LimitedError{retryAfter}
 	}
-	if v.isEstablished(c, now) {
-		return nil
-	}
-	return &LimitedError{retryAfter}
+	return true, nil
 }
 
-func (v *Verifier) isEstablished(c Credential, now time.Time) bool {
+// refuse is the error for a credential that turned out not to be valid. One that was taken for established, because it
+// was revoked a moment ago, draws on the budget now.
+func (v *Verifier) refuse(now time.Time, paid bool) error {
+	if !paid {
+		if ok, retryAfter := v.budget.Take(now); !ok {
+			return &LimitedError{retryAfter}
+		}
+	}
+	return ErrUnauthorized
+}
+
+func (v *Verifier) isEstablished(c Credential, now time.Time, from netip.Addr) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at, ok := v.established[c]
-	return ok && now.Sub(at) < establishedFor
+	last, ok := v.established[c]
+	return ok && now.Sub(last.at) < establishedFor && last.limits.Permit(now, from)
 }
 
 // Load fetches the credentials that are established, so that a restart does not defer them.
@@ -165,30 +209,39 @@ func (v *Verifier) reload(ctx context.Context, now time.Time) error {
 	if !due {
 		return nil
 	}
-	used, err := v.store.Used(ctx, now.Add(-establishedFor))
+	// The store learns of a use an hour late at most, so it is asked for those of another hour.
+	used, err := v.store.Used(ctx, now.Add(-establishedFor-recordEvery), now)
 	if err != nil {
 		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	valid := make(map[Credential]bool, len(used))
 	for _, use := range used {
 		c := Credential{KeyID: use.KeyID, Hash: use.SecretHash}
-		if use.LastUsedAt.After(v.established[c]) {
-			v.established[c] = use.LastUsedAt
+		valid[c] = true
+		if use.LastUsedAt.After(v.established[c].at) {
+			v.established[c] = success{use.LastUsedAt, use.KeyLimits}
 		}
 		if use.LastUsedAt.After(v.recorded[c]) {
 			v.recorded[c] = use.LastUsedAt
+		}
+	}
+	for c, last := range v.established {
+		// What verified a moment ago may not be recorded yet.
+		if !valid[c] && now.Sub(last.at) >= trustFor {
+			v.drop(c)
 		}
 	}
 	return nil
 }
 
 // remember keeps a success and reports whether the store should know of it.
-func (v *Verifier) remember(c Credential, p Principal, now time.Time) bool {
+func (v *Verifier) remember(c Credential, p Principal, limits schema.KeyLimits, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.trusted[c] = trust{p, now.Add(trustFor)}
-	v.established[c] = now
+	v.trusted[c] = trust{p, now.Add(trustFor), limits}
+	v.established[c] = success{now, limits}
 	if now.Sub(v.recorded[c]) < recordEvery {
 		return false
 	}
@@ -196,10 +249,17 @@ func (v *Verifier) remember(c Credential, p Principal, now time.Time) bool {
 	return true
 }
 
-// forget makes a credential like one that never verified, so that a revoked key cannot be told from an unknown one.
-func (v *Verifier) forget(c Credential) {
+// forget makes a credential like one that never verified, unless its key is valid for callers from elsewhere.
+func (v *Verifier) forget(c Credential, elsewhere bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if !elsewhere {
+		v.drop(c)
+	}
+}
+
+// drop requires the lock.
+func (v *Verifier) drop(c Credential) {
 	delete(v.trusted, c)
 	delete(v.established, c)
 	delete(v.recorded, c)

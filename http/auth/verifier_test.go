@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -11,33 +12,49 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
+var (
+	office = netip.MustParseAddr("192.0.2.7")
+	home   = netip.MustParseAddr("198.51.100.7")
+)
+
 var quiet = slog.New(slog.DiscardHandler)
 
-// A shelf is a Store in memory that counts look-ups.
+// A shelf is a Store in memory that counts look-ups and keeps what it was asked to do.
 type shelf struct {
 	keys    map[string]schema.APIKey
 	uses    map[string]time.Time
 	lookups int
+	work    []string
 }
 
 func newShelf() *shelf { return &shelf{keys: map[string]schema.APIKey{}, uses: map[string]time.Time{}} }
 
-func (s *shelf) Find(_ context.Context, id string) (schema.APIKey, bool, error) {
+func (s *shelf) Valid(_ context.Context, id string, at time.Time) (schema.APIKey, error) {
 	s.lookups++
-	key, ok := s.keys[id]
-	return key, ok, nil
+	s.work = append(s.work, "look up")
+	if !s.valid(id, at) {
+		return schema.APIKey{}, nil
+	}
+	return s.keys[id], nil
 }
 
-func (s *shelf) Used(_ context.Context, since time.Time) (used []schema.APIKeyUse, _ error) {
-	for id, at := range s.uses {
-		if key := s.keys[id]; key.RevokedAt == nil && !at.Before(since) {
-			used = append(used, schema.APIKeyUse{KeyID: id, SecretHash: key.SecretHash, LastUsedAt: at})
+func (s *shelf) valid(id string, at time.Time) bool {
+	key := s.keys[id]
+	return key.RevokedAt == nil && (key.ExpiresAt == nil || at.Before(*key.ExpiresAt))
+}
+
+func (s *shelf) Used(_ context.Context, since, at time.Time) (used []schema.APIKeyUse, _ error) {
+	s.work = append(s.work, "read uses")
+	for id, last := range s.uses {
+		if key := s.keys[id]; s.valid(id, at) && !last.Before(since) {
+			used = append(used, schema.APIKeyUse{KeyID: id, SecretHash: key.SecretHash, LastUsedAt: last, KeyLimits: key.KeyLimits})
 		}
 	}
 	return used, nil
 }
 
 func (s *shelf) RecordUse(_ context.Context, id string, at time.Time) error {
+	s.work = append(s.work, "record")
 	s.uses[id] = at
 	return nil
 }
@@ -63,7 +80,7 @@ func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UT
 
 func verify(t *testing.T, v *Verifier, c Credential) error {
 	t.Helper()
-	_, err := v.Verify(context.Background(), c)
+	_, err := v.Verify(context.Background(), c, office)
 	return err
 }
 
@@ -88,7 +105,7 @@ func TestPrincipal(t *testing.T) {
 	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
 	c := shelf.add(ScopeAnalyticsRead)
 	for range 2 { // the second time from memory
-		p, err := v.Verify(context.Background(), c)
+		p, err := v.Verify(context.Background(), c, office)
 		if err != nil || p.OrganizationID != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) || p.May("other") {
 			t.Fatalf("%+v, %v", p, err)
 		}

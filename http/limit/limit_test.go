@@ -86,11 +86,8 @@ func TestKeyedWindowsAreApartAndForgotten(t *testing.T) {
 
 func TestConcurrency(t *testing.T) {
 	c := NewConcurrency(2, 3)
-	acquire := func(group string) func() {
-		release, ok := c.Acquire(group)
-		if !ok {
-			return nil
-		}
+	acquire := func(group string) func(time.Time) {
+		release, _ := c.Acquire(group, start)
 		return release
 	}
 	first, second := acquire("a"), acquire("a")
@@ -100,9 +97,51 @@ func TestConcurrency(t *testing.T) {
 	if acquire("b") == nil || acquire("c") != nil || c.Running() != 3 {
 		t.Error("all groups of 3 hold not exactly 3")
 	}
-	first()
-	first() // once more frees nothing
+	first(start)
+	first(start) // once more frees nothing
 	if c.Running() != 2 || acquire("c") == nil || acquire("a") != nil {
 		t.Error("a released slot is not free exactly once")
+	}
+}
+
+// Contract 4.21: the wait is how long the oldest of those in the way should still take.
+func TestConcurrencyTellsWhenToComeBack(t *testing.T) {
+	c := NewConcurrency(2, 3)
+	wait := func(group string, after time.Duration) time.Duration {
+		release, wait := c.Acquire(group, start.Add(after))
+		if release != nil {
+			t.Fatalf("%s got a slot", group)
+		}
+		return wait
+	}
+	for range 20 { // each takes 10 s
+		release, _ := c.Acquire("a", start)
+		release(start.Add(10 * time.Second))
+	}
+	c.Acquire("b", start)
+	c.Acquire("a", start.Add(2*time.Second))
+	c.Acquire("a", start.Add(3*time.Second))
+	for _, x := range []struct {
+		group       string
+		after, want time.Duration
+	}{
+		{"a", 5 * time.Second, 7 * time.Second},  // until the group's own oldest, of second 2, is done at 12
+		{"c", 5 * time.Second, 5 * time.Second},  // until the oldest of all, of second 0, is done at 10
+		{"a", 20 * time.Second, 0 * time.Second}, // overdue
+	} {
+		if got := wait(x.group, x.after).Round(time.Millisecond); got != x.want {
+			t.Errorf("%s after %v: wait %v, want %v", x.group, x.after, got, x.want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	b := NewBytes(10)
+	if !b.Take(4) || !b.Take(6) || b.Take(1) || b.Taken() != 10 {
+		t.Error("10 bytes are not exactly 10")
+	}
+	b.Give(4)
+	if b.Take(5) || !b.Take(4) {
+		t.Error("what was given back cannot be taken exactly once")
 	}
 }

@@ -54,6 +54,14 @@ func (w *Window) TakeState(now time.Time) (bool, State) {
 	return admitted, state
 }
 
+// Full reports whether Take would refuse a hit at now.
+func (w *Window) Full(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.expire(now)
+	return len(w.hits)-w.first >= w.most
+}
+
 // idle reports whether no hit is left in the window.
 func (w *Window) idle(now time.Time) bool {
 	w.mu.Lock()

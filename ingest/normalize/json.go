@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -24,7 +25,19 @@ func ReadJSON(line []byte, raw *Raw) error {
 		return nil
 	}
 	*raw = Raw{}
-	if fault := readStrictly(line, raw); fault != nil {
+	if fault := readStrictly(line, raw, false); fault != nil {
+		return fault
+	}
+	return nil
+}
+
+// ReadKnownJSON is ReadJSON for records with more fields than their kind has: those are left out, whatever they hold.
+func ReadKnownJSON(line []byte, raw *Raw) error {
+	if scan(line, raw) {
+		return nil
+	}
+	*raw = Raw{}
+	if fault := readStrictly(line, raw, true); fault != nil {
 		return fault
 	}
 	return nil
@@ -37,18 +50,19 @@ type member struct {
 }
 
 // readStrictly reads what scan leaves: unusual notations, and everything that is wrong.
-func readStrictly(line []byte, raw *Raw) *Error {
-	members, fault := readObject(line)
-	if fault != nil {
-		return fault
-	}
-	inner, fault := rejected(members)
-	if fault != nil {
-		return fault
-	}
-	if inner != nil {
-		if members, fault = readObject(inner); fault != nil {
+func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
+	var members []member
+	for text := line; text != nil; { // who feeds back a rejects file that still has faults gets rejects of rejects
+		var dialect *CSV
+		var fault *Error
+		if members, fault = readObject(text); fault != nil {
 			return fault
+		}
+		if text, dialect, fault = rejected(members); fault != nil {
+			return fault
+		}
+		if dialect != nil {
+			return dialect.read(text, raw)
 		}
 	}
 	kind := jsontext.Value(nil)
@@ -74,6 +88,9 @@ func readStrictly(line []byte, raw *Raw) *Error {
 		}
 		i := fieldIndex(raw.Kind, m.name)
 		if i < 0 {
+			if ignoreUnknown {
+				continue
+			}
 			return &Error{m.name, "is no field of this record"}
 		}
 		if raw.Values[i], fault = readText(m.name, m.value); fault != nil {
@@ -119,24 +136,40 @@ func readObject(text []byte) ([]member, *Error) {
 }
 
 // rejected returns the record that a line of a rejects file holds, or nil for any other line. Such a
-// line is known by its member "error", which no record has; text that was no JSON stands there as a string.
-func rejected(members []member) ([]byte, *Error) {
-	var record jsontext.Value
+// line is known by its member "error", which no record has; text that was no JSON stands there as a
+// string, and if it is CSV, "csv" says how to read it.
+func rejected(members []member) (inner []byte, dialect *CSV, fault *Error) {
+	var record, how jsontext.Value
 	isReject := false
 	for _, m := range members {
-		isReject = isReject || m.name == "error"
-		if m.name == "record" {
+		switch m.name {
+		case "error":
+			isReject = true
+		case "record":
 			record = m.value
+		case "csv":
+			how = m.value
 		}
 	}
-	switch {
-	case !isReject || record == nil:
-		return nil, nil
-	case record.Kind() == '"':
-		return readText("record", record)
-	default:
-		return record, nil
+	if !isReject || record == nil {
+		return nil, nil, nil
 	}
+	if record.Kind() != '"' {
+		return record, nil, nil
+	}
+	if inner, fault = readText("record", record); fault != nil {
+		return nil, nil, fault
+	}
+	if how != nil {
+		if err := json.Unmarshal(how, &dialect); err != nil || dialect == nil {
+			return nil, nil, &Error{"csv", "must be what a rejects file says of CSV"}
+		}
+		return inner, dialect, nil
+	}
+	if Fields(Kind(inner)) != nil { // a record of that kind with an unknown field "error"
+		return nil, nil, nil
+	}
+	return inner, nil, nil
 }
 
 // readText is the text of a string, nil of null.

@@ -173,6 +173,57 @@ func TestReadsRejects(t *testing.T) {
 	}
 }
 
+// A reject of a CSV file is read as CSV after mending, and rejects of rejects are read as what is inside.
+func TestReadsRejectsOfCSV(t *testing.T) {
+	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," organization_id","agent_id","slug","name","updated_at","record"]}`
+	const row = `red;acme;0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10;\\N;\"a;\nb\";2026-01-31 09:30:00+00;agent`
+	want, err := read([]byte(with(with(agentLine, "name", `"a;\nb"`), "updated_at", `"2026-01-31T09:30:00Z"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := `{"source":"a.csv","line":7,"field":"","error":"is wrong","record":"` + row + `",` + how + `}`
+	for _, line := range []string{line, `{"source":"r","line":1,"error":"again","record":{"source":"q","line":1,"error":"again","record":` + line + `}}`} {
+		if got, err := read([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", line, got, err)
+		}
+	}
+	for fault, line := range map[string]string{
+		"wrong number of fields": strings.Replace(line, "red;", "", 1),
+		"more than one record":   strings.Replace(line, ";agent\"", ";agent\\n"+row+"\"", 1),
+		"must be agent, the":     strings.Replace(line, ";agent\"", ";run\"", 1),
+		"the header lacks":       strings.Replace(line, `"name",`, `"title",`, 1),
+		"must be agent, run or":  strings.Replace(line, `"kind":"agent"`, `"kind":"person"`, 1),
+		"must be what a rejects": strings.Replace(line, `"delimiter":";"`, `"delimiter":7`, 1),
+		"is not valid CSV":       strings.Replace(line, `"delimiter":";"`, `"delimiter":"\""`, 1),
+	} {
+		if _, err := read([]byte(line)); err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("got %v, want %s", err, fault)
+		}
+	}
+}
+
+// Unknown fields are left out when told so, and nothing else becomes right.
+func TestReadKnownJSON(t *testing.T) {
+	plain, _ := read([]byte(agentLine))
+	for _, line := range []string{
+		with(agentLine, "colour", `"red"`), with(agentLine, "colour", `{"a":[1,null]}`), with(agentLine, "error", `"red"`), with(agentLine, "csv", "7"), agentLine,
+	} {
+		var raw Raw
+		err := ReadKnownJSON([]byte(line), &raw)
+		if got, ruleErr := NewNormalizer().Agent(&raw); err != nil || ruleErr != nil || !reflect.DeepEqual(got, plain) {
+			t.Errorf("%s: %+v, %v, %v", line, got, err, ruleErr)
+		}
+		if err := ReadJSON([]byte(line), &raw); (err == nil) != (line == agentLine) {
+			t.Errorf("ReadJSON of %s: %v", line, err)
+		}
+	}
+	for _, line := range []string{with(agentLine, "name", "7"), with(agentLine, "record", ""), strings.TrimSuffix(agentLine, "}") + `,"x":1,"x":2}`} {
+		if err := ReadKnownJSON([]byte(line), new(Raw)); err == nil {
+			t.Errorf("%s: no error", line)
+		}
+	}
+}
+
 // What is written for a reject is what was read.
 func TestAppendJSON(t *testing.T) {
 	for _, line := range []string{agentLine, runLine, attrLine, with(agentLine, "name", `"a \"b\" \u0000 é"`)} {
@@ -211,7 +262,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		var quick, strict Raw
 		if scan(line, &quick) {
-			if fault := readStrictly(line, &strict); fault != nil || !reflect.DeepEqual(quick, strict) {
+			if fault := readStrictly(line, &strict, false); fault != nil || !reflect.DeepEqual(quick, strict) {
 				t.Fatalf("%q: quick %+v, strict %+v, %v", line, quick, strict, fault)
 			}
 		}

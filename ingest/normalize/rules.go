@@ -104,7 +104,7 @@ func (n *Normalizer) optionalID(i int) *uuid.UUID {
 	return &id
 }
 
-// instant is an RFC 3339 time with offset, cut (not rounded) to the millisecond.
+// instant is a time with offset, cut (not rounded) to the millisecond.
 func (n *Normalizer) instant(i int) Instant {
 	text := n.value(i, required)
 	if text == nil {
@@ -114,12 +114,11 @@ func (n *Normalizer) instant(i int) Instant {
 	if n.raw.isBinary(i) {
 		ms = Instant(binary.LittleEndian.Uint64(text))
 	} else {
-		var t time.Time
-		if err := t.UnmarshalText(text); err != nil { // stricter than time.Parse
-			n.fail(i, "must be an RFC 3339 time with offset such as 2026-01-31T09:30:00.000Z")
+		var reason string
+		if ms, reason = parseInstant(text); reason != "" {
+			n.fail(i, "%s", reason)
 			return 0
 		}
-		ms = t.UnixMilli() // rounds towards the past, also before 1970
 	}
 	if ms < earliest || ms > latest {
 		n.fail(i, "must lie in the years 1900 to 2261")

@@ -3,12 +3,13 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/runlens/runlens/ingest/normalize"
 )
@@ -17,29 +18,32 @@ import (
 // file into memory.
 const maxCSVBytes = 4 << 20
 
+// maxRejectBytes is how long a faulty record may be that is kept whole. As JSON it is at most six times as long, which
+// must be less than MaxLineBytes.
+const maxRejectBytes = MaxLineBytes / 8
+
 // errOpenQuote ends a CSV file.
 var errOpenQuote = fmt.Errorf("a record is longer than %d bytes; is a quote never closed?", maxCSVBytes)
 
-// csvRecords reads a CSV file (RFC 4180) whose header names the fields of its kind, in any order. An
-// empty cell is null where the field may be null, an empty text elsewhere. A column named record
-// is allowed and must say the kind.
+// csvRecords reads a CSV file (RFC 4180) whose header names the fields of its kind, in any order
+// (normalize.CSV).
 type csvRecords struct {
-	in      io.Closer
-	csv     *csv.Reader
-	window  *window
-	kind    normalize.Kind
-	columns []int    // cell -> position in Raw.Values, recordColumn for the column record
-	from    Position // where the csv reader began
-	at      Position
-	cells   []byte
-	record  Record
+	in        io.Closer
+	csv       *csv.Reader
+	window    *window
+	dialect   normalize.CSV
+	positions []int    // normalize.CSV.Positions
+	from      Position // where the csv reader began
+	at        Position
+	text      []byte // of the last record, the blank lines before it included
+	textLine  int    // the csv reader's number of its first line
+	cells     []byte
+	record    Record
 }
 
-const recordColumn = -1
-
 func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
-	r := &csvRecords{in: in, kind: f.Kind, cells: []byte{}}
-	var err error
+	r := &csvRecords{in: in, cells: []byte{}}
+	r.dialect = normalize.CSV{Kind: f.Kind, Delimiter: string(cmp.Or(f.Delimiter, ',')), Null: f.Null}
 	if at == (Position{}) {
 		// The mark would stand in front of a quote, where nothing may stand.
 		buffered := bufio.NewReader(in)
@@ -52,7 +56,8 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the header: %w", orEmpty(err))
 		}
-		if r.columns, err = csvColumns(f.Kind, header); err != nil {
+		r.dialect.Columns = slices.Clone(header)
+		if r.positions, err = r.dialect.Positions(f.IgnoreUnknown); err != nil {
 			return nil, err
 		}
 		r.csv.FieldsPerRecord = len(header)
@@ -65,18 +70,19 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 		return nil, err
 	}
 	first.Close()
-	r.columns = first.(*csvRecords).columns
+	r.dialect, r.positions = first.(*csvRecords).dialect, first.(*csvRecords).positions
 	if err := skip(in, at.Offset); err != nil {
 		return nil, err
 	}
 	r.begin(in, at)
-	r.csv.FieldsPerRecord = len(r.columns)
+	r.csv.FieldsPerRecord = len(r.positions)
 	return r, nil
 }
 
 func (r *csvRecords) begin(in io.Reader, at Position) {
 	r.window = &window{in: in}
 	r.csv = csv.NewReader(r.window)
+	r.csv.Comma, _ = utf8.DecodeRuneInString(r.dialect.Delimiter)
 	r.csv.ReuseRecord = true
 	r.from, r.at = at, at
 }
@@ -88,84 +94,47 @@ func orEmpty(err error) error {
 	return err
 }
 
-// csvColumns finds the fields that a header names. All fields that may not be null must be there.
-func csvColumns(kind normalize.Kind, header []string) ([]int, error) {
-	fields := normalize.Fields(kind)
-	columns := make([]int, len(header))
-	for i, name := range header {
-		name = strings.TrimSpace(name)
-		columns[i] = recordColumn
-		if name != "record" {
-			if columns[i] = slices.Index(fields, name); columns[i] < 0 {
-				return nil, fmt.Errorf("the header names %q, which is no field of a record of kind %s", name, kind)
-			}
-		}
-		if slices.Contains(columns[:i], columns[i]) {
-			return nil, fmt.Errorf("the header names %q twice", name)
-		}
-	}
-	for i, field := range fields {
-		if !normalize.Nullable(field) && !slices.Contains(columns, i) {
-			return nil, fmt.Errorf("the header lacks %q, which a record of kind %s needs", field, kind)
-		}
-	}
-	return columns, nil
-}
-
 func (r *csvRecords) Next() (*Record, error) {
 	cells, err := r.csv.Read()
+	r.record = Record{}
 	var malformed *csv.ParseError
 	switch {
 	case errors.As(err, &malformed):
-		r.record = Record{Line: r.from.Lines + malformed.StartLine, Fault: &normalize.Error{Reason: "is not valid CSV: " + malformed.Err.Error()}}
-		r.record.Text = bytes.Trim(r.advance(), "\r\n")
-		if len(r.record.Text) > keptBytes {
-			r.record.Text = r.record.Text[:keptBytes]
-		}
-		return &r.record, nil
+		r.record.Line, r.record.Fault = r.from.Lines+malformed.StartLine, normalize.CSVFault(err)
+		r.advance()
 	case err != nil:
 		return nil, err
+	default:
+		line, _ := r.csv.FieldPos(0)
+		r.record.Line = r.from.Lines + line
+		r.advance()
+		var fault *normalize.Error
+		if r.cells, fault = r.dialect.Fill(&r.record.Raw, r.positions, cells, r.cells[:0], r.isQuoted); fault != nil {
+			r.record.Fault = fault
+		}
 	}
-	line, _ := r.csv.FieldPos(0)
-	r.record = Record{Line: r.from.Lines + line}
-	r.record.Raw.Kind = r.kind
-	r.record.Fault = r.read(cells)
-	text := r.advance()
-	if r.record.Fault != nil {
-		r.record.Text = bytes.Trim(text, "\r\n") // blank lines before a record belong to none
+	if r.record.Fault == nil {
+		return &r.record, nil
+	}
+	r.record.Text, r.record.CSV = bytes.Trim(r.text, "\r\n"), &r.dialect // blank lines before a record belong to none
+	if len(r.record.Text) > maxRejectBytes {
+		r.record.Text, r.record.CSV = r.record.Text[:keptBytes], nil // a part cannot be mended
 	}
 	return &r.record, nil
 }
 
-// read copies the cells, whose memory is used again.
-func (r *csvRecords) read(cells []string) error {
-	r.cells = r.cells[:0]
-	for _, cell := range cells {
-		r.cells = append(r.cells, cell...)
-	}
-	rest := r.cells
-	fields := normalize.Fields(r.kind)
-	for i, column := range r.columns {
-		cell := rest[:len(cells[i]):len(cells[i])]
-		rest = rest[len(cells[i]):]
-		switch {
-		case column == recordColumn:
-			if string(cell) != string(r.kind) {
-				return &normalize.Error{Field: "record", Reason: "must be " + string(r.kind) + ", the kind of all records of this file"}
-			}
-		case len(cell) > 0 || !normalize.Nullable(fields[column]):
-			r.record.Raw.Values[column] = cell
-		}
-	}
-	return nil
+// isQuoted tells whether a cell of the last record has quotes.
+func (r *csvRecords) isQuoted(cell int) bool {
+	line, column := r.csv.FieldPos(cell)
+	return normalize.IsQuoted(r.text, line-r.textLine, column)
 }
 
-// advance moves the position behind the last record and returns the record's text.
-func (r *csvRecords) advance() []byte {
-	text := r.window.take(r.csv.InputOffset())
+// advance moves the position behind the last record and keeps the record's text, which is valid until the
+// next one is read.
+func (r *csvRecords) advance() {
+	r.text, r.textLine = r.window.take(r.csv.InputOffset()), r.at.Lines-r.from.Lines+1
 	r.at.Offset = r.from.Offset + r.csv.InputOffset()
-	r.at.Lines += bytes.Count(text, []byte{'\n'})
-	return text
+	r.at.Lines += bytes.Count(r.text, []byte{'\n'})
 }
 
 func (r *csvRecords) Position() Position { return r.at }

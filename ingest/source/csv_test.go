@@ -81,7 +81,7 @@ func TestCSVRecords(t *testing.T) {
 
 // What was wrong is shown as it was written, without the lines around it, and only in part where it is long.
 func TestCSVFaultText(t *testing.T) {
-	long := "o,\"" + strings.Repeat("x", 3*keptBytes)
+	long := "o,\"" + strings.Repeat("x", 2*maxRejectBytes)
 	in := "record," + agentHeader + "agent,o,a,n,,,t\n\n\"run\",o,\"a\nb\",n,,,t\r\n\nagent,b\n\nagent,c\"c\n" + long
 	reader, err := stream(CSV, normalize.KindAgent, []byte(in)).From(Position{})
 	if err != nil {
@@ -89,9 +89,67 @@ func TestCSVFaultText(t *testing.T) {
 	}
 	for _, want := range []string{"", "\"run\",o,\"a\nb\",n,,,t", "agent,b", "agent,c\"c", long[:keptBytes]} {
 		record, err := reader.Next()
-		if err != nil || (record.Fault != nil) != (want != "") || string(record.Text) != want {
+		isWhole := want != "" && len(want) < keptBytes
+		if err != nil || (record.Fault != nil) != (want != "") || string(record.Text) != want || (record.CSV != nil) != isWhole {
 			t.Errorf("got %.80q, %v, %v; want %.80q", record.Text, record.Fault, err, want)
 		}
+	}
+}
+
+// Null is told from a text that reads the same by its quotes, wherever the cell stands.
+func TestCSVNull(t *testing.T) {
+	for name, c := range map[string]struct{ null, in, want string }{
+		"bare":               {`\N`, `o,a,n,\N,\N,t`, `2 agent "o" "a" "n" - - "t"`},
+		"quoted":             {`\N`, `"o","a","\N","\N",\N,"t"`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
+		"behind line feeds":  {`\N`, "o,\"\n\r\n\",\"\n,\\N\",\\N,\"\\N\",t", `2 agent "o" "\n\n" "\n,\\N" - "\\N" "t"`},
+		"behind blank lines": {`\N`, "\n\no,a,n,\\N,\"\\N\",t", `4 agent "o" "a" "n" - "\\N" "t"`},
+		"required":           {`\N`, `\N,a,\N,,,t`, `2 agent - "a" - - - "t"`},
+		"another text":       {"NULL", `o,a,NULL,NULL,"NULL",\N`, `2 agent "o" "a" - - "NULL" "\\N"`},
+		"letter case":        {"NULL", `o,a,null,,,t`, `2 agent "o" "a" "null" - - "t"`},
+		"no text":            {"", `o,a,\N,\N,,t`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := stream(CSV, normalize.KindAgent, []byte(agentHeader+c.in+"\n"))
+			f.Null = c.null
+			if got, _ := mustRead(t, f, Position{}); strings.Join(got, "\n") != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			// The same after a position that is not the beginning.
+			f = stream(CSV, normalize.KindAgent, []byte(agentHeader+"o,\"\n\",n,,,t\n"+c.in+"\n"))
+			f.Null = c.null
+			_, behind := mustRead(t, f, Position{})
+			got, _ := mustRead(t, f, behind[0])
+			if _, values, _ := strings.Cut(got[0], " "); !strings.HasSuffix(c.want, " "+values) {
+				t.Errorf("behind another record: got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCSVDelimiterAndUnknownColumns(t *testing.T) {
+	const want = `2 agent "o" "a" "n, m" - - "t"`
+	for delimiter, in := range map[rune]string{
+		';':  "organization_id;agent_id;name;updated_at\no;a;n, m;t\n",
+		'\t': "organization_id\tagent_id\tname\tupdated_at\no\ta\tn, m\tt\n",
+		'¦':  "organization_id¦agent_id¦name¦updated_at\no¦a¦\"n, m\"¦t\n",
+	} {
+		f := stream(CSV, normalize.KindAgent, []byte(in))
+		f.Delimiter = delimiter
+		if got, _ := mustRead(t, f, Position{}); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %s", delimiter, got)
+		}
+	}
+	f := stream(CSV, normalize.KindAgent, []byte("organization_id;agent_id;name;updated_at\no;a;n;t\n"))
+	if _, _, err := records(f, Position{}); err == nil || !strings.Contains(err.Error(), "--delimiter") {
+		t.Errorf("another delimiter: %v", err)
+	}
+	f = stream(CSV, normalize.KindAgent, []byte("colour,organization_id,agent_id,colour,name,updated_at,size\nred,o,a,blue,\"n, m\",t,\nx\n"))
+	if _, _, err := records(f, Position{}); err == nil || !strings.Contains(err.Error(), "--ignore-unknown") {
+		t.Errorf("an unknown column: %v", err)
+	}
+	f.IgnoreUnknown = true
+	if got, _ := mustRead(t, f, Position{}); len(got) != 2 || got[0] != want || !strings.Contains(got[1], "wrong number") {
+		t.Errorf("ignored columns: %q", got)
 	}
 }
 

@@ -10,11 +10,16 @@ import (
 type ndjson struct {
 	lines  *lines
 	in     io.Closer
+	read   func(line []byte, raw *normalize.Raw) error
 	record Record
 }
 
-func newNDJSON(in io.ReadCloser, at Position) *ndjson {
-	return &ndjson{lines: newLines(in, at), in: in}
+func newNDJSON(f *File, in io.ReadCloser, at Position) *ndjson {
+	r := &ndjson{lines: newLines(in, at), in: in, read: normalize.ReadJSON}
+	if f.IgnoreUnknown {
+		r.read = normalize.ReadKnownJSON
+	}
+	return r
 }
 
 func (r *ndjson) Next() (*Record, error) {
@@ -24,7 +29,7 @@ func (r *ndjson) Next() (*Record, error) {
 	}
 	r.record.Line, r.record.Text, r.record.Fault = r.lines.at.Lines, text, fault
 	if fault == nil {
-		r.record.Fault = normalize.ReadJSON(text, &r.record.Raw)
+		r.record.Fault = r.read(text, &r.record.Raw)
 	}
 	return &r.record, nil
 }

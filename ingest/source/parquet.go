@@ -17,19 +17,20 @@ import (
 // any order. A column named record is allowed and must say the kind. Every column is read page by
 // page at its own pace, so that memory does not grow with the row groups.
 type parquetRows struct {
-	file     *File
-	closers  []io.Closer
-	size     int64 // of the file as it is packed
-	groups   []parquet.RowGroup
-	metadata []format.RowGroup // of groups
-	vetter   vetter
-	total    int64 // rows
-	columns  []column
-	opened   int   // row groups, the one that is being read included
-	rows     int64 // of that row group
-	row      int64 // of them, read
-	at       Position
-	record   Record
+	file    *File
+	closers []io.Closer
+	size    int64 // of the file as it is packed
+	content io.ReaderAt
+	groups  []format.RowGroup
+	plain   []parquet.ColumnChunk // see plainColumns
+	pages   pageReader
+	total   int64 // rows
+	columns []column
+	opened  int   // row groups, the one that is being read included
+	rows    int64 // of that row group
+	row     int64 // of them, read
+	at      Position
+	record  Record
 }
 
 func newParquet(f *File, in io.Closer, plain io.Reader, isPlain bool, at Position) (reader Reader, err error) {
@@ -59,7 +60,7 @@ func newParquet(f *File, in io.Closer, plain io.Reader, isPlain bool, at Positio
 	}
 	r.record.Raw.Kind = f.Kind
 	for _, c := range r.columns {
-		if c.form != texts {
+		if c.isBinary() {
 			r.record.Raw.Binary |= 1 << c.field
 		}
 	}
@@ -91,24 +92,28 @@ func isRegular(file *os.File) bool {
 
 func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
 	defer invalid(&err)
-	// The indexes of all pages of all columns can be large, and only those of one row group are ever needed.
-	file, err := parquet.OpenFile(content, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(32<<10))
+	options := []parquet.FileOption{
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(32 << 10),
+	}
+	file, err := parquet.OpenFile(content, size, options...)
 	if err != nil {
 		return err
 	}
-	r.groups = file.RowGroups()
-	for _, group := range r.groups {
-		if group.NumRows() < 0 {
+	metadata := file.Metadata()
+	for i := range metadata.RowGroups {
+		if metadata.RowGroups[i].NumRows < 0 {
 			return parquet.ErrCorrupted
 		}
-		r.total += group.NumRows()
+		r.total += metadata.RowGroups[i].NumRows
 	}
-	if r.columns, err = columnsOf(r.file.Kind, file.Metadata().Schema); err != nil {
+	if r.columns, err = columnsOf(r.file, metadata); err != nil {
 		return err
 	}
-	r.vetter.content = content
-	r.metadata = file.Metadata().RowGroups
-	return nil
+	r.content, r.pages.content, r.groups = content, content, metadata.RowGroups
+	if len(r.groups) > 0 {
+		r.plain, err = plainColumns(metadata.Schema, r.groups[0].Columns, options...)
+	}
+	return err
 }
 
 // seek opens the row group that holds a row, counted from 0.
@@ -116,55 +121,56 @@ func (r *parquetRows) seek(row int64) error {
 	if row > r.total {
 		return fmt.Errorf("read again to where the last run stopped: the file has only %d rows, not %d", r.total, row)
 	}
-	for _, group := range r.groups {
-		if row < group.NumRows() {
-			return r.openGroup(row)
+	for i := range r.groups {
+		if rows := r.groups[i].NumRows; row >= rows {
+			row -= rows
+			r.opened++
+			continue
 		}
-		row -= group.NumRows()
-		r.opened++
+		return r.openGroup(row)
 	}
 	return nil
 }
 
 func (r *parquetRows) openGroup(row int64) (err error) {
 	defer invalid(&err)
-	group := r.groups[r.opened]
+	group := &r.groups[r.opened]
 	r.opened++
-	r.rows, r.row = group.NumRows(), row
-	chunks := group.ColumnChunks()
+	r.rows, r.row = group.NumRows, row
 	for i := range r.columns {
 		c := &r.columns[i]
-		chunk := chunks[c.leaf]
-		if err := r.check(c); err != nil {
-			return fmt.Errorf("row group %d: the column %q: %w", r.opened, c.name, err)
-		}
 		c.close()
-		c.pages = chunk.Pages()
-		if row == 0 {
+		if c.form == nulls {
 			continue
 		}
-		// Once it was read, the index makes seeking fast; without one the pages before are read through.
-		if _, err := chunk.OffsetIndex(); err != nil && !errors.Is(err, parquet.ErrMissingOffsetIndex) {
-			return err
-		}
-		if err := c.pages.SeekToRow(row); err != nil {
-			return err
+		if err := r.openColumn(c, &group.Columns[c.leaf].MetaData); err != nil {
+			return fmt.Errorf("row group %d: the column %q: %w", r.opened, c.name, err)
 		}
 	}
 	return nil
 }
 
-// check looks at the part of a column in the open row group.
-func (r *parquetRows) check(c *column) error {
-	chunk, first := &r.metadata[r.opened-1].Columns[c.leaf].MetaData, &r.metadata[0].Columns[c.leaf].MetaData
+// openColumn looks at the part of a column in the open row group and goes to its next row.
+func (r *parquetRows) openColumn(c *column, chunk *format.ColumnMetaData) error {
 	if chunk.NumValues != r.rows {
 		return fmt.Errorf("%d values for %d rows", chunk.NumValues, r.rows)
 	}
-	// The library unpacks all row groups the way of the first one.
-	if chunk.Codec != first.Codec {
-		return unfit("is compressed with %s here and with %s in the first row group; write the file anew with one compression", chunk.Codec, first.Codec)
+	if !unpacks(chunk.Codec) {
+		return unfit("is compressed with %s, which is not supported; "+
+			"write the file with another compression, such as ZSTD, SNAPPY or LZ4_RAW", chunk.Codec)
 	}
-	return r.vetter.vet(chunk)
+	if err := r.pages.vet(chunk); err != nil {
+		return err
+	}
+	unpacker, row, err := newUnpacker(r.content, chunk, r.row)
+	if err != nil {
+		return err
+	}
+	c.pages = r.plain[c.leaf].(*parquet.FileColumnChunk).PagesFrom(unpacker)
+	if row > 0 {
+		return c.pages.SeekToRow(row)
+	}
+	return nil
 }
 
 func (r *parquetRows) Next() (*Record, error) {
@@ -180,7 +186,7 @@ func (r *parquetRows) Next() (*Record, error) {
 	r.record.Fault = nil
 	for i := range r.columns {
 		c := &r.columns[i]
-		if len(c.unread) == 0 {
+		if len(c.unread) == 0 && c.form != nulls {
 			if err := c.fill(); err != nil {
 				return nil, err
 			}

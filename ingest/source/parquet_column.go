@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
 // chunkValues is how many values of a column are decoded at a time.
 const chunkValues = 1024
+
+// recordColumn stands for the column that says the kind.
+const recordColumn = -1
 
 // A column is one column of a Parquet file, of which at most two pages are in memory.
 type column struct {
@@ -44,7 +44,13 @@ const (
 	millis
 	micros
 	nanos
+	int96s // nanoseconds of a day and the Julian day, in UTC
+	nulls  // of any type, without a value
 )
+
+func (c *column) isBinary() bool {
+	return c.form != texts && c.form != nulls && c.field != recordColumn
+}
 
 // fill reads values into unread. The texts of all values before may change.
 func (c *column) fill() (err error) {
@@ -77,6 +83,9 @@ func (c *column) ended(err error) error {
 
 // next returns the next value as Raw.Values holds it, nil of null. It is valid until the next call.
 func (c *column) next() []byte {
+	if c.form == nulls {
+		return nil
+	}
 	value := &c.unread[0]
 	c.unread = c.unread[1:]
 	switch {
@@ -89,10 +98,20 @@ func (c *column) next() []byte {
 		return []byte{}
 	case c.form == uuids:
 		return value.ByteArray()
+	case c.form == int96s:
+		c.text = binary.LittleEndian.AppendUint64(c.text[:0], uint64(int96Instant(value.Int96())))
+		return c.text
 	default:
 		c.text = binary.LittleEndian.AppendUint64(c.text[:0], uint64(c.form.instant(value.Int64())))
 		return c.text
 	}
+}
+
+// int96Instant is an INT96 timestamp. The format has no offset; its writers (Spark, Impala, Hive) mean UTC.
+func int96Instant(n deprecated.Int96) normalize.Instant {
+	const julianDayOf1970 = 2440588
+	ofDay := time.Duration(uint64(n[1])<<32 | uint64(n[0]))
+	return time.Unix((int64(n[2])-julianDayOf1970)*24*60*60, 0).Add(ofDay).UnixMilli()
 }
 
 // instant is a timestamp in milliseconds, what is finer cut off.
@@ -114,122 +133,4 @@ func (c *column) close() {
 		c.pages.Close()
 	}
 	c.pages, c.page, c.in, c.left, c.unread = nil, nil, nil, 0, nil
-}
-
-// A columnError says why a valid Parquet file holds no records of its kind.
-type columnError string
-
-func (e columnError) Error() string { return string(e) }
-
-func unfit(format string, args ...any) error { return columnError(fmt.Sprintf(format, args...)) }
-
-// columnsOf finds the columns of the fields of a kind. All fields that may not be null must be there.
-func columnsOf(kind normalize.Kind, schema []format.SchemaElement) ([]column, error) {
-	fields := normalize.Fields(kind)
-	var columns []column
-	// The first element is the table. The columns follow in order as long as none holds others.
-	for i := range schema[1:] {
-		element := &schema[i+1]
-		c := column{name: element.Name, leaf: i, field: recordColumn, values: make([]parquet.Value, chunkValues)}
-		if c.name != "record" {
-			if c.field = slices.Index(fields, c.name); c.field < 0 {
-				return nil, unfit("the column %q is no field of a record of kind %s", c.name, kind)
-			}
-		}
-		if slices.ContainsFunc(columns, func(other column) bool { return other.name == c.name }) {
-			return nil, unfit("the column %q is there twice", c.name)
-		}
-		if !element.Type.Valid || element.RepetitionType.V == format.Repeated {
-			return nil, unfit("the column %q is nested or repeated; it must hold %s", c.name, wanted(c.name))
-		}
-		var ok bool
-		if c.form, ok = formOf(element); !ok || !admits(c.name, c.form) {
-			return nil, unfit("the column %q holds %s; it must hold %s", c.name, describe(element), wanted(c.name))
-		}
-		columns = append(columns, c)
-	}
-	for i, field := range fields {
-		if !normalize.Nullable(field) && !slices.ContainsFunc(columns, func(c column) bool { return c.field == i }) {
-			return nil, unfit("the column %q is missing, which a record of kind %s needs", field, kind)
-		}
-	}
-	return columns, nil
-}
-
-func isID(field string) bool   { return strings.HasSuffix(field, "_id") && field != "organization_id" }
-func isTime(field string) bool { return strings.HasSuffix(field, "_at") }
-
-func admits(field string, f form) bool {
-	return f == texts || f == uuids && isID(field) || f >= millis && isTime(field)
-}
-
-func wanted(field string) string {
-	switch {
-	case isID(field):
-		return "text (BYTE_ARRAY) or UUIDs (FIXED_LEN_BYTE_ARRAY of 16 bytes)"
-	case isTime(field):
-		return "text (BYTE_ARRAY) or instants (TIMESTAMP that is adjusted to UTC; with any other the time zone would be a guess)"
-	default:
-		return "text (BYTE_ARRAY)"
-	}
-}
-
-// formOf tells the form of a column by its physical and its logical type. The latter may be written
-// in the older way, as a converted type.
-func formOf(e *format.SchemaElement) (form, bool) {
-	converted := e.ConvertedType
-	plain := e.LogicalType.Value == nil && !converted.Valid
-	switch e.Type.V {
-	case format.ByteArray:
-		switch e.LogicalType.Value.(type) {
-		case *format.StringType, *format.EnumType:
-			return texts, true
-		case nil:
-			return texts, plain || converted.V == deprecated.UTF8 || converted.V == deprecated.Enum
-		}
-	case format.FixedLenByteArray:
-		_, isUUID := e.LogicalType.Value.(*format.UUIDType)
-		return uuids, e.TypeLength.V == 16 && (plain || isUUID)
-	case format.Int64:
-		switch logical := e.LogicalType.Value.(type) {
-		case *format.TimestampType:
-			return timestampForm(logical)
-		case nil:
-			switch {
-			case converted.Valid && converted.V == deprecated.TimestampMillis:
-				return millis, true
-			case converted.Valid && converted.V == deprecated.TimestampMicros:
-				return micros, true
-			}
-		}
-	}
-	return 0, false
-}
-
-func timestampForm(t *format.TimestampType) (form, bool) {
-	switch t.Unit.Value.(type) {
-	case *format.MilliSeconds:
-		return millis, t.IsAdjustedToUTC
-	case *format.MicroSeconds:
-		return micros, t.IsAdjustedToUTC
-	case *format.NanoSeconds:
-		return nanos, t.IsAdjustedToUTC
-	default:
-		return 0, false
-	}
-}
-
-// describe names the type of a column as the tools that show Parquet files do.
-func describe(e *format.SchemaElement) string {
-	name := e.Type.V.String()
-	if e.Type.V == format.FixedLenByteArray {
-		name += fmt.Sprintf("(%d)", e.TypeLength.V)
-	}
-	switch {
-	case e.LogicalType.Value != nil:
-		name += " " + e.LogicalType.String()
-	case e.ConvertedType.Valid:
-		name += fmt.Sprintf(" of converted type %d", e.ConvertedType.V)
-	}
-	return name
 }

@@ -110,6 +110,8 @@ func parquetValue(tb testing.TB, typ parquet.Type, text []byte) parquet.Value {
 	case typ.Kind() == parquet.FixedLenByteArray:
 		id := uuid.MustParse(string(text))
 		return parquet.FixedLenByteArrayValue(id[:])
+	case typ.Kind() == parquet.Double:
+		return parquet.DoubleValue(7)
 	case typ.Kind() == parquet.Int64:
 		t, err := time.Parse(time.RFC3339Nano, string(text))
 		if err != nil {
@@ -207,65 +209,6 @@ func TestParquetEmptyText(t *testing.T) {
 	column := column{unread: []parquet.Value{parquet.ByteArrayValue(nil), parquet.NullValue()}}
 	if text, null := column.next(), column.next(); text == nil || null != nil {
 		t.Errorf("got %#v and %#v, want an empty text and null", text, null)
-	}
-}
-
-func TestParquetRecordColumn(t *testing.T) {
-	nodes := smallLayout.nodes(normalize.KindAgent)
-	nodes["record"] = parquet.Optional(parquet.String())
-	content := smallLayout.write(t, nodes, func(field string, row int) []byte {
-		if field == "record" {
-			return [][]byte{[]byte("agent"), []byte("run"), nil}[row%3]
-		}
-		return sample(field, row)
-	})
-	got, _ := mustRead(t, onDisk(t, Parquet, normalize.KindAgent, content), Position{})
-	asCSV, _ := mustRead(t, stream(CSV, normalize.KindAgent, []byte("record,"+agentHeader+"run,,,,,,")), Position{})
-	_, fault, _ := strings.Cut(asCSV[0], " ")
-	for i, want := range smallLayout.samples(normalize.KindAgent) {
-		if i%3 > 0 {
-			want = want[:strings.Index(want, " agent")] + " " + fault
-		}
-		if got[i] != want {
-			t.Errorf("got\n%s\nwant\n%s", got[i], want)
-		}
-	}
-}
-
-func TestParquetUnfitColumns(t *testing.T) {
-	for want, change := range map[string]func(parquet.Group){
-		`the column "status" is no field of a record of kind agent`:                                     func(g parquet.Group) { g["status"] = parquet.String() },
-		`the column "updated_at" is missing, which a record of kind agent needs`:                        func(g parquet.Group) { delete(g, "updated_at") },
-		`the column "name" is nested or repeated; it must hold text (BYTE_ARRAY)`:                       func(g parquet.Group) { g["name"] = parquet.Repeated(parquet.String()) },
-		`the column "slug" is nested or repeated; it must hold text (BYTE_ARRAY)`:                       func(g parquet.Group) { g["slug"] = parquet.Group{"name": parquet.String()} },
-		`the column "name" holds INT64 INT(64,true); it must hold text (BYTE_ARRAY)`:                    func(g parquet.Group) { g["name"] = parquet.Int(64) },
-		`the column "name" holds BYTE_ARRAY JSON; it must hold text (BYTE_ARRAY)`:                       func(g parquet.Group) { g["name"] = parquet.JSON() },
-		`the column "organization_id" holds FIXED_LEN_BYTE_ARRAY(16) UUID; it must hold text`:           func(g parquet.Group) { g["organization_id"] = parquet.UUID() },
-		`the column "agent_id" holds FIXED_LEN_BYTE_ARRAY(15); it must hold text (BYTE_ARRAY) or UUIDs`: func(g parquet.Group) { g["agent_id"] = parquet.Leaf(parquet.FixedLenByteArrayType(15)) },
-		`the column "agent_id" holds FIXED_LEN_BYTE_ARRAY(16) DECIMAL`:                                  func(g parquet.Group) { g["agent_id"] = parquet.Decimal(0, 20, parquet.FixedLenByteArrayType(16)) },
-		`the column "agent_id" holds INT64 TIMESTAMP`:                                                   func(g parquet.Group) { g["agent_id"] = parquet.Timestamp(parquet.Millisecond) },
-		`the column "updated_at" holds INT64 INT(64,true); it must hold text (BYTE_ARRAY) or instants`:  func(g parquet.Group) { g["updated_at"] = parquet.Int(64) },
-		`the column "updated_at" holds INT32 DATE; it must hold`:                                        func(g parquet.Group) { g["updated_at"] = parquet.Date() },
-		`the column "updated_at" holds INT64 TIMESTAMP(isAdjustedToUTC=false,unit=MILLIS); it must hold text (BYTE_ARRAY) or instants (TIMESTAMP that is adjusted to UTC`: func(g parquet.Group) {
-			g["updated_at"] = parquet.TimestampAdjusted(parquet.Millisecond, false)
-		},
-	} {
-		nodes := smallLayout.nodes(normalize.KindAgent)
-		change(nodes)
-		l := layout{}
-		checkUnfit(t, l.write(t, nodes, nil), want)
-	}
-	// The library writes no name twice, so one is written over another.
-	nodes := smallLayout.nodes(normalize.KindAgent)
-	content := layout{}.write(t, nodes, nil)
-	checkUnfit(t, bytes.ReplaceAll(content, []byte("slug"), []byte("name")), `the column "name" is there twice`)
-}
-
-func checkUnfit(t *testing.T, content []byte, want string) {
-	t.Helper()
-	_, _, err := records(stream(Parquet, normalize.KindAgent, content), Position{})
-	if err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

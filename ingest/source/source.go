@@ -3,16 +3,9 @@
 package source
 
 import (
-	"bufio"
-	"bytes"
-
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/runlens/runlens/ingest/normalize"
 )
@@ -51,11 +44,12 @@ type Position struct {
 // A Record is one record of a source, right or wrong. It is valid until the next one is read.
 type Record struct {
 	Raw      normalize.Raw
-	Fault    error  // why Raw could not be read; else nil
-	Line     int    // from 1: the line of text it begins in, or the row of a Parquet file
-	RowGroup int    // of a Parquet file, from 1; else 0
-	Row      int    // within the row group, from 1; else 0
-	Text     []byte // as it was written, where that is text of its own; else nil
+	Fault    error          // why Raw could not be read; else nil
+	Line     int            // from 1: the line of text it begins in, or the row of a Parquet file
+	RowGroup int            // of a Parquet file, from 1; else 0
+	Row      int            // within the row group, from 1; else 0
+	Text     []byte         // as it was written, where that is text of its own; else nil
+	CSV      *normalize.CSV // how Text is to be read, if it is CSV
 }
 
 // A Reader reads records one after another.
@@ -70,11 +64,16 @@ type Reader interface {
 
 // A File is a source of records. Its methods may not be called at the same time.
 type File struct {
-	Name   string // as it stands in rejects
-	Format Format
-	Kind   normalize.Kind                // of all records; needed but for NDJSON
-	Open   func() (io.ReadCloser, error) // the bytes from the first one
-	Stop   <-chan struct{}               // when closed, what waits for input ends with ErrInterrupted; nil for never
+	Name      string // as it stands in rejects
+	Format    Format
+	Kind      normalize.Kind                // of all records; needed but for NDJSON
+	Open      func() (io.ReadCloser, error) // the bytes from the first one
+	Delimiter rune                          // of CSV; 0 is a comma
+	Null      string                        // of CSV: a cell with this text and without quotes is null; empty for none
+	// IgnoreUnknown leaves out what is no field of a record, which otherwise is an error.
+	IgnoreUnknown bool
+	// Stop ends with ErrInterrupted, when it is closed, what waits for input. nil is for never.
+	Stop <-chan struct{}
 
 	read  int64
 	waits bool
@@ -114,45 +113,17 @@ func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
 			if err := skip(plain, at.Offset); err != nil {
 				return nil, err
 			}
-			return newNDJSON(closing{plain, in}, at), nil
+			return newNDJSON(f, closing{plain, in}, at), nil
 		}
 		if _, err := seeker.Seek(at.Offset, io.SeekStart); err != nil {
 			return nil, err
 		}
 		f.read = at.Offset
-		return newNDJSON(closing{&counter{in, &f.read}, in}, at), nil
+		return newNDJSON(f, closing{&counter{in, &f.read}, in}, at), nil
 	}
 }
 
 const bufferBytes = 256 << 10
-
-var (
-	gzipMagic = []byte{0x1f, 0x8b}
-	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-)
-
-// unpack tells by the first bytes, and not by the name, how a file is compressed, so that a
-// stream without a name is read as well.
-func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
-	buffered := bufio.NewReaderSize(&counter{in, &f.read}, bufferBytes)
-	head, err := buffered.Peek(len(zstdMagic))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, err
-	}
-	switch {
-	case bytes.HasPrefix(head, gzipMagic):
-		unpacked, err := gzip.NewReader(buffered)
-		return unpacked, false, err
-	case bytes.HasPrefix(head, zstdMagic):
-		unpacked, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
-		if err != nil {
-			return nil, false, err
-		}
-		return unpacked, false, nil
-	default:
-		return buffered, true, nil
-	}
-}
 
 // skip reads to an offset of a stream that cannot seek.
 func skip(in io.Reader, offset int64) error {

@@ -31,7 +31,7 @@ type childTask struct {
 	Library     string
 	Dir         string
 	RemoveDir   string // removed after the engine's end, when not empty
-	Instance    string
+	Challenge   challenge
 	Version     string
 	MemoryBytes uint64
 	Listen      string
@@ -105,16 +105,17 @@ func (t childTask) run() error {
 func (t childTask) runEngine() error {
 	syscall.CloseOnExec(lockDescriptor)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM) // only its users decide when it ends
+	syscall.Umask(0o077)                                           // the engine's own files are its owner's alone, too
 	l := layout{t.Dir}
 	password, err := l.readPassword()
 	if err != nil {
 		return err
 	}
-	settings := engineSettings{layout: l, instance: t.Instance, passwordHash: hashPassword(password), memoryBytes: t.MemoryBytes, listen: t.Listen}
+	settings := engineSettings{layout: l, challenge: t.Challenge, password: password, memoryBytes: t.MemoryBytes, listen: t.Listen}
 	if err := settings.write(); err != nil {
 		return err
 	}
-	client := engineClient{password: password}
+	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge}, password: password}
 	ending := make(chan struct{})
 	go t.endAfterUsers(l, client, ending)
 	query, err := loadLibrary(t.Library)
@@ -122,10 +123,13 @@ func (t childTask) runEngine() error {
 		return err
 	}
 	go t.announce(l, client)
-	_, err = query("--path", l.store(), "--config-file", l.config(), "--log-level=warning", "--http_max_uri_size=8388608", "--query",
-		"SYSTEM START LISTEN HTTP; "+
-			// The engine lives as long as this statement, which reads nothing and returns nothing.
-			"SELECT 1 FROM numbers(9000000000000000000) WHERE sleepEachRow(0.1) SETTINGS max_block_size = 1, max_threads = 1")
+	err = confined(l.dir, t.Library, func() error {
+		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning", "--http_max_uri_size=8388608", "--query",
+			"SYSTEM START LISTEN HTTP; "+
+				// The engine lives as long as this statement, which reads nothing and returns nothing.
+				"SELECT 1 FROM numbers(9000000000000000000) WHERE sleepEachRow(0.1) SETTINGS max_block_size = 1, max_threads = 1")
+		return err
+	})
 	select {
 	case <-ending:
 		t.cleanUp(l)
@@ -135,14 +139,13 @@ func (t childTask) runEngine() error {
 	}
 }
 
-// announce publishes the engine's address once it answers to its name.
+// announce publishes the engine's address once it answers.
 func (t childTask) announce(l layout, client engineClient) {
 	for range time.Tick(lockPollInterval) {
 		for _, addr := range listeningSockets() {
-			client.addr = addr
-			if client.instance() == t.Instance {
-				a := address{Addr: addr, PID: os.Getpid(), Instance: t.Instance, Version: t.Version}
-				if err := l.writeAddress(a); err != nil {
+			client.address.Addr = addr
+			if one, err := client.query("SELECT 1"); err == nil && one == "1" {
+				if err := l.writeAddress(client.address); err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					os.Exit(1)
 				}
@@ -165,7 +168,7 @@ func (t childTask) endAfterUsers(l layout, client engineClient, ending chan<- st
 	})
 	for range time.Tick(lockPollInterval) { // the engine may only be starting
 		for _, addr := range listeningSockets() {
-			client.addr = addr
+			client.address.Addr = addr
 			// The start-up session has no user name. Once it is killed no further connection may be
 			// opened: it would delay the end by five seconds.
 			if killed, err := client.query("KILL QUERY WHERE user = ''"); err == nil && killed != "" {

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,39 +11,33 @@ import (
 
 // An engineClient talks to one run of the embedded engine for the engine's own sake, without the
 // driver's pool and settings.
-type engineClient struct{ addr, password string }
-
-// probeClient never reuses a connection: an engine ends five seconds later while one is open.
-var probeClient = &http.Client{
-	Timeout:   2 * time.Second,
-	Transport: &http.Transport{DisableKeepAlives: true},
+type engineClient struct {
+	address  address
+	password string
 }
 
-// query runs one statement as the data user and returns its output.
+// clientTimeout bounds one statement of an engineClient.
+const clientTimeout = 2 * time.Second
+
+// query runs one statement as the data user and returns its output. It never reuses a connection: an engine
+// ends five seconds later while one is open.
 func (c engineClient) query(statement string) (string, error) {
-	request, err := http.NewRequest(http.MethodPost, "http://"+c.addr+"/", strings.NewReader(statement))
+	ctx, cancel := context.WithTimeout(context.Background(), clientTimeout)
+	defer cancel()
+	url, body := "http://"+c.address.Addr+"/", strings.NewReader(statement)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
 		return "", err
 	}
 	request.SetBasicAuth(dataUser, c.password)
-	response, err := probeClient.Do(request)
+	response, err := (&http.Transport{DisableKeepAlives: true, DialContext: c.address.dial}).RoundTrip(request)
 	if err != nil {
 		return "", err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = errors.New(response.Status)
 	}
-	return strings.TrimSpace(string(body)), err
-}
-
-// instance returns the name of the run that answers at the address, or "" when none of ours does.
-// An open port proves nothing: another program may have been given it since.
-func (c engineClient) instance() string {
-	name, err := c.query("SELECT getMacro('runlens_instance')")
-	if err != nil {
-		return ""
-	}
-	return name
+	return strings.TrimSpace(string(answer)), err
 }

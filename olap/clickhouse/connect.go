@@ -21,7 +21,6 @@ const (
 	// idleConnTimeout is shorter than the time after which any server closes an idle connection
 	// (10 s in the oldest ones), so that no request meets a closing one.
 	idleConnTimeout = 8 * time.Second
-	maxOpenConns    = 32
 	maxIdleConns    = 16
 )
 
@@ -42,14 +41,14 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	}
 	s := &Server{}
 	if config.URL != "" {
-		if s.options, err = serverOptions(config.URL); err != nil {
+		if s.options, err = serverOptions(config); err != nil {
 			return nil, err
 		}
 	} else {
 		if s.engine, err = openEngine(ctx, config); err != nil {
 			return nil, fmt.Errorf("embedded engine: %w", err)
 		}
-		s.options = s.engine.options()
+		s.options = s.engine.options(config)
 	}
 	if config.Database != "" {
 		s.options.Auth.Database = config.Database
@@ -130,9 +129,9 @@ func quoteIdentifier(name string) string {
 }
 
 // serverOptions reads the address of a server that runs elsewhere.
-func serverOptions(address string) (*clickhouse.Options, error) {
+func serverOptions(config Config) (*clickhouse.Options, error) {
 	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or https://user:password@host:8443/database"
-	u, err := url.Parse(address)
+	u, err := url.Parse(config.URL)
 	if err != nil || u.Host == "" {
 		return nil, errors.New(hint) // not err, which repeats the password
 	}
@@ -152,22 +151,22 @@ func serverOptions(address string) (*clickhouse.Options, error) {
 	if options.Compression == nil {
 		options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
 	}
-	return withPool(options), nil
+	return withPool(options, config), nil
 }
 
 // options reaches the embedded engine, wherever it listens at the time.
-func (e *engine) options() *clickhouse.Options {
+func (e *engine) options(config Config) *clickhouse.Options {
 	return withPool(&clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
 		Addr:        []string{"embedded-engine"}, // dial knows better
 		DialContext: e.dial,
 		Auth:        clickhouse.Auth{Username: dataUser, Password: e.password},
-	})
+	}, config)
 }
 
 // withPool adds what holds for every server: the size of the pool, timeouts and the settings of a session.
-func withPool(options *clickhouse.Options) *clickhouse.Options {
-	options.MaxOpenConns = maxOpenConns
+func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
+	options.MaxOpenConns = Connections(config.Queries)
 	options.MaxIdleConns = maxIdleConns
 	options.DialTimeout = dialTimeout
 	options.ReadTimeout = readTimeout

@@ -10,11 +10,15 @@
 //
 //	users.lock    held shared by every process that uses the engine, exclusively by an ending engine
 //	engine.lock   held exclusively from before an engine's start until its process is gone
-//	address.json  where the engine listens, its process and the name of this run of it
-//	password      of the data user; made once, mode 0600
+//	config.xml    what it answers on its port and how much memory it may use; written at every start
+//	users.xml     who may do what; written at every start
+//	address.json  where the engine listens, its process, and the challenge and proof of this run of it
+//	password      of the data user; made once
 //	VERSION       which engine wrote the data last
 //	engine.log    the engine's log from warnings up, at most two files of 10 MB; engine.out its raw output
 //	store/        the data
+//
+// The folder and all in it belong to the user who runs the engine, and are open to nobody else (0700, 0600).
 //
 // # Decision: who starts it, who ends it
 //
@@ -27,8 +31,8 @@
 //     down to it, so the lock is held without a gap until that engine is gone, even when its
 //     parent dies in between. Whoever does not get it waits until the engine answers, or until the lock is
 //     free because the start failed; then it tries itself and has the error at first hand.
-//   - Ready: an engine publishes its address once it has answered, over its own socket, with the name of
-//     this run. A joiner asks for that name again, since another program may have been given the port.
+//   - Ready: an engine publishes its address once it has answered over its own socket. A joiner challenges it,
+//     since another program may have been given the port.
 //   - Leave: drop the users lock, or die.
 //   - End: the engine waits for the users lock, exclusively, and gets it when the last user has gone. It
 //     keeps it until its process is gone: who comes meanwhile waits, and then starts a new one.
@@ -43,4 +47,29 @@
 // Alternatives: a pipe whose last closed end tells the engine to stop does as well, but leaves a moment in
 // which a new process can open it while the engine already ends; a count of users in a file is
 // wrong after a kill; a daemon that stays would have to be stopped by hand.
+//
+// # Decision: who may talk to it
+//
+// The port is on the loopback interface, which every user of the machine can reach, and the engine has a user
+// without a password: its start-up session needs one. Three things keep everybody else out.
+//
+//   - Lock: the port has two handlers and no default ones. One answers the challenge; the other takes statements,
+//     and only with the Authorization header of the data user. Everything else, /ping and the user without a password
+//     included, is "There is no handle". A client needs nothing but user and password, as for any other server.
+//   - Challenge: each run of an engine has two random strings, in its configuration and in address.json. It
+//     answers GET /<instance> with the proof. Every new connection asks that first and sends the password only
+//     after the right answer, on the same connection. So a program that took the port of an engine that died
+//     learns nothing, and what it was asked is of no use to it, since the next engine has another challenge. A new
+//     connection costs one more round trip.
+//   - Confinement: the data user's grants name what runlens does. What this build allows without a grant (to read
+//     any file, to connect when it restores a backup), Landlock refuses to the engine's threads, where the kernel
+//     has it: they use no file outside the engine's folder and make no connection. On macOS and on older kernels
+//     whoever knows the password reads what the engine's user can read; so it is not to run as root, and says so
+//     when it does.
+//
+// Alternatives: a secret header of its own would be one more thing to tell every client, and would still let its
+// holder be the user without a password; the password of another run each time would break pools that outlive a
+// run; a UNIX-domain socket needs no challenge, but this build listens on none, and a proxy would copy every
+// byte of every answer; looking up the owner of the listening socket (/proc/net/tcp) is for Linux only, and true
+// at another moment than the connection.
 package clickhouse

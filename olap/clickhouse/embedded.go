@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -27,6 +28,7 @@ type engine struct {
 	users    *fileLock
 	stop     context.CancelFunc
 	stopped  chan struct{}
+	warnRoot sync.Once
 }
 
 // openEngine joins the engine of the data directory, starting it when there is none, and supervises
@@ -63,13 +65,14 @@ func (e *engine) close() {
 	e.users.release()
 }
 
-// dial connects to wherever the engine is now: a new one listens on another port.
+// dial connects to wherever the engine is now: a new one listens on another port, and another program may have the
+// old one.
 func (e *engine) dial(ctx context.Context, _ string) (net.Conn, error) {
 	a, err := e.layout.readAddress()
 	if err != nil {
 		return nil, fmt.Errorf("the embedded engine is not ready: %w", err)
 	}
-	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", a.Addr)
+	return a.dial(ctx, "", "")
 }
 
 // startOrJoin returns once an engine answers. Whoever gets the engine lock starts one; everybody else
@@ -85,7 +88,7 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 		if lock != nil {
 			return e.start(ctx, lock)
 		}
-		if e.join() {
+		if e.join(ctx) {
 			return nil
 		}
 		select {
@@ -96,22 +99,26 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 	}
 }
 
-// join tells whether the published engine answers, and to its own name.
-func (e *engine) join() bool {
-	a, err := e.layout.readAddress()
+// join tells whether the published engine answers. An open port proves nothing: dial has it prove who it is.
+func (e *engine) join(ctx context.Context) bool {
+	conn, err := e.dial(ctx, "")
 	if err != nil {
 		return false
 	}
-	if e.password, err = e.layout.readPassword(); err != nil {
-		return false
-	}
-	return engineClient{addr: a.Addr, password: e.password}.instance() == a.Instance
+	conn.Close()
+	e.password, err = e.layout.readPassword()
+	return err == nil
 }
 
 // start starts a new engine and returns once it answers. It takes over the engine lock, which the
 // child inherits, so that it is held without a gap until the child's end, whatever becomes of this process.
 func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	defer lock.release()
+	if os.Geteuid() == 0 {
+		e.warnRoot.Do(func() {
+			e.logger.Warn("the embedded engine runs as root; run runlens as a user of its own, who owns the data directory")
+		})
+	}
 	began := time.Now()
 	if err := os.Remove(e.layout.address()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return explain(err, "")
@@ -124,7 +131,7 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 		return explain(err, "")
 	}
 	task := childTask{
-		Library: e.library, Dir: e.layout.dir, Instance: randomHex(16), Version: version,
+		Library: e.library, Dir: e.layout.dir, Challenge: newChallenge(), Version: version,
 		MemoryBytes: e.config.EngineMemoryBytes, Listen: cmp.Or(e.config.Listen, "127.0.0.1:0"),
 	}
 	if e.config.Ephemeral {
@@ -137,7 +144,7 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	tick := time.NewTicker(lockPollInterval)
 	defer tick.Stop()
 	for {
-		if a, err := e.layout.readAddress(); err == nil && a.Instance == task.Instance {
+		if a, err := e.layout.readAddress(); err == nil && a.challenge == task.Challenge {
 			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took", time.Since(began).Round(time.Millisecond))
 			return nil
 		}

@@ -81,7 +81,7 @@ func TestServerOptions(t *testing.T) {
 		{"http://u:p@h:8123/d", "http", false, "d"},
 		{"https://u:p@h:8443", "http", true, ""},
 	} {
-		o, err := serverOptions(test.url)
+		o, err := serverOptions(Config{URL: test.url})
 		if err != nil {
 			t.Errorf("%s: %v", test.url, err)
 			continue

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // A layout names the files of one embedded engine, all in <data>/engine.
@@ -27,30 +28,41 @@ func (l layout) config() string     { return filepath.Join(l.dir, "config.xml") 
 func (l layout) users() string      { return filepath.Join(l.dir, "users.xml") }
 func (l layout) store() string      { return filepath.Join(l.dir, "store") }
 
-// create makes the engine's folder, which no other user of the machine may enter.
+// create makes the engine's folder, which no other user of the machine may enter. It refuses one that
+// belongs to another user, even where this process is root and could take it: its owner could read everything in it.
 func (l layout) create() error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
+	}
+	info, err := os.Stat(l.dir)
+	if err != nil {
+		return err
+	}
+	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, not to %d: %w", l.dir, owner, os.Geteuid(), fs.ErrPermission)
 	}
 	return os.Chmod(l.dir, 0o700)
 }
 
 // An address is what an engine that is ready publishes about itself.
 type address struct {
-	Addr     string `json:"addr"` // host:port of the HTTP interface
-	PID      int    `json:"pid"`
-	Instance string `json:"instance"` // names this run of the engine; the engine itself knows it too
-	Version  string `json:"version"`
+	Addr    string `json:"addr"` // host:port of the HTTP interface
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	challenge
 }
 
 // readAddress returns the last published address, whether its engine still lives or not.
 func (l layout) readAddress() (address, error) {
 	var a address
 	content, err := os.ReadFile(l.address())
-	if err != nil {
-		return a, err
+	if err == nil {
+		err = json.Unmarshal(content, &a)
 	}
-	return a, json.Unmarshal(content, &a)
+	if err == nil && a.Proof == "" {
+		err = errors.New("the engine was started by an older runlens; end the processes that use it")
+	}
+	return a, err
 }
 
 func (l layout) writeAddress(a address) error {

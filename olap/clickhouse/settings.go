@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"net"
 	"strings"
@@ -12,20 +13,24 @@ import (
 // <data>/engine/password, which only the owner of the data directory can read.
 const dataUser = "runlens"
 
-// engineSettings is what the engine's configuration files are made of. Every value is either a
-// number, hexadecimal, or a path, which is escaped.
+// engineSettings is what the engine's configuration files are made of. Every value is a number, hexadecimal or
+// base64, or a path, which is escaped.
 type engineSettings struct {
-	layout       layout
-	instance     string // asked for as macro runlens_instance
-	passwordHash string // SHA-256, hexadecimal
-	memoryBytes  uint64 // 0: half of the memory
-	listen       string // host:port; port 0 lets the system choose
+	layout      layout
+	challenge   challenge
+	password    string // of the data user
+	memoryBytes uint64 // 0: half of the memory
+	listen      string // host:port; port 0 lets the system choose
 }
 
-// configTemplate bounds an engine that shares its machine with the processes it serves: caches of
-// some ten MiB instead of ClickHouse's 5 GiB, and threads for small machines. The idle time of a connection must exceed the client's (idleConnTimeout), so
-// that never a request crosses the closing of its connection. The largest valid query puts
-// 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB.
+// configTemplate bounds an engine that shares its machine with the processes it serves: caches of some ten MiB
+// instead of ClickHouse's 5 GiB, and threads for small machines. The idle time of a connection must exceed the
+// client's (idleConnTimeout), so that never a request crosses the closing of its connection. The largest valid
+// query puts 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB.
+//
+// The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist.
+// The first answers the challenge. The second takes statements, of the data user only: it requires that user's own
+// Authorization header, so nobody can ask anything as "default", or without credentials.
 var configTemplate = parse("config", `<clickhouse>
     <users_config>{{.Users}}</users_config>
     <logger>
@@ -33,10 +38,21 @@ var configTemplate = parse("config", `<clickhouse>
         <size>10M</size>
         <count>1</count>
     </logger>
-    <macros><runlens_instance>{{.Instance}}</runlens_instance></macros>
+    <http_handlers>
+        <rule>
+            <url>/{{.Instance}}</url>
+            <methods>GET</methods>
+            <handler><type>static</type><status>200</status><response_content>{{.Proof}}</response_content></handler>
+        </rule>
+        <rule>
+            <headers><Authorization>{{.Authorization}}</Authorization></headers>
+            <handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler>
+        </rule>
+    </http_handlers>
     <listen_host>{{.Host}}</listen_host>
     <http_port>{{.Port}}</http_port>
     <keep_alive_timeout>3600</keep_alive_timeout>
+    <max_concurrent_queries>{{.ConcurrentQueries}}</max_concurrent_queries>
     {{if .MemoryBytes}}<max_server_memory_usage>{{.MemoryBytes}}</max_server_memory_usage>
     {{else}}<max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
     {{end}}<mark_cache_size>67108864</mark_cache_size>
@@ -51,18 +67,24 @@ var configTemplate = parse("config", `<clickhouse>
 `)
 
 // usersTemplate gives the data to one user with a password. The engine's own start-up session logs
-// in as "default", which therefore must have no password and so is open to everybody on this
-// machine: it may only make the engine listen, and its quota is used up by the two start-up
-// statements, so that nothing but constants can be asked for through it later. The data user has
-// no grant on sources (file, url, remote and so on): no statement can reach out of the engine. Its
-// profile takes back what `clickhouse local` sets otherwise than a server.
+// in as "default", which therefore must have no password: it may only make the engine listen, its quota is used up by
+// the two start-up statements, and no handler of the port lets it in.
+//
+// The data user has what migrations, writes, questions and tests need, and nothing that reaches out of the engine:
+// no sources (file, url, remote and so on), no table engine but those that keep their rows in the data directory,
+// none of the BACKUP, FREEZE and FETCH kind, no functions, dictionaries or named collections, and of SYSTEM only
+// what stops merges. A table cannot name a disk of its own, since a disk may lie on another host or anywhere in the
+// file system. RESTORE needs no grant here to try another host, but does not try twice. The profile also takes back what `clickhouse local` sets otherwise than a server. What grants do not
+// cover in this build is confined's part.
 var usersTemplate = parse("users", `<clickhouse>
     <profiles>
         <default/>
         <data>
             <async_insert>0</async_insert>
             <implicit_select>0</implicit_select>
+            <backup_restore_s3_retry_attempts>0</backup_restore_s3_retry_attempts>
             <allow_introspection_functions>0</allow_introspection_functions>
+            <constraints><merge_tree_disk><readonly/></merge_tree_disk></constraints>
         </data>
     </profiles>
     <quotas>
@@ -82,7 +104,19 @@ var usersTemplate = parse("users", `<clickhouse>
             <networks><ip>::/0</ip></networks>
             <profile>data</profile>
             <quota>default</quota>
-            <grants><query>GRANT SHOW, SELECT, INSERT, ALTER, CREATE, DROP, UNDROP TABLE, TRUNCATE, OPTIMIZE, CHECK, MOVE PARTITION BETWEEN SHARDS, KILL QUERY, SYSTEM, dictGet, TABLE ENGINE ON *.*</query></grants>
+            <grants>
+                <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT, INSERT ON *.*</query>
+                <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW ON *.*</query>
+                <query>GRANT DROP DATABASE, DROP TABLE, DROP VIEW, TRUNCATE, OPTIMIZE ON *.*</query>
+                <query>GRANT ALTER UPDATE, ALTER DELETE, ALTER COLUMN, ALTER INDEX, ALTER PROJECTION ON *.*</query>
+                <query>GRANT ALTER CONSTRAINT, ALTER TTL, ALTER MATERIALIZE TTL, ALTER SETTINGS ON *.*</query>
+                <query>GRANT ALTER VIEW MODIFY QUERY ON *.*</query>
+                <query>GRANT KILL QUERY, SYSTEM MERGES ON *.*</query>
+                <query>GRANT TABLE ENGINE ON MergeTree</query>
+                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON CollapsingMergeTree</query>
+            </grants>
         </`+dataUser+`>
     </users>
 </clickhouse>
@@ -99,9 +133,17 @@ func (s engineSettings) write() error {
 		return err
 	}
 	values := struct {
-		Users, Log, Instance, PasswordHash, Host, Port string
-		MemoryBytes                                    uint64
-	}{escapeXML(s.layout.users()), escapeXML(s.layout.log()), s.instance, s.passwordHash, escapeXML(host), escapeXML(port), s.memoryBytes}
+		Users, Log, Host, Port      string
+		Authorization, PasswordHash string
+		Instance, Proof             string
+		MemoryBytes                 uint64
+		ConcurrentQueries           int
+	}{
+		Users: escapeXML(s.layout.users()), Log: escapeXML(s.layout.log()), Host: escapeXML(host), Port: escapeXML(port),
+		Authorization: basicAuthorization(dataUser, s.password), PasswordHash: hashPassword(s.password),
+		Instance: s.challenge.Instance, Proof: s.challenge.Proof,
+		MemoryBytes: s.memoryBytes, ConcurrentQueries: embeddedConcurrentQueries,
+	}
 	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate, s.layout.users(): usersTemplate} {
 		var text strings.Builder
 		if err := file.Execute(&text, values); err != nil {
@@ -112,6 +154,12 @@ func (s engineSettings) write() error {
 		}
 	}
 	return nil
+}
+
+// basicAuthorization is the Authorization header of HTTP's basic authentication (RFC 7617), letter by letter as
+// clients send it.
+func basicAuthorization(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
 func hashPassword(password string) string {

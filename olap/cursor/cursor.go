@@ -44,17 +44,17 @@ const (
 	Day
 )
 
-// A Sealer signs cursors. Every server of a deployment has the same secret, so that a cursor
+// A Sealer signs cursors. Every server of a deployment has the same secrets, so that a cursor
 // survives restarts and load balancing.
-type Sealer struct{ secret []byte }
+type Sealer struct{ secrets [][]byte }
 
-// NewSealer returns a Sealer that signs with secret.
-func NewSealer(secret []byte) Sealer { return Sealer{secret} }
+// NewSealer returns a Sealer that signs with the first secret and accepts what any of them signed. It needs one.
+func NewSealer(secrets ...[]byte) Sealer { return Sealer{secrets} }
 
 // Seal writes c as text of the URL-safe base64 alphabet.
 func (s Sealer) Seal(org schema.OrganizationID, canonical []byte, c Cursor) string {
 	payload := c.appendTo([]byte{format})
-	return base64.RawURLEncoding.EncodeToString(append(payload, s.sign(org, canonical, payload)...))
+	return base64.RawURLEncoding.EncodeToString(append(payload, sign(s.secrets[0], org, canonical, payload)...))
 }
 
 // Open reads a cursor that Seal wrote for the same organization and canonical query. The error is ErrInvalid.
@@ -65,16 +65,18 @@ func (s Sealer) Open(org schema.OrganizationID, canonical []byte, text string) (
 		return Cursor{}, ErrInvalid
 	}
 	payload, signature := sealed[:len(sealed)-sha256.Size], sealed[len(sealed)-sha256.Size:]
-	if !hmac.Equal(signature, s.sign(org, canonical, payload)) {
-		return Cursor{}, ErrInvalid
+	for _, secret := range s.secrets {
+		if hmac.Equal(signature, sign(secret, org, canonical, payload)) {
+			return parse(payload[1:])
+		}
 	}
-	return parse(payload[1:])
+	return Cursor{}, ErrInvalid
 }
 
 // sign binds a payload to its organization and query. Lengths stand in front of the parts so that
 // no two triples give the same input.
-func (s Sealer) sign(org schema.OrganizationID, canonical, payload []byte) []byte {
-	mac := hmac.New(sha256.New, s.secret)
+func sign(secret []byte, org schema.OrganizationID, canonical, payload []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte(org), canonical, payload} {
 		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		mac.Write(part)

@@ -52,6 +52,23 @@ func TestOpenRefusesForeignCursors(t *testing.T) {
 	}
 }
 
+// While a secret is replaced two are accepted: the first one signs, and what either signed opens.
+func TestTwoSecrets(t *testing.T) {
+	before, after := NewSealer([]byte("old")), NewSealer([]byte("new"))
+	both := NewSealer([]byte("new"), []byte("old"))
+	for name, c := range map[string]struct {
+		seal, open Sealer
+		accepted   bool
+	}{
+		"old, by both": {before, both, true}, "new, by both": {after, both, true}, "both, by new": {both, after, true},
+		"both, by old": {both, before, false}, "old, by new": {before, after, false},
+	} {
+		if _, err := c.open.Open("org", canonical, c.seal.Seal("org", canonical, example)); (err == nil) != c.accepted {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestOpenRefusesEveryChangedByte(t *testing.T) {
 	text := sealer.Seal("org", canonical, example)
 	raw, _ := base64.RawURLEncoding.DecodeString(text)

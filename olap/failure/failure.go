@@ -6,15 +6,24 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// ErrOverloaded is returned when ClickHouse has too many queries to take another.
-var ErrOverloaded = errors.New("ClickHouse runs too many queries")
+// ErrOverloaded is returned when ClickHouse, or the pool of connections to it, has too much to do to take
+// another query. The same query may succeed a little later.
+var ErrOverloaded = errors.New("ClickHouse has too much to do")
 
-// codeTooManyQueries is ClickHouse's TOO_MANY_SIMULTANEOUS_QUERIES.
-const codeTooManyQueries = 202
+// Codes of ClickHouse by which it refuses a query because of others.
+const (
+	codeTooManyQueries = 202 // TOO_MANY_SIMULTANEOUS_QUERIES
+	codeMemoryLimit    = 241 // MEMORY_LIMIT_EXCEEDED; of all queries where the message says so
+	codeNoThread       = 439 // CANNOT_SCHEDULE_TASK
+
+	// totalMemory begins the message of codeMemoryLimit where it is not the query's own limit.
+	totalMemory = "(total)"
+)
 
 // exceptionName finds the symbolic name that ClickHouse puts behind a message.
 var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
@@ -29,10 +38,13 @@ func Of(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, request.Err)
 	}
 	var exception *clickhouse.Exception
+	if errors.Is(err, clickhouse.ErrAcquireConnTimeout) {
+		return ErrOverloaded
+	}
 	if !errors.As(err, &exception) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	if exception.Code == codeTooManyQueries {
+	if overloaded(exception) {
 		return ErrOverloaded
 	}
 	name := "unnamed"
@@ -40,4 +52,14 @@ func Of(doing string, err error) error {
 		name = all[len(all)-1][1]
 	}
 	return fmt.Errorf("%s: ClickHouse exception %d %s", doing, exception.Code, name)
+}
+
+func overloaded(e *clickhouse.Exception) bool {
+	switch e.Code {
+	case codeTooManyQueries, codeNoThread:
+		return true
+	case codeMemoryLimit:
+		return strings.Contains(e.Message, totalMemory)
+	}
+	return false
 }

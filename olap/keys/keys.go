@@ -23,7 +23,7 @@ type Store struct{ conn driver.Conn }
 // NewStore returns the keys in the database of conn, in which the migrations have been applied.
 func NewStore(conn driver.Conn) Store { return Store{conn} }
 
-const columns = "key_id, organization_id, name, scopes, secret_hash, created_at, revoked_at"
+const columns = "key_id, organization_id, name, scopes, secret_hash, created_at, revoked_at, expires_at, networks"
 
 // Revoke ends a key and returns it. Revoking it again keeps the first time. The error is ErrUnknown
 // when there is no such key.
@@ -43,13 +43,34 @@ func (s Store) Revoke(ctx context.Context, keyID string) (schema.APIKey, error) 
 	return key, s.Put(ctx, key)
 }
 
-// Put stores a key. Of the rows of a key the revoked one counts.
-func (s Store) Put(ctx context.Context, key schema.APIKey) error {
-	return s.insert(ctx, schema.TableAPIKeys, columns,
-		key.KeyID, string(key.OrganizationID), key.Name, key.Scopes, string(key.SecretHash[:]), key.CreatedAt, key.RevokedAt)
+// Expire makes a key expire at an instant, unless it does so earlier, and returns it. The error is ErrUnknown when
+// there is no such key.
+func (s Store) Expire(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error) {
+	key, found, err := s.Find(ctx, keyID)
+	if err != nil {
+		return key, err
+	}
+	if !found {
+		return key, ErrUnknown
+	}
+	if key.ExpiresAt != nil && !at.Before(*key.ExpiresAt) {
+		return key, nil
+	}
+	at = at.UTC().Truncate(time.Millisecond)
+	key.ExpiresAt = &at
+	return key, s.Put(ctx, key)
 }
 
-// Find returns the key with an id, revoked or not; false when there is none.
+// Put stores a key. Of the rows of a key a revoked one counts, and among the others the one that expires first,
+// in whatever order they are stored.
+func (s Store) Put(ctx context.Context, key schema.APIKey) error {
+	return s.insert(ctx, schema.TableAPIKeys, columns,
+		key.KeyID, string(key.OrganizationID), key.Name, key.Scopes, string(key.SecretHash[:]), key.CreatedAt,
+		key.RevokedAt, key.ExpiresAt, texts(key.Networks))
+}
+
+// Find returns the key with an id, revoked or not; false when there is none. How long it takes depends on whether
+// there is one; callers of the API are answered by Valid.
 func (s Store) Find(ctx context.Context, keyID string) (schema.APIKey, bool, error) {
 	var key schema.APIKey
 	err := scan(s.conn.QueryRow(ctx, "SELECT "+columns+" FROM "+schema.TableAPIKeys+" FINAL WHERE key_id = $1", keyID), &key)
@@ -90,39 +111,17 @@ func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]
 
 func scan(row interface{ Scan(...any) error }, key *schema.APIKey, more ...any) error {
 	var organization, hash string
-	err := row.Scan(append([]any{&key.KeyID, &organization, &key.Name, &key.Scopes, &hash, &key.CreatedAt, &key.RevokedAt}, more...)...)
+	var networks []string
+	err := row.Scan(append([]any{
+		&key.KeyID, &organization, &key.Name, &key.Scopes, &hash, &key.CreatedAt, &key.RevokedAt, &key.ExpiresAt, &networks,
+	}, more...)...)
+	if err != nil {
+		return err
+	}
 	key.OrganizationID = schema.OrganizationID(organization)
 	copy(key.SecretHash[:], hash)
+	key.Networks, err = prefixes(networks)
 	return err
-}
-
-// Used returns the keys that are not revoked and verified at or after since.
-func (s Store) Used(ctx context.Context, since time.Time) ([]schema.APIKeyUse, error) {
-	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.secret_hash, u.at
-		FROM (SELECT * FROM `+schema.TableAPIKeys+` FINAL) AS k
-		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON u.key_id = k.key_id
-		WHERE isNull(k.revoked_at) AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
-		clickhouse.Named("since", since.UnixMilli()))
-	if err != nil {
-		return nil, fmt.Errorf("keys: read uses: %w", err)
-	}
-	defer rows.Close()
-	var used []schema.APIKeyUse
-	for rows.Next() {
-		var use schema.APIKeyUse
-		var hash string
-		if err := rows.Scan(&use.KeyID, &hash, &use.LastUsedAt); err != nil {
-			return nil, fmt.Errorf("keys: read uses: %w", err)
-		}
-		copy(use.SecretHash[:], hash)
-		used = append(used, use)
-	}
-	return used, rows.Err()
-}
-
-// RecordUse keeps that a key verified at an instant.
-func (s Store) RecordUse(ctx context.Context, keyID string, at time.Time) error {
-	return s.insert(ctx, schema.TableAPIKeyUses, "key_id, last_used_at", keyID, at)
 }
 
 // insert adds one row and returns when it is stored.

@@ -83,8 +83,13 @@ func TestUsed(t *testing.T) {
 	now := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	for id, uses := range map[string][]time.Time{
 		"twice": {now, now.Add(-time.Hour)}, "border": {now.Add(-24 * time.Hour)}, "old": {now.Add(-24*time.Hour - time.Millisecond)}, "revoked": {now}, "never": nil,
+		"expired": {now}, "expires": {now},
 	} {
-		if err := store.Put(ctx, key(id, "acme", now)); err != nil {
+		k := key(id, "acme", now)
+		if end, ok := map[string]time.Time{"expired": now, "expires": now.Add(time.Millisecond)}[id]; ok {
+			k.ExpiresAt = &end
+		}
+		if err := store.Put(ctx, k); err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range uses {
@@ -96,7 +101,7 @@ func TestUsed(t *testing.T) {
 	if _, err := store.Revoke(ctx, "revoked"); err != nil {
 		t.Fatal(err)
 	}
-	used, err := store.Used(ctx, now.Add(-24*time.Hour))
+	used, err := store.Used(ctx, now.Add(-24*time.Hour), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +112,7 @@ func TestUsed(t *testing.T) {
 			t.Errorf("%s has the hash %v", use.KeyID, use.SecretHash)
 		}
 	}
-	if len(got) != 2 || !got["twice"].Equal(now) || !got["border"].Equal(now.Add(-24*time.Hour)) {
+	if len(got) != 3 || !got["expires"].Equal(now) || !got["twice"].Equal(now) || !got["border"].Equal(now.Add(-24*time.Hour)) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // it. This much is judged before authentication (spec 5.2, contract 4.18); the rest is Parse's.
 // The error is an *Error.
 func CheckSyntax(body []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	if err := d.SkipValue(); err != nil {
 		return invalid("", "malformed JSON: "+err.Error())
 	}
@@ -39,7 +39,7 @@ func (n node) object(required []string, optional ...string) (map[string]node, er
 	if n.value.Kind() != '{' {
 		return nil, invalid(n.place, "must be an object")
 	}
-	d := jsontext.NewDecoder(bytes.NewReader(n.value), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewBuffer(n.value), jsontext.AllowDuplicateNames(true))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, invalid(n.place, err.Error())
 	}

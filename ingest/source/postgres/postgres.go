@@ -35,7 +35,7 @@ type Database struct {
 func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the source must look like postgres://user:password@host:5432/database")
+		return nil, errors.New("the source must look like postgres://user@host:5432/database")
 	}
 	config.MaxConns = maxConns
 	config.ConnConfig.RuntimeParams["application_name"] = "runlens"

@@ -4,28 +4,38 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
-	"strings"
 
 	"github.com/testcontainers/testcontainers-go"
 	container "github.com/testcontainers/testcontainers-go/modules/clickhouse"
+	"github.com/testcontainers/testcontainers-go/wait"
 
 	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 // startContainer starts a ClickHouse container and returns the URL of its native protocol, or, for an
-// image that does not speak it, of HTTP. The container's password is set in both ways images know:
-// by the official image's environment variables, and by the file our own engine reads. The reaper
-// of testcontainers removes the container when the test process has ended.
+// image that does not speak it, of HTTP. The official image takes the password from its environment; our own engine
+// makes one, which is read from its file. The container is ready when HTTP gives any answer: our
+// engine's is 404 to whoever does not know the password. The reaper of testcontainers removes the container when
+// the test process has ended.
 func startContainer(ctx context.Context) (string, error) {
-	const user, password = "runlens", "runlens"
+	const user = "runlens"
+	password := "runlens"
+	anyAnswer := wait.ForHTTP("/").WithPort("8123/tcp").WithStatusCodeMatcher(func(int) bool { return true })
 	c, err := container.Run(ctx, cmp.Or(os.Getenv(imageVariable), defaultImage),
 		container.WithUsername(user), container.WithPassword(password), container.WithDatabase(clickhouse.DefaultDatabase),
-		testcontainers.WithFiles(testcontainers.ContainerFile{
-			Reader: strings.NewReader(password), ContainerFilePath: "/data/engine/password", FileMode: 0o600,
-		}))
+		testcontainers.WithWaitStrategy(anyAnswer))
 	if err != nil {
 		return "", err
+	}
+	if file, err := c.CopyFileFromContainer(ctx, "/data/engine/password"); err == nil {
+		made, err := io.ReadAll(file)
+		file.Close()
+		if err != nil {
+			return "", err
+		}
+		password = string(made)
 	}
 	for _, protocol := range []struct{ scheme, port string }{{"clickhouse", "9000/tcp"}, {"http", "8123/tcp"}} {
 		var host, url string

@@ -1,0 +1,124 @@
+// Package process runs the built runlens binary as a user would, for programs that measure or attack it: commands,
+// a server of its own, and what the system tells of their processes.
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stopPatience is how long a process may take to end after SIGTERM before it is killed.
+const stopPatience = 25 * time.Second
+
+// pollInterval is how often something that another process does is looked for.
+const pollInterval = 20 * time.Millisecond
+
+// A Product is the built binary and the data directory it works on.
+type Product struct {
+	Binary    string // of cmd/runlens
+	EngineLib string // the embedded engine's library
+	DataDir   string
+}
+
+// Command is a command of the binary. It sees none of our environment's settings. When ctx is done it gets SIGTERM,
+// and is killed if that does not end it.
+func (p Product) Command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, p.Binary, append(args, "--data-dir", p.DataDir, "--engine-lib", p.EngineLib)...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = stopPatience
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "RUNLENS_") {
+			command.Env = append(command.Env, variable)
+		}
+	}
+	return command
+}
+
+// A Key is an API key as `runlens keys create` prints it.
+type Key struct {
+	ID  string `json:"key_id"`
+	Key string `json:"key"`
+}
+
+// CreateKey makes a key that may read the organization's rows.
+func (p Product) CreateKey(ctx context.Context, organization string) (Key, error) {
+	var created Key
+	out, err := p.Command(ctx, "keys", "create", "--org", organization, "--output", "json").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &created)
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("keys create: %w", explain(err))
+	}
+	return created, nil
+}
+
+// explain adds what a failed command wrote to standard error.
+func explain(err error) error {
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%w: %s", err, failed.Stderr)
+	}
+	return err
+}
+
+// An Engine is what the embedded engine of a data directory publishes about itself (package clickhouse).
+type Engine struct {
+	Addr string // host:port of its HTTP interface
+	PID  int
+}
+
+// Engine returns what the last engine published, whether it still runs or not.
+func (p Product) Engine() (Engine, error) {
+	var e Engine
+	text, err := os.ReadFile(filepath.Join(p.DataDir, "engine", "address.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &e)
+	}
+	return e, err
+}
+
+// KillEngine ends the engine with SIGKILL, as a crash would. It kills no process but one of the product's own binary.
+func (p Product) KillEngine() error {
+	e, err := p.Engine()
+	if err != nil {
+		return err
+	}
+	if !p.runs(e.PID) {
+		return fmt.Errorf("the process %d is no engine of %s", e.PID, p.Binary)
+	}
+	return syscall.Kill(e.PID, syscall.SIGKILL)
+}
+
+// AwaitEngineEnd waits until the engine, which ends after its last user, is gone, and kills it if it does not end.
+func (p Product) AwaitEngineEnd() {
+	e, err := p.Engine()
+	if err != nil {
+		return // none was ever started
+	}
+	for deadline := time.Now().Add(stopPatience); p.runs(e.PID); time.Sleep(pollInterval) {
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(e.PID, syscall.SIGKILL)
+			return
+		}
+	}
+}
+
+// runs tells whether a process of the product's binary has this id. An ended one that nobody has waited for has no
+// executable.
+func (p Product) runs(pid int) bool {
+	program, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return false
+	}
+	ours, err := os.Stat(p.Binary)
+	return err == nil && os.SameFile(program, ours)
+}

@@ -1,0 +1,97 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const startPatience = 30 * time.Second
+
+// A Server is a running `runlens serve`.
+type Server struct {
+	Address string // of the API, host:port
+
+	process *exec.Cmd
+	log     string
+	ended   chan struct{} // closed when the process is gone
+	failure error         // how it ended; valid once ended is closed
+}
+
+// Serve starts a server on a free port and returns once it accepts requests. The folder dir takes its log and ready
+// file.
+func (p Product) Serve(ctx context.Context, dir string, flags ...string) (*Server, error) {
+	ready := filepath.Join(dir, "ready")
+	s := &Server{log: filepath.Join(dir, "server.log"), ended: make(chan struct{})}
+	s.process = p.Command(ctx, append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready}, flags...)...)
+	output, err := os.Create(s.log)
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+	s.process.Stdout, s.process.Stderr = output, output
+	if err := s.process.Start(); err != nil {
+		return nil, fmt.Errorf("%w; is %s built?", err, p.Binary)
+	}
+	go func() {
+		s.failure = s.process.Wait()
+		close(s.ended)
+	}()
+	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); time.Sleep(pollInterval) {
+		if address, err := os.ReadFile(ready); err == nil {
+			s.Address = string(address)
+			return s, nil
+		}
+		select {
+		case <-s.ended:
+			text, _ := os.ReadFile(s.log)
+			return nil, fmt.Errorf("the server ended: %v: %s", s.failure, text)
+		default:
+		}
+	}
+	s.Stop()
+	return nil, fmt.Errorf("the server was not ready after %s", startPatience)
+}
+
+// PID is the id of the server's process.
+func (s *Server) PID() int { return s.process.Process.Pid }
+
+// Ended is closed when the server's process is gone.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
+
+// Stop ends the server as an operator would, and with SIGKILL if that does not end it.
+func (s *Server) Stop() {
+	_ = s.process.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(stopPatience):
+		s.Kill()
+		<-s.ended
+	}
+}
+
+// Kill ends the server with SIGKILL.
+func (s *Server) Kill() { _ = s.process.Process.Kill() }
+
+// AdminAddress is the admin address, host:port, as the server's log tells it.
+func (s *Server) AdminAddress() (string, error) {
+	log, err := os.Open(s.log)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		var line struct{ Msg, Address string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "serving the admin address" {
+			return line.Address, nil
+		}
+	}
+	return "", errors.New("the server's log names no admin address")
+}

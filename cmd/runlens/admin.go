@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/runlens/runlens/http/admin"
+)
+
+// tokenFlags say what the admin address asks for; who serves it and who asks it share them.
+type tokenFlags struct {
+	AdminTokenFile string `env:"RUNLENS_ADMIN_TOKEN_FILE" placeholder:"FILE" help:"The token that the admin address requires for everything but /healthz and /readyz. Or set RUNLENS_ADMIN_TOKEN. Default: none."`
+}
+
+func (f tokenFlags) token() (string, error) {
+	token, err := readSecret("--admin-token-file", f.AdminTokenFile, "RUNLENS_ADMIN_TOKEN")
+	if err == nil && token != "" && len(token) < minSecret {
+		err = usageError{fmt.Errorf("the admin token must have at least %d bytes", minSecret)}
+	}
+	return token, err
+}
+
+// adminFlags say how an admin address is served; serve and worker share them.
+type adminFlags struct {
+	tokenFlags
+	Pprof *bool `env:"RUNLENS_PPROF" negatable:"" help:"Serve profiles on the admin address. Default: only if it is a loopback address."`
+}
+
+// open opens an admin address; "off" gives none.
+func (f adminFlags) open(listen string, logger *slog.Logger) (*admin.Server, error) {
+	if listen == "off" {
+		return nil, nil
+	}
+	token, err := f.token()
+	if err != nil {
+		return nil, err
+	}
+	server, err := admin.Open(admin.Config{Listen: listen, Token: token, Profiling: f.Pprof, Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("--admin-listen: %w", err)
+	}
+	return server, nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"text/tabwriter"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/audit"
+	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/schema"
+)
+
+type auditCmd struct {
+	storeFlags
+	Org    string `placeholder:"ORG" help:"Only what concerns this organization."`
+	Output string `enum:"json,text" default:"text" help:"json or text."`
+}
+
+func (auditCmd) Help() string {
+	return `Shows the log of key and purge actions, oldest first: an entry when an action begins and one when it has ended.
+
+Example:
+  runlens audit --org acme`
+}
+
+// An auditLine is an entry as audit prints it as JSON, one object a line.
+type auditLine struct {
+	At             string          `json:"at"`
+	ActionID       string          `json:"action_id"`
+	Outcome        string          `json:"outcome"`
+	Action         string          `json:"action"`
+	OrganizationID string          `json:"organization_id"`
+	KeyID          string          `json:"key_id"`
+	Actor          string          `json:"actor"`
+	Details        json.RawMessage `json:"details"`
+}
+
+func (c auditCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	var organization schema.OrganizationID
+	if c.Org != "" {
+		var err error
+		if organization, err = schema.ParseOrganizationID(c.Org); err != nil {
+			return usageError{fmt.Errorf("--org %w", err)}
+		}
+	}
+	return c.withKeys(ctx, logger, func(_ keys.Store, conn driver.Conn) error {
+		entries, err := audit.List(ctx, conn, organization)
+		if err != nil {
+			return err
+		}
+		if c.Output == "json" {
+			encoder := json.NewEncoder(io.out)
+			for _, e := range entries {
+				line := auditLine{
+					At: instant(e.At), ActionID: e.ActionID.String(), Outcome: e.Outcome, Action: e.Action,
+					OrganizationID: string(e.OrganizationID), KeyID: e.KeyID, Actor: e.Actor, Details: json.RawMessage(e.Details),
+				}
+				if err := encoder.Encode(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		table := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "AT\tACTION\tOUTCOME\tORGANIZATION\tKEY ID\tACTOR\tDETAILS")
+		for _, e := range entries {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				instant(e.At), e.Action, e.Outcome, e.OrganizationID, e.KeyID, e.Actor, e.Details)
+		}
+		return table.Flush()
+	})
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/http/conns"
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+const (
+	// bodyBytes is how much memory the bodies of requests may hold while they are received, beyond 16 KiB each.
+	bodyBytes = 64 << 20
+
+	// otherFiles are the descriptors that a server needs besides those of the API's connections and of the
+	// connections to the store: the admin address, logs, locks, certificates.
+	otherFiles = 128
+	// fewestFiles is the least limit of open files that a server can work with.
+	fewestFiles = 64
+)
+
+// connectionCaps are the caps of the flags, lowered where the process may not open as many files: the store,
+// the admin address and new connections must find descriptors at any time.
+func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
+	caps := conns.Caps{All: c.MaxConnections, PerAddress: c.MaxPerAddress}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return caps, fmt.Errorf("read the limit of open files: %w", err)
+	}
+	files := int(min(limit.Cur, 1<<30))
+	if files < fewestFiles {
+		return caps, fmt.Errorf("the limit of open files is %d; raise it to %d or more (ulimit -n)", files, fewestFiles)
+	}
+	// A low limit is shared out: not every connection to the store is open at all times.
+	room := max(files-clickhouse.Connections(c.GlobalConcurrency)-otherFiles, files/4)
+	if room < caps.All {
+		logger.Warn("fewer connections than asked for: the limit of open files allows no more (ulimit -n)",
+			"max_connections", room, "asked_for", caps.All, "open_files", files)
+		caps.All = room
+	}
+	caps.PerAddress = min(caps.PerAddress, caps.All)
+	return caps, nil
+}
+
+// fitting is the cap on queries, lowered to what the store takes, so that no query waits for another one within
+// the store or on the way there.
+func (c serveCmd) fitting(ctx context.Context, store *clickhouse.Server, logger *slog.Logger) (int, error) {
+	most, err := store.MaxQueries(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case most < 1:
+		return 0, errors.New("ClickHouse takes too few queries at once; raise its max_concurrent_queries")
+	case most >= c.GlobalConcurrency:
+		return c.GlobalConcurrency, nil
+	}
+	logger.Warn("fewer queries at once than asked for: the store takes no more", "global_concurrency", most, "asked_for", c.GlobalConcurrency)
+	return most, nil
+}
+
+// connectionMetrics tell how many connections there are and how many found no room.
+func connectionMetrics(l *conns.Listener) []prometheus.Collector {
+	metrics := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "runlens_connections_open", Help: "Connections to the API.",
+	}, func() float64 { return float64(l.Open()) })}
+	for _, by := range []string{conns.CapAll, conns.CapPerAddress} {
+		metrics = append(metrics, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "runlens_connections_refused_total", Help: "Connections that were closed at once, by the cap that left no room.",
+			ConstLabels: prometheus.Labels{"cap": by},
+		}, func() float64 { return float64(l.Refused(by)) }))
+	}
+	return metrics
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/query"
+)
+
+// A running server takes over a secret that the store got meanwhile, and cursors of both are accepted.
+func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
+	flags := store(t)
+	ingestTwoDays(t, flags)
+	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer joined.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	conn := joined.Conn()
+	first, err := olap.CursorSecrets(ctx, conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(engine *olap.Engine, body string) (cursor string, err error) {
+		t.Helper()
+		q, err := query.Parse([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := engine.Run(ctx, olap.Request{OrganizationID: "acme", Query: q, QueryID: uuid.New(), RequestID: "r", KeyID: "k"})
+		if err != nil {
+			return "", err
+		}
+		return jsonField(t, result.AppendJSON(nil), "cursor"), nil
+	}
+	running := olap.NewEngine(conn, first...)
+	before, err := run(running, firstDay+"}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A rotation of some time ago, which signs already, of which this server has not heard.
+	if err := conn.Exec(ctx, "INSERT INTO secrets (name, value, created_at) SELECT 'cursor/2', 'a secret of later', now64(9) - INTERVAL 1 DAY"); err != nil {
+		t.Fatal(err)
+	}
+	second, err := olap.CursorSecrets(ctx, conn)
+	if err != nil || len(second) != 2 || string(second[0]) != "a secret of later" {
+		t.Fatal(len(second), err)
+	}
+	after, err := run(olap.NewEngine(conn, second...), firstDay+"}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(running, firstDay+`,"cursor":"`+after+`"}`); err == nil {
+		t.Fatal("the new secret is known before it was read")
+	}
+	ended := make(chan struct{})
+	go func() {
+		followCursorSecrets(ctx, conn, running, time.Millisecond, slog.New(slog.DiscardHandler))
+		close(ended)
+	}()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		if _, err = run(running, firstDay+`,"cursor":"`+after+`"}`); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the new secret is not taken over")
+		}
+	}
+	if _, err := run(running, firstDay+`,"cursor":"`+before+`"}`); err != nil {
+		t.Errorf("a cursor from before the rotation: %v", err)
+	}
+	cancel()
+	<-ended
+}
+
+// jsonField is a text in a JSON object.
+func jsonField(t *testing.T, object []byte, name string) string {
+	t.Helper()
+	var fields map[string]any
+	if err := json.Unmarshal(object, &fields); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := fields[name].(string)
+	return text
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/runlens/runlens/http/conns"
+)
+
+// listen opens the API's address, with bounds on what clients can hold of it.
+func (c serveCmd) listen(logger *slog.Logger) (*conns.Listener, error) {
+	caps, err := c.connectionCaps(logger)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return conns.Limit(listener, caps, logger), nil
+}
+
+// secured puts TLS over a listener if a certificate is given.
+func (c serveCmd) secured(listener net.Listener, logger *slog.Logger) (net.Listener, error) {
+	if c.TLSCert == "" {
+		return listener, nil
+	}
+	certificate, err := openCertificate(c.TLSCert, c.TLSKey, logger)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(listener, certificate.config()), nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Secrets come from files or the environment. A command line can be read by every user of the host, and stays in the
+// history of the shell (contract 4.22).
+
+// minSecret is the fewest bytes of a secret that nobody can guess by trying.
+const minSecret = 16
+
+// readSecret reads the file that a flag names or, without one, an environment variable; white space around
+// the secret does not count. It is empty where there is none. An error is wrong usage.
+func readSecret(flag, file, variable string) (string, error) {
+	if file == "" {
+		return strings.TrimSpace(os.Getenv(variable)), nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageError{fmt.Errorf("%s: %w", flag, err)}
+	}
+	secret := strings.TrimSpace(string(content))
+	if secret == "" {
+		return "", usageError{fmt.Errorf("%s: %s is empty", flag, file)}
+	}
+	return secret, nil
+}
+
+// tagNoPassword marks flags whose values are addresses. Its text says where a password belongs.
+const tagNoPassword = "nopassword"
+
+// refusePasswords fails if an address on the command line holds a password. The same address in the environment may.
+func refusePasswords(path []*kong.Path) error {
+	for _, element := range path {
+		if element.Flag == nil || element.Resolved || !element.Flag.Tag.Has(tagNoPassword) {
+			continue
+		}
+		if holdsPassword(element.Flag.Target.String()) {
+			return fmt.Errorf("--%s: a password must not be on the command line, where other users can read it: %s",
+				element.Flag.Name, element.Flag.Tag.Get(tagNoPassword))
+		}
+	}
+	return nil
+}
+
+var (
+	// passwordParameter is a password in the query of a URL, or in PostgreSQL's form of words.
+	passwordParameter = regexp.MustCompile(`(?i)(^|[?&\s])(ssl)?password\s*=\s*[^&\s]`)
+	// passwordInUserinfo is for what is no valid URL, because of characters of the password for instance.
+	passwordInUserinfo = regexp.MustCompile(`://[^@]*:[^@]+@`)
+)
+
+func holdsPassword(address string) bool {
+	if passwordParameter.MatchString(address) {
+		return true
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return passwordInUserinfo.MatchString(address)
+	}
+	password, _ := u.User.Password()
+	return password != ""
+}
+
+// withPassword puts a password into an address.
+func withPassword(address, password string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "", usageError{fmt.Errorf("--clickhouse-url is no address such as clickhouse://user@host:9000/database")}
+	}
+	name := u.User.Username()
+	if name == "" {
+		name = "default"
+	}
+	u.User = url.UserPassword(name, password)
+	return u.String(), nil
+}

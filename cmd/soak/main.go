@@ -1,0 +1,107 @@
+// Command soak proves over a long time what no test can prove in seconds. It runs the built binary as a user would,
+// attacks and loads it, and prints one table: what was looked at, what was seen, and the bound. It fails when a bound
+// is missed.  Parts:        ranges     random legal queries over years 1 to 9999 and every zone     bodies
+// thousands of connections with the largest legal request, stalled or trickling        mixed      questions, refusals,
+// ingest runs, key changes and a killed engine at the same time   smuggling  crafted requests through keep-alive
+// proxies and directly, while another customer asks
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+// A command is the command line.
+type command struct {
+	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling. Default: all."`
+	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
+	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
+	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
+	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server in the part bodies (${default})."`
+	MixedFor    time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
+	KillEvery   time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
+	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
+	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
+	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
+	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
+	Runlens     string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to prove (${default})."`
+	EngineLib   string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library."`
+}
+
+func (command) Help() string {
+	return `Run it from the top of the repository, on a machine that does little else. Logs of the servers stay when something was missed.
+
+Example:
+  make soak
+  go run ./cmd/soak --only smuggling --tries 100
+  go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
+}
+
+func main() {
+	var c command
+	kong.Parse(&c, kong.Name("soak"), kong.Description("Proves over a long time that the built binary holds its promises."))
+	log.SetOutput(io.Discard) // net/http tells there what a proxy sees; the parts count it
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends at once
+	if err := c.run(ctx, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+// errMissed is returned when a bound was missed; the table says which.
+var errMissed = errors.New("a bound was missed")
+
+// run proves the parts that were asked for and prints the table, also of what was seen before a failure.
+func (c command) run(ctx context.Context, out, progress io.Writer) error {
+	if err := c.complete(); err != nil {
+		return err
+	}
+	s := &soak{command: c, log: progress, report: &report{}}
+	err := s.prove(ctx)
+	s.report.print(out)
+	if err == nil && s.report.missed() {
+		err = errMissed
+	}
+	s.clean(err == nil)
+	return err
+}
+
+// complete fills what has a default that is not a constant and refuses what cannot work.
+func (c *command) complete() error {
+	if c.Seed == 0 {
+		c.Seed = uint64(time.Now().UnixNano())
+	}
+	if c.EngineLib == "" {
+		c.EngineLib = clickhouse.LibraryBelow(".")
+	}
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor) < time.Second || min(c.Connections, c.Tries) < 1 || c.MemoryBound < 1 {
+		return errors.New("times must be at least 1s, and numbers at least 1")
+	}
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.name
+	}
+	for _, name := range c.Only {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--only: there is no part %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func (c command) wants(part string) bool { return len(c.Only) == 0 || slices.Contains(c.Only, part) }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// organizations are those of the sample data. Each asks with as many clients as it may run queries at once.
+var organizations = []string{"acme", "globex", "initech", "umbrella"}
+
+const clientsPerOrganization = 4
+
+// proveRanges asks random legal questions about any year in any zone: every one is answered within the deadline and
+// memory stays flat.
+func (s *soak) proveRanges(ctx context.Context) error {
+	t, err := s.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	until := time.Now().UTC().Truncate(time.Hour)
+	if err := t.loadSample(ctx, until); err != nil {
+		return err
+	}
+	zones, err := readZones()
+	if err != nil {
+		return err
+	}
+	var askers []*asker
+	a := &asked{zones: map[string]bool{}}
+	for i := range len(organizations) * clientsPerOrganization {
+		c, err := t.client(ctx, organizations[i%len(organizations)])
+		if err != nil {
+			return err
+		}
+		models, err := c.catalog(ctx)
+		if err != nil {
+			return err
+		}
+		g := newGenerator(s.Seed, i, models, zones, until)
+		askers = append(askers, &asker{client: c, generate: g.anywhere, asked: a, allow: legalOnly})
+	}
+	s.say("%d clients ask for %s", len(askers), s.RangesFor)
+	began := time.Now()
+	end, cancel := context.WithDeadline(ctx, began.Add(s.RangesFor))
+	defer cancel()
+	var wait sync.WaitGroup
+	for _, asker := range askers {
+		wait.Go(func() { asker.run(ctx, end, t) })
+	}
+	s.tell(end, func() string {
+		return fmt.Sprintf("%s; memory %s", &a.outcomes, size(t.memory.now()))
+	})
+	wait.Wait()
+	s.reportAsked(a, len(zones))
+	at := func(share float64) time.Time { return began.Add(time.Duration(share * float64(s.RangesFor))) }
+	warm, last := t.memory.between(at(0.25), at(0.4)), t.memory.between(at(0.85), at(1))
+	s.flat("memory of serve after warm-up and at the end", median(warm, serverMemory), median(last, serverMemory), 32*mib)
+	s.flat("memory of the engine after warm-up and at the end",
+		median(warm, engineMemory), median(last, engineMemory), 128*mib)
+	return t.alive()
+}
+
+// tell reports progress every ten seconds until ctx is done.
+func (s *soak) tell(ctx context.Context, text func() string) {
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.say("%s", text())
+		}
+	}
+}
+
+// loadSample stores the sample data that ends at a time.
+func (t *target) loadSample(ctx context.Context, until time.Time) error {
+	t.soak.say("loads sample data")
+	file := filepath.Join(t.dir, "sample.ndjson")
+	defer os.Remove(file)
+	command := exec.CommandContext(ctx, "go", "run", "./cmd/sampledata",
+		"--until", until.Format(time.RFC3339), "--out", file)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("sampledata: %w: %s", err, out)
+	}
+	_, err := t.ingest(ctx, file)
+	return err
+}
+
+// asked is what was seen of questions by all who ask.
+type asked struct {
+	outcomes   counts
+	took       latencies
+	breaches   examples
+	unanswered examples
+	lock       sync.Mutex
+	zones      map[string]bool
+}
+
+func (s *soak) reportAsked(a *asked, zones int) {
+	s.see("answers", "%s", &a.outcomes)
+	if zones > 0 {
+		s.see("zones asked about", "%d of %d", len(a.zones), zones)
+	}
+	s.none("answers outside the contract", &a.breaches)
+	s.none("questions without an answer", &a.unanswered)
+	slowest := a.took.quantile(1)
+	s.see("median / 99th percentile", "%s / %s", a.took.quantile(0.5), a.took.quantile(0.99))
+	s.hold("slowest answer", slowest.String(), "at most "+deadline.String(), slowest > 0 && slowest <= deadline)
+}
+
+// refusedPause keeps clients from asking at full speed where they are refused.
+const refusedPause = 50 * time.Millisecond
+
+// An asker asks one question after the other.
+type asker struct {
+	client   *client
+	generate func() question
+	asked    *asked
+	// allow says what a refusal of a legal question breaks, or is empty.
+	allow func(question, answer) string
+}
+
+// run asks until end is done, and ends a question at ctx.
+func (k *asker) run(ctx, end context.Context, t *target) {
+	defer k.client.rest()
+	for end.Err() == nil && t.alive() == nil {
+		for q, more := k.generate(), true; more && end.Err() == nil; {
+			q, more = k.ask(ctx, q)
+		}
+	}
+}
+
+// ask asks a question, judges the answer and returns the question of the next page, if there is one.
+func (k *asker) ask(ctx context.Context, q question) (next question, more bool) {
+	k.asked.lock.Lock()
+	k.asked.zones[q.Range.Timezone] = true
+	k.asked.lock.Unlock()
+	a, err := k.client.query(ctx, q.body())
+	if err != nil {
+		if ctx.Err() == nil {
+			k.asked.outcomes.add("none")
+			k.asked.unanswered.add("%v, after %s: %s", err, time.Since(a.sent).Round(time.Millisecond), shorten(q))
+		}
+		return q, false
+	}
+	k.asked.took.add(a.took())
+	k.asked.outcomes.add(a.outcome())
+	breach := a.breach()
+	switch {
+	case breach != "":
+	case a.status != http.StatusOK:
+		breach = k.allow(q, a)
+		pause(ctx, refusedPause)
+	default:
+		p, err := q.check(a.body)
+		if err == nil && p.Cursor != nil {
+			q.Cursor = *p.Cursor
+			return q, len(p.Rows) > 0
+		}
+		if err != nil {
+			breach = fmt.Sprintf("200 with %v", err)
+		}
+	}
+	if breach != "" {
+		k.asked.breaches.add("%s: %s", breach, shorten(q))
+	}
+	return q, false
+}
+
+// legalOnly is for questions of the whole calendar: 429 where there is too much to do, and refusals of what RFC 3339
+// cannot write.
+func legalOnly(q question, a answer) string {
+	r, err := a.refusal()
+	if a.status == http.StatusTooManyRequests || err == nil && q.mayRefuse(r) {
+		return ""
+	}
+	return fmt.Sprintf("%d: %s", a.status, a.body)
+}
+
+// shorten names a question in an example.
+func shorten(q question) string {
+	return fmt.Sprintf("%s to %s in %s: %.300s", q.Range.Start, q.Range.End, q.Range.Timezone, q.body())
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A part is one proof. Each has a server and a data directory of its own.
+type part struct {
+	name string
+	run  func(*soak, context.Context) error
+}
+
+var parts = []part{
+	{"ranges", (*soak).proveRanges},
+	{"bodies", (*soak).proveBodies},
+	{"mixed", (*soak).proveMixed},
+	{"smuggling", (*soak).proveSmuggling},
+}
+
+// A soak is one run.
+type soak struct {
+	command
+	log    io.Writer
+	report *report
+	dir    string // of this run alone
+	part   string // the running one
+}
+
+func (s *soak) prove(ctx context.Context) (err error) {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return err
+	}
+	if s.dir, err = os.MkdirTemp(s.Dir, "run-"); err != nil {
+		return err
+	}
+	if s.dir, err = filepath.Abs(s.dir); err != nil {
+		return err
+	}
+	s.say("seed %d", s.Seed)
+	for _, p := range parts {
+		if !s.wants(p.name) {
+			continue
+		}
+		s.part = p.name
+		began := time.Now()
+		s.say("begins")
+		err := p.run(s, ctx)
+		if ctx.Err() != nil {
+			return errors.Join(errors.New("interrupted"), err)
+		}
+		if err != nil {
+			s.miss("runs to its end", err.Error())
+		}
+		s.say("took %s", time.Since(began).Round(time.Second))
+	}
+	return nil
+}
+
+// clean removes what the run left. The servers' logs stay where they are needed to explain a miss.
+func (s *soak) clean(all bool) {
+	if s.dir == "" {
+		return
+	}
+	if !all {
+		s.say("the servers' logs are in %s", s.dir)
+		return
+	}
+	os.RemoveAll(s.dir)
+	os.Remove(s.Dir) // if no other run is in it
+}
+
+// say reports progress.
+func (s *soak) say(format string, args ...any) {
+	fmt.Fprintf(s.log, "%s %-9s %s\n", time.Now().Format(time.TimeOnly), s.part, fmt.Sprintf(format, args...))
+}
+
+// see adds a figure that has no bound.
+func (s *soak) see(what, format string, args ...any) {
+	s.report.add(figure{part: s.part, what: what, seen: fmt.Sprintf(format, args...)})
+}
+
+// hold adds a figure and whether it kept its bound.
+func (s *soak) hold(what, seen, bound string, met bool) {
+	s.report.add(figure{part: s.part, what: what, seen: seen, bound: bound, met: met})
+}
+
+func (s *soak) miss(what, seen string) { s.hold(what, seen, "yes", false) }
+
+// none adds a number that must be 0, and the first examples of what it counts.
+func (s *soak) none(what string, seen *examples) {
+	s.hold(what, fmt.Sprint(seen.count()), "0", seen.count() == 0)
+	for _, example := range seen.first() {
+		s.report.note("%s, %s: %s", s.part, what, example)
+	}
+}
+
+// pause waits, and tells whether ctx is still on.
+func pause(ctx context.Context, length time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(length):
+		return true
+	}
+}

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/runlens/runlens/http/conns"
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/olap/query"
+)
+
+// freeBodyBytes is how much of a body may be held without a part of Config.BodyBytes. Nearly all requests are
+// smaller, so they are answered also while others hold all of it.
+const freeBodyBytes = 16 << 10
+
+// A body is what was read of a request's body. It holds a part of the budget until release.
+type body struct {
+	bytes  []byte
+	budget *limit.Bytes
+	taken  int64
+}
+
+// release gives the memory back. It may be called again.
+func (b *body) release() {
+	b.budget.Give(b.taken)
+	b.bytes, b.taken = nil, 0
+}
+
+// readBody reads a JSON body of at most MaxBodyBytes (inclusive). It decides by the header what it can, and
+// its buffer grows only with what has arrived, whatever length the header promises. The caller releases the
+// body, also after an error.
+func (s *Server) readBody(c *fiber.Ctx) (*body, error) {
+	b := &body{budget: s.bodies}
+	x := exchangeOf(c)
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return b, malformed("the body is encoded")
+	}
+	if !isJSON(c.Get(fiber.HeaderContentType)) {
+		return b, malformed("the content type is not JSON")
+	}
+	tooLarge := malformed("the body is larger than " + strconv.Itoa(s.MaxBodyBytes) + " bytes")
+	if x.framing.length > int64(s.MaxBodyBytes) {
+		return b, tooLarge
+	}
+	stream := c.Context().RequestBodyStream()
+	if stream == nil {
+		stream = bytes.NewReader(c.Request().Body())
+	}
+	for {
+		if err := b.grow(s.MaxBodyBytes); err != nil {
+			return b, err
+		}
+		n, err := stream.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		switch {
+		case len(b.bytes) > s.MaxBodyBytes:
+			return b, tooLarge
+		case errors.Is(err, io.EOF):
+			x.bodyEnded = true
+			return b, nil
+		case err != nil:
+			return b, malformed("read the body: " + err.Error())
+		}
+	}
+}
+
+// grow makes room behind a body of at most so many bytes (inclusive) that fills its buffer.
+func (b *body) grow(most int) error {
+	if len(b.bytes) < cap(b.bytes) {
+		return nil
+	}
+	// One byte more than allowed tells that a body is too large.
+	size := min(max(2*cap(b.bytes), bytes.MinRead), most+1)
+	if more := int64(size-freeBodyBytes) - b.taken; more > 0 {
+		if !b.budget.Take(more) {
+			return limited("bodies", messageTooMany, conns.Grace)
+		}
+		b.taken += more
+	}
+	b.bytes = append(make([]byte, 0, size), b.bytes...)
+	return nil
+}
+
+// checkSyntax and parse let large bodies wait for each other, so that requests of the usual size never stand
+// in line behind a flood of them.
+func (s *Server) checkSyntax(body []byte) error {
+	defer s.inTurn(body)()
+	return query.CheckSyntax(body)
+}
+
+func (s *Server) parse(body []byte) (query.Query, error) {
+	defer s.inTurn(body)()
+	return query.Parse(body)
+}
+
+// inTurn waits until no more large bodies are parsed than there are processors.
+func (s *Server) inTurn(body []byte) (end func()) {
+	if len(body) <= freeBodyBytes {
+		return func() {}
+	}
+	s.large <- struct{}{}
+	return func() { <-s.large }
+}
+
+func malformed(reason string) error {
+	return &query.Error{Code: query.InvalidQuery, Reason: reason}
+}
+
+// isJSON reports whether a content type is JSON in UTF-8, the only encoding JSON has.
+func isJSON(contentType string) bool {
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil || mediaType != fiber.MIMEApplicationJSON {
+		return false
+	}
+	charset, given := parameters["charset"]
+	return !given || strings.EqualFold(charset, "utf-8")
+}
+
+// closeUnread ends the connection after the answer, so that what is left of the request is never read as
+// another one.
+func closeUnread(request *fasthttp.RequestCtx) {
+	request.Response.Header.SetConnectionClose()
+	conns.LeaveUnread(request.Conn())
+}

@@ -1,0 +1,224 @@
+// Package conns bounds what a stranger can hold of a server before showing a key: connections, and the time
+// in which a request has to arrive. It wraps a listener and knows nothing of HTTP but that a server reads a
+// request and then writes its answer.
+//
+//  1. A connection that waits for the next request is idle. It is closed when the room is needed.
+//  2. From its first byte on, the server waits for a request for Grace, and a second for each MinBytesPerSecond of it.
+//  3. A connection whose answer came before the end of its request is drained before it is closed (LeaveUnread).
+//     Closed at once, the kernel resets it, and the client may lose the answer.
+//  4. Accept never fails while the listener is open. Out of descriptors, it closes an idle connection and tries again.
+package conns
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// Grace is how long a server waits for a request at whatever rate it arrives.
+	Grace = 5 * time.Second
+	// MinBytesPerSecond is the least rate at which a request has to arrive once Grace is used up.
+	MinBytesPerSecond = 64 << 10
+
+	// drainBytes and drainTime bound what is still read of a connection that is left unread.
+	drainBytes = 16 << 20
+	drainTime  = 2 * time.Second
+
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = time.Second
+	// logEvery is how often at most one kind of trouble is logged.
+	logEvery = time.Minute
+)
+
+// The names of the caps in metrics and logs.
+const (
+	CapAll        = "all"
+	CapPerAddress = "address"
+)
+
+// Caps are the most connections at once, each at least 1.
+type Caps struct {
+	All        int
+	PerAddress int // of one IPv4 address or one IPv6 network of 64 bits
+}
+
+// A Listener is a listener with bounds. Make it with Limit. It is safe for concurrent use.
+type Listener struct {
+	net.Listener
+	caps   Caps
+	logger *slog.Logger
+	closed chan struct{}
+	close  func() error
+
+	mu        sync.Mutex
+	open      map[*conn]struct{}
+	byAddress map[netip.Addr]int
+	refused   map[string]uint64 // by the cap that left no room
+	logged    map[string]time.Time
+}
+
+// Limit returns inner with caps. Closing the Listener closes inner.
+func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
+	l := &Listener{
+		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}),
+		open: map[*conn]struct{}{}, byAddress: map[netip.Addr]int{}, refused: map[string]uint64{}, logged: map[string]time.Time{},
+	}
+	l.close = sync.OnceValue(func() error {
+		close(l.closed)
+		return inner.Close()
+	})
+	return l
+}
+
+// Close stops listening. Connections stay.
+func (l *Listener) Close() error { return l.close() }
+
+// Accept returns the next connection there is room for. The error is always net.ErrClosed.
+func (l *Listener) Accept() (net.Conn, error) {
+	pause := minBackoff
+	for {
+		inner, err := l.Listener.Accept()
+		if err == nil {
+			c, full := l.admit(inner)
+			if c != nil {
+				return c, nil
+			}
+			l.report(full, "connections are refused: those that may be open are all busy", "cap", full)
+			continue
+		}
+		if l.isClosed() {
+			return nil, net.ErrClosed
+		}
+		l.report("accept", "a connection could not be accepted", "error", err)
+		l.mu.Lock()
+		l.makeRoom(func(*conn) bool { return true })
+		l.mu.Unlock()
+		select {
+		case <-l.closed:
+			return nil, net.ErrClosed
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxBackoff)
+	}
+}
+
+func (l *Listener) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// admit takes a connection in, in the room of an idle one if it must. Where all are busy it closes the new
+// one and returns the cap that left no room.
+func (l *Listener) admit(inner net.Conn) (c net.Conn, full string) {
+	address := addressOf(inner)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.byAddress[address] >= l.caps.PerAddress && !l.makeRoom(func(c *conn) bool { return c.address == address }):
+		full = CapPerAddress
+	case len(l.open) >= l.caps.All && !l.makeRoom(func(*conn) bool { return true }):
+		full = CapAll
+	default:
+		c := &conn{Conn: inner, listener: l, address: address, since: time.Now()}
+		l.open[c] = struct{}{}
+		l.byAddress[address]++
+		return c, ""
+	}
+	l.refused[full]++
+	inner.Close()
+	return nil, full
+}
+
+// makeRoom closes the connection that is idle for the longest time among those that fit, if there is one.
+// The caller holds l.mu.
+func (l *Listener) makeRoom(fits func(*conn) bool) bool {
+	var oldest *conn
+	var since time.Time
+	for c := range l.open {
+		if !fits(c) {
+			continue
+		}
+		if idle, at := c.idle(); idle && (oldest == nil || at.Before(since)) {
+			oldest, since = c, at
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	l.forget(oldest)
+	oldest.Conn.Close()
+	return true
+}
+
+// forget counts a connection no longer. The caller holds l.mu.
+func (l *Listener) forget(c *conn) {
+	if _, ok := l.open[c]; !ok {
+		return
+	}
+	delete(l.open, c)
+	if l.byAddress[c.address]--; l.byAddress[c.address] == 0 {
+		delete(l.byAddress, c.address)
+	}
+}
+
+// Open is the number of connections.
+func (l *Listener) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
+// Refused is how many connections found no room under a cap, CapAll or CapPerAddress, so far.
+func (l *Listener) Refused(by string) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused[by]
+}
+
+// report logs one kind of trouble, now and then.
+func (l *Listener) report(kind, message string, attributes ...any) {
+	l.mu.Lock()
+	now := time.Now()
+	due := now.Sub(l.logged[kind]) >= logEvery
+	if due {
+		l.logged[kind] = now
+	}
+	l.mu.Unlock()
+	if due {
+		l.logger.Warn(message, attributes...)
+	}
+}
+
+// addressOf is whom the cap per address counts: an IPv4 address, or the 64 bits of IPv6 that one customer of a
+// provider has for itself.
+func addressOf(c net.Conn) netip.Addr {
+	peer, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	address := peer.Addr().Unmap().WithZone("")
+	if address.Is6() {
+		if network, err := address.Prefix(64); err == nil {
+			return network.Addr()
+		}
+	}
+	return address
+}
+
+// LeaveUnread says that a server is going to close a connection before it has read all of the request, so
+// that Close first drains it. c may be a TLS connection. A connection that no Listener accepted is left alone.
+func LeaveUnread(c net.Conn) {
+	if secured, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = secured.NetConn()
+	}
+	if ours, ok := c.(*conn); ok {
+		ours.unread.Store(true)
+	}
+}

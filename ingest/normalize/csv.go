@@ -1,0 +1,144 @@
+package normalize
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A CSV says how the text of the records of a CSV file is to be read. A reject carries it beside a text, so that the
+// text can be read again without its file (Reject).
+type CSV struct {
+	Kind      Kind     `json:"kind"`
+	Delimiter string   `json:"delimiter"` // one character
+	Null      string   `json:"null"`      // the text of a null that stands without quotes; empty for none
+	Columns   []string `json:"columns"`   // the header
+}
+
+// What a column holds that is no field.
+const (
+	kindColumn    = -1
+	ignoredColumn = -2
+)
+
+// Positions returns the position in Raw.Values for every column, and a negative number for a column that is no field:
+// "record", which is allowed and must say the kind, and unknown ones if they are to be ignored. All fields that may
+// not be null must be there. Spaces around a name do not count.
+func (c *CSV) Positions(ignoreUnknown bool) ([]int, error) {
+	fields := Fields(c.Kind)
+	positions := make([]int, len(c.Columns))
+	for i, name := range c.Columns {
+		name = strings.TrimSpace(name)
+		positions[i] = kindColumn
+		if name != "record" {
+			if positions[i] = slices.Index(fields, name); positions[i] < 0 {
+				if ignoreUnknown {
+					positions[i] = ignoredColumn
+					continue
+				}
+				return nil, c.unknown(name)
+			}
+		}
+		if slices.Contains(positions[:i], positions[i]) {
+			return nil, fmt.Errorf("the header names %q twice", name)
+		}
+	}
+	for i, field := range fields {
+		if !Nullable(field) && !slices.Contains(positions, i) {
+			return nil, fmt.Errorf("the header lacks %q, which a record of kind %s needs", field, c.Kind)
+		}
+	}
+	return positions, nil
+}
+
+func (c *CSV) unknown(name string) error {
+	if len(c.Columns) == 1 && strings.ContainsAny(name, ",;|\t") {
+		const reason = "the header is one name, %q; if the delimiter is not %q, say which with --delimiter"
+		return fmt.Errorf(reason, name, c.Delimiter)
+	}
+	const reason = "the header names %q, which is no field of a record of kind %s; --ignore-unknown leaves it out"
+	return fmt.Errorf(reason, name, c.Kind)
+}
+
+// Fill puts cells into raw. An empty cell is null where the field may be null, an empty text elsewhere; Null without
+// quotes is null. The values are copied to the end of buffer, which is returned.
+func (c *CSV) Fill(
+	raw *Raw, positions []int, cells []string, buffer []byte, isQuoted func(cell int) bool,
+) ([]byte, *Error) {
+	raw.Kind = c.Kind
+	size := 0
+	for _, cell := range cells {
+		size += len(cell)
+	}
+	buffer = slices.Grow(buffer, size)
+	fields := Fields(c.Kind)
+	var fault *Error
+	for i, position := range positions {
+		cell := cells[i]
+		switch {
+		case position == ignoredColumn:
+		case position == kindColumn:
+			if cell != string(c.Kind) {
+				fault = &Error{"record", "must be " + string(c.Kind) + ", the kind of all records of this file"}
+			}
+		case cell == "" && Nullable(fields[position]):
+		case cell == c.Null && cell != "" && !isQuoted(i):
+		default:
+			begin := len(buffer)
+			buffer = append(buffer, cell...)
+			raw.Values[position] = buffer[begin:len(buffer):len(buffer)]
+		}
+	}
+	return buffer, fault
+}
+
+// read reads the text of one record.
+func (c *CSV) read(text []byte, raw *Raw) *Error {
+	if Fields(c.Kind) == nil {
+		return errRecordField
+	}
+	positions, err := c.Positions(true)
+	if err != nil {
+		return &Error{"csv", err.Error()}
+	}
+	in := csv.NewReader(bytes.NewReader(text))
+	in.Comma, _ = utf8.DecodeRuneInString(c.Delimiter)
+	in.FieldsPerRecord = len(c.Columns)
+	cells, err := in.Read()
+	if err != nil {
+		return CSVFault(err)
+	}
+	_, fault := c.Fill(raw, positions, cells, []byte{}, func(i int) bool {
+		line, column := in.FieldPos(i)
+		return IsQuoted(text, line-1, column)
+	})
+	if fault != nil {
+		return fault
+	}
+	if _, err := in.Read(); !errors.Is(err, io.EOF) {
+		return &Error{"", "is not valid CSV: more than one record"}
+	}
+	return nil
+}
+
+// IsQuoted tells whether the cell has quotes that begins at a column, counted in bytes from 1, behind some line feeds.
+func IsQuoted(text []byte, lineFeeds, column int) bool {
+	for range lineFeeds {
+		text = text[bytes.IndexByte(text, '\n')+1:]
+	}
+	return column <= len(text) && text[column-1] == '"'
+}
+
+// CSVFault puts the reason of encoding/csv in words for whoever wrote the record.
+func CSVFault(err error) *Error {
+	var malformed *csv.ParseError
+	if errors.As(err, &malformed) {
+		err = malformed.Err
+	}
+	return &Error{"", "is not valid CSV: " + err.Error()}
+}

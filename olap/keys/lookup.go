@@ -1,0 +1,127 @@
+package keys
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// verificationSize is the size in bytes of what a look-up returns, filled with zeros. It is enough for the longest key:
+// a hash, 64 characters of an organization (contract 3), scopes, networks of at most 43 characters, an instant.
+const verificationSize = 32 + 64 + 256 + 48*schema.MaxKeyNetworks + 32
+
+// lookup reads the column verification of the row of a key that counts. It does the same work and returns one row
+// of the same size whether there is such a key or not (schema/decisions/key-lookup.md):
+//
+//  1. Nothing but the aggregate function names the id. A condition in WHERE would let the primary index skip
+//     the parts and granules that cannot hold it, and so would tell by its time whether one does.
+//  2. A revoked key has the same verification as one that does not exist: an empty one.
+var lookup = fmt.Sprintf("SELECT toFixedString(argMaxIf(verification, revision, key_id = {id:String}), %d) FROM %s",
+	verificationSize, schema.TableAPIKeys)
+
+// Valid returns the key with an id if it is neither revoked nor expired at an instant; else the zero key, whose hash
+// no secret has. Of the key it returns id, organization, scopes, hash and limits. The work is the same for
+// every id (spec 5.3).
+func (s Store) Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error) {
+	var verification string
+	if err := s.conn.QueryRow(ctx, lookup, clickhouse.Named("id", keyID)).Scan(&verification); err != nil {
+		return schema.APIKey{}, fmt.Errorf("keys: look up: %w", err)
+	}
+	key, err := parseVerification(verification)
+	if err != nil || key.ExpiresAt != nil && !at.Before(*key.ExpiresAt) {
+		return schema.APIKey{}, err
+	}
+	key.KeyID = keyID
+	return key, nil
+}
+
+// parseVerification reads what the column verification packs: the hash, and by lines the organization, the scopes, the
+// networks and the expiry in milliseconds. The empty one is the zero key.
+func parseVerification(text string) (key schema.APIKey, err error) {
+	copy(key.SecretHash[:], text)
+	fields := strings.Split(strings.TrimRight(text[len(key.SecretHash):], "\x00"), "\n")
+	if len(fields) != 4 {
+		return schema.APIKey{}, nil
+	}
+	key.OrganizationID, key.Scopes = schema.OrganizationID(fields[0]), split(fields[1])
+	if key.Networks, err = prefixes(split(fields[2])); err != nil || fields[3] == "" {
+		return key, err
+	}
+	millis, err := strconv.ParseInt(fields[3], 10, 64)
+	if err != nil {
+		return key, fmt.Errorf("keys: a stored expiry cannot be read: %w", err)
+	}
+	expires := time.UnixMilli(millis).UTC()
+	key.ExpiresAt = &expires
+	return key, nil
+}
+
+// Used returns the keys that verified at or after since and are valid at an instant.
+func (s Store) Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error) {
+	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.secret_hash, u.at, k.expires_at, k.networks
+		FROM (SELECT * FROM `+schema.TableAPIKeys+` FINAL) AS k
+		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON u.key_id = k.key_id
+		WHERE isNull(k.revoked_at) AND ifNull(k.expires_at > fromUnixTimestamp64Milli({at:Int64}, 'UTC'), true)
+			AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
+		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("at", at.UnixMilli()))
+	if err != nil {
+		return nil, fmt.Errorf("keys: read uses: %w", err)
+	}
+	defer rows.Close()
+	var used []schema.APIKeyUse
+	for rows.Next() {
+		var use schema.APIKeyUse
+		var hash string
+		var networks []string
+		if err := rows.Scan(&use.KeyID, &hash, &use.LastUsedAt, &use.ExpiresAt, &networks); err != nil {
+			return nil, fmt.Errorf("keys: read uses: %w", err)
+		}
+		copy(use.SecretHash[:], hash)
+		if use.Networks, err = prefixes(networks); err != nil {
+			return nil, err
+		}
+		used = append(used, use)
+	}
+	return used, rows.Err()
+}
+
+// RecordUse keeps that a key verified at an instant.
+func (s Store) RecordUse(ctx context.Context, keyID string, at time.Time) error {
+	return s.insert(ctx, schema.TableAPIKeyUses, "key_id, last_used_at", keyID, at)
+}
+
+// split reads parts that are joined by commas; an empty text has none.
+func split(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, ",")
+}
+
+func prefixes(texts []string) ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for _, text := range texts {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			// A key whose networks cannot be read must not be valid everywhere.
+			return nil, fmt.Errorf("keys: a stored network cannot be read: %w", err)
+		}
+		networks = append(networks, network)
+	}
+	return networks, nil
+}
+
+func texts(networks []netip.Prefix) []string {
+	texts := make([]string, len(networks))
+	for i, network := range networks {
+		texts[i] = network.String()
+	}
+	return texts
+}
