@@ -13,8 +13,9 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// A range anywhere in the years 1 to 9999 is answered, or refused, within the deadline (contract 4.21): those at which the
-// tz data of Go's library give no end of an offset, those before and after what ClickHouse's times can hold, and a sample of all zones and years.
+// A range anywhere in the years 1 to 9999 is answered, or refused, within the deadline (contract 4.21): those at
+// which the tz data of Go's library give no end of an offset, those before and after what ClickHouse's times can
+// hold, and a sample of all zones and years.
 func TestRangesOfEveryYear(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	s := serveOn(t, store, nil)

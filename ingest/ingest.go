@@ -68,8 +68,8 @@ type Summary struct {
 // ErrRejected ends a run whose options say to stop at the first reject.
 var ErrRejected = errors.New("stopped at the first rejected record")
 
-// ErrStopped ends a run that was asked to stop before it had read everything. What was read is stored; a record whose last byte
-// had not come counts as not read.
+// ErrStopped ends a run that was asked to stop before it had read everything. What was read is stored; a record whose
+// last byte had not come counts as not read.
 var ErrStopped = errors.New("stopped before the end; what was read is stored")
 
 // A batch is a batch of records and what was read for it.

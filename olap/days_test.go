@@ -14,16 +14,17 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// Where ClickHouse's tz data are not those of this repository, until the end of that year: its copy is of another release, and has not
-// the separate past of zones that have been alike since 1970.
+// Where ClickHouse's tz data are not those of this repository, until the end of that year: its copy is of another
+// release, and has not the separate past of zones that have been alike since 1970.
 var otherPast = map[string]int{
 	"America/Kralendijk": 1965, "America/Lower_Princes": 1965, "America/Marigot": 1945, "America/Phoenix": 1944, "America/St_Barthelemy": 1945,
 	"America/Toronto": 1919, "Arctic/Longyearbyen": 1949, "Asia/Tehran": 1978,
 }
 
-// ClickHouse's dates of time zones are defined from 1900 to 2299. In every canonical zone a day begins where its toDate32 says so:
-// a second before it is an earlier date, and at its first instant it is that date. The days are those around every change of a clock
-// and every year's end. Left out are days on which midnight exists twice: the first one counts here (contract 4.8), the second one there.
+// ClickHouse's dates of time zones are defined from 1900 to 2299. In every canonical zone a day begins where its
+// toDate32 says so: a second before it is an earlier date, and at its first instant it is that date. The days are
+// those around every change of a clock and every year's end. Left out are days on which midnight exists twice: the
+// first one counts here (contract 4.8), the second one there.
 func TestDaysAreThoseOfClickHouse(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	list, err := os.ReadFile("daterange/zones.txt")

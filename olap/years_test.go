@@ -13,9 +13,9 @@ import (
 	"github.com/runlens/runlens/olap/settle"
 )
 
-// Ranges of any year and zone count what lies in them, in small and in large organizations, also where they begin before the first
-// instant or end after the last one that ClickHouse's times can hold. Rows and ranges lie around the ends of years, of which
-// those of leap years after 2037 have been a trap.
+// Ranges of any year and zone count what lies in them, in small and in large organizations, also where they begin
+// before the first instant or end after the last one that ClickHouse's times can hold. Rows and ranges lie around the
+// ends of years, of which those of leap years after 2037 have been a trap.
 func TestRangesOfEveryYear(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))

@@ -37,13 +37,15 @@ func (s State) Current() bool { return s.Version == s.Latest && !s.Dirty }
 // ErrNewerStore is returned when the store was migrated by a newer binary.
 var ErrNewerStore = errors.New("the store's schema is newer than this binary: upgrade runlens")
 
-// Up applies the pending migrations to the database that db is connected to. Its errors wrap those of the database and of ctx.
+// Up applies the pending migrations to the database that db is connected to. Its errors wrap those of the database
+// and of ctx.
 //
-// Several processes may call it at once. ClickHouse has no lock for them, so safety comes from the migrations: each is one
-// idempotent statement. A process that finds another one's migration unfinished waits for it 5 s, then takes it for
+// Several processes may call it at once. ClickHouse has no lock for them, so safety comes from the migrations: each
+// is one idempotent statement. A process that finds another one's migration unfinished waits for it 5 s, then takes
+// it for
 // interrupted and runs it again, which harms nobody. One that fails does so too, for half a minute: other processes that are behind,
-// one after the other, may just have dropped a table that they are going to make again. A version that cannot be recorded, as on
-// a full disk, ends it at once.
+// one after the other, may just have dropped a table that they are going to make again. A version that cannot be
+// recorded, as on a full disk, ends it at once.
 func Up(ctx context.Context, db *sql.DB) error {
 	m, err := open(ctx, db)
 	if err != nil {

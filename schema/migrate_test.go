@@ -195,7 +195,8 @@ func TestMigrationsAreSingleIdempotentStatements(t *testing.T) {
 	}
 }
 
-// Where a version cannot be recorded, as on a full disk, Up and Down say so at once, every time: no try keeps a connection.
+// Where a version cannot be recorded, as on a full disk, Up and Down say so at once, every time: no try keeps a
+// connection.
 func TestVersionsThatCannotBeRecorded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute) // to fail, instead of waiting for ever
 	defer cancel()

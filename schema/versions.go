@@ -12,13 +12,15 @@ import (
 )
 
 // createVersions makes the bookkeeping table. IF NOT EXISTS: several processes start at once.
-const createVersions = `CREATE TABLE IF NOT EXISTS schema_migrations (version Int64, dirty UInt8, sequence UInt64) ENGINE = MergeTree ORDER BY sequence`
+const createVersions = "CREATE TABLE IF NOT EXISTS schema_migrations (version Int64, dirty UInt8, sequence UInt64)" +
+	" ENGINE = MergeTree ORDER BY sequence"
 
 // errRecord is behind every failure to record a version. Trying again does not help: no other process can be its cause.
 var errRecord = errors.New("schema: record the version of the schema")
 
 // versions is golang-migrate's driver for ClickHouse, in the place of the one that comes with it. That one knows no
-// context, and keeps a connection for ever with each version that it fails to record, until none is left and it waits without end.
+// context, and keeps a connection for ever with each version that it fails to record, until none is left and it waits
+// without end.
 type versions struct {
 	ctx context.Context // golang-migrate passes none; a driver serves one call of this package
 	db  *sql.DB
@@ -44,7 +46,8 @@ func (v versions) Run(migration io.Reader) error {
 
 // SetVersion records that a migration begins (dirty) or has ended. The record with the greatest sequence holds.
 func (v versions) SetVersion(version int, dirty bool) error {
-	insert := fmt.Sprintf("INSERT INTO schema_migrations (version, dirty, sequence) SELECT %d, %t, %d", version, dirty, time.Now().UnixNano())
+	insert := fmt.Sprintf("INSERT INTO schema_migrations (version, dirty, sequence) SELECT %d, %t, %d",
+		version, dirty, time.Now().UnixNano())
 	if _, err := v.db.ExecContext(v.ctx, insert); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}

@@ -47,7 +47,8 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// Every package of a lock file has a version and a sha512 checksum and no download address, and every platform is there.
+// Every package of a lock file has a version and a sha512 checksum and no download address, and every platform is
+// there.
 func TestLockFiles(t *testing.T) {
 	sum := `"sha512-` + strings.Repeat("A", 86) + `=="`
 	entry := func(fields string) string {

@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// licences checks that every module whose packages are in our commands, tests and tools has a licence of the list below.
+// licences checks that every module whose packages are in our commands, tests and tools has a licence of the list
+// below.
 func licences(ctx context.Context) (found findings) {
 	modules, err := modules(ctx)
 	if err != nil {
@@ -55,23 +56,27 @@ func modules(ctx context.Context) (list []module, err error) {
 var allowed = []struct{ name, words string }{
 	{"Apache-2.0", "apache license version 2.0, january 2004"},
 	{"MIT", "permission is hereby granted, free of charge, to any person obtaining a copy of this software"},
-	{"BSD", "redistribution and use in source and binary forms, with or without modification, are permitted provided that"},
-	{"ISC", "permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted"},
-	{"ISC", "permission to use, copy, modify, and distribute this software for any purpose with or without fee is hereby granted"},
+	{"BSD", "redistribution and use in source and binary forms, with or without modification, are permitted"},
+	{"ISC", "permission to use, copy, modify, and/or distribute this software for any purpose with or without fee"},
+	{"ISC", "permission to use, copy, modify, and distribute this software for any purpose with or without fee"},
 }
 
 // mozilla is allowed too: it binds changes of its own files only. Its text names the licences that are refused.
 const mozilla = "mozilla public license version 2.0"
 
 // What a licence of the GNU family has, also where an allowed one stands beside it.
-var refused = []string{"gnu general public license", "gnu affero general public license", "gnu lesser general public license", "gnu library general public license"}
+var refused = []string{
+	"gnu general public license", "gnu affero general public license",
+	"gnu lesser general public license", "gnu library general public license",
+}
 
 var (
 	licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying)([-._].*)?$`)
 	space       = regexp.MustCompile(`\s+`)
 )
 
-// licenceOf returns the licence of a module's folder, or why it is none that is allowed. Every licence file in it must be one that is known.
+// licenceOf returns the licence of a module's folder, or why it is none that is allowed. Every licence file in it
+// must be one that is known.
 func licenceOf(dir fs.FS) (name string, err error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {

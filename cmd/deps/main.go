@@ -1,5 +1,5 @@
-// Command deps checks what this repository depends on: the licences of Go modules, known vulnerabilities in them, and the
-// checksums of the packages that npm fetches. `make lint` runs it at the root of the repository. What is wrong is
+// Command deps checks what this repository depends on: the licences of Go modules, known vulnerabilities in them, and
+// the checksums of the packages that npm fetches. `make lint` runs it at the root of the repository. What is wrong is
 // printed, and the exit code is 1; what could not be checked is printed as a WARNING and fails nothing.
 package main
 

@@ -100,7 +100,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		}
 	}
 	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now, logger)
-	if _, err = within(ctx, readingKeys, nil, func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }); err != nil {
+	load := func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }
+	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
 	beside, stop := context.WithCancel(context.Background())

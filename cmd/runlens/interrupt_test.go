@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A signal ends an ingest whose input is open and idle: at once, with what was read stored and told in the summary. The input is
-// standard input, plain or packed, and a named pipe; the part of a record whose end has not come is none.
+// A signal ends an ingest whose input is open and idle: at once, with what was read stored and told in the summary.
+// The input is standard input, plain or packed, and a named pipe; the part of a record whose end has not come is
+// none.
 func TestASignalEndsAnIdleIngest(t *testing.T) {
 	flags := store(t)
 	gz, zst := packed(t, strings.Repeat(agentsNDJSON, 2))
@@ -57,7 +58,8 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Without a writer, and standard input without a byte. When the rows of the file before are stored, the next one is being opened.
+	// Without a writer, and standard input without a byte. When the rows of the file before are stored, the next one
+	// is being opened.
 	idle, held, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,9 @@ func (c migrateStatusCmd) Run(ctx context.Context, logger *slog.Logger, io strea
 }
 
 // migrate changes the schema and prints what the store has afterwards.
-func (f storeFlags) migrate(ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB) error) error {
+func (f storeFlags) migrate(
+	ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB) error,
+) error {
 	store, err := openStore(ctx, f, logger)
 	if err != nil {
 		return err

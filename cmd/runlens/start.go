@@ -23,21 +23,27 @@ type startStep struct {
 
 var (
 	openAddresses = startStep{"open the addresses", 10 * time.Second, "check --listen and --admin-listen"}
-	openingStore  = startStep{"open the store", time.Minute, "check that ClickHouse answers, or engine.log in the data directory"}
-	migrating     = startStep{"apply the migrations", 5 * time.Minute,
+	openingStore  = startStep{"open the store", time.Minute,
+		"check that ClickHouse answers, or engine.log in the data directory"}
+	migrating = startStep{"apply the migrations", 5 * time.Minute,
 		"see ClickHouse's log, then run 'runlens migrate up', which may take an hour and goes on where this one ended"}
 	// What 'runlens migrate' does on purpose may take longer than a start.
-	migratingAlone = startStep{"change the schema", time.Hour, "see ClickHouse's log, then run it again: it goes on where this one ended"}
-	readingSecret  = startStep{"read the cursor secret", 30 * time.Second, "check that ClickHouse answers and may be written to"}
-	readingKeys    = startStep{"read the API keys", 30 * time.Second, "check that ClickHouse answers"}
+	migratingAlone = startStep{"change the schema", time.Hour,
+		"see ClickHouse's log, then run it again: it goes on where this one ended"}
+	readingSecret = startStep{"read the cursor secret", 30 * time.Second,
+		"check that ClickHouse answers and may be written to"}
+	readingKeys = startStep{"read the API keys", 30 * time.Second, "check that ClickHouse answers"}
 )
 
 // abandonStepAfter is how long a step may take to end when it has to.
 const abandonStepAfter = time.Second
 
-// within does one step of a start. When its limit has passed or ctx is done, do has a second to come to an orderly end, and is left
-// to itself after that: nothing that does not return can hold up the process. discard gets a value that comes later; nil for none.
-func within[T any](ctx context.Context, step startStep, discard func(T), do func(context.Context) (T, error)) (T, error) {
+// within does one step of a start. When its limit has passed or ctx is done, do has a second to come to an orderly
+// end, and is left to itself after that: nothing that does not return can hold up the process. discard gets a value
+// that comes later; nil for none.
+func within[T any](
+	ctx context.Context, step startStep, discard func(T), do func(context.Context) (T, error),
+) (T, error) {
 	limited, cancel := context.WithTimeout(ctx, step.limit)
 	defer cancel()
 	type result struct {
@@ -79,7 +85,8 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 	case errors.As(err, &usage):
 		return err
 	case limited.Err() != nil:
-		return stepFailure{fmt.Sprintf("cannot %s: it did not end within %v; %s", s.name, s.limit, s.advice), context.DeadlineExceeded}
+		text := fmt.Sprintf("cannot %s: it did not end within %v; %s", s.name, s.limit, s.advice)
+		return stepFailure{text, context.DeadlineExceeded}
 	}
 	return stepFailure{fmt.Sprintf("cannot %s: %s; %s", s.name, oneLine(err), s.advice), err}
 }
@@ -93,7 +100,8 @@ type stepFailure struct {
 func (f stepFailure) Error() string { return f.text }
 func (f stepFailure) Unwrap() error { return f.cause }
 
-// oneLine describes a failure in one line, without what ClickHouse said of it: that can hold statements, and is in its log.
+// oneLine describes a failure in one line, without what ClickHouse said of it: that can hold statements, and is in
+// its log.
 func oneLine(err error) string {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) {

@@ -76,7 +76,8 @@ func unmigrated(t *testing.T, dir string) (*clickhouse.Server, []string) {
 	return keeper, []string{"--data-dir", dir, "--engine-lib", flags.EngineLib}
 }
 
-// Where the versions of the schema cannot be recorded, every command ends with one clear line, and works once they can be.
+// Where the versions of the schema cannot be recorded, every command ends with one clear line, and works once they
+// can be.
 func TestStartWhereVersionsCannotBeRecorded(t *testing.T) {
 	dir := t.TempDir()
 	keeper, flags := unmigrated(t, dir)

@@ -61,7 +61,9 @@ func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 }
 
 // changeSchema changes the schema of a store as a step of the start.
-func changeSchema(ctx context.Context, step startStep, store *clickhouse.Server, change func(context.Context, *sql.DB) error) error {
+func changeSchema(
+	ctx context.Context, step startStep, store *clickhouse.Server, change func(context.Context, *sql.DB) error,
+) error {
 	_, err := within(ctx, step, nil, func(ctx context.Context) (any, error) {
 		db, err := store.DB()
 		if err != nil {

@@ -10,8 +10,9 @@ import (
 // ErrInterrupted ends a source that waits for input when its Stop is closed.
 var ErrInterrupted = errors.New("stopped while waiting for input")
 
-// open opens the file. Neither the opening nor a read waits any longer when Stop is closed: a pipe without a writer, or standard
-// input at which nobody types, would hold up the end without a limit. What waits then is left behind with its goroutine.
+// open opens the file. Neither the opening nor a read waits any longer when Stop is closed: a pipe without a writer,
+// or standard input at which nobody types, would hold up the end without a limit. What waits then is left behind with
+// its goroutine.
 func (f *File) open() (io.ReadCloser, error) {
 	type opened struct {
 		in  io.ReadCloser
@@ -28,14 +29,16 @@ func (f *File) open() (io.ReadCloser, error) {
 		if f.waits = f.Stop != nil && o.err == nil && !(ok && isRegular(file)); !f.waits {
 			return o.in, o.err
 		}
-		return &interruptible{Closer: o.in, in: o.in, stop: f.Stop, arrived: make(chan error, 1), buffer: make([]byte, bufferBytes)}, nil
+		return &interruptible{
+			Closer: o.in, in: o.in, stop: f.Stop, arrived: make(chan error, 1), buffer: make([]byte, bufferBytes),
+		}, nil
 	case <-f.Stop:
 		return nil, ErrInterrupted
 	}
 }
 
-// Waits tells whether the file, since From, may have to wait for input and ends with ErrInterrupted when Stop is closed: all but
-// regular files. What it had got before comes first.
+// Waits tells whether the file, since From, may have to wait for input and ends with ErrInterrupted when Stop is
+// closed: all but regular files. What it had got before comes first.
 func (f *File) Waits() bool { return f.waits }
 
 // lastChance is how long a read that may just have got something has to deliver it after Stop.

@@ -76,7 +76,7 @@ func parseFooter(footer string) (fixed int64, rule *yearlyRule, err error) {
 	if parts[3] == "" {
 		return fixed, nil, nil
 	}
-	rule = &yearlyRule{standard: fixed, summer: fixed + 3600, begins: parseChangeDay(parts[3]), ends: parseChangeDay(parts[4])}
+	rule = &yearlyRule{fixed, fixed + 3600, parseChangeDay(parts[3]), parseChangeDay(parts[4])}
 	if parts[2] != "" {
 		rule.summer = -parseClockTime(parts[2])
 	}

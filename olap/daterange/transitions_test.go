@@ -18,7 +18,8 @@ const (
 	tablesEnd  = 3_723_753_600 // 2088-01-01T00:00:00Z
 )
 
-// goZone is a zone as Go reads it. Its offsets serve as the reference; the bounds that it gives do only where tables hold.
+// goZone is a zone as Go reads it. Its offsets serve as the reference; the bounds that it gives do only where tables
+// hold.
 func goZone(t *testing.T, name string) *time.Location {
 	t.Helper()
 	file, err := zoneFiles()[name].Open()
@@ -69,8 +70,8 @@ func closely(year int) bool {
 	return year >= 1840 && year <= 2500 || year%100 <= 1 || year%100 == 96 || year > 9990
 }
 
-// In every zone, at every change of its clock and every year's end of the years 1 to 9999: days follow each other without
-// a gap or an overlap, begin when the wall clock says so, and the offsets of a range are the wall clock's.
+// In every zone, at every change of its clock and every year's end of the years 1 to 9999: days follow each other
+// without a gap or an overlap, begin when the wall clock says so, and the offsets of a range are the wall clock's.
 func TestEveryTransition(t *testing.T) {
 	first, last := utc("0001-01-01T00:00:00Z").Unix(), utc("9999-12-28T00:00:00Z").Unix()
 	inEveryZone(t, func(t *testing.T, name string, zone *time.Location, clock *wallClock) {
@@ -135,8 +136,9 @@ func checkDays(t *testing.T, name string, zone *time.Location, day Date) {
 	}
 }
 
-// No change of a clock is missed: in the tables Go names the same ones; from 2037 on the offsets of every midnight UTC
-// are Go's for as long as rules take to repeat themselves, and each later change lies four hundred years after another one.
+// No change of a clock is missed: in the tables Go names the same ones; from 2037 on the offsets of every midnight
+// UTC are Go's for as long as rules take to repeat themselves, and each later change lies four hundred years after
+// another one.
 func TestNoTransitionIsMissed(t *testing.T) {
 	inEveryZone(t, func(t *testing.T, name string, zone *time.Location, clock *wallClock) {
 		for at := utc("0001-01-01T00:00:00Z").Unix(); at < tablesEnd; {

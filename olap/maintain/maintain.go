@@ -12,15 +12,16 @@ import (
 // A Task is work in small steps that nothing but speed depends on.
 type Task interface {
 	prometheus.Collector
-	// Step does the next piece and reports whether there may be more to do at once. It ends with ctx, which has a deadline.
+	// Step does the next piece and reports whether there may be more to do at once. It ends with ctx, which has a
+	// deadline.
 	Step(ctx context.Context) (more bool, err error)
 }
 
 const (
 	// stepLimit is the longest time of one step. The largest merges take minutes; what takes longer hangs.
 	stepLimit = 10 * time.Minute
-	// longestPause is the longest pause between two steps (of a task that is not idle for longer). The time of a step is a bad measure of
-	// its work where the store stood still meanwhile, and maintenance must go on soon after that.
+	// longestPause is the longest pause between two steps (of a task that is not idle for longer). The time of a step
+	// is a bad measure of its work where the store stood still meanwhile, and maintenance must go on soon after that.
 	longestPause = 30 * time.Second
 	// mostOwed is the most rest that a step leaves to the pauses of later steps.
 	mostOwed = 5 * time.Minute
@@ -40,9 +41,10 @@ type Worker struct {
 }
 
 // New returns a Worker for a task. share is the most part of the time that it takes, from 0 to 1 (both
-// exclusive): a step that took a second is followed by a pause of nine seconds at a share of 0.1. No pause is longer than 30 s or idle,
-// which is the pause when there is nothing to do: what is left of the rest, up to 5 minutes, is added to the pauses of later steps.
-// A step that failed leaves nothing. A step ends after 10 minutes, as one that failed.
+// exclusive): a step that took a second is followed by a pause of nine seconds at a share of 0.1. No pause is longer
+// than 30 s or idle, which is the pause when there is nothing to do: what is left of the rest, up to 5 minutes, is
+// added to the pauses of later steps. A step that failed leaves nothing. A step ends after 10 minutes, as one that
+// failed.
 func New(name string, task Task, logger *slog.Logger, share float64, idle time.Duration) *Worker {
 	counter := func(metric, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help, ConstLabels: prometheus.Labels{"task": name}})

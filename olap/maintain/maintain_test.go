@@ -13,9 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+type step func(ctx context.Context) (more bool, err error)
+
 // A script is a task whose steps take given times.
 type script struct {
-	steps  []func(ctx context.Context) (more bool, err error)
+	steps  []step
 	begins []time.Duration // since the first step
 	began  time.Time
 	done   context.CancelFunc
@@ -36,7 +38,7 @@ func (s *script) Step(ctx context.Context) (bool, error) {
 func (*script) Describe(chan<- *prometheus.Desc) {}
 func (*script) Collect(chan<- prometheus.Metric) {}
 
-func takes(d time.Duration, more bool, err error) func(context.Context) (bool, error) {
+func takes(d time.Duration, more bool, err error) step {
 	return func(context.Context) (bool, error) {
 		time.Sleep(d)
 		return more, err
@@ -49,22 +51,22 @@ func hangs(ctx context.Context) (bool, error) {
 	return false, ctx.Err()
 }
 
-// Maintenance goes on within 30 s of a step that hung or failed, whatever that one took, and a step that hangs ends after ten
-// minutes. At a share of 0.2 a step is followed by four times its time; what is over 30 s of that, up to 5 minutes, falls to the pauses
-// of the steps behind it.
+// Maintenance goes on within 30 s of a step that hung or failed, whatever that one took, and a step that hangs ends
+// after ten minutes. At a share of 0.2 a step is followed by four times its time; what is over 30 s of that, up to 5
+// minutes, falls to the pauses of the steps behind it.
 func TestPauses(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	for name, c := range map[string]struct {
-		steps []func(context.Context) (bool, error)
+		steps []step
 		want  []time.Duration // when each step begins, and the one behind the last
 	}{
-		"nothing to do":       {[]func(context.Context) (bool, error){takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
-		"short steps":         {[]func(context.Context) (bool, error){takes(2*s, true, nil), takes(s/10, true, nil)}, []time.Duration{0, 10 * s, 10*s + s/2}},
-		"hangs":               {[]func(context.Context) (bool, error){hangs, takes(0, true, nil)}, []time.Duration{0, 10*m + 30*s, 10*m + 31*s - s}},
-		"fails late":          {[]func(context.Context) (bool, error){takes(8*m, false, errors.New("no answer")), takes(s, true, nil)}, []time.Duration{0, 8*m + 30*s, 8*m + 35*s}},
-		"fails at once":       {[]func(context.Context) (bool, error){takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
-		"a long step is paid": {[]func(context.Context) (bool, error){takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)}, []time.Duration{0, 40 * s, 55 * s, 60 * s}},
-		"not for ever": {append([]func(context.Context) (bool, error){takes(5*m, true, nil)}, repeat(takes(0, true, nil), 11)...),
+		"nothing to do":       {[]step{takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
+		"short steps":         {[]step{takes(2*s, true, nil), takes(s/10, true, nil)}, []time.Duration{0, 10 * s, 10*s + s/2}},
+		"hangs":               {[]step{hangs, takes(0, true, nil)}, []time.Duration{0, 10*m + 30*s, 10*m + 31*s - s}},
+		"fails late":          {[]step{takes(8*m, false, errors.New("no answer")), takes(s, true, nil)}, []time.Duration{0, 8*m + 30*s, 8*m + 35*s}},
+		"fails at once":       {[]step{takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
+		"a long step is paid": {[]step{takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)}, []time.Duration{0, 40 * s, 55 * s, 60 * s}},
+		"not for ever": {append([]step{takes(5*m, true, nil)}, repeat(takes(0, true, nil), 11)...),
 			[]time.Duration{0, 330 * s, 360 * s, 390 * s, 420 * s, 450 * s, 480 * s, 510 * s, 540 * s, 570 * s, 600 * s, 600 * s, 600 * s}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,15 +87,15 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-func repeat(step func(context.Context) (bool, error), n int) (steps []func(context.Context) (bool, error)) {
+func repeat(s step, n int) (steps []step) {
 	for range n {
-		steps = append(steps, step)
+		steps = append(steps, s)
 	}
 	return steps
 }
 
-// The deadline of a step rests on the driver: against a server that takes connections and never answers, a statement ends with its
-// context. The native protocol's greeting ends with the time limit of dialling only, here a second.
+// The deadline of a step rests on the driver: against a server that takes connections and never answers, a statement
+// ends with its context. The native protocol's greeting ends with the time limit of dialling only, here a second.
 func TestStatementsEndWithTheirContext(t *testing.T) {
 	for _, protocol := range []clickhouse.Protocol{clickhouse.HTTP, clickhouse.Native} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
