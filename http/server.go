@@ -29,7 +29,9 @@ const (
 	// rateWindow is the span of the per-key rate (spec section 8).
 	rateWindow = time.Minute
 
-	readTimeout    = time.Minute // of a whole request; package conns closes slow senders long before
+	// Of a whole request, and of an answer; package conns ends slow clients long before.
+	readTimeout    = time.Minute
+	writeTimeout   = time.Minute
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
 )
@@ -97,7 +99,7 @@ func New(config Config) (*Server, error) {
 		DisablePreParseMultipartForm: true,
 		BodyLimit:                    config.MaxBodyBytes,
 		ReadTimeout:                  readTimeout,
-		WriteTimeout:                 readTimeout + config.QueryTimeout,
+		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		ReadBufferSize:               maxHeaderBytes,
 		ErrorHandler:                 s.refuseEarly,

@@ -56,8 +56,12 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write ends the request: whatever is read next belongs to another one.
+// Write ends the request: whatever is read next belongs to another one. The client has to take what is written at
+// the same rate at which it has to send, whatever deadline the server set.
 func (c *conn) Write(p []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(Grace + time.Duration(len(p))*time.Second/MinBytesPerSecond)); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Write(p)
 	c.mu.Lock()
 	c.received, c.waited, c.since = 0, 0, time.Now()
@@ -90,9 +94,7 @@ func (c *conn) Close() error {
 	c.mu.Unlock()
 	go func() {
 		defer c.end()
-		if c.Conn.SetReadDeadline(time.Now().Add(drainTime)) == nil {
-			c.drain()
-		}
+		c.drain(time.Now().Add(drainTime))
 	}()
 	return nil
 }
@@ -100,16 +102,39 @@ func (c *conn) Close() error {
 // drainBuffers are large, since a flood of requests that are refused is mostly draining.
 var drainBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// drain reads until the client has sent everything, its time or drainBytes are over.
-func (c *conn) drain() {
-	buffer := drainBuffers.Get().(*[64 << 10]byte)
-	defer drainBuffers.Put(buffer)
+// drain reads until the client has sent everything, until the deadline, or until drainBytes are over. It waits for
+// bytes by itself and reads them in turn with others: while a flood is drained, it is the flood that waits.
+func (c *conn) drain(deadline time.Time) {
+	var few [512]byte
 	for left := drainBytes; left > 0; {
-		n, err := c.Conn.Read(buffer[:])
+		if c.Conn.SetReadDeadline(deadline) != nil {
+			return
+		}
+		n, err := c.Conn.Read(few[:])
 		if err != nil {
 			return
 		}
 		left -= n
+		c.listener.turns <- struct{}{}
+		n = c.readAvailable()
+		<-c.listener.turns
+		left -= n
+	}
+}
+
+// readAvailable reads what has arrived, for at most drainTurn.
+func (c *conn) readAvailable() (total int) {
+	buffer := drainBuffers.Get().(*[64 << 10]byte)
+	defer drainBuffers.Put(buffer)
+	if c.Conn.SetReadDeadline(time.Now().Add(drainTurn)) != nil {
+		return 0
+	}
+	for {
+		n, err := c.Conn.Read(buffer[:])
+		total += n
+		if err != nil {
+			return total
+		}
 	}
 }
 

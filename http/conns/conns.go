@@ -4,6 +4,7 @@
 //
 //  1. A connection that waits for the next request is idle. It is closed when the room is needed.
 //  2. From its first byte on, the server waits for a request for Grace, and a second for each MinBytesPerSecond of it.
+//     As long it waits for the client to take an answer.
 //  3. A connection whose answer came before the end of its request is drained before it is closed (LeaveUnread).
 //     Closed at once, the kernel resets it, and the client may lose the answer.
 //  4. Accept never fails while the listener is open. Out of descriptors, it closes an idle connection and tries again.
@@ -13,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -26,6 +28,8 @@ const (
 	// drainBytes and drainTime bound what is still read of a connection that is left unread.
 	drainBytes = 16 << 20
 	drainTime  = 2 * time.Second
+	// drainTurn is how long one connection is drained before another one has its turn.
+	drainTurn = 2 * time.Millisecond
 
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = time.Second
@@ -52,6 +56,7 @@ type Listener struct {
 	logger *slog.Logger
 	closed chan struct{}
 	close  func() error
+	turns  chan struct{} // held while a connection is drained
 
 	mu        sync.Mutex
 	open      map[*conn]struct{}
@@ -63,7 +68,7 @@ type Listener struct {
 // Limit returns inner with caps. Closing the Listener closes inner.
 func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 	l := &Listener{
-		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}),
+		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}), turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		open: map[*conn]struct{}{}, byAddress: map[netip.Addr]int{}, refused: map[string]uint64{}, logged: map[string]time.Time{},
 	}
 	l.close = sync.OnceValue(func() error {

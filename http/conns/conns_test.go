@@ -190,6 +190,25 @@ func TestSlowSendersAreClosed(t *testing.T) {
 	})
 }
 
+// A client that does not take its answer holds the connection no longer than one that does not send.
+func TestSlowReadersAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newPlainListener()
+		l, _ := limit(inner, 10, 10)
+		inner.dial("192.0.2.1:1")
+		server := accept(t, l)
+		server.SetWriteDeadline(time.Now().Add(time.Hour))
+		began := time.Now()
+		_, err := server.Write(make([]byte, 2*conns.MinBytesPerSecond))
+		if failed, ok := err.(net.Error); !ok || !failed.Timeout() {
+			t.Fatal(err)
+		}
+		if got, want := time.Since(began), conns.Grace+2*time.Second; got != want {
+			t.Errorf("it waited %v, want %v", got, want)
+		}
+	})
+}
+
 // A client that is still sending when its answer comes has that answer, and not a reset.
 func TestUnreadConnectionsAreDrained(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
