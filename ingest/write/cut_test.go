@@ -74,22 +74,16 @@ func (c *cutter) dial() (net.Conn, error) {
 	return net.Dial("tcp", published.Addr)
 }
 
-// inOneMonth is a batch for one partition.
-func inOneMonth(n int) *write.Batch {
-	b := batch(n)
-	for i := range b.Attributions {
-		b.Attributions[i].OccurredAt = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC).UnixMilli()
-	}
-	return b
-}
-
-// Connections that break in the middle of a batch lose nothing and double nothing.
-func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
-	dir, err := os.MkdirTemp("", "runlens-cut-")
+// ownEngine is an embedded engine that other tests do not use, since this one breaks it, and its data directory.
+func ownEngine(t *testing.T) (*clickhouse.Server, string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "runlens-write-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := clickhouse.Open(context.Background(), clickhouse.Config{DataDir: dir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler), Listen: "127.0.0.1:0"})
+	engine, err := clickhouse.Open(context.Background(), clickhouse.Config{
+		DataDir: dir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +96,21 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
+	return engine, dir
+}
+
+// inOneMonth is a batch for one partition.
+func inOneMonth(n int) *write.Batch {
+	b := batch(n)
+	for i := range b.Attributions {
+		b.Attributions[i].OccurredAt = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC).UnixMilli()
+	}
+	return b
+}
+
+// Connections that break in the middle of a batch lose nothing and double nothing.
+func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
+	engine, dir := ownEngine(t)
 	password, err := os.ReadFile(filepath.Join(dir, "engine", "password"))
 	if err != nil {
 		t.Fatal(err)
@@ -133,10 +142,10 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 		t.Errorf("only %d sends were cut", retries)
 	}
 	var rows, distinct uint64
-	if err := engine.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact(attribution_id) FROM attributions").Scan(&rows, &distinct); err != nil {
+	if err := engine.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact(attribution_id) FROM attributions FINAL").Scan(&rows, &distinct); err != nil {
 		t.Fatal(err)
 	}
 	if rows != batches*size || distinct != batches*size {
-		t.Errorf("%d rows, %d distinct, want %d of both", rows, distinct, batches*size)
+		t.Errorf("%d records, %d distinct, want %d of both", rows, distinct, batches*size)
 	}
 }

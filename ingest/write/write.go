@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -54,44 +53,35 @@ func (b *Batch) Len() int { return len(b.Agents) + len(b.Runs) + len(b.Attributi
 type Writer struct {
 	conn  driver.Conn
 	retry Retry
-	name  string // of this writer's life, in front of its deduplication tokens
-	count atomic.Int64
 }
 
 // NewWriter returns a Writer into the database of conn, in which the migrations have been applied.
 func NewWriter(conn driver.Conn, retry Retry) *Writer {
-	return &Writer{conn: conn, retry: retry, name: rand.Text()}
+	return &Writer{conn: conn, retry: retry}
 }
 
-// Write stores a batch and returns when ClickHouse has acknowledged all of it. A failure that may pass
-// is tried again with the same rows and the same deduplication token; any other failure is returned
-// at once. What was stored before a failure may stay: tables are idempotent, and the batch can be
-// written again.
+// Write stores a batch and returns when ClickHouse has acknowledged all of it. A failure that may pass is tried
+// again with the same rows; any other failure is returned at once. What was stored before a failure may stay, and
+// may be stored again: repeats change no answer (contract 3). No attempt relies on another one, because nobody
+// knows what became of it (schema/decisions/insert-retries.md).
 func (w *Writer) Write(ctx context.Context, b *Batch) error {
-	token := fmt.Sprintf("%s-%d", w.name, w.count.Add(1))
-	if err := insert(ctx, w, token, schema.TableAgents, schema.AgentColumns, b.Agents, agentColumns); err != nil {
+	if err := insert(ctx, w, schema.TableAgents, schema.AgentColumns, b.Agents, agentColumns); err != nil {
 		return err
 	}
-	if err := insert(ctx, w, token, schema.TableRuns, schema.RunColumns, b.Runs, runColumns); err != nil {
+	if err := insert(ctx, w, schema.TableRuns, schema.RunColumns, b.Runs, runColumns); err != nil {
 		return err
 	}
-	return insert(ctx, w, token, schema.TableAttributions, schema.AttributionColumns, b.Attributions, attributionColumns)
+	return insert(ctx, w, schema.TableAttributions, schema.AttributionColumns, b.Attributions, attributionColumns)
 }
 
 // insert sends rows as one insert. One Send without a Flush is one block, of which the part in
 // each partition is stored whole or not at all.
-func insert[R any](ctx context.Context, w *Writer, token, table string, names []string, rows []R, columns []column[R]) error {
+func insert[R any](ctx context.Context, w *Writer, table string, names []string, rows []R, columns []column[R]) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	settings := clickhouse.Settings{
 		"async_insert": 0,
-		// A token belongs to this batch of this writer, not to its content: the same rows must be
-		// accepted again later, for instance after they were purged.
-		"insert_deduplicate":         1,
-		"insert_deduplication_token": token + "-" + table,
-		// Rows that an attempt stored but did not live to count are counted by the next one.
-		"deduplicate_blocks_in_dependent_materialized_views": 1,
 		// A backfill may touch any number of months.
 		"max_partitions_per_insert_block": 0,
 		// Merges collapse versions anyway, and FINAL does not rely on it.
@@ -99,6 +89,10 @@ func insert[R any](ctx context.Context, w *Writer, token, table string, names []
 	}
 	statement := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ")"
 	err := w.retry.Do(ctx, "insert into "+table, func() error {
+		// ClickHouse logs a block as known before it has stored it. After a crash in between, a repeat would be
+		// dropped for rows that are not there, so no attempt may look like a repeat of another one. (The
+		// settings that switch deduplication off differ from version to version.)
+		settings["insert_deduplication_token"] = rand.Text()
 		batch, err := w.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 		if err != nil {
 			return err
