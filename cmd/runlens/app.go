@@ -88,7 +88,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
 		return err
 	}
-	if c.GlobalConcurrency, err = within(ctx, openingStore, nil, func(ctx context.Context) (int, error) { return c.fitting(ctx, a.store, logger) }); err != nil {
+	fitting := func(ctx context.Context) (int, error) { return c.fitting(ctx, a.store, logger) }
+	if c.GlobalConcurrency, err = within(ctx, openingStore, nil, fitting); err != nil {
 		return err
 	}
 	conn := a.store.Conn()
@@ -115,7 +116,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
-		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)), QueryTimeout: c.QueryTimeout, TrustedProxies: proxies,
+		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
+		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies,
 	})
 	if err != nil {
 		return err

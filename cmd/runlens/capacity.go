@@ -59,7 +59,8 @@ func (c serveCmd) fitting(ctx context.Context, store *clickhouse.Server, logger 
 	case most >= c.GlobalConcurrency:
 		return c.GlobalConcurrency, nil
 	}
-	logger.Warn("fewer queries at once than asked for: the store takes no more", "global_concurrency", most, "asked_for", c.GlobalConcurrency)
+	logger.Warn("fewer queries at once than asked for: the store takes no more",
+		"global_concurrency", most, "asked_for", c.GlobalConcurrency)
 	return most, nil
 }
 
@@ -70,7 +71,8 @@ func connectionMetrics(l *conns.Listener) []prometheus.Collector {
 	}, func() float64 { return float64(l.Open()) })}
 	for _, by := range []string{conns.CapAll, conns.CapPerAddress} {
 		metrics = append(metrics, prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "runlens_connections_refused_total", Help: "Connections that were closed at once, by the cap that left no room.",
+			Name:        "runlens_connections_refused_total",
+			Help:        "Connections that were closed at once, by the cap that left no room.",
 			ConstLabels: prometheus.Labels{"cap": by},
 		}, func() float64 { return float64(l.Refused(by)) }))
 	}

@@ -29,7 +29,7 @@ type ingestCmd struct {
 	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line. It is replaced when the run ends."`
 	OnError string   `enum:"continue,stop" default:"continue" help:"At a rejected record: continue, or stop at the first one."`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`
-	Restart bool     `help:"Begin anew, also where an earlier run of the same files was interrupted."`
+	Restart bool     `help:"Begin again, also where an earlier run of the same files was interrupted."`
 	JSON    bool     `help:"Print the summary as one JSON object."`
 }
 
@@ -37,7 +37,7 @@ func (ingestCmd) Help() string {
 	return `Copies agent, run and attribution records from NDJSON, CSV or Parquet files, also packed with gzip or zstd. Running it again with the same records changes nothing.
 NDJSON records are told apart by their field "record"; CSV and Parquet files hold one kind, named by --record.
 A record that breaks a rule is rejected alone; the rest is stored, and the exit code is 3. The file of --rejects can be mended and ingested itself.
-The first interrupt stores what was read, prints the summary and ends with exit code 1, also while standard input or a pipe is idle; the second ends at once. Running the same files again then continues where the store has everything; --restart begins anew. Standard input and pipes cannot be continued: send the rest, or everything again.
+The first interrupt stores what was read, prints the summary and ends with exit code 1, also while standard input or a pipe is idle; the second ends at once. Running the same files again then continues where the store has everything; --restart begins again. Standard input and pipes cannot be continued: send the rest, or everything again.
 
 Example:
   runlens ingest --rejects rejects.ndjson agents.ndjson 'runs-*.ndjson.zst'
@@ -161,7 +161,7 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 func (c ingestCmd) resume(ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger) (ingest.Progress, error) {
 	at, since, found, err := backfill.Interrupted(ctx)
 	if found {
-		logger.Info("continuing an interrupted ingest; --restart begins anew", "stopped_at", since, "source", at.Source+1, "read", at.Summary.Read)
+		logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1, "read", at.Summary.Read)
 	}
 	return at, err
 }
