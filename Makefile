@@ -15,7 +15,7 @@ run: build engine ## Set up everything and run the API over sample data
 	@deploy/demo/run.sh
 
 test: engine postgres lint ## Set up everything and run every test
-	go test ./...
+	go test -timeout 30m ./...
 
 build: ## Build bin/runlens
 	go build -ldflags '$(LDFLAGS)' -o bin/runlens ./cmd/runlens

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,9 +32,18 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var known []string
+	if err := conn.QueryRow(context.Background(), "SELECT groupArray(time_zone) FROM system.time_zones").Scan(&known); err != nil {
+		t.Fatal(err)
+	}
 	var group errgroup.Group
 	group.SetLimit(2)
+	compared := 0
 	for _, zone := range strings.Split(strings.TrimSpace(string(list)), "\n")[1:] {
+		if !slices.Contains(known, zone) {
+			continue // younger than ClickHouse's copy
+		}
+		compared++
 		group.Go(func() error {
 			days := map[daterange.Date]time.Time{} // and their first instants
 			add := func(day daterange.Date) {
@@ -84,6 +94,9 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
+	}
+	if compared < 440 {
+		t.Errorf("only %d zones are compared", compared)
 	}
 }
 
