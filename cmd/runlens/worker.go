@@ -152,14 +152,23 @@ func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
 }
 
 func printStatus(out io.Writer, r worker.Report) error {
-	fmt.Fprintf(out, "%-12s %8s %10s %12s %8s %8s\n", "kind", "lag", "stored", "per second", "batches", "rejected")
+	fmt.Fprintf(out, "%-12s %8s %24s %10s %12s %8s %8s\n", "kind", "lag", "certain until", "stored", "per second", "batches", "rejected")
 	for _, kind := range normalize.Kinds {
 		k := r.Kinds[kind]
 		lag := "copying"
 		if k.LagSeconds != nil {
 			lag = fmt.Sprintf("%.1f s", *k.LagSeconds)
 		}
-		fmt.Fprintf(out, "%-12s %8s %10d %12.1f %8d %8d\n", kind, lag, k.Stored, k.PerSecond, k.Batches, k.Rejected)
+		certain := "nothing is certain"
+		if k.CertainUntil != nil {
+			certain = k.CertainUntil.Format("2006-01-02T15:04:05.000Z")
+		}
+		fmt.Fprintf(out, "%-12s %8s %24s %10d %12.1f %8d %8d\n", kind, lag, certain, k.Stored, k.PerSecond, k.Batches, k.Rejected)
+	}
+	for _, kind := range normalize.Kinds {
+		if name := r.Kinds[kind].WaitsFor; name != "" {
+			fmt.Fprintf(out, "%s: not certain because of %s\n", kind, name)
+		}
 	}
 	last := "none yet"
 	if d := r.Reconcile; d != nil {

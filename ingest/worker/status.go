@@ -22,12 +22,16 @@ type Status struct {
 type KindStatus struct {
 	CaughtUp   bool     `json:"caught_up"`
 	LagSeconds *float64 `json:"lag_seconds"` // age of the newest instant up to which the source was read to its end; null before that
-	Stored     int64    `json:"stored"`      // records that ClickHouse acknowledged
-	Batches    int64    `json:"batches"`
-	Rejected   int64    `json:"rejected"`
-	PerSecond  float64  `json:"stored_per_second"` // over the last minute
-	seenUntil  time.Time
-	minute     []sample
+	// CertainUntil is the instant before which no row has changed that is not stored. Behind it, transactions
+	// that are still open may commit rows with times in the past. Null when nothing is certain.
+	CertainUntil *time.Time `json:"certain_until"`
+	WaitsFor     string     `json:"waits_for,omitzero"` // the oldest of those transactions
+	Stored       int64      `json:"stored"`             // records that ClickHouse acknowledged
+	Batches      int64      `json:"batches"`
+	Rejected     int64      `json:"rejected"`
+	PerSecond    float64    `json:"stored_per_second"` // over the last minute
+	seenUntil    time.Time
+	minute       []sample
 }
 
 // A sample is what had been stored at a time.
@@ -92,12 +96,16 @@ func (k *KindStatus) trim(now time.Time) {
 	}
 }
 
-// passed takes note that everything up to the begin of a pass was seen and stored.
-func (s *Status) passed(kind normalize.Kind, began time.Time) {
+// passed takes note that everything up to the begin of a pass was seen and stored, and what of it is certain.
+func (s *Status) passed(kind normalize.Kind, began, certain time.Time, waitsFor string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kinds[kind]
 	k.CaughtUp, k.seenUntil = true, began
+	k.CertainUntil, k.WaitsFor = nil, waitsFor
+	if !certain.IsZero() {
+		k.CertainUntil = &certain
+	}
 }
 
 func (s *Status) stored(kind normalize.Kind, stored, rejected int) {
@@ -126,6 +134,7 @@ func (s *Status) reconciled(r ReconcileStatus) {
 
 var (
 	lagMetric      = kindMetric("lag_seconds", "Age of the newest instant up to which the source was read to its end and stored.")
+	certainMetric  = kindMetric("certain_until_timestamp_seconds", "Unix time before which no row has changed that is not stored; 0 when nothing is certain.")
 	storedMetric   = kindMetric("stored_records_total", "Records that ClickHouse acknowledged.")
 	batchesMetric  = kindMetric("batches_total", "Batches that ClickHouse acknowledged.")
 	rejectedMetric = kindMetric("rejected_records_total", "Records that broke a rule.")
@@ -147,6 +156,13 @@ func (s *Status) Collect(out chan<- prometheus.Metric) {
 	for kind, k := range report.Kinds {
 		if k.LagSeconds != nil {
 			out <- prometheus.MustNewConstMetric(lagMetric, prometheus.GaugeValue, *k.LagSeconds, string(kind))
+		}
+		if k.CaughtUp {
+			certain := 0.0
+			if k.CertainUntil != nil {
+				certain = float64(k.CertainUntil.UnixMicro()) / 1e6
+			}
+			out <- prometheus.MustNewConstMetric(certainMetric, prometheus.GaugeValue, certain, string(kind))
 		}
 		out <- prometheus.MustNewConstMetric(storedMetric, prometheus.CounterValue, float64(k.Stored), string(kind))
 		out <- prometheus.MustNewConstMetric(batchesMetric, prometheus.CounterValue, float64(k.Batches), string(kind))

@@ -32,8 +32,9 @@ type Options struct {
 	OnReject       func(ingest.Reject) error
 }
 
-// maxReach bounds how far back a pass goes for the sake of a transaction that stays open: what
-// commits later still is found by a reconcile.
+// maxReach is how far back rows are remembered that were copied, for passes that reach back for the sake of
+// a transaction. It is also how far back a worker begins behind its checkpoint on a source that does
+// not show all of its transactions.
 const maxReach = 10 * time.Minute
 
 // Run copies until ctx is done, which is no failure. Outages of either side are waited for; any
