@@ -43,7 +43,8 @@ func certainUntil(status *worker.Status) time.Time {
 func TestTransactionsThatReadFirst(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 50)
-	status, _ := b.start(func(o *worker.Options) { o.Overlap = 0 })
+	// Between two looks there is time to write and to commit.
+	status, _ := b.start(func(o *worker.Options) { o.Overlap, o.PollInterval = 0, 500*time.Millisecond })
 	b.untilEqual()
 	late := b.connect()
 	b.exec(late, "BEGIN; SELECT count(*) FROM runs")
