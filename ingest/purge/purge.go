@@ -5,6 +5,7 @@ package purge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -92,22 +93,35 @@ func startedBy(column string) string {
 	return "ifNull(tupleElement(" + column + ", 'initiator_identifier') = {identifier:String}, false)"
 }
 
+// maxIDs bounds the ids of one statement: ClickHouse refuses a parameter of more than 128 KiB.
+const maxIDs = 2000
+
 // Records takes out single records of an organization.
 func Records(ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID) error {
 	table := map[normalize.Kind]string{normalize.KindAgent: schema.TableAgents, normalize.KindRun: schema.TableRuns, normalize.KindAttribution: schema.TableAttributions}[kind]
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = id.String()
-	}
-	step := Step{What: WhatDeleted, Table: table, where: ofOrganization + " AND " + string(kind) + "_id IN {ids:Array(UUID)}",
-		args: []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("ids", texts)}}
 	settled := schema.SettledOf(table)
-	if settled == nil {
-		return step.run(ctx, conn)
+	var steps []Step
+	for chunk := range slices.Chunk(ids, maxIDs) {
+		texts := make([]string, len(chunk))
+		for i, id := range chunk {
+			texts[i] = id.String()
+		}
+		step := Step{What: WhatDeleted, Table: table, where: ofOrganization + " AND " + string(kind) + "_id IN {ids:Array(UUID)}",
+			args: []any{clickhouse.Named("organization", string(organization)), clickhouse.Named("ids", texts)}}
+		if steps = append(steps, step); settled != nil {
+			step.Table = settled.Table
+			steps = append(steps, step)
+		}
 	}
-	steps := []Step{step, step}
-	steps[1].Table = settled.Table
-	return Run(ctx, conn, steps, func(Step) {})
+	if settled != nil {
+		return Run(ctx, conn, steps, func(Step) {})
+	}
+	for _, step := range steps {
+		if err := step.run(ctx, conn); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run does the steps, one after the other, and calls after behind each. Meanwhile nothing is settled. Steps that

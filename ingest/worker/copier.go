@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/runlens/runlens/ingest"
@@ -25,10 +26,14 @@ type copier struct {
 	kind       normalize.Kind
 	log        *checkpoint.Log
 	normalizer *normalize.Normalizer
-	recent     *recent
 	horizon    horizon
 	saved      position
 	warned     string // what was last said to keep rows from being certain
+
+	// inFlight is held for reading from before a page is read from the source until it is stored, so that who holds
+	// it for writing knows that no rows are on their way that were read before.
+	inFlight sync.RWMutex
+	recent   *recent // changed by the copier under a reading hold, by others under a writing one
 }
 
 // A position is what a checkpoint of a worker holds.
@@ -96,7 +101,9 @@ func (c *copier) look(ctx context.Context, first bool) (from time.Time, err erro
 	if c.horizon.until().After(remembered) {
 		remembered = c.horizon.until()
 	}
+	c.inFlight.RLock()
 	c.recent.forget(back(remembered, c.Overlap))
+	c.inFlight.RUnlock()
 	c.warn()
 	return back(from, c.Overlap), nil
 }
@@ -157,6 +164,8 @@ func earlier(a, b time.Time) time.Time {
 
 // page copies one page and returns its last key, or nil when nothing is behind it, and how many records were new.
 func (c *copier) page(ctx context.Context, after postgres.Key) (last *postgres.Key, stored int, err error) {
+	c.inFlight.RLock()
+	defer c.inFlight.RUnlock()
 	var page page
 	var n int
 	err = c.reading(ctx, "read changes of "+string(c.kind)+" records", func() (err error) {

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
@@ -14,6 +12,7 @@ type Status struct {
 	mu       sync.Mutex
 	kinds    map[normalize.Kind]*KindStatus
 	retries  int64
+	replaced int64
 	lastDiff *ReconcileStatus
 	now      func() time.Time
 }
@@ -46,14 +45,19 @@ type ReconcileStatus struct {
 	Compared int64     `json:"days_compared"` // days of organizations and kinds
 	Differed int64     `json:"days_differed"`
 	Repaired int64     `json:"records_copied_again"`
+	Replaced int64     `json:"records_replaced"`          // stored in a version that the source does not have
 	Missing  int64     `json:"records_missing_in_source"` // stored, but gone from the source
 	Deleted  int64     `json:"records_deleted"`
+	Refused  int64     `json:"records_deletion_refused"`  // more than may be deleted at once
+	Invalid  int64     `json:"records_invalid_in_source"` // stored, and there, but breaking a rule
+	Rejected int64     `json:"records_rejected"`          // of the source, that break a rule
 }
 
 // A Report is a Status at one time.
 type Report struct {
 	Kinds     map[normalize.Kind]KindStatus `json:"kinds"`
 	Retries   int64                         `json:"retries"`
+	Replaced  int64                         `json:"records_replaced"` // by all full comparisons
 	Reconcile *ReconcileStatus              `json:"last_reconcile"`
 }
 
@@ -73,7 +77,7 @@ func NewStatus(now func() time.Time) *Status {
 func (s *Status) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Kinds: map[normalize.Kind]KindStatus{}, Retries: s.retries, Reconcile: s.lastDiff}
+	r := Report{Kinds: map[normalize.Kind]KindStatus{}, Retries: s.retries, Replaced: s.replaced, Reconcile: s.lastDiff}
 	now := s.now()
 	for kind, k := range s.kinds {
 		copied := *k
@@ -126,51 +130,14 @@ func (s *Status) retried() {
 	s.retries++
 }
 
+func (s *Status) addReplaced(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaced += int64(n)
+}
+
 func (s *Status) reconciled(r ReconcileStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastDiff = &r
-}
-
-var (
-	lagMetric      = kindMetric("lag_seconds", "Age of the newest instant up to which the source was read to its end and stored.")
-	certainMetric  = kindMetric("certain_until_timestamp_seconds", "Unix time before which no row has changed that is not stored; 0 when nothing is certain.")
-	storedMetric   = kindMetric("stored_records_total", "Records that ClickHouse acknowledged.")
-	batchesMetric  = kindMetric("batches_total", "Batches that ClickHouse acknowledged.")
-	rejectedMetric = kindMetric("rejected_records_total", "Records that broke a rule.")
-	retriesMetric  = prometheus.NewDesc("runlens_worker_retries_total", "Attempts that were made again after a failure of the source or the store.", nil, nil)
-	differedMetric = prometheus.NewDesc("runlens_worker_reconcile_differed_days", "Days of organizations and kinds in which the last full comparison found a difference.", nil, nil)
-	missingMetric  = prometheus.NewDesc("runlens_worker_reconcile_missing_records", "Stored records that the source no longer had at the last full comparison.", nil, nil)
-)
-
-func kindMetric(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("runlens_worker_"+name, help, []string{"kind"}, nil)
-}
-
-// Describe is part of prometheus.Collector.
-func (s *Status) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
-
-// Collect is part of prometheus.Collector.
-func (s *Status) Collect(out chan<- prometheus.Metric) {
-	report := s.Report()
-	for kind, k := range report.Kinds {
-		if k.LagSeconds != nil {
-			out <- prometheus.MustNewConstMetric(lagMetric, prometheus.GaugeValue, *k.LagSeconds, string(kind))
-		}
-		if k.CaughtUp {
-			certain := 0.0
-			if k.CertainUntil != nil {
-				certain = float64(k.CertainUntil.UnixMicro()) / 1e6
-			}
-			out <- prometheus.MustNewConstMetric(certainMetric, prometheus.GaugeValue, certain, string(kind))
-		}
-		out <- prometheus.MustNewConstMetric(storedMetric, prometheus.CounterValue, float64(k.Stored), string(kind))
-		out <- prometheus.MustNewConstMetric(batchesMetric, prometheus.CounterValue, float64(k.Batches), string(kind))
-		out <- prometheus.MustNewConstMetric(rejectedMetric, prometheus.CounterValue, float64(k.Rejected), string(kind))
-	}
-	out <- prometheus.MustNewConstMetric(retriesMetric, prometheus.CounterValue, float64(report.Retries))
-	if r := report.Reconcile; r != nil {
-		out <- prometheus.MustNewConstMetric(differedMetric, prometheus.GaugeValue, float64(r.Differed))
-		out <- prometheus.MustNewConstMetric(missingMetric, prometheus.GaugeValue, float64(r.Missing))
-	}
 }

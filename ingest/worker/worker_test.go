@@ -33,6 +33,7 @@ type bed struct {
 	store    driver.Conn
 	mu       sync.Mutex
 	rejected []ingest.Reject
+	metrics  map[string]float64 // of the last full comparison
 }
 
 func newBed(t *testing.T) *bed {
@@ -67,6 +68,14 @@ func (b *bed) reopen(role string) {
 	}
 	address.User = url.UserPassword(role, "secret")
 	b.open(address.String(), postgres.DefaultMapping)
+}
+
+func (b *bed) sourceCount(query string) (n uint64) {
+	b.Helper()
+	if err := b.connect().QueryRow(context.Background(), query).Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 func (b *bed) setting(name string) (value string) {

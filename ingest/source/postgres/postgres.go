@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -30,8 +31,9 @@ type Database struct {
 	pool    *pgxpool.Pool
 	mapping Mapping
 
-	mu  sync.Mutex
-	own map[string]bool // names of the transactions in which this process reads now
+	mu    sync.Mutex
+	own   map[string]bool         // names of the transactions in which this process reads now
+	uuids map[normalize.Kind]bool // kinds whose id has the type uuid, as Check found
 }
 
 // Open connects to the database of a postgres:// URL, directly or through a pooler that gives a
@@ -54,7 +56,7 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
-	return &Database{pool: pool, mapping: mapping, own: map[string]bool{}}, nil
+	return &Database{pool: pool, mapping: mapping, own: map[string]bool{}, uuids: map[normalize.Kind]bool{}}, nil
 }
 
 // Name names the database by its address, without what may change about it: user and password.
@@ -77,6 +79,11 @@ func (d *Database) Check(ctx context.Context) error {
 			}
 			for _, f := range rows.FieldDescriptions() {
 				names = append(names, f.Name)
+				if f.Name == idColumn(kind) {
+					d.mu.Lock()
+					d.uuids[kind] = f.DataTypeOID == pgtype.UUIDOID
+					d.mu.Unlock()
+				}
 			}
 			rows.Close()
 			return rows.Err()

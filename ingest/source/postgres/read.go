@@ -41,7 +41,7 @@ func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, 
 // changedAfter returns a condition for the rows behind a key that have an updated_at, or for those that have none
 // where the key is among them, the order, and the arguments before the limit.
 func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
-	id := "s." + string(kind) + "_id"
+	id := "s." + idColumn(kind)
 	if after.At.Equal(Null) {
 		// The index has these rows too, behind all others.
 		where, order = "s.updated_at IS NULL", " ORDER BY "+id+", s.organization_id"
@@ -87,7 +87,14 @@ func (d *Database) OfIDs(ctx context.Context, kind normalize.Kind, organization 
 	for i, id := range ids {
 		texts[i] = id.String()
 	}
-	return d.each(ctx, kind, "s.organization_id = $1 AND s."+string(kind)+"_id = ANY($2)",
+	id := "s." + idColumn(kind)
+	d.mu.Lock()
+	if !d.uuids[kind] {
+		// A text may write a UUID in capital letters.
+		id = "lower(" + id + "::text)"
+	}
+	d.mu.Unlock()
+	return d.each(ctx, kind, "s.organization_id = $1 AND "+id+" = ANY($2)",
 		[]any{string(organization), "{" + strings.Join(texts, ",") + "}"}, visit)
 }
 
@@ -95,6 +102,8 @@ func (d *Database) each(ctx context.Context, kind normalize.Kind, where string, 
 	_, err := d.read(ctx, "", kind, where, args, func(r *source.Record, _ Key) error { return visit(r) })
 	return err
 }
+
+func idColumn(kind normalize.Kind) string { return string(kind) + "_id" }
 
 func clockColumn(kind normalize.Kind) string {
 	switch kind {
@@ -118,7 +127,7 @@ func (d *Database) read(ctx context.Context, settings string, kind normalize.Kin
 	columns = append(columns, microsColumn)
 	statement := "SELECT " + strings.Join(columns, ", ") + " FROM " + d.from(kind) + " WHERE " + tail
 	record := source.Record{Raw: normalize.Raw{Kind: kind}}
-	id := slices.Index(fields, string(kind)+"_id")
+	id := slices.Index(fields, idColumn(kind))
 	err = d.reading(ctx, settings, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, statement, args...)
 		if err != nil {
