@@ -56,7 +56,7 @@ func TestTransactionsThatReadFirst(t *testing.T) {
 	if k := status.Report().Kinds[normalize.KindRun]; certainUntil(status).After(began) || !strings.Contains(k.WaitsFor, "session") {
 		t.Errorf("certain until %v, waits for %q, with a transaction open since %v", k.CertainUntil, k.WaitsFor, began)
 	}
-	b.exec(late, "SET LOCAL session_replication_role = replica; UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
+	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
 	b.untilEqual()
 	b.until("what was open is certain", func() bool { return certainUntil(status).After(began) })
 }
@@ -71,7 +71,7 @@ func TestPreparedTransactions(t *testing.T) {
 	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
 	b.untilEqual()
 	prepare := func(name string) {
-		b.do("SET session_replication_role = replica; BEGIN; UPDATE runs SET status = '" + name +
+		b.do("BEGIN; UPDATE runs SET status = '" + name +
 			"', updated_at = now() WHERE organization_id = 'acme'; PREPARE TRANSACTION '" + name + "'")
 	}
 	prepare("FAILED")
@@ -101,7 +101,7 @@ func TestCommitsBetweenTwoWorkers(t *testing.T) {
 	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
 	b.overlapped(status, 1)
 	stop()
-	b.exec(late, "SET LOCAL session_replication_role = replica; UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
+	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
 	b.start(func(o *worker.Options) { o.Overlap = 0 })
 	b.untilEqual()
 }

@@ -38,6 +38,7 @@ type copier struct {
 
 // A position is what a checkpoint of a worker holds.
 type position struct {
+	Mapping string    `json:"mapping"`       // fingerprint of the SELECT that was read
 	Until   time.Time `json:"until"`         // every row that changed before was stored, but for transactions of unknown begin
 	Certain time.Time `json:"certain_until"` // every row that changed before was stored; zero when nothing is certain
 }
@@ -55,7 +56,7 @@ func newCopier(w *worker, kind normalize.Kind) *copier {
 }
 
 func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
-	if _, _, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
+	if err := c.load(ctx); err != nil {
 		return err
 	}
 	c.horizon.floor = c.saved.Certain
@@ -80,6 +81,20 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 	}
 }
 
+// load reads the checkpoint. That of another mapping tells nothing of the rows that this one selects.
+func (c *copier) load(ctx context.Context) error {
+	mapping := c.Source.Mapping().Fingerprint(c.kind)
+	if _, found, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
+		return err
+	} else if found && c.saved.Mapping != mapping {
+		c.Logger.Warn("the checkpoint is that of another mapping; copying begins anew", "kind", c.kind)
+		c.saved = position{}
+	}
+	c.saved.Mapping = mapping
+	c.Status.checkpoint(c.kind, c.saved)
+	return nil
+}
+
 // look asks the source what is in progress and returns from where the pass has to read that begins now. The
 // source's clock counts, and no row's time does: a row with a time in the future hides nothing.
 func (c *copier) look(ctx context.Context, first bool) (from time.Time, err error) {
@@ -96,10 +111,13 @@ func (c *copier) look(ctx context.Context, first bool) (from time.Time, err erro
 		// Not what was certain, which may be nothing: that is read when what hides it has ended.
 		from = back(c.saved.Until, maxReach)
 	}
-	// What may be read again is remembered, within bounds.
-	remembered := c.horizon.now.Add(-maxReach)
-	if c.horizon.until().After(remembered) {
-		remembered = c.horizon.until()
+	// What this pass or the next one may read again is remembered, within bounds.
+	remembered := c.horizon.until()
+	if !first {
+		remembered = earlier(remembered, from)
+	}
+	if reach := activity.Now.Add(-maxReach); remembered.Before(reach) {
+		remembered = reach
 	}
 	c.inFlight.RLock()
 	c.recent.forget(back(remembered, c.Overlap))
@@ -201,6 +219,7 @@ func (c *copier) save(ctx context.Context, stored int, until, certain time.Time)
 		return err
 	}
 	c.saved = next
+	c.Status.checkpoint(c.kind, next)
 	return nil
 }
 

@@ -25,12 +25,15 @@ type KindStatus struct {
 	// that are still open may commit rows with times in the past. Null when nothing is certain.
 	CertainUntil *time.Time `json:"certain_until"`
 	WaitsFor     string     `json:"waits_for,omitzero"` // the oldest of those transactions
-	Stored       int64      `json:"stored"`             // records that ClickHouse acknowledged
-	Batches      int64      `json:"batches"`
-	Rejected     int64      `json:"rejected"`
-	PerSecond    float64    `json:"stored_per_second"` // over the last minute
-	seenUntil    time.Time
-	minute       []sample
+	// Checkpoint is the instant from which a worker that is started now would go on, about; null before the first one.
+	Checkpoint *time.Time `json:"checkpoint"`
+	Mapping    string     `json:"mapping"` // fingerprint of the SELECT that the checkpoint belongs to
+	Stored     int64      `json:"stored"`  // records that ClickHouse acknowledged
+	Batches    int64      `json:"batches"`
+	Rejected   int64      `json:"rejected"`
+	PerSecond  float64    `json:"stored_per_second"` // over the last minute
+	seenUntil  time.Time
+	minute     []sample
 }
 
 // A sample is what had been stored at a time.
@@ -109,6 +112,15 @@ func (s *Status) passed(kind normalize.Kind, began, certain time.Time, waitsFor 
 	k.CertainUntil, k.WaitsFor = nil, waitsFor
 	if !certain.IsZero() {
 		k.CertainUntil = &certain
+	}
+}
+
+func (s *Status) checkpoint(kind normalize.Kind, at position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kinds[kind]
+	if k.Mapping = at.Mapping; !at.Until.IsZero() {
+		k.Checkpoint = &at.Until
 	}
 }
 

@@ -50,12 +50,11 @@ func TestSourceIsRight(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 100)
 	// So long ago that polling does not come by.
-	b.do(`SET session_replication_role = replica; UPDATE runs SET updated_at = '2026-02-01'; UPDATE agents SET updated_at = '2026-02-01'; UPDATE attributions SET updated_at = '2026-02-01'`)
+	b.do(`UPDATE runs SET updated_at = '2026-02-01'; UPDATE agents SET updated_at = '2026-02-01'; UPDATE attributions SET updated_at = '2026-02-01'`)
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	b.do(`SET session_replication_role = replica;
-		UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour' WHERE get_byte(uuid_send(run_id), 15) <= 40;
+	b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour' WHERE get_byte(uuid_send(run_id), 15) <= 40;
 		UPDATE runs SET status = 'PENDING' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 41 AND 60;
 		UPDATE runs SET status = 'CANCELLED' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 61 AND 80;
 		UPDATE runs SET created_at = created_at + interval '40 days' WHERE get_byte(uuid_send(run_id), 15) = 81;

@@ -65,6 +65,9 @@ func (d *Database) Name() string {
 	return fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database)
 }
 
+// Mapping returns how the database is read.
+func (d *Database) Mapping() Mapping { return d.mapping }
+
 // Close closes all connections.
 func (d *Database) Close() { d.pool.Close() }
 
