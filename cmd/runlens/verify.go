@@ -23,12 +23,12 @@ type verifyCmd struct {
 	Org        string        `placeholder:"ORG" help:"Compare this organization only."`
 	Subset     bool          `help:"The source holds a part of the records: what only the store has, and newer versions there, are no difference."`
 	SecondLook time.Duration `default:"5s" placeholder:"DURATION" help:"With --source: look again at what differs after so long, in case it was on its way (${default})."`
-	IDs        int           `default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference in a day (${default})."`
+	IDs        int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference in a day (${default})."`
 	JSON       bool          `help:"Print the report as JSON."`
 }
 
 func (verifyCmd) Help() string {
-	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records (newest versions) and a checksum of all their fields. Where they differ it names the ids, and the exit code is 1.
+	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records (newest versions) and a checksum of all their fields. Where they differ it names the ids, and the exit code is 1. Records of the source that break a rule are not compared; where nothing else differs the exit code is 3.
 
 Example:
   runlens verify --source postgres://reader@db.internal/production
@@ -83,10 +83,14 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	if err := c.print(io.out, report); err != nil {
 		return err
 	}
-	if len(report.Differences) > 0 {
+	switch {
+	case len(report.Differences) > 0:
 		return exitError{exitFailed}
+	case report.Rejected > 0:
+		return exitError{exitRejected}
+	default:
+		return nil
 	}
-	return nil
 }
 
 func (c verifyCmd) print(out io.Writer, r verify.Report) error {
@@ -116,13 +120,16 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 			fmt.Fprintf(out, "  %s: %d (%s%s)\n", w.what, w.rows.Count, strings.Join(names, ", "), more)
 		}
 	}
-	verdict := "the store holds exactly what the source holds"
+	verdict, rejected := "the store holds exactly what the source holds", ""
+	if r.Rejected > 0 {
+		rejected = fmt.Sprintf(", but for %d records of the source that BREAK A RULE and were not compared", r.Rejected)
+	}
 	switch {
 	case len(r.Differences) > 0:
 		verdict = fmt.Sprintf("%d of %d groups of organization, kind and day DIFFER", len(r.Differences), r.Groups)
 	case c.Subset:
 		verdict = "the store holds all that the source holds"
 	}
-	_, err := fmt.Fprintf(out, "%s: %d records read, %d rejected, %d rows in %d groups\n", verdict, r.Read, r.Rejected, r.Rows, r.Groups)
+	_, err := fmt.Fprintf(out, "%s%s: %d records read, %d rejected, %d rows in %d groups\n", verdict, rejected, r.Read, r.Rejected, r.Rows, r.Groups)
 	return err
 }

@@ -38,7 +38,18 @@ type Report struct {
 	Groups      int          `json:"groups"` // organizations, kinds and days that source or store have
 	Rows        int64        `json:"rows"`   // of the source, versions collapsed
 	Differences []Difference `json:"differences"`
+
+	Counts map[Part]Count `json:"-"` // of everything that source or store have
 }
+
+// A Part is the records of one kind of an organization.
+type Part struct {
+	Organization schema.OrganizationID
+	Kind         normalize.Kind
+}
+
+// A Count tells how many rows a part has, versions collapsed.
+type Count struct{ Source, Store int64 }
 
 // A Difference is a group that differs, with the numbers of its rows and some of their ids.
 type Difference struct {
@@ -72,7 +83,7 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 		progress = func(int64) {}
 	}
 	source, err := sumUp(ctx, o.Source, o.Organization, maxHeld, progress)
-	report := Report{Read: source.read, Rejected: source.rejected, Differences: []Difference{}}
+	report := Report{Read: source.read, Rejected: source.rejected, Differences: []Difference{}, Counts: map[Part]Count{}}
 	if err != nil {
 		return report, err
 	}
@@ -86,11 +97,13 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 	for g, sum := range source.sums {
 		report.Groups++
 		report.Rows += sum.Count
+		report.count(g, Count{Source: sum.Count})
 		if stored[g] != sum {
 			suspects = append(suspects, Difference{Group: g, Source: sum, Store: stored[g]})
 		}
 	}
 	for g, sum := range stored {
+		report.count(g, Count{Store: sum.Count})
 		if _, ok := source.sums[g]; !ok {
 			report.Groups++
 			if !o.Subset {
@@ -109,6 +122,12 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 		suspects = suspects[n:]
 	}
 	return report, nil
+}
+
+func (r *Report) count(g Group, more Count) {
+	part := Part{g.Organization, g.Kind}
+	c := r.Counts[part]
+	r.Counts[part] = Count{c.Source + more.Source, c.Store + more.Store}
 }
 
 func compareGroups(a, b Difference) int {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/runlens/runlens/ingest"
@@ -24,36 +25,48 @@ type copier struct {
 	*worker
 	kind       normalize.Kind
 	log        *checkpoint.Log
-	name       string
 	normalizer *normalize.Normalizer
-	recent     *recent
-	saved      postgres.Key
+	horizon    horizon
+	saved      position
+	warned     string // what was last said to keep rows from being certain
+
+	// inFlight is held for reading from before a page is read from the source until it is stored, so that who holds
+	// it for writing knows that no rows are on their way that were read before.
+	inFlight sync.RWMutex
+	recent   *recent // changed by the copier under a reading hold, by others under a writing one
+}
+
+// A position is what a checkpoint of a worker holds.
+type position struct {
+	Mapping string    `json:"mapping"`       // fingerprint of the SELECT that was read
+	Until   time.Time `json:"until"`         // every row that changed before was stored, but for transactions of unknown begin
+	Certain time.Time `json:"certain_until"` // every row that changed before was stored; zero when nothing is certain
+}
+
+// checkpointName names the checkpoint of one kind of a source.
+func checkpointName(source string, kind normalize.Kind) string {
+	return fmt.Sprintf("worker:%s:%s", source, kind)
 }
 
 func newCopier(w *worker, kind normalize.Kind) *copier {
 	return &copier{
-		worker: w, kind: kind, log: checkpoint.NewLog(w.Conn, w.retry), name: fmt.Sprintf("worker:%s:%s", w.Name, kind),
+		worker: w, kind: kind, log: checkpoint.NewLog(w.Conn, w.retry),
 		normalizer: normalize.NewNormalizer(), recent: newRecent(),
 	}
 }
 
 func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
-	if _, _, err := c.log.Load(ctx, c.name, &c.saved); err != nil {
+	if err := c.load(ctx); err != nil {
 		return err
 	}
-	c.Logger.Info("copying", "kind", c.kind, "changed_after", c.saved.At)
-	// What was committed late before the last end carries times before the checkpoint.
-	from := c.saved
-	if from.At.After(time.Time{}.Add(maxReach + c.Overlap)) {
-		from = postgres.Key{At: from.At.Add(-maxReach - c.Overlap)}
-	}
+	c.horizon.floor = c.saved.Certain
 	for first := true; ; first = false {
-		seen, err := c.sees(ctx)
+		from, err := c.look(ctx, first)
 		if err != nil {
 			return err
 		}
 		if first {
-			c.recent.from = seen.Add(-c.Overlap)
+			c.Logger.Info("copying", "kind", c.kind, "changed_after", from)
 		}
 		if err := c.pass(ctx, from); err != nil {
 			return err
@@ -62,59 +75,152 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 			c.Logger.Info("caught up", "kind", c.kind)
 			firstPass <- struct{}{}
 		}
-		from = postgres.Key{At: seen.Add(-c.Overlap)}
-		c.recent.forget(from.At)
 		if moment.Pause(ctx, c.PollInterval) != nil {
 			return ctx.Err()
 		}
 	}
 }
 
-// sees returns up to when a pass that begins now will have seen all changes, so that the next one begins
-// there. A transaction's changes carry times before its commit: while one is open, nothing behind
-// its begin is certain. The source's clock is asked, because a row may carry a time in the future,
-// which must not hide what comes after.
-func (c *copier) sees(ctx context.Context) (time.Time, error) {
-	var now, oldest time.Time
-	err := c.reading(ctx, "ask the source for its clock", func() (err error) {
-		now, oldest, err = c.Source.Clock(ctx)
+// load reads the checkpoint. That of another mapping tells nothing of the rows that this one selects.
+func (c *copier) load(ctx context.Context) error {
+	mapping := c.Source.Mapping().Fingerprint(c.kind)
+	if _, found, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
 		return err
-	})
-	if oldest.After(now) {
-		return now, err
+	} else if found && c.saved.Mapping != mapping {
+		c.Logger.Warn("the checkpoint is that of another mapping; copying begins anew", "kind", c.kind)
+		c.saved = position{}
 	}
-	if reach := now.Add(-maxReach); oldest.Before(reach) {
-		return reach, err
-	}
-	return oldest, err
+	c.saved.Mapping = mapping
+	c.Status.checkpoint(c.kind, c.saved)
+	return nil
 }
 
-// pass copies everything behind a key.
-func (c *copier) pass(ctx context.Context, from postgres.Key) error {
+// look asks the source what is in progress and returns from where the pass has to read that begins now. The
+// source's clock counts, and no row's time does: a row with a time in the future hides nothing.
+func (c *copier) look(ctx context.Context, first bool) (from time.Time, err error) {
+	var activity postgres.Activity
+	err = c.reading(ctx, "ask the source what is in progress", func() (err error) {
+		activity, err = c.Source.Activity(ctx)
+		return err
+	})
+	if err != nil {
+		return from, err
+	}
+	from = c.horizon.advance(activity)
+	if first && c.horizon.blind() {
+		// Not what was certain, which may be nothing: that is read when what hides it has ended.
+		from = back(c.saved.Until, maxReach)
+	}
+	// What this pass or the next one may read again is remembered, within bounds.
+	remembered := c.horizon.until()
+	if !first {
+		remembered = earlier(remembered, from)
+	}
+	if reach := activity.Now.Add(-maxReach); remembered.Before(reach) {
+		remembered = reach
+	}
+	c.inFlight.RLock()
+	c.recent.forget(back(remembered, c.Overlap))
+	c.inFlight.RUnlock()
+	c.warn()
+	return back(from, c.Overlap), nil
+}
+
+// back is an instant earlier by d, or the zero one.
+func back(at time.Time, d time.Duration) time.Time {
+	if at.Before(time.Time{}.Add(d)) {
+		return time.Time{}
+	}
+	return at.Add(-d)
+}
+
+// warn says once what the source does not show.
+func (c *copier) warn() {
+	_, name := c.horizon.oldest(true)
+	if name != postgres.Hidden && name != postgres.Standby {
+		name = ""
+	}
+	if name != c.warned && name != "" {
+		c.Logger.Warn("late commits may go unseen until a full comparison", "kind", c.kind, "because", name)
+	}
+	c.warned = name
+}
+
+// pass copies everything that changed at an instant or later.
+func (c *copier) pass(ctx context.Context, from time.Time) error {
 	began := time.Now()
-	for at := from; ; {
-		var page page
-		var n int
-		err := c.reading(ctx, "read changes of "+string(c.kind)+" records", func() (err error) {
-			page.clear(at)
-			n, err = c.Source.Changed(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
-				c.add(&page, r, key)
-				return nil
-			})
-			return err
-		})
+	stored := 0
+	for at := (postgres.Key{At: from}); ; {
+		last, n, err := c.page(ctx, at)
 		if err != nil {
 			return err
 		}
-		if err := c.store(ctx, &page); err != nil {
+		stored += n
+		if last == nil {
+			break
+		}
+		at = *last
+		// The rest of the pass is still to be read.
+		if err := c.save(ctx, n, earlier(at.At, c.horizon.until()), earlier(at.At, c.horizon.certain())); err != nil {
 			return err
 		}
-		at = page.last
-		if n < pageRows {
-			c.Status.passed(c.kind, began)
-			return nil
-		}
 	}
+	if err := c.save(ctx, stored, c.horizon.until(), c.horizon.certain()); err != nil {
+		return err
+	}
+	certain, waitsFor := c.horizon.oldest(true)
+	c.Status.passed(c.kind, began, certain, waitsFor)
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// page copies one page and returns its last key, or nil when nothing is behind it, and how many records were new.
+func (c *copier) page(ctx context.Context, after postgres.Key) (last *postgres.Key, stored int, err error) {
+	c.inFlight.RLock()
+	defer c.inFlight.RUnlock()
+	var page page
+	var n int
+	err = c.reading(ctx, "read changes of "+string(c.kind)+" records", func() (err error) {
+		page.clear(after)
+		n, err = c.Source.Changed(ctx, c.kind, after, pageRows, func(r *source.Record, key postgres.Key) error {
+			c.add(&page, r, key)
+			return nil
+		})
+		return err
+	})
+	if err == nil {
+		err = c.store(ctx, &page)
+	}
+	if err != nil || n < pageRows {
+		return nil, len(page.keys), err
+	}
+	return &page.last, len(page.keys), nil
+}
+
+// save moves the checkpoint forward, if anything was stored.
+func (c *copier) save(ctx context.Context, stored int, until, certain time.Time) error {
+	if stored == 0 || !until.After(c.saved.Until) && !certain.After(c.saved.Certain) {
+		return nil
+	}
+	next := c.saved
+	if until.After(next.Until) {
+		next.Until = until
+	}
+	if certain.After(next.Certain) {
+		next.Certain = certain
+	}
+	if err := c.log.Save(ctx, checkpointName(c.Name, c.kind), next); err != nil {
+		return err
+	}
+	c.saved = next
+	c.Status.checkpoint(c.kind, next)
+	return nil
 }
 
 // A page is what one read of the source brought that is new.
@@ -153,12 +259,6 @@ func (c *copier) store(ctx context.Context, p *page) error {
 		if err := c.OnReject(reject); err != nil {
 			return err
 		}
-	}
-	if p.last.At.After(c.saved.At) || p.last.At.Equal(c.saved.At) && p.last.ID > c.saved.ID {
-		if err := c.log.Save(ctx, c.name, p.last); err != nil {
-			return err
-		}
-		c.saved = p.last
 	}
 	c.recent.add(p.keys)
 	c.Status.stored(c.kind, p.Len(), len(p.rejects))

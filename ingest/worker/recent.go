@@ -56,6 +56,17 @@ func (r *recent) add(keys []postgres.Key) {
 	}
 }
 
+// drop forgets rows whatever their time, so that they are copied when they are read next.
+func (r *recent) drop(organization schema.OrganizationID, ids []uuid.UUID) {
+	number, ok := r.organizations[organization]
+	if !ok {
+		return
+	}
+	for _, id := range ids {
+		delete(r.rows, identity{number, id})
+	}
+}
+
 // forget drops what changed before an instant and will not be read again.
 func (r *recent) forget(before time.Time) {
 	r.from = before

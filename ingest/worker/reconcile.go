@@ -11,14 +11,12 @@ import (
 
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/settle"
-	"github.com/runlens/runlens/schema"
 )
 
 // secondLook is how much later a reconcile looks again at rows that differ: polling copies them
@@ -38,8 +36,9 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 		}
 		found.EndedAt = time.Now().UTC()
 		w.Status.reconciled(found)
-		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed,
-			"copied_again", found.Repaired, "missing_in_source", found.Missing, "deleted", found.Deleted)
+		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed, "copied_again", found.Repaired,
+			"replaced", found.Replaced, "missing_in_source", found.Missing, "deleted", found.Deleted, "deletions_refused", found.Refused,
+			"invalid_in_source", found.Invalid)
 		if moment.Pause(ctx, w.ReconcileEvery) != nil {
 			return ctx.Err()
 		}
@@ -55,13 +54,9 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	report, err := verify.Compare(ctx, verify.Options{
 		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, SecondLook: secondLook, MaxIDs: math.MaxInt,
 	})
-	found := ReconcileStatus{Compared: int64(report.Groups), Differed: int64(len(report.Differences))}
+	found := ReconcileStatus{Compared: int64(report.Groups), Differed: int64(len(report.Differences)), Rejected: report.Rejected}
 	if err != nil {
 		return found, err
-	}
-	known := map[schema.OrganizationID]bool{} // organizations that the source has
-	for _, d := range report.Differences {
-		known[d.Organization] = known[d.Organization] || d.Source.Count > 0
 	}
 	r := repairer{worker: w, normalizer: normalize.NewNormalizer()}
 	for _, d := range report.Differences {
@@ -70,19 +65,13 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 		if err := r.repair(ctx, d); err != nil {
 			return found, err
 		}
-		found.Missing += d.Extra.Count
-		if w.DeleteMissing && known[d.Organization] && d.Extra.Count > 0 {
-			if err := purge.Records(ctx, w.Conn, d.Kind, d.Organization, d.Extra.IDs); err != nil {
-				return found, err
-			}
-			found.Deleted += d.Extra.Count
-		}
 	}
 	found.Repaired = r.copied
-	return found, nil
+	err = w.resolve(ctx, report, &found)
+	return found, err
 }
 
-// A repairer copies the rows again that the store lacks or has in an older version.
+// A repairer copies the rows again that the store lacks or has in an older version, which the source's replaces.
 type repairer struct {
 	*worker
 	normalizer *normalize.Normalizer
@@ -91,7 +80,7 @@ type repairer struct {
 
 func (r *repairer) repair(ctx context.Context, d verify.Difference) error {
 	wanted := map[uuid.UUID]bool{}
-	for _, rows := range []verify.Rows{d.Missing, d.Stale, d.Changed} {
+	for _, rows := range []verify.Rows{d.Missing, d.Stale} {
 		for _, id := range rows.IDs {
 			wanted[id] = true
 		}

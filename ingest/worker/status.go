@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
@@ -14,6 +12,7 @@ type Status struct {
 	mu       sync.Mutex
 	kinds    map[normalize.Kind]*KindStatus
 	retries  int64
+	replaced int64
 	lastDiff *ReconcileStatus
 	now      func() time.Time
 }
@@ -22,10 +21,17 @@ type Status struct {
 type KindStatus struct {
 	CaughtUp   bool     `json:"caught_up"`
 	LagSeconds *float64 `json:"lag_seconds"` // age of the newest instant up to which the source was read to its end; null before that
-	Stored     int64    `json:"stored"`      // records that ClickHouse acknowledged
-	Batches    int64    `json:"batches"`
-	Rejected   int64    `json:"rejected"`
-	PerSecond  float64  `json:"stored_per_second"` // over the last minute
+	// CertainUntil is the instant before which no row has changed that is not stored. Behind it, transactions
+	// that are still open may commit rows with times in the past. Null when nothing is certain.
+	CertainUntil *time.Time `json:"certain_until"`
+	WaitsFor     string     `json:"waits_for,omitzero"` // the oldest of those transactions
+	// Checkpoint is the instant from which a worker that is started now would go on, about; null before the first one.
+	Checkpoint *time.Time `json:"checkpoint"`
+	Mapping    string     `json:"mapping"` // fingerprint of the SELECT that the checkpoint belongs to
+	Stored     int64      `json:"stored"`  // records that ClickHouse acknowledged
+	Batches    int64      `json:"batches"`
+	Rejected   int64      `json:"rejected"`
+	PerSecond  float64    `json:"stored_per_second"` // over the last minute
 	seenUntil  time.Time
 	minute     []sample
 }
@@ -42,14 +48,19 @@ type ReconcileStatus struct {
 	Compared int64     `json:"days_compared"` // days of organizations and kinds
 	Differed int64     `json:"days_differed"`
 	Repaired int64     `json:"records_copied_again"`
+	Replaced int64     `json:"records_replaced"`          // stored in a version that the source does not have
 	Missing  int64     `json:"records_missing_in_source"` // stored, but gone from the source
 	Deleted  int64     `json:"records_deleted"`
+	Refused  int64     `json:"records_deletion_refused"`  // more than may be deleted at once
+	Invalid  int64     `json:"records_invalid_in_source"` // stored, and there, but breaking a rule
+	Rejected int64     `json:"records_rejected"`          // of the source, that break a rule
 }
 
 // A Report is a Status at one time.
 type Report struct {
 	Kinds     map[normalize.Kind]KindStatus `json:"kinds"`
 	Retries   int64                         `json:"retries"`
+	Replaced  int64                         `json:"records_replaced"` // by all full comparisons
 	Reconcile *ReconcileStatus              `json:"last_reconcile"`
 }
 
@@ -69,7 +80,7 @@ func NewStatus(now func() time.Time) *Status {
 func (s *Status) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Kinds: map[normalize.Kind]KindStatus{}, Retries: s.retries, Reconcile: s.lastDiff}
+	r := Report{Kinds: map[normalize.Kind]KindStatus{}, Retries: s.retries, Replaced: s.replaced, Reconcile: s.lastDiff}
 	now := s.now()
 	for kind, k := range s.kinds {
 		copied := *k
@@ -92,12 +103,25 @@ func (k *KindStatus) trim(now time.Time) {
 	}
 }
 
-// passed takes note that everything up to the begin of a pass was seen and stored.
-func (s *Status) passed(kind normalize.Kind, began time.Time) {
+// passed takes note that everything up to the begin of a pass was seen and stored, and what of it is certain.
+func (s *Status) passed(kind normalize.Kind, began, certain time.Time, waitsFor string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kinds[kind]
 	k.CaughtUp, k.seenUntil = true, began
+	k.CertainUntil, k.WaitsFor = nil, waitsFor
+	if !certain.IsZero() {
+		k.CertainUntil = &certain
+	}
+}
+
+func (s *Status) checkpoint(kind normalize.Kind, at position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kinds[kind]
+	if k.Mapping = at.Mapping; !at.Until.IsZero() {
+		k.Checkpoint = &at.Until
+	}
 }
 
 func (s *Status) stored(kind normalize.Kind, stored, rejected int) {
@@ -118,43 +142,14 @@ func (s *Status) retried() {
 	s.retries++
 }
 
+func (s *Status) addReplaced(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replaced += int64(n)
+}
+
 func (s *Status) reconciled(r ReconcileStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastDiff = &r
-}
-
-var (
-	lagMetric      = kindMetric("lag_seconds", "Age of the newest instant up to which the source was read to its end and stored.")
-	storedMetric   = kindMetric("stored_records_total", "Records that ClickHouse acknowledged.")
-	batchesMetric  = kindMetric("batches_total", "Batches that ClickHouse acknowledged.")
-	rejectedMetric = kindMetric("rejected_records_total", "Records that broke a rule.")
-	retriesMetric  = prometheus.NewDesc("runlens_worker_retries_total", "Attempts that were made again after a failure of the source or the store.", nil, nil)
-	differedMetric = prometheus.NewDesc("runlens_worker_reconcile_differed_days", "Days of organizations and kinds in which the last full comparison found a difference.", nil, nil)
-	missingMetric  = prometheus.NewDesc("runlens_worker_reconcile_missing_records", "Stored records that the source no longer had at the last full comparison.", nil, nil)
-)
-
-func kindMetric(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("runlens_worker_"+name, help, []string{"kind"}, nil)
-}
-
-// Describe is part of prometheus.Collector.
-func (s *Status) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
-
-// Collect is part of prometheus.Collector.
-func (s *Status) Collect(out chan<- prometheus.Metric) {
-	report := s.Report()
-	for kind, k := range report.Kinds {
-		if k.LagSeconds != nil {
-			out <- prometheus.MustNewConstMetric(lagMetric, prometheus.GaugeValue, *k.LagSeconds, string(kind))
-		}
-		out <- prometheus.MustNewConstMetric(storedMetric, prometheus.CounterValue, float64(k.Stored), string(kind))
-		out <- prometheus.MustNewConstMetric(batchesMetric, prometheus.CounterValue, float64(k.Batches), string(kind))
-		out <- prometheus.MustNewConstMetric(rejectedMetric, prometheus.CounterValue, float64(k.Rejected), string(kind))
-	}
-	out <- prometheus.MustNewConstMetric(retriesMetric, prometheus.CounterValue, float64(report.Retries))
-	if r := report.Reconcile; r != nil {
-		out <- prometheus.MustNewConstMetric(differedMetric, prometheus.GaugeValue, float64(r.Differed))
-		out <- prometheus.MustNewConstMetric(missingMetric, prometheus.GaugeValue, float64(r.Missing))
-	}
 }

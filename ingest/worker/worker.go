@@ -29,11 +29,15 @@ type Options struct {
 	Overlap        time.Duration // every pass reads again what changed so long before the last one
 	ReconcileEvery time.Duration // 0 for never
 	DeleteMissing  bool          // a reconcile takes out what the source no longer has
-	OnReject       func(ingest.Reject) error
+	// DeleteMissingShare is the largest part of a kind's rows that one reconcile may take out, 0 to 1 inclusive, where that
+	// is more than a few: a source that was emptied by mistake must not empty the store.
+	DeleteMissingShare float64
+	OnReject           func(ingest.Reject) error
 }
 
-// maxReach bounds how far back a pass goes for the sake of a transaction that stays open: what
-// commits later still is found by a reconcile.
+// maxReach is how far back rows are remembered that were copied, for passes that reach back for the sake of
+// a transaction. It is also how far back a worker begins behind its checkpoint on a source that does
+// not show all of its transactions.
 const maxReach = 10 * time.Minute
 
 // Run copies until ctx is done, which is no failure. Outages of either side are waited for; any
@@ -48,15 +52,13 @@ func Run(ctx context.Context, o Options) error {
 
 func run(ctx context.Context, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
-	w := &worker{Options: o}
-	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
-	w.writer = write.NewWriter(o.Conn, w.retry)
+	w := newWorker(o)
 	if err := w.reading(ctx, "check the source", func() error { return o.Source.Check(ctx) }); err != nil {
 		return err
 	}
 	firstPass := make(chan struct{}, len(normalize.Kinds))
-	for _, kind := range normalize.Kinds {
-		group.Go(func() error { return newCopier(w, kind).run(ctx, firstPass) })
+	for _, c := range w.copiers {
+		group.Go(func() error { return c.run(ctx, firstPass) })
 	}
 	if o.ReconcileEvery > 0 {
 		group.Go(func() error {
@@ -76,8 +78,20 @@ func run(ctx context.Context, o Options) error {
 // A worker is what the copiers and the reconcile share.
 type worker struct {
 	Options
-	retry  write.Retry
-	writer *write.Writer
+	retry   write.Retry
+	writer  *write.Writer
+	copiers map[normalize.Kind]*copier
+}
+
+func newWorker(o Options) *worker {
+	w := &worker{Options: o}
+	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
+	w.writer = write.NewWriter(o.Conn, w.retry)
+	w.copiers = map[normalize.Kind]*copier{}
+	for _, kind := range normalize.Kinds {
+		w.copiers[kind] = newCopier(w, kind)
+	}
+	return w
 }
 
 // reading tries to read from the source until it answers.

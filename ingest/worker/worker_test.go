@@ -2,150 +2,15 @@ package worker_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/jackc/pgx/v5"
-
-	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgres"
-	"github.com/runlens/runlens/ingest/source/postgrestest"
-	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/worker"
-	"github.com/runlens/runlens/olap/olaptest"
 )
-
-// patience bounds the wait for what must happen; nothing depends on how long it takes.
-const patience = time.Minute
-
-// A bed is an operational database of the default layout and an empty store.
-type bed struct {
-	*testing.T
-	server   *postgrestest.Server
-	source   *postgres.Database
-	store    driver.Conn
-	mu       sync.Mutex
-	rejected []ingest.Reject
-}
-
-func newBed(t *testing.T) *bed {
-	server := postgrestest.New(t)
-	b := &bed{T: t, server: server, store: olaptest.OpenStore(t).Conn()}
-	b.do(postgres.Layout)
-	mapping, err := postgres.ParseMapping(postgres.DefaultMapping)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.source, err = postgres.Open(context.Background(), server.URL(), mapping); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.source.Close)
-	return b
-}
-
-func (b *bed) connect() *pgx.Conn {
-	b.Helper()
-	conn, err := pgx.Connect(context.Background(), b.server.URL())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { conn.Close(context.Background()) })
-	return conn
-}
-
-// do executes statements at the source.
-func (b *bed) do(sql string) {
-	b.Helper()
-	conn := b.connect()
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), sql); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// insert adds n of each kind of records to an organization, numbered from first.
-func (b *bed) insert(organization string, first, n int) {
-	b.Helper()
-	b.do(fmt.Sprintf(`
-		INSERT INTO agents SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, 'Agent ' || g, NULL, NULL FROM generate_series(%[2]d, %[3]d) g;
-		INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier, created_at)
-			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g %% 7), 32, '0')::uuid, 'RUNNING', 'Person' || g %% 5 || '@Example.com',
-				'2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour' FROM generate_series(%[2]d, %[3]d) g;
-		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g %% 7), 32, '0')::uuid, '+1555010' || g %% 9,
-				'interacted', 'human', 'web', '2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour' FROM generate_series(%[2]d, %[3]d) g`,
-		organization, first, first+n-1))
-}
-
-// start runs a worker until the test ends or stop is called.
-func (b *bed) start(change func(*worker.Options)) (status *worker.Status, stop func()) {
-	b.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	options := worker.Options{
-		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler), Status: worker.NewStatus(time.Now),
-		PollInterval: 10 * time.Millisecond, Overlap: time.Second,
-		OnReject: func(r ingest.Reject) error {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.rejected = append(b.rejected, r)
-			return nil
-		},
-	}
-	if change != nil {
-		change(&options)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx, options) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				b.Errorf("the worker ended: %v", err)
-			}
-		})
-	}
-	b.Cleanup(stop)
-	return options.Status, stop
-}
-
-// until waits for a condition.
-func (b *bed) until(what string, condition func() bool) {
-	b.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.Fatalf("still not: %s", what)
-		}
-	}
-}
-
-func (b *bed) differences() []verify.Difference {
-	b.Helper()
-	report, err := verify.Compare(context.Background(), verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return report.Differences
-}
-
-func (b *bed) untilEqual() {
-	b.Helper()
-	b.until("store and source are equal", func() bool { return len(b.differences()) == 0 })
-}
-
-func (b *bed) count(query string) (n uint64) {
-	b.Helper()
-	if err := b.store.QueryRow(context.Background(), query).Scan(&n); err != nil {
-		b.Fatal(err)
-	}
-	return n
-}
 
 // A first copy, and then every kind of change, reach the store; rows of two organizations with the
 // same ids stay apart.
@@ -273,9 +138,30 @@ func TestContinuesAtItsCheckpoint(t *testing.T) {
 	b.untilEqual()
 	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
 	stop()
-	// The 11 newest of the first copy lie within reach of the checkpoint; the others are not read again.
-	if stored := status.Report().Kinds[normalize.KindRun].Stored; stored != 21 {
-		t.Errorf("%d runs stored by the second worker, want 21", stored)
+	// The first one had read everything up to its end, so that only what came later is read.
+	if stored := status.Report().Kinds[normalize.KindRun].Stored; stored != 10 {
+		t.Errorf("%d runs stored by the second worker, want 10", stored)
+	}
+}
+
+// A checkpoint belongs to the mapping that was read: another one begins anew, and so does the first one after it.
+func TestAnotherMapping(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 500)
+	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "FROM runs", "FROM runs WHERE get_byte(uuid_send(run_id), 15) < 50", 1))
+	_, stop := b.start(nil)
+	b.untilEqual()
+	stop()
+	b.do("UPDATE runs SET updated_at = '2025-01-01'")
+	b.open(b.server.URL(), postgres.DefaultMapping)
+	status, stop := b.start(nil)
+	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	stop()
+	if k := status.Report().Kinds[normalize.KindRun]; k.Stored != 500 || k.Checkpoint == nil || k.Mapping == "" {
+		t.Errorf("%+v, want 500 runs and a checkpoint", k)
+	}
+	if n := b.count("SELECT uniqExact(run_id) FROM runs"); n != 500 {
+		t.Errorf("%d runs, want 500", n)
 	}
 }
 
@@ -334,7 +220,7 @@ func TestMapping(t *testing.T) {
 	b := newBed(t)
 	b.do(`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text, at timestamp, changed timestamptz DEFAULT now());
 		INSERT INTO job SELECT 7, gen_random_uuid(), gen_random_uuid(), g % 2, 'x@y.example', '2026-03-01', now() FROM generate_series(1, 9) g`)
-	mapping, err := postgres.ParseMapping(`-- record: agent
+	b.open(b.server.URL(), `-- record: agent
 		SELECT * FROM agents
 -- record: attribution
 		SELECT * FROM attributions;
@@ -343,13 +229,6 @@ func TestMapping(t *testing.T) {
 			CASE state WHEN 0 THEN 'FAILED' ELSE 'COMPLETED' END AS status, who AS initiator_identifier, NULL AS initiator_name,
 			'external' AS initiator_type, at AS created_at, changed AS updated_at
 		FROM job;`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.source, err = postgres.Open(context.Background(), b.server.URL(), mapping); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.source.Close)
 	b.start(nil)
 	b.untilEqual()
 	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'tenant-7' AND created_at = '2026-03-01 00:00:00'"); n != 9 {

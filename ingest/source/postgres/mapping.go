@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,6 +26,12 @@ var DefaultMapping string
 type Mapping map[normalize.Kind]string
 
 var mappingHead = regexp.MustCompile(`(?m)^--\s*record:\s*(\S+)\s*$`)
+
+// Fingerprint tells the SELECT of a kind from every other one, also from one that reads the same rows.
+func (m Mapping) Fingerprint(kind normalize.Kind) string {
+	sum := sha256.Sum256([]byte(m[kind]))
+	return hex.EncodeToString(sum[:16])
+}
 
 // ParseMapping reads a mapping file: for each kind of records a comment line "-- record: run" and
 // below it one SELECT. Its columns are named like the fields of the record (contract 3), in any

@@ -40,6 +40,7 @@ var settings = []string{
 	"listen_addresses=127.0.0.1",
 	"unix_socket_directories=",
 	"max_connections=50",
+	"max_prepared_transactions=10",
 	"shared_buffers=32MB",
 	"dynamic_shared_memory_type=mmap",
 	"timezone=UTC",

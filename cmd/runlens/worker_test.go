@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source/postgrestest"
+	"github.com/runlens/runlens/ingest/worker"
+)
+
+// A database with the tables that `worker layout` prints, and n runs.
+func operational(t *testing.T, n int) (url string, conn *pgx.Conn) {
+	t.Helper()
+	url = postgrestest.New(t).URL()
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	code, layout, stderr := command(t, "", "worker", "layout")
+	if code != exitDone {
+		t.Fatal(stderr)
+	}
+	execute(t, conn, layout)
+	execute(t, conn, fmt.Sprintf(`INSERT INTO runs (organization_id, run_id, agent_id, status)
+		SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'RUNNING' FROM generate_series(1, %d)`, n))
+	return url, conn
+}
+
+func execute(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copied runs a worker until it has caught up, and returns its status as JSON and as text.
+func copied(t *testing.T, url string, flags ...string) (report worker.Report, text string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var out, log bytes.Buffer
+	ended := make(chan int, 1)
+	args := append([]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "10ms", "--reconcile-every", "0"}, flags...)
+	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), &out, &log}) }()
+	caughtUp := func() bool {
+		code, out, _ := command(t, "", "worker", "status", "--json", "--admin-listen", address)
+		if code != exitDone {
+			return false
+		}
+		report = worker.Report{}
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range report.Kinds {
+			if !k.CaughtUp {
+				return false
+			}
+		}
+		return true
+	}
+	for !caughtUp() {
+		if ctx.Err() != nil {
+			t.Fatal("the worker does not catch up")
+		}
+	}
+	_, text, _ = command(t, "", "worker", "status", "--admin-listen", address)
+	cancel()
+	if code := <-ended; code != exitDone {
+		t.Fatalf("the worker ended with %d: %s", code, log.String())
+	}
+	return report, text
+}
+
+// The status tells what is certain and where the checkpoint is; without that, one kind is copied again.
+func TestWorkerReset(t *testing.T) {
+	flags := store(t)
+	url, conn := operational(t, 20)
+	execute(t, conn, "ALTER TABLE runs DISABLE TRIGGER USER; UPDATE runs SET updated_at = '2026-01-01'")
+	report, text := copied(t, url, flags...)
+	if k := report.Kinds[normalize.KindRun]; k.Stored != 20 || k.CertainUntil == nil {
+		t.Errorf("%+v", k)
+	}
+	for _, says := range []string{"certain until", "checkpoint of run: 20", "checkpoint of agent: none yet", "mapping "} {
+		if !strings.Contains(text, says) {
+			t.Errorf("the status does not say %q:\n%s", says, text)
+		}
+	}
+	if report, _ = copied(t, url, flags...); report.Kinds[normalize.KindRun].Stored != 0 {
+		t.Errorf("with a checkpoint: %+v", report.Kinds[normalize.KindRun])
+	}
+	reset := append([]string{"worker", "reset", "run", "--source", url}, flags...)
+	if code, out, stderr := command(t, "", reset...); code != exitDone || !strings.Contains(out, "cleared") {
+		t.Fatalf("%d %s %s", code, out, stderr)
+	}
+	if code, out, _ := command(t, "", reset...); code != exitDone || !strings.Contains(out, "there was none") {
+		t.Errorf("%d %s", code, out)
+	}
+	if report, _ = copied(t, url, flags...); report.Kinds[normalize.KindRun].Stored != 20 {
+		t.Errorf("after the reset: %+v", report.Kinds[normalize.KindRun])
+	}
+	if code, _, _ := command(t, "", "worker", "reset", "runs", "--source", url); code != exitUsage {
+		t.Errorf("an unknown kind: %d", code)
+	}
+}
+
+// Records of the source that break a rule are told, and the exit code says that not everything was compared.
+func TestVerifyTellsRejects(t *testing.T) {
+	flags := store(t)
+	url, conn := operational(t, 20)
+	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), gen_random_uuid(), 'STATUS_OF_TOMORROW')")
+	copied(t, url, flags...)
+	verify := append([]string{"verify", "--source", url, "--second-look", "0s", "--ids", "1"}, flags...)
+	if code, out, stderr := command(t, "", verify...); code != exitRejected || !strings.Contains(out, "1 records of the source that BREAK A RULE") {
+		t.Errorf("%d %s %s", code, out, stderr)
+	}
+	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'FAILED' FROM generate_series(1, 3)")
+	if code, out, stderr := command(t, "", verify...); code != exitFailed || strings.Count(out, ", …") != 1 {
+		t.Errorf("%d %s %s", code, out, stderr)
+	}
+	execute(t, conn, "DELETE FROM runs WHERE status IN ('FAILED', 'STATUS_OF_TOMORROW')")
+	if code, out, stderr := command(t, "", verify...); code != exitDone {
+		t.Errorf("%d %s %s", code, out, stderr)
+	}
+}
+
+// The database itself sets updated_at, at every insert and update, later by a millisecond at least each time, and
+// polling has its indexes.
+func TestLayout(t *testing.T) {
+	_, conn := operational(t, 1)
+	execute(t, conn, `INSERT INTO agents (organization_id, agent_id, name, updated_at) VALUES ('acme', gen_random_uuid(), 'A', '2020-01-01');
+		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, updated_at)
+			VALUES ('acme', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'a@b.example', 'initiated', 'human', 'web', '2020-01-01')`)
+	updatedAt := func(table string) (at time.Time) {
+		t.Helper()
+		if err := conn.QueryRow(context.Background(), "SELECT updated_at FROM "+table).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	for _, table := range []string{"agents", "runs", "attributions"} {
+		at := updatedAt(table)
+		if at.Year() == 2020 {
+			t.Errorf("an insert sets the updated_at of %s to %v", table, at)
+		}
+		for _, change := range []string{"organization_id = 'globex'", "updated_at = '2020-01-01'", "organization_id = organization_id"} {
+			execute(t, conn, "UPDATE "+table+" SET "+change)
+			if next := updatedAt(table); next.Sub(at) < time.Millisecond {
+				t.Errorf("UPDATE %s SET %s moves updated_at by %v", table, change, next.Sub(at))
+			} else {
+				at = next
+			}
+		}
+		var definition string
+		if err := conn.QueryRow(context.Background(), "SELECT indexdef FROM pg_indexes WHERE indexname = $1", table+"_changes").Scan(&definition); err != nil ||
+			!strings.HasSuffix(definition, "(updated_at, "+strings.TrimSuffix(table, "s")+"_id)") {
+			t.Errorf("%s, %v", definition, err)
+		}
+	}
+}

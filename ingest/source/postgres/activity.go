@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// An Activity is what a database has in progress at one instant.
+type Activity struct {
+	// Now is the database's clock. A transaction that is not in Open and is not visible to later statements
+	// begins at Now or after it.
+	Now  time.Time
+	Open []Transaction
+}
+
+// A Transaction may still commit changes that later statements will see. Those carry times at or after its begin.
+type Transaction struct {
+	Name  string    // no other transaction has it
+	Since time.Time // its begin; zero where the database does not tell
+}
+
+// Names of what stands for transactions that cannot be told apart.
+const (
+	Hidden  = "sessions that the source does not show to this role (grant it pg_read_all_stats)"
+	Standby = "the source is a standby, which does not show the transactions of its primary"
+)
+
+// Activity returns what is in progress, this process's own reads excepted. The order matters: the clock is read
+// before the sessions, and the sessions before the prepared transactions, which they can become.
+func (d *Database) Activity(ctx context.Context) (Activity, error) {
+	var a Activity
+	var standby bool
+	if err := d.pool.QueryRow(ctx, "SELECT statement_timestamp(), pg_is_in_recovery()").Scan(&a.Now, &standby); err != nil {
+		return a, err
+	}
+	if standby {
+		a.Open = append(a.Open, Transaction{Name: Standby})
+	}
+	if err := d.sessions(ctx, &a); err != nil {
+		return a, err
+	}
+	rows, err := d.pool.Query(ctx, "SELECT transaction::text FROM pg_prepared_xacts WHERE database = current_database()")
+	if err != nil {
+		return a, err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, id := range ids {
+		// What is known is when it was prepared, not when it began.
+		a.Open = append(a.Open, Transaction{Name: "prepared transaction " + id})
+	}
+	return a, err
+}
+
+// sessions adds the transactions of sessions, also of those that have only read so far. Without the right to see
+// a session, or where it does not track its activity, PostgreSQL shows no begin.
+func (d *Database) sessions(ctx context.Context, a *Activity) error {
+	rows, err := d.pool.Query(ctx, `SELECT pid::bigint, coalesce(xact_start, 'epoch'), xact_start IS NULL FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type IS DISTINCT FROM 'autovacuum worker'
+			AND (xact_start IS NOT NULL OR state = 'disabled' OR query = '<insufficient privilege>')`)
+	if err != nil {
+		return err
+	}
+	var pid int64
+	var since time.Time
+	var unknown, hidden bool
+	_, err = pgx.ForEachRow(rows, []any{&pid, &since, &unknown}, func() error {
+		name := sessionName(pid, since)
+		d.mu.Lock()
+		own := d.own[name]
+		d.mu.Unlock()
+		switch {
+		case unknown:
+			hidden = true
+		case !own:
+			a.Open = append(a.Open, Transaction{name, since})
+		}
+		return nil
+	})
+	if hidden {
+		a.Open = append(a.Open, Transaction{Name: Hidden})
+	}
+	return err
+}
+
+func sessionName(pid int64, began time.Time) string {
+	return fmt.Sprintf("session %d, in a transaction since %s", pid, began.UTC().Format(time.RFC3339Nano))
+}

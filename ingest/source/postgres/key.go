@@ -1,0 +1,55 @@
+package postgres
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// A Key is a place in the order of changes of one kind: updated_at, id, organization. Rows without an
+// updated_at come last.
+type Key struct {
+	At           time.Time // to the microsecond, or one of Infinity, NegativeInfinity and Null
+	ID           string    // empty: before all rows of At
+	Organization schema.OrganizationID
+}
+
+// Values of updated_at that are no instant. They lie outside what PostgreSQL has as an instant.
+var (
+	NegativeInfinity = time.UnixMicro(math.MinInt64).UTC()
+	Infinity         = time.UnixMicro(math.MaxInt64 - 1).UTC()
+	Null             = time.UnixMicro(math.MaxInt64).UTC()
+)
+
+// parseAt reads an updated_at as microsColumn writes it, nil for NULL.
+func parseAt(text []byte) (time.Time, error) {
+	switch string(text) {
+	case "":
+		return Null, nil
+	case "infinity":
+		return Infinity, nil
+	case "-infinity":
+		return NegativeInfinity, nil
+	}
+	micros, err := strconv.ParseInt(string(text), 10, 64)
+	return time.UnixMicro(micros).UTC(), err
+}
+
+// literal writes At for PostgreSQL.
+func (k Key) literal() string {
+	switch {
+	case k.At.Equal(Infinity):
+		return "infinity"
+	case k.At.IsZero() || k.At.Equal(NegativeInfinity):
+		return "-infinity"
+	}
+	at := k.At.UTC()
+	year, era := at.Year(), ""
+	if year < 1 { // Go counts a year 0
+		year, era = 1-year, " BC"
+	}
+	return fmt.Sprintf("%04d-%s%s", year, at.Format("01-02 15:04:05.000000Z07:00"), era)
+}

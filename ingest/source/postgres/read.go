@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/schema"
+)
+
+// pageSettings make PostgreSQL use the index on (updated_at, id). Where many rows changed at the same
+// instant, as after a migration, the planner takes a page for half of the table, and reads and sorts
+// that. The index is right for every page.
+const pageSettings = ", set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
+
+// Changed calls visit with up to limit records behind a key, in the order of their keys, and returns how
+// many there were. Records and their texts are valid during the call.
+func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, limit int,
+	visit func(*source.Record, Key) error) (int, error) {
+	n := 0
+	if !after.At.Equal(Null) {
+		where, order, args := changedAfter(kind, after)
+		var err error
+		if n, err = d.read(ctx, pageSettings, kind, where+order, append(args, limit), visit); err != nil || n == limit {
+			return n, err
+		}
+		after = Key{At: Null}
+	}
+	where, order, args := changedAfter(kind, after)
+	more, err := d.read(ctx, pageSettings, kind, where+order, append(args, limit-n), visit)
+	return n + more, err
+}
+
+// changedAfter returns a condition for the rows behind a key that have an updated_at, or for those that have none
+// where the key is among them, the order, and the arguments before the limit.
+func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
+	id := "s." + idColumn(kind)
+	if after.At.Equal(Null) {
+		// The index has these rows too, behind all others.
+		where, order = "s.updated_at IS NULL", " ORDER BY "+id+", s.organization_id"
+		if after.ID != "" {
+			where += " AND (" + id + ", s.organization_id) > ($1, $2)"
+			args = append(args, after.ID, string(after.Organization))
+		}
+	} else {
+		where, order = "s.updated_at >= $1", " ORDER BY s.updated_at, "+id+", s.organization_id"
+		args = append(args, after.literal())
+		if after.ID != "" {
+			where = "(s.updated_at, " + id + ", s.organization_id) > ($1, $2, $3)"
+			args = append(args, after.ID, string(after.Organization))
+		}
+	}
+	return where, fmt.Sprintf("%s LIMIT $%d", order, len(args)+1), args
+}
+
+// All calls visit with every record of a kind, in no order, from one snapshot.
+func (d *Database) All(ctx context.Context, kind normalize.Kind, visit func(*source.Record) error) error {
+	return d.each(ctx, kind, "true", nil, visit)
+}
+
+// OfDay calls visit with the records of one organization whose event clock lies on one UTC day; with
+// all of its agents, which have no event clock.
+func (d *Database) OfDay(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID, day time.Time,
+	visit func(*source.Record) error) error {
+	where, args := "s.organization_id = $1", []any{string(organization)}
+	if clock := clockColumn(kind); clock != "" {
+		where += " AND s." + clock + " >= $2 AND s." + clock + " < $3"
+		args = append(args, Key{At: day}.literal(), Key{At: day.AddDate(0, 0, 1)}.literal())
+	}
+	return d.each(ctx, kind, where, args, visit)
+}
+
+// OfIDs calls visit with the records of one organization that have one of some ids, whether they break a rule or not.
+func (d *Database) OfIDs(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID, ids []uuid.UUID,
+	visit func(*source.Record) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	id := "s." + idColumn(kind)
+	d.mu.Lock()
+	if !d.uuids[kind] {
+		// A text may write a UUID in capital letters.
+		id = "lower(" + id + "::text)"
+	}
+	d.mu.Unlock()
+	return d.each(ctx, kind, "s.organization_id = $1 AND "+id+" = ANY($2)",
+		[]any{string(organization), "{" + strings.Join(texts, ",") + "}"}, visit)
+}
+
+func (d *Database) each(ctx context.Context, kind normalize.Kind, where string, args []any, visit func(*source.Record) error) error {
+	_, err := d.read(ctx, "", kind, where, args, func(r *source.Record, _ Key) error { return visit(r) })
+	return err
+}
+
+func idColumn(kind normalize.Kind) string { return string(kind) + "_id" }
+
+func clockColumn(kind normalize.Kind) string {
+	switch kind {
+	case normalize.KindRun:
+		return "created_at"
+	case normalize.KindAttribution:
+		return "occurred_at"
+	default:
+		return ""
+	}
+}
+
+// read reads every field as text, as it would stand in a file; PostgreSQL knows how to write its types.
+func (d *Database) read(ctx context.Context, settings string, kind normalize.Kind, tail string, args []any,
+	visit func(*source.Record, Key) error) (n int, err error) {
+	fields := normalize.Fields(kind)
+	var columns []string
+	for _, field := range fields {
+		columns = append(columns, text("s."+field, strings.HasSuffix(field, "_at")))
+	}
+	columns = append(columns, microsColumn)
+	statement := "SELECT " + strings.Join(columns, ", ") + " FROM " + d.from(kind) + " WHERE " + tail
+	record := source.Record{Raw: normalize.Raw{Kind: kind}}
+	id := slices.Index(fields, idColumn(kind))
+	err = d.reading(ctx, settings, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			values := rows.RawValues()
+			copy(record.Raw.Values[:], values[:len(fields)])
+			at, err := parseAt(values[len(fields)])
+			if err != nil {
+				return fmt.Errorf("the updated_at of a %s record: %w", kind, err)
+			}
+			n++
+			record.Line = n
+			if err := visit(&record, Key{at, string(values[id]), schema.OrganizationID(values[0])}); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	return n, err
+}
+
+// microsColumn is updated_at in microseconds, which is what PostgreSQL keeps and numbers have exactly, or
+// infinity, -infinity or NULL. One row must not fail the statement for all others.
+const microsColumn = "CASE WHEN isfinite(s.updated_at::timestamptz) " +
+	"THEN (extract(epoch FROM s.updated_at::timestamptz) * 1000000)::bigint::text ELSE s.updated_at::text END"
+
+// text is an expression for a column as text. A time is RFC 3339; what that cannot write (infinity, years
+// outside 1 to 9999) is as PostgreSQL writes it, so that the rules of a record refuse it.
+func text(column string, isTime bool) string {
+	if !isTime {
+		return column + "::text"
+	}
+	instant := column + "::timestamptz"
+	return "CASE WHEN " + instant + " >= '0001-01-01 00:00:00Z' AND " + instant + " < '10000-01-01 00:00:00Z' THEN to_char(" +
+		instant + ` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE ` + column + "::text END"
+}

@@ -1,0 +1,124 @@
+package worker_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/worker"
+)
+
+// overlapped waits until a pass has begun that does not reach back to now any more.
+func (b *bed) overlapped(status *worker.Status, marker int) {
+	b.Helper()
+	for range 2 {
+		before := status.Report().Kinds[normalize.KindRun].Stored
+		b.insert("marker", marker, 1)
+		b.until("a later row is stored", func() bool { return status.Report().Kinds[normalize.KindRun].Stored > before })
+		marker++
+	}
+}
+
+func (b *bed) exec(conn *pgx.Conn, sql string) {
+	b.Helper()
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// certainUntil is what the status tells of runs, zero for nothing.
+func certainUntil(status *worker.Status) time.Time {
+	if c := status.Report().Kinds[normalize.KindRun].CertainUntil; c != nil {
+		return *c
+	}
+	return time.Time{}
+}
+
+// A transaction may read first, wait longer than the overlap, and then write with the time of its begin, by
+// which it has no transaction id yet while it waits.
+func TestTransactionsThatReadFirst(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 50)
+	// Between two looks there is time to write and to commit.
+	status, _ := b.start(func(o *worker.Options) { o.Overlap, o.PollInterval = 0, 500*time.Millisecond })
+	b.untilEqual()
+	late := b.connect()
+	b.exec(late, "BEGIN; SELECT count(*) FROM runs")
+	var began time.Time
+	if err := late.QueryRow(context.Background(), "SELECT now()").Scan(&began); err != nil {
+		t.Fatal(err)
+	}
+	b.overlapped(status, 1)
+	if k := status.Report().Kinds[normalize.KindRun]; certainUntil(status).After(began) || !strings.Contains(k.WaitsFor, "session") {
+		t.Errorf("certain until %v, waits for %q, with a transaction open since %v", k.CertainUntil, k.WaitsFor, began)
+	}
+	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
+	b.untilEqual()
+	b.until("what was open is certain", func() bool { return certainUntil(status).After(began) })
+}
+
+// A prepared transaction belongs to no session, and nobody tells when it began.
+func TestPreparedTransactions(t *testing.T) {
+	b := newBed(t)
+	if b.setting("max_prepared_transactions") == "0" {
+		t.Skip("the server allows no prepared transactions")
+	}
+	b.insert("acme", 1, 50)
+	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.untilEqual()
+	prepare := func(name string) {
+		b.do("BEGIN; UPDATE runs SET status = '" + name +
+			"', updated_at = now() WHERE organization_id = 'acme'; PREPARE TRANSACTION '" + name + "'")
+	}
+	prepare("FAILED")
+	b.overlapped(status, 1)
+	if k := status.Report().Kinds[normalize.KindRun]; !strings.Contains(k.WaitsFor, "prepared") {
+		t.Errorf("waits for %q", k.WaitsFor)
+	}
+	b.do("COMMIT PREPARED 'FAILED'")
+	b.untilEqual()
+
+	// One that was there before the worker, too.
+	stop()
+	prepare("CANCELLED")
+	b.insert("acme", 51, 1)
+	status, _ = b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.overlapped(status, 3)
+	b.do("COMMIT PREPARED 'CANCELLED'")
+	b.untilEqual()
+}
+
+// What a worker left uncertain is read by the next one.
+func TestCommitsBetweenTwoWorkers(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 50)
+	late := b.connect()
+	b.exec(late, "BEGIN; SELECT count(*) FROM runs")
+	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.overlapped(status, 1)
+	stop()
+	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
+	b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.untilEqual()
+}
+
+// A role that may not see other sessions can be certain of nothing, and says so.
+func TestSourceThatHidesItsSessions(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 5)
+	b.reopen("blind")
+	app := b.connect() // its sessions are hidden from the worker
+	status, stop := b.start(nil)
+	b.untilEqual()
+	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	if k := status.Report().Kinds[normalize.KindRun]; k.CertainUntil != nil || !strings.Contains(k.WaitsFor, "pg_read_all_stats") {
+		t.Errorf("certain until %v, waits for %q", k.CertainUntil, k.WaitsFor)
+	}
+	b.exec(app, "GRANT pg_read_all_stats TO blind")
+	b.until("everything is certain", func() bool { return !certainUntil(status).IsZero() })
+	stop()
+}

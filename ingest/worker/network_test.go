@@ -1,0 +1,148 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/worker"
+)
+
+// A query that PostgreSQL cancels, because of statement_timeout or for a person, is made again.
+func TestCanceledQueries(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	holder := b.connect()
+	b.exec(holder, "BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE")
+	status, _ := b.start(nil)
+	b.until("a query of the worker waits and is canceled", func() bool {
+		return b.sourceCount(`SELECT count(*) FROM (SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'runlens' AND wait_event_type = 'Lock') AS s`) > 0
+	})
+	b.until("it is made again", func() bool { return status.Report().Retries > 0 })
+	b.exec(holder, "COMMIT")
+	b.untilEqual()
+}
+
+// A host that accepts a connection and then says nothing is a failure that passes, within a time.
+func TestSourceThatDoesNotAnswer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	mapping, err := postgres.ParseMapping(postgres.DefaultMapping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := postgres.Open(context.Background(), "postgres://reader@"+silent.Addr().String()+"/db?sslmode=disable", mapping)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := source.Check(ctx); err == nil || ctx.Err() != nil || !postgres.Retryable(err) {
+		t.Errorf("%v, which must be retryable and come before the caller's patience ends: %v", err, ctx.Err())
+	}
+}
+
+// A pooler that gives each transaction any connection is no obstacle, with fewer connections than the worker has.
+func TestTransactionPooling(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 500)
+	b.open(b.pgbouncer(), postgres.DefaultMapping)
+	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.untilEqual()
+	late := b.connect()
+	b.exec(late, "BEGIN; SELECT 1")
+	b.overlapped(status, 1)
+	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
+	b.untilEqual()
+	stop()
+	b.do("UPDATE runs SET updated_at = updated_at - interval '1 day'")
+	b.reconcile(nil)
+	b.untilEqual()
+}
+
+// pgbouncer starts Debian's pooler in front of the source, in transaction mode, and returns its URL.
+func (b *bed) pgbouncer() string {
+	b.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if program, err = exec.LookPath("/usr/sbin/pgbouncer"); err != nil {
+			b.Skip("no pgbouncer is installed (apt-get install pgbouncer)")
+		}
+	}
+	source, err := url.Parse(b.server.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "runlens-pgbouncer-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	user := source.User.Username()
+	if password, ok := source.User.Password(); ok {
+		user += " password=" + password
+	}
+	port := freePort(b.T)
+	config := fmt.Sprintf("[databases]\npooled = host=%s port=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"+
+		"unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
+		source.Hostname(), source.Port(), source.Path[1:], user, port)
+	file := filepath.Join(dir, "pgbouncer.ini")
+	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	args := []string{file}
+	if os.Getuid() == 0 {
+		args = []string{"-u", "nobody", file} // it refuses to run as root
+	}
+	command := exec.Command(program, args...)
+	var log bytes.Buffer
+	command.Stdout, command.Stderr = &log, &log
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		command.Process.Kill()
+		command.Wait()
+		if b.Failed() {
+			b.Logf("pgbouncer: %.4000s", log.String())
+		}
+	})
+	address := fmt.Sprintf("postgres://reader@127.0.0.1:%d/pooled?sslmode=disable", port)
+	b.until("pgbouncer answers", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, address)
+		if err == nil {
+			conn.Close(ctx)
+		}
+		return err == nil
+	})
+	return address
+}
+
+func freePort(t *testing.T) int {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}

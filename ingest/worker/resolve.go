@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/ingest/verify"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// fewDeletions may be deleted whatever their share is.
+	fewDeletions = 100
+	// maxAsked bounds the ids of one statement of the source and of one line of the log.
+	maxAsked = 1000
+)
+
+// Versions only move forward in the store, so a version that the source does not have must be taken out. For the
+// records of one kind of an organization:
+//
+//  1. Copiers of this worker finish what they have read, and read nothing more.
+//  2. The source is read once more. What it has now is right.
+//  3. The records are purged.
+//  4. The source's versions are stored, and the copiers read again.
+//
+// A worker that dies between 3 and 4 leaves records missing, which the next full comparison copies. What
+// another process had read before 2 and stores after 3 is found by the next one as well.
+
+// resolve replaces the stored records whose version the source does not have, and deletes those that it does not
+// have at all, if told to.
+func (w *worker) resolve(ctx context.Context, report verify.Report, found *ReconcileStatus) error {
+	disputed := map[verify.Part][]uuid.UUID{}
+	for _, d := range report.Differences {
+		part := verify.Part{Organization: d.Organization, Kind: d.Kind}
+		for _, rows := range []verify.Rows{d.Newer, d.Changed, d.Extra} {
+			disputed[part] = append(disputed[part], rows.IDs...)
+		}
+	}
+	absent := map[verify.Part]map[uuid.UUID]bool{}
+	missing := map[normalize.Kind]int64{}
+	for part, ids := range disputed {
+		ids = distinct(ids)
+		now, err := w.ask(ctx, part, ids)
+		if err != nil {
+			return err
+		}
+		absent[part], disputed[part] = now.absent, ids
+		if known(report, part.Organization) {
+			missing[part.Kind] += int64(len(now.absent))
+		}
+	}
+	tooMany := map[normalize.Kind]bool{}
+	for kind, n := range missing {
+		tooMany[kind] = w.DeleteMissing && w.tooMany(report, kind, n)
+	}
+	for part, ids := range disputed {
+		n := int64(len(absent[part]))
+		found.Missing += n
+		mayDelete := w.DeleteMissing && known(report, part.Organization)
+		if mayDelete && tooMany[part.Kind] {
+			mayDelete, found.Refused = false, found.Refused+n
+		}
+		for chunk := range slices.Chunk(ids, pageRows) {
+			if err := w.take(ctx, part, chunk, func(id uuid.UUID) bool { return mayDelete && absent[part][id] }, found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func distinct(ids []uuid.UUID) []uuid.UUID {
+	set := make(map[uuid.UUID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return slices.Collect(maps.Keys(set))
+}
+
+// known tells whether the source has any record of an organization. What it knows nothing of belongs to another source.
+func known(report verify.Report, organization schema.OrganizationID) bool {
+	for _, kind := range normalize.Kinds {
+		if report.Counts[verify.Part{Organization: organization, Kind: kind}].Source > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// tooMany tells whether that many records of a kind are more than may be deleted at once.
+func (w *worker) tooMany(report verify.Report, kind normalize.Kind, missing int64) bool {
+	var stored int64
+	for part, count := range report.Counts {
+		if part.Kind == kind && known(report, part.Organization) {
+			stored += count.Store
+		}
+	}
+	if missing <= fewDeletions || float64(missing) <= w.DeleteMissingShare*float64(stored) {
+		return false
+	}
+	w.Logger.Error("too many records are missing in the source; none is deleted", "kind", kind, "missing", missing, "stored", stored,
+		"delete_missing_share", w.DeleteMissingShare)
+	return true
+}
+
+// An answer is what the source has of some ids.
+type answer struct {
+	batch   write.Batch // what breaks no rule
+	valid   []uuid.UUID // of batch
+	invalid int64       // records that break a rule
+	absent  map[uuid.UUID]bool
+}
+
+func (w *worker) ask(ctx context.Context, part verify.Part, ids []uuid.UUID) (answer, error) {
+	a := answer{absent: make(map[uuid.UUID]bool, len(ids))}
+	for _, id := range ids {
+		a.absent[id] = true
+	}
+	normalizer := normalize.NewNormalizer()
+	for chunk := range slices.Chunk(ids, maxAsked) {
+		err := w.Source.OfIDs(ctx, part.Kind, part.Organization, chunk, func(record *source.Record) error {
+			id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field behind the organization
+			if err != nil {
+				return nil
+			}
+			delete(a.absent, id)
+			if err := a.batch.Add(normalizer, &record.Raw); err != nil {
+				a.invalid++
+				return nil
+			}
+			a.valid = append(a.valid, id)
+			return nil
+		})
+		if err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// take replaces those of some records that the source has by what it has, and deletes those that it does not have and that
+// mayDelete names. Those that break a rule there stay as they are stored.
+func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, mayDelete func(uuid.UUID) bool, found *ReconcileStatus) error {
+	copier := w.copiers[part.Kind]
+	copier.inFlight.Lock()
+	defer copier.inFlight.Unlock()
+	now, err := w.ask(ctx, part, ids)
+	if err != nil {
+		return err
+	}
+	var deleted []uuid.UUID
+	for id := range now.absent {
+		if mayDelete(id) {
+			deleted = append(deleted, id)
+		}
+	}
+	found.Invalid += now.invalid
+	going := slices.Concat(now.valid, deleted)
+	if len(going) == 0 {
+		return nil
+	}
+	if err := purge.Records(ctx, w.Conn, part.Kind, part.Organization, going); err != nil {
+		return err
+	}
+	if err := w.writer.Write(ctx, &now.batch); err != nil {
+		return err
+	}
+	copier.recent.drop(part.Organization, going)
+	found.Deleted += int64(len(deleted))
+	found.Replaced += int64(len(now.valid))
+	w.Status.addReplaced(len(now.valid))
+	w.tell("replaced records whose version the source does not have", part, now.valid)
+	w.tell("deleted records that the source does not have", part, deleted)
+	return nil
+}
+
+func (w *worker) tell(what string, part verify.Part, ids []uuid.UUID) {
+	for chunk := range slices.Chunk(ids, maxAsked) {
+		w.Logger.Warn(what, "organization", part.Organization, "kind", part.Kind, "count", len(chunk), "ids", chunk)
+	}
+}
