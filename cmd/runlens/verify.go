@@ -130,6 +130,7 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 	case c.Subset:
 		verdict = "the store holds all that the source holds"
 	}
-	_, err := fmt.Fprintf(out, "%s%s: %d records read, %d rejected, %d rows in %d groups\n", verdict, rejected, r.Read, r.Rejected, r.Rows, r.Groups)
+	_, err := fmt.Fprintf(out, "%s%s: %d records read, %d rejected, %d rows in %d groups\n",
+		verdict, rejected, r.Read, r.Rejected, r.Rows, r.Groups)
 	return err
 }

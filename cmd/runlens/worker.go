@@ -173,7 +173,8 @@ func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
 }
 
 func printStatus(out io.Writer, r worker.Report) error {
-	fmt.Fprintf(out, "%-12s %8s %24s %10s %12s %8s %8s\n", "kind", "lag", "certain until", "stored", "per second", "batches", "rejected")
+	fmt.Fprintf(out, "%-12s %8s %24s %10s %12s %8s %8s\n",
+		"kind", "lag", "certain until", "stored", "per second", "batches", "rejected")
 	for _, kind := range normalize.Kinds {
 		k := r.Kinds[kind]
 		lag := "copying"
@@ -184,7 +185,8 @@ func printStatus(out io.Writer, r worker.Report) error {
 		if k.CertainUntil != nil {
 			certain = k.CertainUntil.Format("2006-01-02T15:04:05.000Z")
 		}
-		fmt.Fprintf(out, "%-12s %8s %24s %10d %12.1f %8d %8d\n", kind, lag, certain, k.Stored, k.PerSecond, k.Batches, k.Rejected)
+		fmt.Fprintf(out, "%-12s %8s %24s %10d %12.1f %8d %8d\n",
+			kind, lag, certain, k.Stored, k.PerSecond, k.Batches, k.Rejected)
 	}
 	for _, kind := range normalize.Kinds {
 		if name := r.Kinds[kind].WaitsFor; name != "" {
@@ -203,7 +205,8 @@ func printStatus(out io.Writer, r worker.Report) error {
 	if d := r.Reconcile; d != nil {
 		last = fmt.Sprintf("%s: %d days compared, %d differed, %d records copied again, %d replaced, "+
 			"%d missing in the source, %d deleted, %d too many to delete, %d that break a rule in the source",
-			d.EndedAt.Format(time.RFC3339), d.Compared, d.Differed, d.Repaired, d.Replaced, d.Missing, d.Deleted, d.Refused, d.Rejected)
+			d.EndedAt.Format(time.RFC3339), d.Compared, d.Differed, d.Repaired, d.Replaced,
+			d.Missing, d.Deleted, d.Refused, d.Rejected)
 	}
 	_, err := fmt.Fprintf(out, "retries: %d\nlast reconcile: %s\n", r.Retries, last)
 	return err
@@ -236,7 +239,8 @@ func (c workerResetCmd) Run(ctx context.Context, logger *slog.Logger, streams st
 		return err
 	}
 	defer store.Close()
-	found, err := worker.Reset(ctx, store.Conn(), write.Retry{Logger: logger, Patience: openPatience}, database.Name(), normalize.Kind(c.Kind))
+	retry := write.Retry{Logger: logger, Patience: openPatience}
+	found, err := worker.Reset(ctx, store.Conn(), retry, database.Name(), normalize.Kind(c.Kind))
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,11 @@ type copier struct {
 
 // A position is what a checkpoint of a worker holds.
 type position struct {
-	Mapping string    `json:"mapping"`       // fingerprint of the SELECT that was read
-	Until   time.Time `json:"until"`         // every row that changed before was stored, but for transactions of unknown begin
-	Certain time.Time `json:"certain_until"` // every row that changed before was stored; zero when nothing is certain
+	Mapping string `json:"mapping"` // fingerprint of the SELECT that was read
+	// Certain is the instant before which no row has changed that was not stored; zero when nothing is certain. Until
+	// is the same without regard to transactions whose begin nobody tells.
+	Certain time.Time `json:"certain_until"`
+	Until   time.Time `json:"until"`
 }
 
 // checkpointName names the checkpoint of one kind of a source.

@@ -36,9 +36,10 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 		}
 		found.EndedAt = time.Now().UTC()
 		w.Status.reconciled(found)
-		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed, "copied_again", found.Repaired,
-			"replaced", found.Replaced, "missing_in_source", found.Missing, "deleted", found.Deleted, "deletions_refused", found.Refused,
-			"invalid_in_source", found.Invalid)
+		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed,
+			"copied_again", found.Repaired, "replaced", found.Replaced, "missing_in_source", found.Missing,
+			"deleted", found.Deleted, "deletions_refused", found.Refused, "invalid_in_source", found.Invalid,
+			"rejected", found.Rejected)
 		if moment.Pause(ctx, w.ReconcileEvery) != nil {
 			return ctx.Err()
 		}
@@ -54,7 +55,9 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	report, err := verify.Compare(ctx, verify.Options{
 		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, SecondLook: secondLook, MaxIDs: math.MaxInt,
 	})
-	found := ReconcileStatus{Compared: int64(report.Groups), Differed: int64(len(report.Differences)), Rejected: report.Rejected}
+	found := ReconcileStatus{
+		Compared: int64(report.Groups), Differed: int64(len(report.Differences)), Rejected: report.Rejected,
+	}
 	if err != nil {
 		return found, err
 	}

@@ -68,7 +68,8 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 			mayDelete, found.Refused = false, found.Refused+n
 		}
 		for chunk := range slices.Chunk(ids, pageRows) {
-			if err := w.take(ctx, part, chunk, func(id uuid.UUID) bool { return mayDelete && absent[part][id] }, found); err != nil {
+			err := w.take(ctx, part, chunk, func(id uuid.UUID) bool { return mayDelete && absent[part][id] }, found)
+			if err != nil {
 				return err
 			}
 		}
@@ -105,8 +106,8 @@ func (w *worker) tooMany(report verify.Report, kind normalize.Kind, missing int6
 	if missing <= fewDeletions || float64(missing) <= w.DeleteMissingShare*float64(stored) {
 		return false
 	}
-	w.Logger.Error("too many records are missing in the source; none is deleted", "kind", kind, "missing", missing, "stored", stored,
-		"delete_missing_share", w.DeleteMissingShare)
+	w.Logger.Error("too many records are missing in the source; none is deleted", "kind", kind,
+		"missing", missing, "stored", stored, "delete_missing_share", w.DeleteMissingShare)
 	return true
 }
 
@@ -145,9 +146,10 @@ func (w *worker) ask(ctx context.Context, part verify.Part, ids []uuid.UUID) (an
 	return a, nil
 }
 
-// take replaces those of some records that the source has by what it has, and deletes those that it does not have and that
-// mayDelete names. Those that break a rule there stay as they are stored.
-func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, mayDelete func(uuid.UUID) bool, found *ReconcileStatus) error {
+// take replaces those of some records that the source has by what it has, and deletes those that it does not
+// have and that mayDelete names. Those that break a rule there stay as they are stored.
+func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, mayDelete func(uuid.UUID) bool,
+	found *ReconcileStatus) error {
 	copier := w.copiers[part.Kind]
 	copier.inFlight.Lock()
 	defer copier.inFlight.Unlock()

@@ -33,7 +33,8 @@ const (
 func (d *Database) Activity(ctx context.Context) (Activity, error) {
 	var a Activity
 	var standby bool
-	if err := d.pool.QueryRow(ctx, "SELECT statement_timestamp(), pg_is_in_recovery()").Scan(&a.Now, &standby); err != nil {
+	err := d.pool.QueryRow(ctx, "SELECT statement_timestamp(), pg_is_in_recovery()").Scan(&a.Now, &standby)
+	if err != nil {
 		return a, err
 	}
 	if standby {
@@ -57,8 +58,9 @@ func (d *Database) Activity(ctx context.Context) (Activity, error) {
 // sessions adds the transactions of sessions, also of those that have only read so far. Without the right to see
 // a session, or where it does not track its activity, PostgreSQL shows no begin.
 func (d *Database) sessions(ctx context.Context, a *Activity) error {
-	rows, err := d.pool.Query(ctx, `SELECT pid::bigint, coalesce(xact_start, 'epoch'), xact_start IS NULL FROM pg_stat_activity
-		WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type IS DISTINCT FROM 'autovacuum worker'
+	rows, err := d.pool.Query(ctx, `SELECT pid::bigint, coalesce(xact_start, 'epoch'), xact_start IS NULL
+		FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+			AND backend_type IS DISTINCT FROM 'autovacuum worker'
 			AND (xact_start IS NOT NULL OR state = 'disabled' OR query = '<insufficient privilege>')`)
 	if err != nil {
 		return err

@@ -98,7 +98,8 @@ func (d *Database) OfIDs(ctx context.Context, kind normalize.Kind, organization 
 		[]any{string(organization), "{" + strings.Join(texts, ",") + "}"}, visit)
 }
 
-func (d *Database) each(ctx context.Context, kind normalize.Kind, where string, args []any, visit func(*source.Record) error) error {
+func (d *Database) each(ctx context.Context, kind normalize.Kind, where string, args []any,
+	visit func(*source.Record) error) error {
 	_, err := d.read(ctx, "", kind, where, args, func(r *source.Record, _ Key) error { return visit(r) })
 	return err
 }
