@@ -27,7 +27,7 @@ const (
 
 	// drainBytes and drainTime bound what is still read of a connection that is left unread.
 	drainBytes = 16 << 20
-	drainTime  = 2 * time.Second
+	drainTime  = 5 * time.Second
 	// drainTurn is how long one connection is drained before another one has its turn.
 	drainTurn = 2 * time.Millisecond
 
@@ -68,7 +68,7 @@ type Listener struct {
 // Limit returns inner with caps. Closing the Listener closes inner.
 func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 	l := &Listener{
-		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}), turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}), turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		open: map[*conn]struct{}{}, byAddress: map[netip.Addr]int{}, refused: map[string]uint64{}, logged: map[string]time.Time{},
 	}
 	l.close = sync.OnceValue(func() error {

@@ -64,7 +64,10 @@ func TestSourceIsRight(t *testing.T) {
 	if d := b.differences(); len(d) != 0 {
 		t.Errorf("%d groups differ, the first is %+v", len(d), d[0])
 	}
-	if found.Replaced != 81+10+5 || found.Missing != 0 || found.Deleted != 0 || b.metrics["reconcile_replaced_records_total"] != 96 {
+	// Polling reads the newest instant again when it begins, so it may copy the 20 cancelled runs first: they tie and win.
+	const least, ties = 61 + 10 + 5, 20
+	if found.Replaced < least || found.Replaced > least+ties || found.Missing != 0 || found.Deleted != 0 ||
+		b.metrics["reconcile_replaced_records_total"] != float64(found.Replaced) {
 		t.Errorf("%+v, %v", found, b.metrics)
 	}
 	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'acme'"); n != 100 {
