@@ -31,6 +31,10 @@ const (
 	// drainTurn is how long one connection is drained before another one has its turn.
 	drainTurn = 2 * time.Millisecond
 
+	// receiveBuffer is how much of a connection the kernel takes in before the server reads it; without a bound
+	// it grows to megabytes, and a flood is copied before anybody can refuse it.
+	receiveBuffer = 128 << 10
+
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = time.Second
 	// logEvery is how often at most one kind of trouble is logged.
@@ -87,6 +91,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.Listener.Accept()
 		if err == nil {
+			if tcp, ok := inner.(*net.TCPConn); ok {
+				tcp.SetReadBuffer(receiveBuffer) // where the kernel refuses, its own bounds hold
+			}
 			c, full := l.admit(inner)
 			if c != nil {
 				return c, nil
