@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/failure"
 )
 
@@ -105,16 +106,13 @@ func (f stepFailure) Unwrap() error { return f.cause }
 func oneLine(err error) string {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) {
-		if exception.Code == codeNoSpace || strings.Contains(exception.Message, "No space left on device") {
+		if exception.Code == write.CodeNoSpace || strings.Contains(exception.Message, "No space left on device") {
 			return "the disk of ClickHouse is full; make room and start again"
 		}
 		err = failure.Of("the store", err)
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
-
-// codeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
-const codeNoSpace = 243
 
 // untilSignal returns a context that SIGINT or SIGTERM ends. The second signal ends the process at once.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {

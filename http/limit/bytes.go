@@ -30,10 +30,3 @@ func (b *Bytes) Give(n int64) {
 	defer b.mu.Unlock()
 	b.taken -= n
 }
-
-// Taken is how many bytes are taken.
-func (b *Bytes) Taken() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.taken
-}

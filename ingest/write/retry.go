@@ -43,8 +43,8 @@ func Retryable(err error) bool {
 		errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
-// codeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
-const codeNoSpace = 243
+// CodeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
+const CodeNoSpace = 243
 
 // describe puts what ClickHouse said into words for an operator; its own text, which can hold paths and
 // statements, is in its log and, for what was tried again, in ours.
@@ -53,7 +53,7 @@ func describe(err error) error {
 	switch {
 	case !errors.As(err, &exception):
 		return err
-	case exception.Code == codeNoSpace:
+	case exception.Code == CodeNoSpace:
 		return errors.New("the disk of ClickHouse is full; make room and run it again, what is stored stays")
 	default:
 		return fmt.Errorf("ClickHouse failed with code %d; its log says why", exception.Code)
