@@ -117,12 +117,13 @@ func TestBrokenStore(t *testing.T) {
 	s.post(key, valid).want(t, 500, "internal_error", "")
 }
 
-// The log of a good request has its ids, its duration and its rows.
+// The log of a good request has its ids, its duration, its rows and how it was answered.
 func TestRequestLog(t *testing.T) {
 	s := serve(t, nil)
 	a := s.post(s.reader(), valid, "x-request-id", "good")
 	a.want(t, 200, "", "")
 	for _, part := range []string{`"request_id":"good"`, `"status":200`, `"organization_id":"acme"`, `"key_id":`, `"duration_ms":`, `"rows":1`,
+		`"strategy":{"reads":"base","page":"single","attempt":1}`,
 		`"query_id":"` + decode[struct{ QueryID string }](t, a.body).QueryID + `"`} {
 		if !strings.Contains(s.log.String(), part) {
 			t.Errorf("the log lacks %s:\n%s", part, s.log)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/olap"
 )
 
 const headerRequestID = "x-request-id"
@@ -26,6 +27,7 @@ type exchange struct {
 	principal auth.Principal
 	queryID   uuid.UUID // zero before a query runs
 	execution uuid.UUID // ClickHouse's query_id; zero before it answered
+	strategy  olap.Strategy
 	rows      int
 	refusal   *refusal
 }
@@ -103,6 +105,9 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	if x.queryID != uuid.Nil {
 		attributes = append(attributes, slog.String("query_id", x.queryID.String()), slog.Int("rows", x.rows))
 	}
+	if x.execution != uuid.Nil {
+		attributes = append(attributes, strategyAttribute(x.strategy))
+	}
 	if x.execution != x.queryID && x.execution != uuid.Nil {
 		attributes = append(attributes, slog.String("execution_id", x.execution.String()))
 	}
@@ -119,4 +124,17 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		}
 	}
 	s.Logger.LogAttrs(c.UserContext(), level, "request", attributes...)
+}
+
+// strategyAttribute groups how a query was answered.
+func strategyAttribute(strategy olap.Strategy) slog.Attr {
+	attributes := []any{slog.String("reads", strategy.Reads)}
+	if strategy.Delta != "" {
+		attributes = append(attributes, slog.String("delta", strategy.Delta))
+	}
+	attributes = append(attributes, slog.String("page", strategy.Page))
+	if strategy.Refreshing {
+		attributes = append(attributes, slog.Bool("refreshing", true))
+	}
+	return slog.Group("strategy", append(attributes, slog.Int("attempt", strategy.Attempt))...)
 }

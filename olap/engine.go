@@ -4,13 +4,11 @@ package olap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/compile"
@@ -70,6 +68,8 @@ type Request struct {
 	QueryID   uuid.UUID
 	RequestID string
 	KeyID     string
+
+	strategy *Strategy // of its last statement; set by answer
 }
 
 // Run answers a request, alone or together with others of the same organization that ask the same: it may share an execution that
@@ -90,7 +90,9 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 // a round trip.
 func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err error) {
 	in := compile.Input{Organization: r.OrganizationID, Query: r.Query}
+	r.strategy = &Strategy{Page: "single"}
 	if r.Query.Cursor != "" {
+		r.strategy.Page = "next"
 		if err := e.resume(&in); err != nil {
 			return nil, err
 		}
@@ -98,6 +100,7 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 	}
 	paged := r.Query.Pages() && !e.single.expected(r.OrganizationID, r.Query.Canonical())
 	if paged {
+		r.strategy.Page = "first"
 		result, err = e.firstPage(ctx, r, in)
 	} else {
 		result, err = e.attempt(ctx, r, &in)
@@ -110,6 +113,9 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 		return result, nil
 	}
 	// A page that another one may follow needs a boundary that both can share, and an answer without rows tells none.
+	if r.Query.Pages() {
+		r.strategy.Page = "first"
+	}
 	if err := e.begin(ctx, &in); err != nil {
 		return nil, err
 	}
@@ -179,7 +185,7 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	if err != nil {
 		return nil, err
 	}
-	in.SettledUntil, in.Changes = before.Boundary(), compile.ChangesStored
+	in.SettledUntil, in.Changes, r.strategy.Refreshing = before.Boundary(), compile.ChangesStored, before.Settling
 	result, err := e.execute(ctx, r, *in, nil)
 	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
@@ -229,11 +235,12 @@ func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, chang
 		}
 		external = append(external, given)
 	}
-	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r), external...)
+	*r.strategy = r.strategy.next(in, statement.Reads)
+	table, err := exec.Run(ctx, e.conn, statement, r.QueryID, comment(r, r.strategy), external...)
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{request: r, execution: r.QueryID, asOf: in.AsOf, table: table}
+	result := &Result{request: r, execution: r.QueryID, strategy: *r.strategy, asOf: in.AsOf, table: table}
 	if statement.OwnClock {
 		result.asOf = table.AsOf
 	}
@@ -244,17 +251,4 @@ func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, chang
 		})
 	}
 	return result, nil
-}
-
-// comment is what ClickHouse's own log says about the execution.
-func comment(r Request) string {
-	text, err := json.Marshal(struct {
-		RequestID      string                `json:"request_id"`
-		OrganizationID schema.OrganizationID `json:"organization_id"`
-		KeyID          string                `json:"key_id"`
-	}{r.RequestID, r.OrganizationID, r.KeyID})
-	if err != nil {
-		return fmt.Sprintf("comment: %v", err)
-	}
-	return string(text)
 }

@@ -56,3 +56,6 @@ func (e *Engine) RememberMissingSince(until time.Time) {
 		e.missing.recent.known[of] = last
 	}
 }
+
+// Comment is the log_comment of a statement.
+func Comment(r Request, strategy Strategy) string { return comment(r, &strategy) }

@@ -106,7 +106,7 @@ func readMissing(ctx context.Context, e *Engine, r Request, in compile.Input) (k
 	if known.whole, err = moment.WholeParts(ctx, e.conn, start, last); err != nil {
 		return known, err
 	}
-	found, err := exec.Run(ctx, e.conn, compile.MissingRuns(in, maxMissing+1), uuid.New(), comment(r))
+	found, err := exec.Run(ctx, e.conn, compile.MissingRuns(in, maxMissing+1), uuid.New(), comment(r, nil))
 	if err != nil || len(found.Rows) > maxMissing {
 		return known, err
 	}

@@ -18,6 +18,7 @@ const instantFormat = "2006-01-02T15:04:05.000Z"
 type Result struct {
 	request   Request
 	execution uuid.UUID
+	strategy  Strategy
 	asOf      time.Time
 	table     *exec.Table
 	cursor    string // empty for the last page
@@ -26,6 +27,9 @@ type Result struct {
 // Execution is ClickHouse's query_id of the statement that gave the answer: the request's QueryID, unless the
 // statement served several requests or had to be run once more.
 func (r *Result) Execution() uuid.UUID { return r.execution }
+
+// Strategy is how the answer was computed.
+func (r *Result) Strategy() Strategy { return r.strategy }
 
 // RowCount is the number of rows on this page.
 func (r *Result) RowCount() int { return len(r.table.Rows) }

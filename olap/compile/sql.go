@@ -21,8 +21,12 @@ func (p planned) statement() Statement {
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
 	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && p.Changes == ChangesStored || len(p.WholeParts) > 0}
-	if p.rollup != nil {
+	switch {
+	case p.rollup != nil:
+		statement.Reads = ReadsRollupAggregates
 		statement.Projection, statement.OneThread = p.rollup.Projection, len(p.rollup.Keys) == 0
+	case p.settled != nil:
+		statement.Reads = ReadsRollupRows
 	}
 	head := "SELECT\n    "
 	if statement.OwnClock {

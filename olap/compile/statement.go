@@ -23,6 +23,8 @@ type Statement struct {
 	OneSnapshot bool
 	// Projection is the projection that the statement is made for; empty for none. ClickHouse would find it, but weighs all others first.
 	Projection string
+	// Reads is where the statement finds the records, but for what changed since a refresh.
+	Reads Reads
 	// OneThread says that the statement reads so few rows that a second thread costs more than it helps.
 	OneThread bool
 	// ChangeColumns are the columns that the table of changes needs that comes with the statement; empty where none does.
@@ -31,6 +33,15 @@ type Statement struct {
 	// as an Int64 of milliseconds since 1970, the same in every row.
 	OwnClock bool
 }
+
+// Reads is what a statement reads.
+type Reads uint8
+
+const (
+	ReadsBase             Reads = iota // rows of the base tables
+	ReadsRollupRows                    // rows of the rollup
+	ReadsRollupAggregates              // a projection of the rollup, and its rows at the range's edges
+)
 
 // A Param is the value of the parameter {Name:…} of a statement: string, int64, []string or []int64.
 type Param struct {

@@ -1,0 +1,99 @@
+package olap_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/settle"
+)
+
+// Every result says how it was computed, and ClickHouse's log_comment says it in the same words.
+func TestStrategies(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	settler := settle.New(conn, quiet, 0)
+	settled(t, settler)
+	newEngine := func() *olap.Engine {
+		e := olap.NewEngine(conn, []byte("secret"))
+		e.TrustClock()
+		return e
+	}
+	small, large, forgetful := newEngine(), newEngine(), newEngine()
+	large.TakeAsLarge()
+	forgetful.TakeAsLarge()
+	forgetful.RememberNothing()
+	cursor := ""
+	for _, step := range []struct {
+		engine *olap.Engine
+		store  bool // one run before
+		settle bool
+		query  string
+		want   olap.Strategy
+	}{
+		{small, true, false, runs, olap.Strategy{Reads: "base", Page: "single", Attempt: 1}},
+		{large, false, false, activity, olap.Strategy{Reads: "base_runs_sent", Page: "single", Attempt: 1}},
+		{large, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "cached", Page: "single", Attempt: 1}},
+		{forgetful, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "inline", Page: "single", Attempt: 1}},
+		{large, true, true, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "none", Page: "single", Attempt: 1}},
+		{large, false, false, starters, olap.Strategy{Reads: "rollup_rows", Delta: "none", Page: "single", Attempt: 1}},
+		{small, false, false, days, olap.Strategy{Reads: "base", Page: "first", Attempt: 1}},
+		{small, false, false, days, olap.Strategy{Reads: "base", Page: "next", Attempt: 1}},
+	} {
+		if step.store {
+			for n := range 2 {
+				olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(n, 1+n, "RUNNING")}})
+			}
+		}
+		if step.settle {
+			settled(t, settler)
+		}
+		body := step.query
+		if step.want.Page == "next" {
+			body = strings.TrimSuffix(body, "}") + `,"cursor":"` + cursor + `"}`
+		}
+		parsed, err := query.Parse([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got olap.Strategy
+		for tries := 0; tries < 100; tries++ {
+			r, err := step.engine.Run(context.Background(), olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: parsed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var page struct{ Cursor string }
+			if err := json.Unmarshal(r.AppendJSON(nil), &page); err != nil {
+				t.Fatal(err)
+			}
+			// Until the inserts are old enough to be counted, the delta is not cached.
+			if got, cursor = r.Strategy(), page.Cursor; got == step.want {
+				break
+			}
+		}
+		if got != step.want {
+			t.Errorf("%s: %+v, want %+v", body, got, step.want)
+		}
+		comment := olap.Comment(olap.Request{RequestID: "r", OrganizationID: "acme", KeyID: "k"}, got)
+		words, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := `{"request_id":"r","organization_id":"acme","key_id":"k","strategy":` + string(words) + `}`; comment != want {
+			t.Errorf("the comment is %s, want %s", comment, want)
+		}
+	}
+}
+
+const (
+	ofJanuary = `"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+	runs      = `{"model":"agent_runs","metrics":["run_count"],` + ofJanuary
+	days      = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` + ofJanuary
+	starters  = `{"model":"agent_runs","metrics":["unique_initiator_count"],` + ofJanuary
+	activity  = `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],` + ofJanuary
+)
