@@ -1,0 +1,64 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// A Keeper is a running `runlens engine`. It keeps the engine of a data directory, and starts it again when it dies.
+type Keeper struct {
+	process *exec.Cmd
+	ended   chan struct{} // closed when the process is gone
+}
+
+// Keep starts a keeper and returns once an engine runs. The folder dir takes its log.
+func (p Product) Keep(ctx context.Context, dir string) (*Keeper, error) {
+	log, err := os.OpenFile(filepath.Join(dir, "keeper.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	k := &Keeper{process: p.Command(ctx, "engine"), ended: make(chan struct{})}
+	k.process.Stderr = log
+	if err := k.process.Start(); err != nil {
+		return nil, fmt.Errorf("%w; is %s built?", err, p.Binary)
+	}
+	go func() {
+		_ = k.process.Wait() // who stops it knows why it ended
+		close(k.ended)
+	}()
+	if _, err := p.AwaitEngine(ctx); err != nil {
+		k.Stop()
+		return nil, err
+	}
+	return k, nil
+}
+
+// Stop ends the keeper, and with SIGKILL if it does not end. The engine goes on while another process uses it.
+func (k *Keeper) Stop() {
+	_ = k.process.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-k.ended:
+	case <-time.After(stopPatience):
+		_ = k.process.Process.Kill()
+		<-k.ended
+	}
+}
+
+// AwaitEngine waits until an engine runs that has published itself.
+func (p Product) AwaitEngine(ctx context.Context) (Engine, error) {
+	for deadline := time.Now().Add(startPatience); ; time.Sleep(pollInterval) {
+		if e, err := p.Engine(); err == nil && p.runs(e.PID) {
+			return e, nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return Engine{}, errors.Join(fmt.Errorf("no engine ran within %s", startPatience), ctx.Err())
+		}
+	}
+}
