@@ -3,7 +3,8 @@
 // is missed.  Parts:        ranges     random legal queries over years 1 to 9999 and every zone     bodies
 // thousands of connections with the largest legal request, stalled or trickling        mixed      questions, refusals,
 // ingest runs, key changes and a killed engine at the same time   smuggling  crafted requests through keep-alive
-// proxies and directly, while another customer asks
+// proxies and directly, while another customer asks     kills      the engine is killed before and after chosen system
+// calls of ingest, worker, refresh and purge
 package main
 
 import (
@@ -26,7 +27,7 @@ import (
 
 // A command is the command line.
 type command struct {
-	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling. Default: all."`
+	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling, kills. Default: all."`
 	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
 	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
 	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
@@ -34,6 +35,8 @@ type command struct {
 	MixedFor    time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
 	KillEvery   time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
 	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
+	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
+	KillsOf     []string      `placeholder:"NAME,…" help:"Only kills of ingest, worker, refresh or purge in the part kills. Default: all."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -89,7 +92,7 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor) < time.Second || min(c.Connections, c.Tries) < 1 || c.MemoryBound < 1 {
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor) < time.Second || min(c.Connections, c.Tries, c.Kills) < 1 || c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}
 	names := make([]string, len(parts))

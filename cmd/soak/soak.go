@@ -21,6 +21,7 @@ var parts = []part{
 	{"bodies", (*soak).proveBodies},
 	{"mixed", (*soak).proveMixed},
 	{"smuggling", (*soak).proveSmuggling},
+	{"kills", (*soak).proveKills},
 }
 
 // A soak is one run.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -26,16 +27,22 @@ func (p Product) Keep(ctx context.Context, dir string) (*Keeper, error) {
 	defer log.Close()
 	k := &Keeper{process: p.Command(ctx, "engine"), ended: make(chan struct{})}
 	k.process.Stderr = log
+	said, err := k.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
 	if err := k.process.Start(); err != nil {
 		return nil, fmt.Errorf("%w; is %s built?", err, p.Binary)
 	}
+	// It says where the engine listens once one runs. Before that the last one may be ending.
+	_, err = bufio.NewReader(said).ReadString('\n')
 	go func() {
 		_ = k.process.Wait() // who stops it knows why it ended
 		close(k.ended)
 	}()
-	if _, err := p.AwaitEngine(ctx); err != nil {
+	if err != nil {
 		k.Stop()
-		return nil, err
+		return nil, fmt.Errorf("the keeper ended, see %s: %w", log.Name(), err)
 	}
 	return k, nil
 }

@@ -46,6 +46,7 @@ type Trap struct {
 	strace *exec.Cmd
 	calls  calls
 	sprung chan struct{} // closed when the process was killed
+	end    func()
 	over   chan struct{} // closed when strace has ended and all of its output is read
 }
 
@@ -71,6 +72,7 @@ func Set(ctx context.Context, pid int, p Point) (*Trap, error) {
 		args = append(args, "-P", path)
 	}
 	t := &Trap{pid: pid, strace: exec.Command(program, args...), sprung: make(chan struct{}), over: make(chan struct{})}
+	t.end = sync.OnceFunc(t.release)
 	t.calls = calls{point: p, at: map[string]*progress{}}
 	t.strace.ExtraFiles = []*os.File{in}
 	said, err := t.strace.StderrPipe()
@@ -157,9 +159,23 @@ func (t *Trap) read(out *os.File) {
 // Sprung is closed when the process was killed.
 func (t *Trap) Sprung() <-chan struct{} { return t.sprung }
 
+// PID is the process.
+func (t *Trap) PID() int { return t.pid }
+
 // Release ends the trap, whether it has sprung or not, and reports whether it killed the process at its point: not
-// before it had been released, and not later than at the point.
+// before it had been released, and not later than at the point. It may be called again.
 func (t *Trap) Release() (hit bool) {
+	t.end()
+	select {
+	case <-t.sprung:
+		return !t.calls.late
+	default:
+		return false
+	}
+}
+
+// release has strace detach and end.
+func (t *Trap) release() {
 	_ = t.strace.Process.Signal(syscall.SIGTERM) // it detaches
 	select {
 	case <-t.over:
@@ -168,10 +184,4 @@ func (t *Trap) Release() (hit bool) {
 		<-t.over
 	}
 	_ = t.strace.Wait() // its status says only how it was ended
-	select {
-	case <-t.sprung:
-		return !t.calls.late
-	default:
-		return false
-	}
 }

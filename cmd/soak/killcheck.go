@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/cmd/internal/process"
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// eagerShare makes a server refresh the rollup soon.
+	eagerShare = "0.9"
+	// refreshPatience is how long the refresher may take until it has all that is stored: a lease that was left by a
+	// process that died is waited for.
+	refreshPatience = 4 * time.Minute
+	refreshPoll     = 200 * time.Millisecond
+)
+
+// serve starts a server that refreshes the rollup.
+func (k *killStore) serve() (*process.Server, error) {
+	return k.product.Serve(k.life, k.dir, "--admin-listen", "off", "--maintenance-share", eagerShare)
+}
+
+// checkAll compares what is stored with what must be, and the rollup with what is stored. A refresher has to run.
+func (k *killStore) checkAll(ctx context.Context, want versions) ([]finding, error) {
+	server, err := k.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := compareStored(ctx, server.Conn(), want)
+	if err != nil {
+		return nil, err
+	}
+	more, err := k.checkRollup(ctx)
+	return append(found, more...), err
+}
+
+// checkRollup waits until everything stored is in the rollup, and compares: with `settled check`, and the number of
+// records by SQL of its own.
+func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
+	server, err := k.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn := server.Conn()
+	now, err := moment.Now(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(refreshPatience); ; {
+		state, err := moment.ReadSettlement(ctx, conn)
+		if err == nil && !state.Held && state.Until.After(now.AsOf) {
+			break
+		}
+		if time.Now().After(deadline) {
+			return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now.AsOf, err)}}, nil
+		}
+		if !pause(ctx, refreshPoll) {
+			return nil, ctx.Err()
+		}
+	}
+	found, err := compareCounts(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	more, err := k.settledCheck(ctx)
+	return append(found, more...), err
+}
+
+// compareCounts compares the number of records of each organization in the rollup and in the base tables.
+func compareCounts(ctx context.Context, conn driver.Conn) (found []finding, err error) {
+	for _, t := range schema.Settled {
+		rows, err := conn.Query(ctx, "SELECT toString(organization_id), sum(n) FROM ("+
+			"SELECT organization_id, toInt64(sum(sign)) AS n FROM "+t.Table+" GROUP BY organization_id UNION ALL "+
+			"SELECT organization_id, -toInt64(count()) FROM "+t.Source+" FINAL GROUP BY organization_id)"+
+			" GROUP BY organization_id HAVING sum(n) != 0")
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var f finding
+			var n int64
+			if err := rows.Scan(&f.cycle, &n); err != nil {
+				rows.Close()
+				return nil, err
+			}
+			f.differing, f.what = 1, fmt.Sprintf("%s counts %+d records", t.Table, n)
+			found = append(found, f)
+		}
+		rows.Close()
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// settledCheck runs `runlens settled check`.
+func (k *killStore) settledCheck(ctx context.Context) ([]finding, error) {
+	out, err := k.output(ctx, "settled", "check", "--json")
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		return nil, err
+	}
+	var differences []struct {
+		Table, Projection, Month string
+		Organization             string `json:"organization_id"`
+		Records, Settled         int64
+	}
+	if jsonErr := json.Unmarshal([]byte(out), &differences); jsonErr != nil {
+		return []finding{{differing: 1, what: fmt.Sprint("settled check: ", err)}}, nil
+	}
+	var found []finding
+	for _, d := range differences {
+		found = append(found, finding{cycle: d.Organization, differing: 1,
+			what: fmt.Sprintf("settled check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Month, d.Records, d.Settled)})
+	}
+	return found, nil
+}
+
+// verify runs `runlens verify` against a source.
+func (k *killStore) verify(ctx context.Context, args ...string) []finding {
+	out, err := k.output(ctx, append([]string{"verify"}, args...)...)
+	if err == nil {
+		return nil
+	}
+	return []finding{{differing: 1, what: fmt.Sprintf("verify: %v: %s", err, strings.ReplaceAll(lastOf(out, 300), "\n", "; "))}}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/runlens/runlens/cmd/internal/process"
+	"github.com/runlens/runlens/cmd/internal/trap"
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+// A purgePrey is `runlens purge` of one person a cycle, beside a server that refreshes the rollup.
+type purgePrey struct {
+	store   *killStore
+	records killRecords
+	server  *process.Server
+	cycle   string // whose organization has the person
+	found   []finding
+}
+
+func newPurgePrey(store *killStore) (prey, error) {
+	return &purgePrey{store: store, records: killRecords{sent: versions{}}}, nil
+}
+
+// purged is the person that is purged from the organization of each cycle. Forty people have as many records there.
+const purged = "p7@example.com"
+
+func (p *purgePrey) points() (all []trap.Point) {
+	k, targets := p.store, p.store.folders[schema.TablePurgeTargets]
+	all = append(all, k.atPart(schema.TableSettlements, 1)...) // the lease
+	all = append(all, k.atAnswer(schema.TableSettlements, 1)...)
+	all = append(all, k.atMutation(schema.TablePurgeTargets, 1)...)
+	for n := range 3 {
+		all = append(all, k.atPart(schema.TablePurgeTargets, n+1)...)
+	}
+	for _, table := range append(schema.Derived(), schema.TableAttributions) {
+		all = append(all, k.atMutation(table, 1)...)
+	}
+	for n := range 3 {
+		all = append(all, k.atMutation(schema.TableRuns, n+1)...)
+	}
+	all = append(all, atRename(schema.TablePurgeTargets, targets, "emptied part", "tmp_empty_", 1)...)
+	all = append(all, atRename(schema.TablePurgeTargets, targets, "deleted part", `[^/"]+", ".*delete_tmp_`, 1)...)
+	all = append(all, k.atPart(schema.TableSettlements, 2)...) // the release
+	return append(all, k.atPart("audit_log", 1)...)
+}
+
+// prepare stores the organization of the cycle and waits until it is in the rollup.
+func (p *purgePrey) prepare(ctx context.Context, cycle string) error {
+	if p.server == nil {
+		var err error
+		if p.server, err = p.store.serve(); err != nil {
+			return err
+		}
+	}
+	p.cycle = cycle
+	file := filepath.Join(p.store.dir, cycle+".ndjson")
+	if err := p.records.write(file, cycle, 800, 800, 0); err != nil {
+		return err
+	}
+	if err := p.store.run(ctx, "ingest", file); err != nil {
+		return err
+	}
+	server, err := p.store.open(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := moment.Now(ctx, server.Conn())
+	if err != nil {
+		return err
+	}
+	for {
+		state, err := moment.ReadSettlement(ctx, server.Conn())
+		if err != nil || !state.Held && state.Until.After(now.AsOf) {
+			return err
+		}
+		if !pause(ctx, refreshPoll) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *purgePrey) strike(ctx context.Context, set *trap.Trap) (bool, error) {
+	hit, err := p.store.strikeCommand(ctx, set, "purge", "--org", p.cycle, "--person", purged, "--yes")
+	if err != nil {
+		return hit, err
+	}
+	return hit, p.checkPerson(ctx)
+}
+
+// checkPerson finds what is left of the person, and takes note of the records that have to be gone.
+func (p *purgePrey) checkPerson(ctx context.Context) error {
+	server, err := p.store.open(ctx)
+	if err != nil {
+		return err
+	}
+	p.records.forget(purged)
+	conn := server.Conn()
+	of := func(column string) string {
+		return "tupleElement(" + column + ", 'initiator_identifier') = '" + purged + "'"
+	}
+	initiator := strings.ReplaceAll(schema.InitiatorOfSQL, "?", "'"+purged+"'")
+	for table, condition := range map[string]string{
+		schema.TableRuns:         "(" + of("latest") + " OR " + of("record") + ")",
+		schema.TableAttributions: "user_identifier = '" + purged + "'",
+		schema.TableStarters:     "initiator_identifier = '" + purged + "'",
+		schema.SettledOf(schema.TableRuns).Table: fmt.Sprintf("bitShiftRight(starter, %d) = %s",
+			schema.StarterInitiatorShift, initiator),
+	} {
+		var left uint64
+		sql := "SELECT count() FROM " + table + " WHERE organization_id = '" + p.cycle + "' AND " + condition
+		if err := conn.QueryRow(ctx, sql).Scan(&left); err != nil {
+			return fmt.Errorf("look for the person in %s: %w", table, err)
+		}
+		if left > 0 {
+			p.found = append(p.found, finding{cycle: p.cycle, differing: 1, what: fmt.Sprintf("%d rows of %s are left of the person", left, table)})
+		}
+	}
+	return nil
+}
+
+func (p *purgePrey) check(ctx context.Context) ([]finding, error) {
+	found, err := p.store.checkAll(ctx, p.records.sent)
+	return append(found, p.found...), err
+}
+
+func (p *purgePrey) close() {
+	if p.server != nil {
+		p.server.Stop()
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/process"
+	"github.com/runlens/runlens/cmd/internal/trap"
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
+)
+
+// A refreshPrey is the refresher of a server.
+type refreshPrey struct {
+	store   *killStore
+	records killRecords
+	server  *process.Server
+	stored  time.Time // after the last record was stored, by the store's clock
+}
+
+func newRefreshPrey(store *killStore) (prey, error) {
+	return &refreshPrey{store: store, records: killRecords{sent: versions{}}}, nil
+}
+
+func (p *refreshPrey) points() (all []trap.Point) {
+	log := schema.TableSettlements
+	for n := range 2 { // the begin and the end of a refresh
+		all = append(all, p.store.atLog(log, n+1)...)
+		all = append(all, p.store.atPart(log, n+1)...)
+		all = append(all, p.store.atAnswer(log, n+1)...)
+	}
+	all = append(all, p.store.atPart(schema.TableStoredCounts, 1)...) // where the log's entries are counted
+	for _, table := range schema.Derived() {
+		for n := range 2 {
+			all = append(all, p.store.atLog(table, n+1)...)
+			all = append(all, p.store.atPart(table, n+1)...)
+		}
+		all = append(all, p.store.atAnswer(table, 1)...)
+	}
+	return all
+}
+
+// The refresher waits for more rows than these, unless the last refresh was 10 s ago.
+const (
+	refreshedRuns         = 6000
+	refreshedAttributions = 2600
+)
+
+// prepare stores what the refresher has to do. A killed refresh leaves it undone, and the next cycle has the same.
+func (p *refreshPrey) prepare(ctx context.Context, cycle string) error {
+	if p.server == nil {
+		var err error
+		if p.server, err = p.store.serve(); err != nil {
+			return err
+		}
+	}
+	if done, err := p.refreshed(ctx); err != nil || !done {
+		return err
+	}
+	file := filepath.Join(p.store.dir, cycle+".ndjson")
+	if err := p.records.write(file, cycle, refreshedRuns, refreshedAttributions, 1500); err != nil {
+		return err
+	}
+	if err := p.store.run(ctx, "ingest", file); err != nil {
+		return err
+	}
+	server, err := p.store.open(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := moment.Now(ctx, server.Conn())
+	p.stored = now.AsOf
+	return err
+}
+
+// refreshed reports whether all that was stored is in the rollup.
+func (p *refreshPrey) refreshed(ctx context.Context) (bool, error) {
+	server, err := p.store.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	state, err := moment.ReadSettlement(ctx, server.Conn())
+	return !state.Until.Before(p.stored), err
+}
+
+// strike waits until the refresher has come to the point, or has done everything.
+func (p *refreshPrey) strike(ctx context.Context, set *trap.Trap) (bool, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return p.store.release(set), ctx.Err()
+		case <-set.Sprung():
+			hit := p.store.release(set)
+			_, err := p.store.open(ctx) // the next engine
+			return hit, err
+		case <-time.After(refreshPoll):
+		}
+		// An error may be the kill's.
+		if done, err := p.refreshed(ctx); err == nil && done {
+			return p.store.release(set), nil
+		}
+	}
+}
+
+func (p *refreshPrey) check(ctx context.Context) ([]finding, error) {
+	return p.store.checkFiles(ctx, &p.records)
+}
+
+func (p *refreshPrey) close() {
+	if p.server != nil {
+		p.server.Stop()
+	}
+}
