@@ -182,11 +182,15 @@ func TestSettlerThatFellBehindNamesNobody(t *testing.T) {
 	load(t, conn, 40, "RUNNING")
 	all(t, conn)
 	before := state(t, conn)
-	err := settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
+	batch, err := settle.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
 		if err := lease.Alter(ctx, "starters", "DELETE", "1"); err != nil {
 			return err
 		}
-		if err := settle.New(conn, quiet, 0).NameStarters(ctx, before.Number+1, time.UnixMilli(0), before.Now); err != nil {
+		if err := batch.NameStarters(ctx, time.UnixMilli(0), before.Now); err != nil {
 			t.Error(err)
 		}
 		if n := number(t, conn, "SELECT toInt64(count()) FROM starters"); n != 0 {
