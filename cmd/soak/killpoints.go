@@ -44,12 +44,12 @@ func (s *killStore) atPart(table string, n int) []trap.Point {
 // atLog are the points before and after the n-th entry in a table's deduplication log, which comes before the rename.
 func (s *killStore) atLog(table string, n int) []trap.Point {
 	folder := s.folders[table]
-	logs, _ := filepath.Glob(filepath.Join(s.product.DataDir, "engine", "store", "store", folder[:3], folder, "deduplication_logs", "*"))
-	if len(logs) == 0 {
+	logs := filepath.Join(s.product.DataDir, "engine", "store", "store", folder[:3], folder, "deduplication_logs", "*")
+	if kept, _ := filepath.Glob(logs); len(kept) == 0 {
 		return nil // the table keeps none
 	}
 	p := trap.Point{Steps: []*regexp.Regexp{regexp.MustCompile(`^write\(\d+<.*/` + folder + `/deduplication_logs/`)}, Nth: n,
-		Watch: []string{"write"}, Delay: []string{"write"}, For: sendDelay}
+		Watch: []string{"write"}, Delay: []string{"write"}, For: callDelay, Files: logs}
 	return beforeAndAfter(p, fmt.Sprintf("log entry %d of %s", n, table))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -37,7 +38,7 @@ type finding struct {
 // A hunt is one kind of prey.
 type hunt struct {
 	name  string
-	share float64 // of all kills
+	share float64 // of the kills
 	lanes int     // stores at once: where a killed process is waited for, more of them wait at the same time
 	group int     // kills after which a store is checked and replaced by an empty one
 	new   func(*killStore) (prey, error)
@@ -65,11 +66,15 @@ func (s *soak) proveKills(ctx context.Context) error {
 	tallies := &tallies{of: map[string]*tally{}}
 	var lanes sync.WaitGroup
 	failures := make(chan error, len(hunts)*8)
-	for _, h := range hunts {
-		if len(s.KillsOf) > 0 && !slices.Contains(s.KillsOf, h.name) {
-			continue
-		}
-		wanted := &quota{left: max(1, int(h.share*float64(s.Kills)+0.5))}
+	chosen := slices.DeleteFunc(slices.Clone(hunts), func(h hunt) bool {
+		return len(s.KillsOf) > 0 && !slices.Contains(s.KillsOf, h.name)
+	})
+	whole := 0.0
+	for _, h := range chosen {
+		whole += h.share
+	}
+	for _, h := range chosen {
+		wanted := &quota{left: int(math.Ceil(h.share / whole * float64(s.Kills)))}
 		wanted.tries = (missesFor + 1) * wanted.left
 		for n := range min(h.lanes, wanted.left) {
 			lanes.Go(func() {

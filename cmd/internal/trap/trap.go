@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ type Point struct {
 	Watch []string      // names of the calls that are watched
 	Delay []string      // those of them that are delayed, so that there is time to kill
 	For   time.Duration // how long
-	Paths []string      // watch only calls on these files; empty for all
+	Files string        // watch only calls on files of this pattern (filepath.Match) that exist; empty for all
 }
 
 // attachPatience is how long strace may take to attach to all threads.
@@ -57,6 +58,10 @@ func Set(ctx context.Context, pid int, p Point) (*Trap, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnable, err)
 	}
+	files, err := filepath.Glob(p.Files)
+	if err != nil {
+		return nil, err
+	}
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -68,8 +73,8 @@ func Set(ctx context.Context, pid int, p Point) (*Trap, error) {
 	args := []string{"-f", "-y", "-s", "16", "-p", fmt.Sprint(pid), "-o", "/proc/self/fd/3",
 		"-e", "trace=" + strings.Join(p.Watch, ","),
 		"-e", fmt.Sprintf("inject=%s:%s=%d", strings.Join(p.Delay, ","), delay, p.For.Microseconds())}
-	for _, path := range p.Paths {
-		args = append(args, "-P", path)
+	for _, file := range files {
+		args = append(args, "-P", file)
 	}
 	t := &Trap{pid: pid, strace: exec.Command(program, args...), sprung: make(chan struct{}), over: make(chan struct{})}
 	t.end = sync.OnceFunc(t.release)

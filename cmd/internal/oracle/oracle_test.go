@@ -1,0 +1,97 @@
+package oracle_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/runlens/runlens/cmd/internal/oracle"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// Of any records, in any order and with repeats, the oracle answers what the naive evaluator answers.
+func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := olaptest.DrawRecords(t, "acme")
+		if !olaptest.UniqueLiveSlugs(records, "acme") {
+			t.Skip("two agents that are not deleted hold one slug")
+		}
+		o := oracle.New()
+		for _, batch := range records.Batches(t) {
+			put(o, batch)
+		}
+		for range 5 {
+			q := olaptest.DrawQuery(t)
+			if rapid.Bool().Draw(t, "sum") {
+				q = olaptest.DrawSum(t)
+			}
+			compare(t, o, records, q)
+		}
+	})
+}
+
+func put(o *oracle.Oracle, records olaptest.Records) {
+	for _, a := range records.Agents {
+		o.PutAgent(a.Organization, oracle.Agent{ID: a.ID, Name: a.Name, Slug: a.Slug, DeletedAt: a.DeletedAt, UpdatedAt: a.UpdatedAt})
+	}
+	for _, r := range records.Runs {
+		o.PutRun(r.Organization, oracle.Run{ID: r.ID, AgentID: r.AgentID, Kind: r.Kind, Status: r.Status, Identifier: r.Identifier,
+			Name: r.Name, Type: r.Type, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt})
+	}
+	for _, a := range records.Attributions {
+		o.PutAttribution(a.Organization, oracle.Attribution{ID: a.ID, RunID: a.RunID, AgentID: a.AgentID, Identifier: a.Identifier,
+			Name: a.Name, Activity: a.Activity, InitiationType: a.InitiationType, Source: a.Source, OccurredAt: a.OccurredAt})
+	}
+}
+
+func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.Query) {
+	asked := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start, End: q.Range.End, Timezone: q.Range.Timezone}
+	for _, f := range q.Filters {
+		values := f.Values
+		if f.Op == "eq" {
+			values = []string{f.Value}
+		}
+		asked.Filters = append(asked.Filters, oracle.Filter{Member: f.Member, Values: values})
+	}
+	for _, term := range q.Order {
+		asked.Order = append(asked.Order, oracle.Term{Member: term.Member, Descending: term.Direction == "desc"})
+	}
+	got, err := o.Answer("acme", asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := olaptest.Evaluate(records, "acme", q); len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v:\ngot  %v\nwant %v", q, got, want)
+	}
+}
+
+// What is purged answers as if it had never been sent, and runs of a purged person stay without it.
+func TestPurges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := olaptest.DrawRecords(t, "acme")
+		if !olaptest.UniqueLiveSlugs(records, "acme") || len(records.Runs) == 0 {
+			t.Skip("two agents that are not deleted hold one slug, or there are no runs")
+		}
+		o := oracle.New()
+		put(o, records)
+		const person = "ada@example.com"
+		gone := records.Runs[0].ID
+		o.PurgePerson("acme", person)
+		o.PurgeRuns("acme", []uuid.UUID{gone})
+		left := olaptest.Records{Agents: records.Agents}
+		for _, r := range records.Runs {
+			if r.ID == gone {
+				continue
+			}
+			if r.Identifier != nil && *r.Identifier == person {
+				r.Identifier, r.Name = nil, nil
+			}
+			left.Runs = append(left.Runs, r)
+		}
+		left.Attributions = slices.DeleteFunc(slices.Clone(records.Attributions), func(a olaptest.Attribution) bool { return a.Identifier == person })
+		compare(t, o, left, olaptest.DrawQuery(t))
+	})
+}
