@@ -44,7 +44,7 @@ func (r *killRecords) forget(person string) {
 	}
 }
 
-// epoch is the first month of the records that are sent.
+// epoch is where the records that are sent begin. They lie in three months of two quarters: as many partitions.
 var epoch = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 // write makes a file with records of an organization, which is the cycle's, in three months, and with newer versions
@@ -78,7 +78,7 @@ func (r *killRecords) write(file, cycle string, runs, attributions, changed int)
 			`"name":"Agent","updated_at":%q}`, cycle, uuid.UUID{15: byte(n)}, instant(epoch.UnixMilli()))
 	}
 	for n := range runs {
-		created := epoch.AddDate(0, n%3, n%20)
+		created := epoch.AddDate(0, 2*(n%3), n%20)
 		r.runs = append(r.runs, sendRun(cycle, uuid.New(), n, created, created.UnixMilli(), "RUNNING"))
 	}
 	r.people = map[string][]recordID{}
@@ -87,7 +87,7 @@ func (r *killRecords) write(file, cycle string, runs, attributions, changed int)
 		sent := send("attributions", cycle, id, 0, `{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,`+
 			`"agent_id":%q,"user_identifier":%q,"activity_type":"initiated","run_initiation_type":"human",`+
 			`"source":"web","occurred_at":%q}`, cycle, id, r.runs[n%len(r.runs)].id.id, uuid.UUID{15: byte(n % 3)},
-			person, instant(epoch.AddDate(0, n%3, n%20).UnixMilli()))
+			person, instant(epoch.AddDate(0, 2*(n%3), n%20).UnixMilli()))
 		r.people[person] = append(r.people[person], sent)
 	}
 	r.files = append(r.files, file)

@@ -17,10 +17,14 @@ type refreshPrey struct {
 	records killRecords
 	server  *process.Server
 	stored  time.Time // after the last record was stored, by the store's clock
+
+	cycle   string            // the running one
+	waiting string            // the one whose records are to be refreshed
+	last    map[string]string // the last cycle that killed while the records of another one waited
 }
 
 func newRefreshPrey(store *killStore) (prey, error) {
-	return &refreshPrey{store: store, records: killRecords{sent: versions{}}}, nil
+	return &refreshPrey{store: store, records: killRecords{sent: versions{}}, last: map[string]string{}}, nil
 }
 
 func (p *refreshPrey) points() (all []trap.Point) {
@@ -32,7 +36,11 @@ func (p *refreshPrey) points() (all []trap.Point) {
 	}
 	all = append(all, p.store.atPart(schema.TableStoredCounts, 1)...) // where the log's entries are counted
 	for _, table := range schema.Derived() {
-		for n := range 2 {
+		parts := 2 // one a quarter
+		if table == schema.TableStarters {
+			parts = 1
+		}
+		for n := range parts {
 			all = append(all, p.store.atLog(table, n+1)...)
 			all = append(all, p.store.atPart(table, n+1)...)
 		}
@@ -49,6 +57,7 @@ const (
 
 // prepare stores what the refresher has to do. A killed refresh leaves it undone, and the next cycle has the same.
 func (p *refreshPrey) prepare(ctx context.Context, cycle string) error {
+	p.cycle = cycle
 	if p.server == nil {
 		var err error
 		if p.server, err = p.store.serve(); err != nil {
@@ -58,6 +67,7 @@ func (p *refreshPrey) prepare(ctx context.Context, cycle string) error {
 	if done, err := p.refreshed(ctx); err != nil || !done {
 		return err
 	}
+	p.waiting = cycle
 	file := filepath.Join(p.store.dir, cycle+".ndjson")
 	if err := p.records.write(file, cycle, refreshedRuns, refreshedAttributions, 1500); err != nil {
 		return err
@@ -92,6 +102,7 @@ func (p *refreshPrey) strike(ctx context.Context, set *trap.Trap) (bool, error) 
 			return p.store.release(set), ctx.Err()
 		case <-set.Sprung():
 			hit := p.store.release(set)
+			p.last[p.waiting] = p.cycle
 			_, err := p.store.open(ctx) // the next engine
 			return hit, err
 		case <-time.After(refreshPoll):
@@ -104,7 +115,13 @@ func (p *refreshPrey) strike(ctx context.Context, set *trap.Trap) (bool, error) 
 }
 
 func (p *refreshPrey) check(ctx context.Context) ([]finding, error) {
-	return p.store.checkFiles(ctx, &p.records)
+	found, err := p.store.checkFiles(ctx, &p.records)
+	for i := range found {
+		f := &found[i]
+		f.what += ", of " + f.cycle
+		f.cycle = p.last[f.cycle]
+	}
+	return found, err
 }
 
 func (p *refreshPrey) close() {

@@ -39,13 +39,19 @@ type killStore struct {
 	pid  int
 }
 
+// newKillStore is a store in a folder, which nothing uses yet. Processes that it starts live as long as ctx.
+func newKillStore(ctx context.Context, s *soak, dir string) *killStore {
+	k := &killStore{soak: s, life: ctx, dir: dir, folders: map[string]string{}}
+	k.product = process.Product{Binary: s.Runlens, EngineLib: s.EngineLib, DataDir: filepath.Join(dir, "store")}
+	return k
+}
+
 // openKillStore makes an empty store with an engine.
 func openKillStore(ctx context.Context, s *soak, dir string) (*killStore, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	k := &killStore{soak: s, life: ctx, dir: dir, folders: map[string]string{}}
-	k.product = process.Product{Binary: s.Runlens, EngineLib: s.EngineLib, DataDir: filepath.Join(dir, "store")}
+	k := newKillStore(ctx, s, dir)
 	var err error
 	if k.keeper, err = k.product.Keep(ctx, dir); err != nil {
 		return nil, err
@@ -152,6 +158,17 @@ func (k *killStore) leave() {
 	if k.conn != nil {
 		k.conn.Close()
 		k.conn = nil
+	}
+}
+
+// patiently tries something until it succeeds: an engine that dies meanwhile is started again.
+func (k *killStore) patiently(ctx context.Context, try func() error) error {
+	for n := 1; ; n++ {
+		err := try()
+		if err == nil || n == commandTries || !pause(ctx, time.Second) {
+			return err
+		}
+		k.leave()
 	}
 }
 

@@ -4,7 +4,8 @@
 // thousands of connections with the largest legal request, stalled or trickling        mixed      questions, refusals,
 // ingest runs, key changes and a killed engine at the same time   smuggling  crafted requests through keep-alive
 // proxies and directly, while another customer asks     kills      the engine is killed before and after chosen system
-// calls of ingest, worker, refresh and purge
+// calls of ingest, worker, refresh and purge     oracle     random changes, purges and kills; the answers of two servers
+// are held against an oracle, by strategy
 package main
 
 import (
@@ -27,7 +28,7 @@ import (
 
 // A command is the command line.
 type command struct {
-	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling, kills. Default: all."`
+	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling, kills, oracle. Default: all."`
 	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
 	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
 	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
@@ -37,6 +38,9 @@ type command struct {
 	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
 	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
 	KillsOf     []string      `placeholder:"NAME,…" help:"Only kills of ingest, worker, refresh or purge in the part kills. Default: all."`
+	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
+	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs, and attribution records, of the large organization in the part oracle (${default})."`
+	OracleFor   time.Duration `default:"45m" help:"Longest time to ask in the part oracle (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -92,7 +96,7 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor) < time.Second || min(c.Connections, c.Tries, c.Kills) < 1 || c.MemoryBound < 1 {
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor) < time.Second || min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns) < 1 || c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}
 	names := make([]string, len(parts))

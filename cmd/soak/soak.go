@@ -22,6 +22,7 @@ var parts = []part{
 	{"mixed", (*soak).proveMixed},
 	{"smuggling", (*soak).proveSmuggling},
 	{"kills", (*soak).proveKills},
+	{"oracle", (*soak).proveOracle},
 }
 
 // A soak is one run.

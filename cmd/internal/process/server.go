@@ -77,6 +77,15 @@ func (s *Server) Stop() {
 	}
 }
 
+// Pause stops the server's process as a machine that stands still would, until Resume.
+func (s *Server) Pause() { _ = s.process.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets it go on.
+func (s *Server) Resume() { _ = s.process.Process.Signal(syscall.SIGCONT) }
+
+// LogFile is where the server writes its log.
+func (s *Server) LogFile() string { return s.log }
+
 // Kill ends the server with SIGKILL.
 func (s *Server) Kill() { _ = s.process.Process.Kill() }
 

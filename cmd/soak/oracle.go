@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runlens/runlens/olap/moment"
+)
+
+const (
+	// askFor is how long questions are asked between two changes.
+	askFor = 12 * time.Second
+	// claimHolds is how long nobody takes over a refresh whose process stands still.
+	claimHolds = 9 * time.Second
+	// askersPerServer ask each server at once, fewer than it lets an organization ask.
+	askersPerServer = 2
+	// catchUpPatience is how long the refresher may take after the first load.
+	catchUpPatience = 15 * time.Minute
+)
+
+// A trial holds the answers of two servers on one store against an oracle.
+type trial struct {
+	*soak
+	store   *killStore
+	servers []*askedServer
+	stalled *staller // the third server
+	author  *author
+	random  *rand.Rand
+	counts  classCounts
+	crashes crashes
+	inquiry inquiry
+
+	phases, purges, serverKills int
+	stored                      time.Time // after the last change, by the store's clock
+}
+
+// proveOracle asks random questions between random changes, whatever state the rollup is in. An answer that has a
+// known strategy counts for it; of every strategy there have to be enough answers, all of them right.
+func (s *soak) proveOracle(ctx context.Context) error {
+	t := &trial{soak: s, random: rand.New(rand.NewPCG(s.Seed, 7)), counts: classCounts{of: map[string]*classCount{}}}
+	t.author = newAuthor(s.Seed, time.Now().UTC().Truncate(24*time.Hour))
+	t.inquiry = inquiry{truth: t.author, verdicts: &verdicts{of: map[string]verdict{}}, refused: &examples{}, outcomes: &counts{}}
+	t.inquiry.excused = func(a answer) bool { return a.status == 429 || t.crashes.excuse(a) }
+	defer t.close()
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	ended, stop := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() { s.tell(ended, func() string { return t.inquiry.outcomes.String() }) })
+	err := t.run(ctx)
+	stop()
+	telling.Wait()
+	t.counts.report(s, s.Answers)
+	s.none("questions that were refused or not answered", t.inquiry.refused)
+	s.see("changes", "%d, of them %d purges; %d engines and %d servers killed", t.phases, t.purges, t.crashes.count(), t.serverKills)
+	return err
+}
+
+// run changes and asks until there are enough answers of every strategy.
+func (t *trial) run(ctx context.Context) error {
+	for end := time.Now().Add(t.OracleFor); time.Now().Before(end) && ctx.Err() == nil; {
+		lacking := t.counts.lacking(t.Answers)
+		if len(lacking) == 0 {
+			return nil
+		}
+		if err := t.phase(ctx, lacking); err != nil {
+			return fmt.Errorf("phase %d, for %q: %w", t.phases, lacking[0], err)
+		}
+		for _, a := range t.servers {
+			if err := a.follow(t); err != nil {
+				return err
+			}
+		}
+		t.phases++
+		t.say("phase %d for %q; lacking: %s", t.phases, lacking[0], t.lack())
+	}
+	return ctx.Err()
+}
+
+func (t *trial) lack() string {
+	var all []string
+	for _, class := range t.counts.lacking(t.Answers) {
+		all = append(all, fmt.Sprintf("%s × %d", class, t.Answers-t.counts.answers(class)))
+	}
+	return strings.Join(all, "; ")
+}
+
+// phase brings the store into the state that the rarest class needs, and asks.
+func (t *trial) phase(ctx context.Context, lacking []string) error {
+	disturbed := t.phases%5 == 4 // the engine dies while questions are asked
+	if t.phases%7 == 6 {
+		if err := t.restart(ctx, t.phases/7%len(t.servers)); err != nil {
+			return err
+		}
+	}
+	if t.phases%6 == 5 {
+		if err := t.purge(ctx); err != nil {
+			return fmt.Errorf("purge: %w", err)
+		}
+	}
+	length := askFor
+	switch rarest := lacking[0]; {
+	case strings.HasSuffix(rarest, "delta cached"):
+		t.stalled.pause()
+		if err := t.change(ctx, false); err != nil {
+			return err
+		}
+	case strings.HasSuffix(rarest, "delta inline"):
+		t.stalled.pause()
+		if err := t.change(ctx, true); err != nil {
+			return err
+		}
+	case rarest == refreshingClass:
+		length, disturbed = claimHolds, false
+		if err := t.stallRefresh(ctx); err != nil {
+			return err
+		}
+	default:
+		if err := t.change(ctx, false); err != nil {
+			return err
+		}
+		if err := t.catchUp(ctx, time.Minute); err != nil {
+			return err
+		}
+	}
+	t.askAll(ctx, lacking, length, disturbed)
+	t.stalled.resume()
+	return nil
+}
+
+// change stores random records of every organization, many of the main one or a few, and kills the engine meanwhile
+// now and then.
+func (t *trial) change(ctx context.Context, many bool) error {
+	of := map[string]batch{mainOrganization: {agents: 2, runs: t.random.IntN(300), changes: t.random.IntN(500), repeats: t.random.IntN(200),
+		attributions: t.random.IntN(300)}}
+	if many {
+		// A changed run is two rows of the delta, and 20,000 rows are sent with a statement at most.
+		of[mainOrganization] = batch{agents: 2, runs: 1500, changes: 12_000, repeats: 500, attributions: 21_000}
+	}
+	for _, organization := range smallOrganizations {
+		of[organization] = batch{agents: 1, runs: t.random.IntN(100), changes: t.random.IntN(60), repeats: t.random.IntN(60), attributions: t.random.IntN(100)}
+	}
+	if t.phases%4 == 3 {
+		killed := time.AfterFunc(time.Duration(t.random.IntN(700))*time.Millisecond, t.killEngine)
+		defer killed.Stop()
+	}
+	for organization, b := range of {
+		file := filepath.Join(t.store.dir, "changes.ndjson")
+		if err := t.author.write(file, organization, b); err != nil {
+			return err
+		}
+		if err := t.store.run(ctx, "ingest", file); err != nil {
+			return err
+		}
+	}
+	return t.readClock(ctx)
+}
+
+func (t *trial) killEngine() {
+	t.crashes.add(time.Now())
+	if err := t.store.product.KillEngine(); err != nil {
+		t.say("no engine was killed: %v", err)
+	}
+}
+
+// readClock takes note of the store's clock after a change.
+func (t *trial) readClock(ctx context.Context) error {
+	return t.store.patiently(ctx, func() error {
+		server, err := t.store.open(ctx)
+		if err != nil {
+			return err
+		}
+		now, err := moment.Now(ctx, server.Conn())
+		t.stored = now.AsOf
+		return err
+	})
+}
+
+// settlement reads how far the rollup has come; the zero one while the engine is away.
+func (t *trial) settlement(ctx context.Context) (state moment.Settlement) {
+	if server, err := t.store.open(ctx); err == nil {
+		state, _ = moment.ReadSettlement(ctx, server.Conn())
+	}
+	return state
+}
+
+// catchUp waits until everything stored is in the rollup.
+func (t *trial) catchUp(ctx context.Context, patience time.Duration) error {
+	t.stalled.resume()
+	for deadline := time.Now().Add(patience); ; {
+		if state := t.settlement(ctx); !state.Held && !state.Until.Before(t.stored) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the rollup did not catch up within %s", patience)
+		}
+		if !pause(ctx, refreshPoll) {
+			return ctx.Err()
+		}
+	}
+}
+
+// stallRefresh has a refresh begin and stops its process in the middle of it, if it is still on by then.
+func (t *trial) stallRefresh(ctx context.Context) error {
+	t.stalled.pause()
+	if err := t.change(ctx, true); err != nil {
+		return err
+	}
+	t.stalled.resume()
+	for deadline := time.Now().Add(askFor); time.Now().Before(deadline); {
+		if t.settlement(ctx).Settling {
+			break
+		}
+		if !pause(ctx, enginePoll) {
+			return ctx.Err()
+		}
+	}
+	t.stalled.pause()
+	return nil
+}
+
+// open starts the servers and stores the first records.
+func (t *trial) open(ctx context.Context) error {
+	dir := filepath.Join(t.dir, t.part)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	t.store = newKillStore(ctx, t.soak, dir)
+	for n := range 2 {
+		a := &askedServer{store: t.store, name: fmt.Sprint("server-", n)}
+		t.servers = append(t.servers, a)
+		if err := a.start(); err != nil {
+			return err
+		}
+	}
+	server, err := t.store.serve()
+	if err != nil {
+		return err
+	}
+	t.stalled = &staller{server: server}
+	t.say("loads %d runs and as many attribution records", t.OracleRuns)
+	file := filepath.Join(dir, "first.ndjson")
+	defer os.Remove(file)
+	if err := t.author.write(file, mainOrganization, batch{agents: 200, runs: t.OracleRuns, attributions: t.OracleRuns}); err != nil {
+		return err
+	}
+	if err := t.store.run(ctx, "ingest", file); err != nil {
+		return err
+	}
+	if err := t.change(ctx, false); err != nil {
+		return err
+	}
+	t.say("waits until the rollup has them")
+	if err := t.catchUp(ctx, catchUpPatience); err != nil {
+		return err
+	}
+	for _, organization := range append([]string{mainOrganization}, smallOrganizations...) {
+		if err := t.admit(ctx, organization); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trial) close() {
+	if t.stalled != nil {
+		t.stalled.resume()
+		t.stalled.server.Stop()
+	}
+	for _, a := range t.servers {
+		a.stop()
+	}
+	if t.store != nil {
+		t.store.close()
+	}
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/process"
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/schema"
+)
+
+// lazyShare lets the servers that are asked refresh now and then.
+const lazyShare = "0.02"
+
+// An askedServer is one of the servers that answer.
+type askedServer struct {
+	store   *killStore
+	name    string
+	server  *process.Server
+	clients map[string]*client // by organization
+	keys    map[string]string
+	read    int64 // of its log
+}
+
+func (a *askedServer) start() error {
+	dir := filepath.Join(a.store.dir, a.name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	var err error
+	a.server, err = a.store.product.Serve(a.store.life, dir, "--admin-listen", "off", "--maintenance-share", lazyShare,
+		"--rate-limit-per-minute", plenty, "--verify-limit-per-minute", plenty)
+	a.clients, a.read = map[string]*client{}, 0
+	for organization, key := range a.keys {
+		a.admit(organization, key)
+	}
+	return err
+}
+
+func (a *askedServer) admit(organization, key string) {
+	if a.keys == nil {
+		a.keys = map[string]string{}
+	}
+	a.keys[organization] = key
+	if a.server != nil {
+		a.clients[organization] = newClient(a.server.Address, key)
+	}
+}
+
+// follow counts the answers whose strategy the log tells.
+func (a *askedServer) follow(t *trial) (err error) {
+	a.read, err = t.counts.follow(a.server.LogFile(), a.read, t.inquiry.verdicts)
+	return err
+}
+
+func (a *askedServer) stop() {
+	if a.server != nil {
+		a.server.Stop()
+	}
+}
+
+// restart kills a server and starts another one in its place.
+func (t *trial) restart(_ context.Context, n int) error {
+	t.serverKills++
+	a := t.servers[n]
+	a.server.Kill()
+	<-a.server.Ended()
+	return a.start()
+}
+
+// admit makes a key for an organization, for both servers.
+func (t *trial) admit(ctx context.Context, organization string) error {
+	var key process.Key
+	err := t.store.patiently(ctx, func() (err error) {
+		key, err = t.store.product.CreateKey(ctx, organization)
+		return err
+	})
+	for _, a := range t.servers {
+		a.admit(organization, key.Key)
+	}
+	return err
+}
+
+// A staller is a server that is stopped as if its machine stood still.
+type staller struct {
+	server *process.Server
+	paused bool
+}
+
+func (s *staller) pause() {
+	if !s.paused {
+		s.server.Pause()
+		s.paused = true
+	}
+}
+
+func (s *staller) resume() {
+	if s.paused {
+		s.server.Resume()
+		s.paused = false
+	}
+}
+
+// purge takes out a person, some runs or a small organization.
+func (t *trial) purge(ctx context.Context) error {
+	t.purges++
+	t.stalled.resume()
+	switch t.purges % 3 {
+	case 0:
+		organization := smallOrganizations[t.random.IntN(len(smallOrganizations))]
+		if err := t.store.run(ctx, "purge", "--org", organization, "--yes"); err != nil {
+			return err
+		}
+		t.author.purgeOrganization(organization)
+		return t.admit(ctx, organization)
+	case 1:
+		organization := append([]string{mainOrganization}, smallOrganizations...)[t.random.IntN(1+len(smallOrganizations))]
+		person := t.author.of(organization).people[1+t.random.IntN(smallPeople)]
+		if err := t.store.run(ctx, "purge", "--org", organization, "--person", person, "--yes"); err != nil {
+			return err
+		}
+		t.author.purgePerson(organization, person)
+		return nil
+	default:
+		// As the worker does it for rows that its source deleted.
+		ids := t.author.purgeRuns(mainOrganization, 50)
+		return t.store.patiently(ctx, func() error {
+			server, err := t.store.open(ctx)
+			if err != nil {
+				return err
+			}
+			return purge.Records(ctx, server.Conn(), normalize.KindRun, schema.OrganizationID(mainOrganization), ids)
+		})
+	}
+}
+
+// askAll asks both servers for a time, mostly what the lacking classes need.
+func (t *trial) askAll(ctx context.Context, lacking []string, length time.Duration, disturbed bool) {
+	end, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	if disturbed {
+		killed := time.AfterFunc(time.Duration(t.random.Int64N(int64(length/2))), t.killEngine)
+		defer killed.Stop()
+	}
+	var asking sync.WaitGroup
+	for _, a := range t.servers {
+		for range askersPerServer {
+			q := &questioner{random: rand.New(rand.NewPCG(t.random.Uint64(), 0)), author: t.author}
+			asking.Go(func() {
+				for end.Err() == nil {
+					organization, want, paged := q.choose(lacking)
+					drawn := q.draw(want, organization, paged)
+					if t.inquiry.ask(ctx, a.clients[organization], organization, drawn) == 0 {
+						pause(end, refusedPause)
+					}
+				}
+			})
+		}
+	}
+	asking.Wait()
+}
+
+// choose chooses an organization and what its question is made for: half of the questions are for the rarest classes.
+func (q *questioner) choose(lacking []string) (organization, want string, paged bool) {
+	organization, paged = mainOrganization, q.random.IntN(2) == 0
+	switch q.random.IntN(20) {
+	case 0:
+		return smallOrganizations[q.random.IntN(len(smallOrganizations))], wantAny, paged
+	case 1:
+		return organization, wantAny, paged
+	}
+	class := lacking[q.random.IntN(len(lacking))]
+	if q.random.IntN(2) == 0 {
+		class = lacking[0]
+	}
+	for _, page := range []string{"first", "next"} {
+		if slices.Contains(lacking, "page: "+page) {
+			paged = paged || q.random.IntN(2) == 0
+		}
+	}
+	switch {
+	case strings.HasPrefix(class, wantRows):
+		want = wantRows
+	case strings.HasPrefix(class, wantAggregates):
+		want = wantAggregates
+	case class == wantRunsSent:
+		want = wantRunsSent
+	case class == wantBase:
+		want = wantBase
+	default:
+		want = []string{wantRows, wantAggregates}[q.random.IntN(2)]
+	}
+	return organization, want, paged
+}
