@@ -121,14 +121,16 @@ func (q *quota) take() (point int, more bool) {
 		return 0, false
 	}
 	q.tries--
+	q.left--
 	q.next++
 	return q.next - 1, true
 }
 
-func (q *quota) hit() {
+// missed gives back a kill that was taken and did not happen.
+func (q *quota) missed() {
 	q.lock.Lock()
 	defer q.lock.Unlock()
-	q.left--
+	q.left++
 }
 
 // A killLane works on one store after the other.
@@ -184,7 +186,8 @@ func (l *killLane) work(ctx context.Context, store *killStore) (more bool, err e
 		}
 		if l.tallies.add(l.name, point.Name, hit); hit {
 			kills++
-			l.wanted.hit()
+		} else {
+			l.wanted.missed()
 		}
 	}
 	if ctx.Err() != nil {

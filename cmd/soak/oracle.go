@@ -15,7 +15,7 @@ import (
 
 const (
 	// askFor is how long questions are asked between two changes.
-	askFor = 12 * time.Second
+	askFor = 20 * time.Second
 	// claimHolds is how long nobody takes over a refresh whose process stands still.
 	claimHolds = 9 * time.Second
 	// askersPerServer ask each server at once, fewer than it lets an organization ask.
@@ -122,11 +122,17 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 		if err := t.stallRefresh(ctx); err != nil {
 			return err
 		}
-	default:
-		if err := t.change(ctx, false); err != nil {
-			return err
+	case strings.HasSuffix(rarest, "delta none"):
+		if t.random.IntN(3) == 0 {
+			if err := t.change(ctx, false); err != nil {
+				return err
+			}
 		}
 		if err := t.catchUp(ctx, time.Minute); err != nil {
+			return err
+		}
+	default:
+		if err := t.change(ctx, t.random.IntN(4) == 0); err != nil {
 			return err
 		}
 	}
@@ -138,27 +144,25 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 // change stores random records of every organization, many of the main one or a few, and kills the engine meanwhile
 // now and then.
 func (t *trial) change(ctx context.Context, many bool) error {
-	of := map[string]batch{mainOrganization: {agents: 2, runs: t.random.IntN(300), changes: t.random.IntN(500), repeats: t.random.IntN(200),
-		attributions: t.random.IntN(300)}}
+	n := t.random.IntN
+	batches := []batch{{mainOrganization, 2, n(300), n(500), n(200), n(300)}}
 	if many {
 		// A changed run is two rows of the delta, and 20,000 rows are sent with a statement at most.
-		of[mainOrganization] = batch{agents: 2, runs: 1500, changes: 12_000, repeats: 500, attributions: 21_000}
+		batches[0] = batch{mainOrganization, 2, 1500, 12_000, 500, 21_000}
 	}
 	for _, organization := range smallOrganizations {
-		of[organization] = batch{agents: 1, runs: t.random.IntN(100), changes: t.random.IntN(60), repeats: t.random.IntN(60), attributions: t.random.IntN(100)}
+		batches = append(batches, batch{organization, 1, n(100), n(60), n(60), n(100)})
 	}
 	if t.phases%4 == 3 {
 		killed := time.AfterFunc(time.Duration(t.random.IntN(700))*time.Millisecond, t.killEngine)
 		defer killed.Stop()
 	}
-	for organization, b := range of {
-		file := filepath.Join(t.store.dir, "changes.ndjson")
-		if err := t.author.write(file, organization, b); err != nil {
-			return err
-		}
-		if err := t.store.run(ctx, "ingest", file); err != nil {
-			return err
-		}
+	file := filepath.Join(t.store.dir, "changes.ndjson")
+	if err := t.author.write(file, batches...); err != nil {
+		return err
+	}
+	if err := t.store.run(ctx, "ingest", file); err != nil {
+		return err
 	}
 	return t.readClock(ctx)
 }
@@ -248,7 +252,7 @@ func (t *trial) open(ctx context.Context) error {
 	t.say("loads %d runs and as many attribution records", t.OracleRuns)
 	file := filepath.Join(dir, "first.ndjson")
 	defer os.Remove(file)
-	if err := t.author.write(file, mainOrganization, batch{agents: 200, runs: t.OracleRuns, attributions: t.OracleRuns}); err != nil {
+	if err := t.author.write(file, batch{mainOrganization, 200, t.OracleRuns, 0, 0, t.OracleRuns}); err != nil {
 		return err
 	}
 	if err := t.store.run(ctx, "ingest", file); err != nil {

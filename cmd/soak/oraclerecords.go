@@ -109,18 +109,32 @@ func (a *author) version() time.Time {
 	return a.clock
 }
 
-// A batch is how many records of each sort are sent.
-type batch struct{ agents, runs, changes, repeats, attributions int }
+// A batch is how many records of each sort of an organization are sent.
+type batch struct {
+	organization                                 string
+	agents, runs, changes, repeats, attributions int
+}
 
-// write makes a file with random records of an organization and tells the oracle.
-func (a *author) write(file, organization string, b batch) error {
+// write makes a file with random records and tells the oracle.
+func (a *author) write(file string, batches ...batch) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
-	c := a.of(organization)
+	for _, b := range batches {
+		a.writeBatch(out, b)
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// writeBatch writes records. An error of out stays there.
+func (a *author) writeBatch(out *bufio.Writer, b batch) {
+	c := a.of(b.organization)
 	for range b.agents {
 		a.writeAgent(out, c)
 	}
@@ -163,10 +177,6 @@ func (a *author) write(file, organization string, b batch) error {
 			c.records = append(c.records, at)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // draw draws what may differ between the versions of a run.
