@@ -28,25 +28,24 @@ func newRefreshPrey(store *killStore) (prey, error) {
 }
 
 func (p *refreshPrey) points() (all []trap.Point) {
-	log := schema.TableSettlements
-	for n := range 2 { // the begin and the end of a refresh
-		all = append(all, p.store.atLog(log, n+1)...)
-		all = append(all, p.store.atPart(log, n+1)...)
-		all = append(all, p.store.atAnswer(log, n+1)...)
-	}
-	all = append(all, p.store.atPart(schema.TableStoredCounts, 1)...) // where the log's entries are counted
-	for _, table := range schema.Derived() {
+	for _, table := range []string{schema.Settled[0].Table, schema.Settled[1].Table, schema.TableStarters} {
 		parts := 2 // one a quarter
 		if table == schema.TableStarters {
 			parts = 1
 		}
 		for n := range parts {
-			all = append(all, p.store.atLog(table, n+1)...)
 			all = append(all, p.store.atPart(table, n+1)...)
+			all = append(all, p.store.atLog(table, n+1)...)
 		}
 		all = append(all, p.store.atAnswer(table, 1)...)
 	}
-	return all
+	log := schema.TableSettlements
+	for n := range 2 { // the claim and the commit
+		all = append(all, p.store.atLog(log, n+1)...)
+		all = append(all, p.store.atPart(log, n+1)...)
+		all = append(all, p.store.atAnswer(log, n+1)...)
+	}
+	return append(all, p.store.atPart(schema.TableStoredCounts, 1)...) // where the log's entries are counted
 }
 
 // The refresher waits for more rows than these, unless the last refresh was 10 s ago.

@@ -1,11 +1,13 @@
 // Command soak proves over a long time what no test can prove in seconds. It runs the built binary as a user would,
 // attacks and loads it, and prints one table: what was looked at, what was seen, and the bound. It fails when a bound
-// is missed.  Parts:        ranges     random legal queries over years 1 to 9999 and every zone     bodies
-// thousands of connections with the largest legal request, stalled or trickling        mixed      questions, refusals,
-// ingest runs, key changes and a killed engine at the same time   smuggling  crafted requests through keep-alive
-// proxies and directly, while another customer asks     kills      the engine is killed before and after chosen system
-// calls of ingest, worker, refresh and purge     oracle     random changes, purges and kills; the answers of two servers
-// are held against an oracle, by strategy
+// is missed. Its parts:
+//
+//   - ranges: random legal queries over years 1 to 9999 and every zone.
+//   - bodies: thousands of connections with the largest legal request, stalled or trickling.
+//   - mixed: questions, refusals, ingest runs, key changes and a killed engine at the same time.
+//   - smuggling: crafted requests through keep-alive proxies and directly, while another customer asks.
+//   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
+//   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
 package main
 
 import (
@@ -54,6 +56,8 @@ func (command) Help() string {
 Example:
   make soak
   go run ./cmd/soak --only smuggling --tries 100
+  go run ./cmd/soak --only kills --kills-of refresh --kills 50
+  go run ./cmd/soak --only oracle --answers 300 --oracle-for 10m
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
 }
 
