@@ -39,7 +39,8 @@ func TestStrategies(t *testing.T) {
 		{small, true, false, runs, olap.Strategy{Reads: "base", Page: "single", Attempt: 1}},
 		{large, false, false, activity, olap.Strategy{Reads: "base_runs_sent", Page: "single", Attempt: 1}},
 		{large, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "cached", Page: "single", Attempt: 1}},
-		{forgetful, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "inline", Page: "single", Attempt: 1}},
+		{forgetful, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "inline", Page: "single",
+			Attempt: 1}},
 		{large, true, true, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "none", Page: "single", Attempt: 1}},
 		{large, false, false, starters, olap.Strategy{Reads: "rollup_rows", Delta: "none", Page: "single", Attempt: 1}},
 		{small, false, false, days, olap.Strategy{Reads: "base", Page: "first", Attempt: 1}},
@@ -63,7 +64,8 @@ func TestStrategies(t *testing.T) {
 		}
 		var got olap.Strategy
 		for tries := 0; tries < 100; tries++ {
-			r, err := step.engine.Run(context.Background(), olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: parsed})
+			r, err := step.engine.Run(context.Background(), olap.Request{OrganizationID: "acme", QueryID: uuid.New(),
+				Query: parsed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +86,8 @@ func TestStrategies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := `{"request_id":"r","organization_id":"acme","key_id":"k","strategy":` + string(words) + `}`; comment != want {
+		if want := `{"request_id":"r","organization_id":"acme","key_id":"k","strategy":` + string(words) +
+			`}`; comment != want {
 			t.Errorf("the comment is %s, want %s", comment, want)
 		}
 	}

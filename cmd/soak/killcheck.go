@@ -122,7 +122,8 @@ func (k *killStore) settledCheck(ctx context.Context) ([]finding, error) {
 	var found []finding
 	for _, d := range differences {
 		found = append(found, finding{cycle: d.Organization, differing: 1,
-			what: fmt.Sprintf("settled check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Month, d.Records, d.Settled)})
+			what: fmt.Sprintf("settled check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Month,
+				d.Records, d.Settled)})
 	}
 	return found, nil
 }
@@ -133,5 +134,6 @@ func (k *killStore) verify(ctx context.Context, args ...string) []finding {
 	if err == nil {
 		return nil
 	}
-	return []finding{{differing: 1, what: fmt.Sprintf("verify: %v: %s", err, strings.ReplaceAll(lastOf(out, 300), "\n", "; "))}}
+	said := strings.ReplaceAll(lastOf(out, 300), "\n", "; ")
+	return []finding{{differing: 1, what: fmt.Sprintf("verify: %v: %s", err, said)}}
 }

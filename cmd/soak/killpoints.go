@@ -26,7 +26,8 @@ func renaming(folder, prefix string) *regexp.Regexp {
 
 // atRename are the points before and after the n-th rename by which something of a table comes into being.
 func atRename(table, folder, what, prefix string, n int) []trap.Point {
-	p := trap.Point{Steps: []*regexp.Regexp{renaming(folder, prefix)}, Nth: n, Watch: renameCalls, Delay: renameCalls, For: callDelay}
+	p := trap.Point{Steps: []*regexp.Regexp{renaming(folder, prefix)}, Nth: n, Watch: renameCalls, Delay: renameCalls,
+		For: callDelay}
 	return beforeAndAfter(p, fmt.Sprintf("the rename of %s %d of %s", what, n, table))
 }
 
@@ -48,7 +49,8 @@ func (s *killStore) atLog(table string, n int) []trap.Point {
 	if kept, _ := filepath.Glob(logs); len(kept) == 0 {
 		return nil // the table keeps none
 	}
-	p := trap.Point{Steps: []*regexp.Regexp{regexp.MustCompile(`^write\(\d+<.*/` + folder + `/deduplication_logs/`)}, Nth: n,
+	p := trap.Point{Steps: []*regexp.Regexp{regexp.MustCompile(`^write\(\d+<.*/` + folder + `/deduplication_logs/`)},
+		Nth:   n,
 		Watch: []string{"write"}, Delay: []string{"write"}, For: callDelay, Files: logs}
 	return beforeAndAfter(p, fmt.Sprintf("log entry %d of %s", n, table))
 }
@@ -56,7 +58,8 @@ func (s *killStore) atLog(table string, n int) []trap.Point {
 // atAnswer are the points before and after the store acknowledges an insert into a table.
 func (s *killStore) atAnswer(table string, n int) []trap.Point {
 	steps := []*regexp.Regexp{renaming(s.folders[table], "tmp_insert_"), regexp.MustCompile(`^sendto\(.*"HTTP/1.1 200`)}
-	p := trap.Point{Steps: steps, Nth: n, Watch: append([]string{"sendto"}, renameCalls...), Delay: []string{"sendto"}, For: sendDelay}
+	p := trap.Point{Steps: steps, Nth: n, Watch: append([]string{"sendto"}, renameCalls...), Delay: []string{"sendto"},
+		For: sendDelay}
 	return beforeAndAfter(p, fmt.Sprintf("the answer to insert %d into %s", n, table))
 }
 

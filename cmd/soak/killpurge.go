@@ -116,7 +116,8 @@ func (p *purgePrey) checkPerson(ctx context.Context) error {
 			return fmt.Errorf("look for the person in %s: %w", table, err)
 		}
 		if left > 0 {
-			p.found = append(p.found, finding{cycle: p.cycle, differing: 1, what: fmt.Sprintf("%d rows of %s are left of the person", left, table)})
+			p.found = append(p.found, finding{cycle: p.cycle, differing: 1,
+				what: fmt.Sprintf("%d rows of %s are left of the person", left, table)})
 		}
 	}
 	return nil

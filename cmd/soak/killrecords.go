@@ -74,8 +74,9 @@ func (r *killRecords) write(file, cycle string, runs, attributions, changed int)
 	}
 	r.runs = r.runs[:0]
 	for n := range 3 {
-		send("agents", cycle, uuid.UUID{15: byte(n)}, epoch.UnixMilli(), `{"record":"agent","organization_id":%q,"agent_id":%q,`+
-			`"name":"Agent","updated_at":%q}`, cycle, uuid.UUID{15: byte(n)}, instant(epoch.UnixMilli()))
+		send("agents", cycle, uuid.UUID{15: byte(n)}, epoch.UnixMilli(),
+			`{"record":"agent","organization_id":%q,"agent_id":%q,`+
+				`"name":"Agent","updated_at":%q}`, cycle, uuid.UUID{15: byte(n)}, instant(epoch.UnixMilli()))
 	}
 	for n := range runs {
 		created := epoch.AddDate(0, 2*(n%3), n%20)
@@ -84,9 +85,10 @@ func (r *killRecords) write(file, cycle string, runs, attributions, changed int)
 	r.people = map[string][]recordID{}
 	for n := range attributions {
 		id, person := uuid.New(), fmt.Sprintf("p%d@example.com", n%40)
-		sent := send("attributions", cycle, id, 0, `{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,`+
-			`"agent_id":%q,"user_identifier":%q,"activity_type":"initiated","run_initiation_type":"human",`+
-			`"source":"web","occurred_at":%q}`, cycle, id, r.runs[n%len(r.runs)].id.id, uuid.UUID{15: byte(n % 3)},
+		sent := send("attributions", cycle, id, 0,
+			`{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,`+
+				`"agent_id":%q,"user_identifier":%q,"activity_type":"initiated","run_initiation_type":"human",`+
+				`"source":"web","occurred_at":%q}`, cycle, id, r.runs[n%len(r.runs)].id.id, uuid.UUID{15: byte(n % 3)},
 			person, instant(epoch.AddDate(0, 2*(n%3), n%20).UnixMilli()))
 		r.people[person] = append(r.people[person], sent)
 	}
@@ -99,8 +101,10 @@ func (r *killRecords) write(file, cycle string, runs, attributions, changed int)
 
 // newestStored is SQL, by table, that selects the newest version of every record: organization, id and version.
 var newestStored = map[string]string{
-	"agents":       "SELECT toString(organization_id), agent_id, toUnixTimestamp64Milli(tupleElement(latest, 'updated_at')) FROM agents FINAL",
-	"runs":         "SELECT toString(organization_id), run_id, toInt64(bitShiftRight(tupleElement(record, 'state'), 10)) - 2208988800000 FROM runs FINAL",
+	"agents": "SELECT toString(organization_id), agent_id, toUnixTimestamp64Milli(tupleElement(latest, 'updated_at'))" +
+		" FROM agents FINAL",
+	"runs": "SELECT toString(organization_id), run_id," +
+		" toInt64(bitShiftRight(tupleElement(record, 'state'), 10)) - 2208988800000 FROM runs FINAL",
 	"attributions": "SELECT toString(organization_id), attribution_id, toInt64(0) FROM attributions FINAL",
 }
 

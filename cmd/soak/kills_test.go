@@ -12,8 +12,8 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
-// Ten kills of the engine at chosen points of ingest, worker and refresh lose and double nothing. (A purge that lost its
-// engine waits for two minutes: package purge has tests for it.)
+// Ten kills of the engine at chosen points of ingest, worker and refresh lose and double nothing. (After a purge that
+// lost its engine the next one waits for two minutes: package purge has tests for it.)
 func TestKillsAtChosenPoints(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "runlens")

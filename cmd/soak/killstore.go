@@ -142,7 +142,8 @@ func (k *killStore) open(ctx context.Context) (*clickhouse.Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.conn, err = clickhouse.Open(ctx, clickhouse.Config{URL: fmt.Sprintf("http://runlens:%s@%s/runlens", password, e.Addr)})
+		url := fmt.Sprintf("http://runlens:%s@%s/runlens", password, e.Addr)
+		k.conn, err = clickhouse.Open(ctx, clickhouse.Config{URL: url})
 		if err == nil {
 			k.pid = e.PID
 			return k.conn, nil

@@ -97,12 +97,16 @@ func (p *workerPrey) start() error {
 const change = `
 INSERT INTO agents (organization_id, agent_id, name) VALUES ('%[1]s', gen_random_uuid(), 'Agent');
 INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier, created_at)
-	SELECT '%[1]s', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'p' || g || '@example.com', date '2026-01-05' + (g %% 3) * interval '1 month'
+	SELECT '%[1]s', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'p' || g || '@example.com', date '2026-01-05' +
+		(g %% 3) * interval '1 month'
 	FROM generate_series(1, 200) g;
-INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-	SELECT organization_id, gen_random_uuid(), run_id, agent_id, initiator_identifier, 'initiated', 'human', 'web', created_at
+INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type,
+	run_initiation_type, source, occurred_at)
+	SELECT organization_id, gen_random_uuid(), run_id, agent_id, initiator_identifier, 'initiated', 'human', 'web',
+		created_at
 	FROM runs WHERE organization_id = '%[1]s' LIMIT 120;
-UPDATE runs SET status = 'COMPLETED' WHERE run_id IN (SELECT run_id FROM runs WHERE organization_id != '%[1]s' ORDER BY random() LIMIT 60)`
+UPDATE runs SET status = 'COMPLETED'
+	WHERE run_id IN (SELECT run_id FROM runs WHERE organization_id != '%[1]s' ORDER BY random() LIMIT 60)`
 
 func (p *workerPrey) strike(ctx context.Context, set *trap.Trap) (hit bool, err error) {
 	if _, err := p.conn.Exec(ctx, fmt.Sprintf(change, p.cycle)); err != nil {

@@ -45,7 +45,8 @@ type trial struct {
 func (s *soak) proveOracle(ctx context.Context) error {
 	t := &trial{soak: s, random: rand.New(rand.NewPCG(s.Seed, 7)), counts: classCounts{of: map[string]*classCount{}}}
 	t.author = newAuthor(s.Seed, time.Now().UTC().Truncate(24*time.Hour))
-	t.inquiry = inquiry{truth: t.author, verdicts: &verdicts{of: map[string]verdict{}}, refused: &examples{}, outcomes: &counts{}}
+	t.inquiry = inquiry{truth: t.author, verdicts: &verdicts{of: map[string]verdict{}}, refused: &examples{},
+		outcomes: &counts{}}
 	t.inquiry.excused = func(a answer) bool { return a.status == 429 || t.crashes.excuse(a) }
 	defer t.close()
 	if err := t.open(ctx); err != nil {
@@ -59,7 +60,8 @@ func (s *soak) proveOracle(ctx context.Context) error {
 	telling.Wait()
 	t.counts.report(s, s.Answers)
 	s.none("questions that were refused or not answered", t.inquiry.refused)
-	s.see("changes", "%d, of them %d purges; %d engines and %d servers killed", t.phases, t.purges, t.crashes.count(), t.serverKills)
+	s.see("changes", "%d, of them %d purges; %d engines and %d servers killed", t.phases, t.purges, t.crashes.count(),
+		t.serverKills)
 	return err
 }
 

@@ -19,18 +19,22 @@ const (
 )
 
 var (
-	runMetrics = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count",
+	runMetrics = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count",
+		"active_run_count",
 		"run_success_rate", "unique_initiator_count"}
 	sumsOfRuns   = runMetrics[:6]
 	pairMetrics  = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count"}
-	stateMetrics = []string{"completed_attributed_run_count", "failed_attributed_run_count", "cancelled_attributed_run_count",
+	stateMetrics = []string{"completed_attributed_run_count", "failed_attributed_run_count",
+		"cancelled_attributed_run_count",
 		"active_attributed_run_count"}
 	activityMetrics    = slices.Concat(pairMetrics, []string{"interaction_count"}, stateMetrics)
 	runDimensions      = []string{"agent_id", "user_identifier", "user_type", "day"}
-	activityDimensions = []string{"agent_id", "user_identifier", "user_domain", "activity_type", "run_initiation_type", "source", "day"}
+	activityDimensions = []string{"agent_id", "user_identifier", "user_domain", "activity_type", "run_initiation_type",
+		"source", "day"}
 
-	wholeHourZones = []string{"UTC", "Europe/Stockholm", "America/New_York", "Asia/Tokyo", "America/Santiago", "Australia/Lord_Howe"}
-	quarterZones   = []string{"Asia/Kathmandu", "Asia/Kolkata", "America/St_Johns", "Pacific/Chatham"}
+	wholeHourZones = []string{"UTC", "Europe/Stockholm", "America/New_York", "Asia/Tokyo", "America/Santiago",
+		"Australia/Lord_Howe"}
+	quarterZones = []string{"Asia/Kathmandu", "Asia/Kolkata", "America/St_Johns", "Pacific/Chatham"}
 )
 
 // A questioner draws questions whose answers the oracle knows.
@@ -48,6 +52,8 @@ func some[T any](q *questioner, of []T, least, most int) []T {
 	return drawn
 }
 
+func oneOf[T any](q *questioner, of []T) T { return of[q.random.IntN(len(of))] }
+
 // draw draws a question for a strategy.
 func (q *questioner) draw(want, organization string, paged bool) question {
 	drawn := question{Model: "agent_runs"}
@@ -55,20 +61,21 @@ func (q *questioner) draw(want, organization string, paged bool) question {
 	switch want {
 	case wantAggregates:
 		drawn.Metrics = some(q, sumsOfRuns, 1, 4)
-		drawn.Dimensions = [][]string{nil, {"day"}, {"user_type"}, {"day", "user_type"}, {"agent_id"}, {"agent_id", "day"}}[q.random.IntN(6)]
+		drawn.Dimensions = oneOf(q, [][]string{nil, {"day"}, {"user_type"}, {"day", "user_type"}, {"agent_id"},
+			{"agent_id", "day"}})
 		if q.random.IntN(3) == 0 {
 			drawn.Model, drawn.Metrics = "agent_user_activity", []string{"interaction_count"}
-			drawn.Dimensions = [][]string{nil, {"day"}, {"agent_id"}, {"agent_id", "day"}}[q.random.IntN(4)]
+			drawn.Dimensions = oneOf(q, [][]string{nil, {"day"}, {"agent_id"}, {"agent_id", "day"}})
 		}
 		days = 1 + q.random.IntN(366)
 	case wantRows:
 		drawn.Metrics = some(q, runMetrics, 1, 4)
-		drawn.Dimensions = [][]string{{"agent_id", "user_type"}, {"day", "agent_id", "user_type"}, {"user_identifier"},
-			{"user_identifier", "day"}, {"agent_id", "user_identifier"}}[q.random.IntN(5)]
+		drawn.Dimensions = oneOf(q, [][]string{{"agent_id", "user_type"}, {"day", "agent_id", "user_type"},
+			{"user_identifier"}, {"user_identifier", "day"}, {"agent_id", "user_identifier"}})
 		switch q.random.IntN(4) {
 		case 0:
 			drawn.Model, drawn.Metrics = "agent_user_activity", []string{"interaction_count"}
-			drawn.Dimensions = [][]string{{"activity_type"}, {"activity_type", "day"}, {"activity_type", "agent_id"}}[q.random.IntN(3)]
+			drawn.Dimensions = oneOf(q, [][]string{{"activity_type"}, {"activity_type", "day"}, {"activity_type", "agent_id"}})
 		case 1:
 			drawn.Metrics, drawn.Dimensions = []string{"unique_initiator_count"}, some(q, []string{"day", "agent_id"}, 0, 2)
 		}
@@ -84,7 +91,8 @@ func (q *questioner) draw(want, organization string, paged bool) question {
 	default:
 		drawn.Metrics, drawn.Dimensions = some(q, runMetrics, 1, 7), some(q, runDimensions, 0, 3)
 		if q.random.IntN(2) == 0 {
-			drawn.Model, drawn.Metrics, drawn.Dimensions = "agent_user_activity", some(q, activityMetrics, 1, 9), some(q, activityDimensions, 0, 4)
+			drawn.Model = "agent_user_activity"
+			drawn.Metrics, drawn.Dimensions = some(q, activityMetrics, 1, 9), some(q, activityDimensions, 0, 4)
 		}
 		if organization != mainOrganization {
 			days = 1 + q.random.IntN(366)
@@ -115,8 +123,8 @@ func (q *questioner) filter(drawn *question, organization, want string) {
 			on = activityDimensions
 		}
 	}
-	for range []int{0, 0, 1, 1, 2}[q.random.IntN(5)] {
-		f := filter{Member: on[q.random.IntN(len(on))], Op: "in"}
+	for range oneOf(q, []int{0, 0, 1, 1, 2}) {
+		f := filter{Member: oneOf(q, on), Op: "in"}
 		for range 1 + q.random.IntN(4) {
 			f.Values = append(f.Values, q.value(f.Member, q.author.of(organization)))
 		}
@@ -128,7 +136,7 @@ func (q *questioner) filter(drawn *question, organization, want string) {
 }
 
 func (q *questioner) value(member string, c *chronicle) string {
-	pick := func(of []string) string { return of[q.random.IntN(len(of))] }
+	pick := func(of []string) string { return oneOf(q, of) }
 	switch member {
 	case "agent_id":
 		if place := q.random.IntN(len(c.agents)); q.random.IntN(2) == 0 {
@@ -159,8 +167,10 @@ func (q *questioner) span(drawn *question, days int) {
 	if !slices.Contains(drawn.Dimensions, "agent_id") && q.random.IntN(4) == 0 {
 		zones = quarterZones
 	}
-	drawn.Range = dateRange{end.AddDate(0, 0, 1-days).Format(time.DateOnly), end.Format(time.DateOnly), zones[q.random.IntN(len(zones))]}
-	if i := slices.IndexFunc(drawn.Filters, func(f filter) bool { return f.Member == "day" }); i >= 0 { // so that it selects something
+	drawn.Range = dateRange{end.AddDate(0, 0, 1-days).Format(time.DateOnly), end.Format(time.DateOnly),
+		oneOf(q, zones)}
+	ofDay := func(f filter) bool { return f.Member == "day" }
+	if i := slices.IndexFunc(drawn.Filters, ofDay); i >= 0 { // so that it selects something
 		day := end.AddDate(0, 0, -q.random.IntN(days)).Format(time.DateOnly)
 		if drawn.Filters[i].Op == "eq" {
 			drawn.Filters[i].Value = day
@@ -176,7 +186,7 @@ func (q *questioner) page(drawn *question, paged bool) {
 		return
 	}
 	drawn.Limit = 1 + q.random.IntN(500)
-	direction := func() string { return []string{"asc", "desc"}[q.random.IntN(2)] }
+	direction := func() string { return oneOf(q, []string{"asc", "desc"}) }
 	switch {
 	case paged:
 		drawn.Limit = 1 + q.random.IntN(20)
@@ -190,7 +200,8 @@ func (q *questioner) page(drawn *question, paged bool) {
 
 // asOracle is a question in the oracle's words.
 func (q question) asOracle() oracle.Query {
-	asked := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start, End: q.Range.End, Timezone: q.Range.Timezone}
+	asked := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start,
+		End: q.Range.End, Timezone: q.Range.Timezone}
 	for _, f := range q.Filters {
 		values := f.Values
 		if f.Op == "eq" {

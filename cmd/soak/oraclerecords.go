@@ -27,8 +27,8 @@ const (
 )
 
 var (
-	drawnStatuses = []string{"COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "FAILED", "CANCELLED", "RUNNING", "PENDING",
-		"PAUSED", "SLEEPING", "WAITING_FOR_SLOT", "CANCELLING", "AWAITING_REPLY", "PAUSING"}
+	drawnStatuses = []string{"COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "FAILED", "CANCELLED",
+		"RUNNING", "PENDING", "PAUSED", "SLEEPING", "WAITING_FOR_SLOT", "CANCELLING", "AWAITING_REPLY", "PAUSING"}
 	drawnKinds       = []string{"agent", "agent", "agent", "agent", "agent", "agent", "sub_agent", "browser"}
 	drawnTypes       = []string{"internal", "external", "automated", "unknown", ""}
 	drawnActivities  = []string{"initiated", "associated", "interacted", "interacted"}
@@ -59,7 +59,8 @@ type chronicle struct {
 const mostRemembered = 100_000
 
 func newAuthor(seed uint64, today time.Time) *author {
-	return &author{random: rand.New(rand.NewPCG(seed, 1)), truth: oracle.New(), today: today, clock: today, known: map[string]*chronicle{}}
+	return &author{random: rand.New(rand.NewPCG(seed, 1)), truth: oracle.New(), today: today, clock: today,
+		known: map[string]*chronicle{}}
 }
 
 // of is the chronicle of an organization, which begins anew after a purge.
@@ -163,7 +164,8 @@ func (a *author) writeBatch(out *bufio.Writer, b batch) {
 	}
 	for range b.attributions {
 		at := oracle.Attribution{ID: a.id(), RunID: a.id(), AgentID: one(a, c.agents), Identifier: one(a, c.people[1:]),
-			Activity: one(a, drawnActivities), InitiationType: one(a, drawnInitiations), Source: one(a, drawnSources), OccurredAt: a.instant()}
+			Activity: one(a, drawnActivities), InitiationType: one(a, drawnInitiations), Source: one(a, drawnSources),
+			OccurredAt: a.instant()}
 		at.Name = a.name()
 		if len(c.runs) > 0 && a.random.IntN(20) > 0 {
 			r := one(a, c.runs)
@@ -210,22 +212,30 @@ func (a *author) writeAgent(out *bufio.Writer, c *chronicle) {
 		}
 	}
 	a.truth.PutAgent(c.name, agent)
-	fmt.Fprintf(out, `{"record":"agent","organization_id":%q,"agent_id":%q,"name":%q,"slug":%s,"deleted_at":%s,"updated_at":%q}`+"\n",
-		c.name, agent.ID, agent.Name, nullable(agent.Slug), quotedOrNull(deleted), agent.UpdatedAt.UTC().Format(instantMillis))
+	fmt.Fprintf(out,
+		`{"record":"agent","organization_id":%q,"agent_id":%q,"name":%q,"slug":%s,"deleted_at":%s,"updated_at":%q}`+"\n",
+		c.name, agent.ID, agent.Name, nullable(agent.Slug), quotedOrNull(deleted),
+		agent.UpdatedAt.UTC().Format(instantMillis))
 }
 
 func (a *author) writeRun(out *bufio.Writer, c *chronicle, r oracle.Run) {
 	a.truth.PutRun(c.name, r)
-	fmt.Fprintf(out, `{"record":"run","organization_id":%q,"run_id":%q,"agent_id":%q,"kind":%q,"status":%q,"initiator_identifier":%s,`+
-		`"initiator_name":%s,"initiator_type":%s,"created_at":%q,"updated_at":%q}`+"\n", c.name, r.ID, r.AgentID, r.Kind, r.Status,
-		nullable(r.Identifier), nullable(r.Name), nullable(r.Type), r.CreatedAt.UTC().Format(instantMillis), r.UpdatedAt.UTC().Format(instantMillis))
+	fmt.Fprintf(out,
+		`{"record":"run","organization_id":%q,"run_id":%q,"agent_id":%q,"kind":%q,"status":%q,"initiator_identifier":%s,`+
+			`"initiator_name":%s,"initiator_type":%s,"created_at":%q,"updated_at":%q}`+"\n", c.name, r.ID, r.AgentID, r.Kind,
+		r.Status,
+		nullable(r.Identifier), nullable(r.Name), nullable(r.Type), r.CreatedAt.UTC().Format(instantMillis),
+		r.UpdatedAt.UTC().Format(instantMillis))
 }
 
 func (a *author) writeAttribution(out *bufio.Writer, c *chronicle, at oracle.Attribution) {
 	a.truth.PutAttribution(c.name, at)
-	fmt.Fprintf(out, `{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,"agent_id":%q,"user_identifier":%q,`+
-		`"user_name":%s,"activity_type":%q,"run_initiation_type":%q,"source":%q,"occurred_at":%q}`+"\n", c.name, at.ID, at.RunID, at.AgentID,
-		at.Identifier, nullable(at.Name), at.Activity, at.InitiationType, at.Source, at.OccurredAt.UTC().Format(instantMillis))
+	fmt.Fprintf(out,
+		`{"record":"attribution","organization_id":%q,"attribution_id":%q,"run_id":%q,"agent_id":%q,"user_identifier":%q,`+
+			`"user_name":%s,"activity_type":%q,"run_initiation_type":%q,"source":%q,"occurred_at":%q}`+"\n", c.name, at.ID,
+		at.RunID, at.AgentID,
+		at.Identifier, nullable(at.Name), at.Activity, at.InitiationType, at.Source,
+		at.OccurredAt.UTC().Format(instantMillis))
 }
 
 func nullable(text *string) string {

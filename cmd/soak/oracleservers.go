@@ -172,11 +172,11 @@ func (q *questioner) choose(lacking []string) (organization, want string, paged 
 	organization, paged = mainOrganization, q.random.IntN(2) == 0
 	switch q.random.IntN(20) {
 	case 0:
-		return smallOrganizations[q.random.IntN(len(smallOrganizations))], wantAny, paged
+		return oneOf(q, smallOrganizations), wantAny, paged
 	case 1:
 		return organization, wantAny, paged
 	}
-	class := lacking[q.random.IntN(len(lacking))]
+	class := oneOf(q, lacking)
 	if q.random.IntN(2) == 0 {
 		class = lacking[0]
 	}
@@ -195,7 +195,7 @@ func (q *questioner) choose(lacking []string) (organization, want string, paged 
 	case class == wantBase:
 		want = wantBase
 	default:
-		want = []string{wantRows, wantAggregates}[q.random.IntN(2)]
+		want = oneOf(q, []string{wantRows, wantAggregates})
 	}
 	return organization, want, paged
 }

@@ -35,20 +35,23 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 
 func put(o *oracle.Oracle, records olaptest.Records) {
 	for _, a := range records.Agents {
-		o.PutAgent(a.Organization, oracle.Agent{ID: a.ID, Name: a.Name, Slug: a.Slug, DeletedAt: a.DeletedAt, UpdatedAt: a.UpdatedAt})
+		o.PutAgent(a.Organization, oracle.Agent{ID: a.ID, Name: a.Name, Slug: a.Slug, DeletedAt: a.DeletedAt,
+			UpdatedAt: a.UpdatedAt})
 	}
 	for _, r := range records.Runs {
-		o.PutRun(r.Organization, oracle.Run{ID: r.ID, AgentID: r.AgentID, Kind: r.Kind, Status: r.Status, Identifier: r.Identifier,
-			Name: r.Name, Type: r.Type, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt})
+		o.PutRun(r.Organization, oracle.Run{ID: r.ID, AgentID: r.AgentID, Kind: r.Kind, Status: r.Status,
+			Identifier: r.Identifier, Name: r.Name, Type: r.Type, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt})
 	}
 	for _, a := range records.Attributions {
-		o.PutAttribution(a.Organization, oracle.Attribution{ID: a.ID, RunID: a.RunID, AgentID: a.AgentID, Identifier: a.Identifier,
-			Name: a.Name, Activity: a.Activity, InitiationType: a.InitiationType, Source: a.Source, OccurredAt: a.OccurredAt})
+		o.PutAttribution(a.Organization, oracle.Attribution{ID: a.ID, RunID: a.RunID, AgentID: a.AgentID,
+			Identifier: a.Identifier, Name: a.Name, Activity: a.Activity, InitiationType: a.InitiationType,
+			Source: a.Source, OccurredAt: a.OccurredAt})
 	}
 }
 
 func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.Query) {
-	asked := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start, End: q.Range.End, Timezone: q.Range.Timezone}
+	asked := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start,
+		End: q.Range.End, Timezone: q.Range.Timezone}
 	for _, f := range q.Filters {
 		values := f.Values
 		if f.Op == "eq" {
@@ -63,7 +66,8 @@ func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := olaptest.Evaluate(records, "acme", q); len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+	want := olaptest.Evaluate(records, "acme", q)
+	if len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v:\ngot  %v\nwant %v", q, got, want)
 	}
 }
@@ -91,7 +95,8 @@ func TestPurges(t *testing.T) {
 			}
 			left.Runs = append(left.Runs, r)
 		}
-		left.Attributions = slices.DeleteFunc(slices.Clone(records.Attributions), func(a olaptest.Attribution) bool { return a.Identifier == person })
+		left.Attributions = slices.DeleteFunc(slices.Clone(records.Attributions),
+			func(a olaptest.Attribution) bool { return a.Identifier == person })
 		compare(t, o, left, olaptest.DrawQuery(t))
 	})
 }
