@@ -42,7 +42,7 @@ type command struct {
 	KillsOf     []string      `placeholder:"NAME,…" help:"Only kills of ingest, worker, refresh or purge in the part kills. Default: all."`
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs, and attribution records, of the large organization in the part oracle (${default})."`
-	OracleFor   time.Duration `default:"45m" help:"Longest time to ask in the part oracle (${default})."`
+	OracleFor   time.Duration `default:"60m" help:"Longest time to ask in the part oracle (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
