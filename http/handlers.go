@@ -72,7 +72,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 		return err
 	}
 	defer s.Metrics.stage(stageEncode)()
-	x.execution, x.rows = result.Execution(), result.RowCount()
+	x.execution, x.rows, x.rowsFor = result.Execution(), result.RowCount(), result.RowsReadFor()
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(result.AppendJSON(nil))
 }

@@ -27,6 +27,7 @@ type exchange struct {
 	queryID   uuid.UUID // zero before a query runs
 	execution uuid.UUID // ClickHouse's query_id; zero before it answered
 	rows      int
+	rowsFor   string // olap.Result.RowsReadFor
 	refusal   *refusal
 }
 
@@ -105,6 +106,9 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	}
 	if x.execution != x.queryID && x.execution != uuid.Nil {
 		attributes = append(attributes, slog.String("execution_id", x.execution.String()))
+	}
+	if x.rowsFor != "" {
+		attributes = append(attributes, slog.String("rows_read_for", x.rowsFor))
 	}
 	level := slog.LevelInfo
 	if r := x.refusal; r != nil {

@@ -21,7 +21,12 @@ type Result struct {
 	asOf      time.Time
 	table     *exec.Table
 	cursor    string // empty for the last page
+	rowsFor   string
 }
+
+// RowsReadFor is why the base tables gave the answer although the rollup has what was asked for:
+// "shared_initiator_keys" or "lease". It is empty for every other answer.
+func (r *Result) RowsReadFor() string { return r.rowsFor }
 
 // Execution is ClickHouse's query_id of the statement that gave the answer: the request's QueryID, unless the
 // statement served several requests or had to be run once more.

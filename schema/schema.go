@@ -16,6 +16,7 @@ const (
 	TableCheckpoints  = "checkpoints"
 	TableSettlements  = "settlement_marks"
 	TableStarters     = "starters"
+	TableSharedKeys   = "shared_initiator_keys"
 	TableStoredCounts = "stored_counts"
 	TablePurgeTargets = "purge_targets"
 )

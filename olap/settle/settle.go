@@ -169,6 +169,9 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		if err := s.nameStarters(ctx, number, state.Until, until); err != nil {
 			return err
 		}
+		if err := s.markSharedKeys(ctx, number, state.Until, until); err != nil {
+			return err
+		}
 		for _, t := range schema.Settled {
 			if err := s.insert(ctx, t, number, state.Until, until, rows); err != nil {
 				return err

@@ -6,5 +6,5 @@ CREATE TABLE IF NOT EXISTS starters
     initiator_name       Nullable(String)
 )
 ENGINE = ReplacingMergeTree
-ORDER BY (organization_id, starter)
-SETTINGS non_replicated_deduplication_window = 1000
+ORDER BY (organization_id, starter, initiator_identifier, initiator_name)
+SETTINGS allow_nullable_key = 1, non_replicated_deduplication_window = 1000
