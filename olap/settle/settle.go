@@ -190,7 +190,7 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		if err := c.nameStarters(ctx, state.Until, until); err != nil {
 			return err
 		}
-		if err := s.markSharedKeys(ctx, number, state.Until, until); err != nil {
+		if err := c.markSharedKeys(ctx, state.Until, until); err != nil {
 			return err
 		}
 		for _, t := range schema.Settled {

@@ -9,12 +9,12 @@ import (
 )
 
 // markSharedKeys keeps which of the initiator keys of the rows that are about to be settled stand for two texts. It
-// follows nameStarters, so that of two settlers that name two texts of one key, the later one sees both. Marks of rows
-// that nobody settles in the end cost time, and change no answer.
-func (s *Settler) markSharedKeys(ctx context.Context, number uint64, from, until time.Time) error {
+// follows nameStarters and precedes the rows, so that a query finds a shared key in the marks or in the delta. Marks of
+// rows that nobody settles in the end cost time, and change no answer.
+func (c *claim) markSharedKeys(ctx context.Context, from, until time.Time) error {
 	texts := schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt))
-	err := s.conn.Exec(s.inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator) "+
-		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts)+") WHERE "+unclaimed(number), span(from, until)...)
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator) "+
+		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts)+") WHERE "+c.fence, span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: mark shared initiator keys: %w", err)
 	}
