@@ -133,6 +133,9 @@ func strategyAttribute(strategy olap.Strategy) slog.Attr {
 		attributes = append(attributes, slog.String("delta", strategy.Delta))
 	}
 	attributes = append(attributes, slog.String("page", strategy.Page))
+	if strategy.Reason != "" {
+		attributes = append(attributes, slog.String("reason", strategy.Reason))
+	}
 	if strategy.Refreshing {
 		attributes = append(attributes, slog.Bool("refreshing", true))
 	}

@@ -40,6 +40,7 @@ type known struct {
 	standing moment.Standing // before the changes were read
 	until    time.Time       // how far records were settled
 	changes  *moment.Changes // nil where they could not be read apart from a statement
+	shared   bool            // an initiator key stands for two texts, those of the changes among them
 	since    time.Time       // what is not among them was stored after it
 	readAt   time.Time
 }
@@ -126,7 +127,11 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 		since, before = last.since, last.changes
 	}
 	k.since = oldest.Add(-c.margin - time.Millisecond)
-	if k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, since, before, c.most); err == nil {
+	k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, since, before, c.most)
+	if err == nil && k.changes != nil && len(table.Texts) > 0 {
+		k.shared, err = k.changes.ReadShared(ctx, conn, of.organization)
+	}
+	if err == nil {
 		k.readAt = time.Now()
 		c.recent.put(of, k)
 	}

@@ -151,6 +151,9 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	if last.changes == nil {
 		return e.lookUp(ctx, r, in)
 	}
+	if last.shared && compile.ByInitiatorKey(in.Query) {
+		return e.readRows(ctx, r, *in, sharedKeys)
+	}
 	given := *in
 	given.SettledUntil, given.Changes = last.until, compile.ChangesGiven
 	if last.changes.Len() == 0 {
@@ -187,6 +190,10 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	}
 	in.SettledUntil, in.Changes, r.strategy.Refreshing = before.Boundary(), compile.ChangesStored, before.Settling
 	result, err := e.execute(ctx, r, *in, nil)
+	if errors.Is(err, exec.ErrSharedKeys) {
+		r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
+		return e.readRows(ctx, r, *in, sharedKeys)
+	}
 	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
@@ -198,9 +205,21 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	if after.Hold == before.Hold {
 		return result, err
 	}
-	in.SettledUntil = time.Time{}
 	r.QueryID = uuid.New()
-	return e.execute(ctx, r, *in, nil)
+	return e.readRows(ctx, r, *in, leaseTaken)
+}
+
+// Why rows are read although the rollup has what was asked for.
+const (
+	sharedKeys = "shared_initiator_keys" // one of them stands for two texts: rows tell those apart
+	leaseTaken = "lease"                 // the rollup was altered while the query ran
+)
+
+// readRows answers from the base tables, for a reason.
+func (e *Engine) readRows(ctx context.Context, r Request, in compile.Input, reason string) (*Result, error) {
+	in.SettledUntil = time.Time{}
+	r.strategy.Reason = reason
+	return e.execute(ctx, r, in, nil)
 }
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.

@@ -19,6 +19,8 @@ type Strategy struct {
 	Delta string `json:"delta,omitzero"`
 	// Page is "single" for an answer that no page was expected to follow, "first" or "next".
 	Page string `json:"page"`
+	// Reason is why base rows were read although the rollup has what was asked for; empty for every other answer.
+	Reason string `json:"reason,omitzero"`
 	// Refreshing says that a refresh of the rollup was in progress when the statement began.
 	Refreshing bool `json:"refreshing,omitzero"`
 	// Attempt is the number of the statement, from 1: a further one follows where an assumption did not hold.
@@ -40,6 +42,7 @@ func (s Strategy) next(in compile.Input, reads compile.Reads) Strategy {
 		s.Reads = "rollup_aggregates"
 	}
 	if reads != compile.ReadsBase {
+		s.Reason = ""
 		s.Delta = map[compile.ChangesFrom]string{
 			compile.ChangesNone: "none", compile.ChangesStored: "inline", compile.ChangesGiven: "cached",
 		}[in.Changes]

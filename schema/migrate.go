@@ -69,7 +69,11 @@ func Up(ctx context.Context, db *sql.DB) error {
 		case state.Dirty && dirtySince.IsZero():
 			dirtySince = time.Now()
 		case state.Dirty && time.Since(dirtySince) > dirtyPatience:
-			if err := m.Force(before(state.Version)); err != nil {
+			previous, err := before(state.Version)
+			if err == nil {
+				err = m.Force(previous)
+			}
+			if err != nil {
 				return fmt.Errorf("schema: clear an interrupted migration: %w", err)
 			}
 			dirtySince = time.Time{}
@@ -100,12 +104,17 @@ func Up(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// before is the version that golang-migrate resumes from to run version again. Versions count from 1 without gaps.
-func before(version uint) int {
-	if version <= 1 {
-		return database.NilVersion
+// before is the version that golang-migrate resumes from to run version again: the one before it. Versions have gaps.
+func before(version uint) (int, error) {
+	source, err := iofs.New(migrations, "migrations")
+	if err != nil {
+		return 0, err
 	}
-	return int(version) - 1
+	previous, err := source.Prev(version)
+	if errors.Is(err, fs.ErrNotExist) {
+		return database.NilVersion, nil
+	}
+	return int(previous), err
 }
 
 // Down takes back the newest steps migrations and the rows their tables hold. Steps is at least 1;

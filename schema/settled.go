@@ -156,7 +156,7 @@ func SettledOf(source string) *SettledTable {
 
 // Derived are all tables whose rows are made of those of the source tables.
 func Derived() []string {
-	tables := []string{TableStarters}
+	tables := []string{TableStarters, TableSharedKeys}
 	for _, t := range Settled {
 		tables = append(tables, t.Table)
 	}

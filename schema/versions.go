@@ -13,7 +13,7 @@ import (
 
 // createVersions makes the bookkeeping table. IF NOT EXISTS: several processes start at once.
 const createVersions = "CREATE TABLE IF NOT EXISTS schema_migrations (version Int64, dirty UInt8, sequence UInt64)" +
-	" ENGINE = MergeTree ORDER BY sequence"
+	" ENGINE = MergeTree ORDER BY sequence SETTINGS " + DurableSettings
 
 // errRecord is behind every failure to record a version. Trying again does not help: no other process can be its cause.
 var errRecord = errors.New("schema: record the version of the schema")

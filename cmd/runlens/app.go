@@ -93,6 +93,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	conn := a.store.Conn()
+	damage{conn}.report(ctx, logger)
 	kept := len(secrets) == 0
 	if kept {
 		read := func(ctx context.Context) ([][]byte, error) { return olap.CursorSecrets(ctx, conn) }
@@ -155,7 +156,7 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 
 // adminContent is what the admin address tells of this server.
 func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
-	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{a.store.Conn()},
+	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{a.store.Conn()}, damage{a.store.Conn()},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 			func() float64 { return float64(a.api.Running()) })}}
 	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)

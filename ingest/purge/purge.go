@@ -97,8 +97,8 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 		target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
 	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
 	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
-	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) IN ", schema.StarterInitiatorShift) +
-		p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
+	ofIdentifier := p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
+	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) IN ", schema.StarterInitiatorShift) + ofIdentifier
 	// Older versions that have not been merged away hold the person as well.
 	started := p.ofOrganization() + " AND (" + p.startedBy("record") + " OR " + p.startedBy("latest") + ")"
 	// All rows of those runs, whoever started them in other versions.
@@ -110,6 +110,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 			" WHERE " + ofPerson + " AND activity_type = 'initiated'",
 		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions +
 			" WHERE " + ofPerson + " AND isNotNull(user_name)",
+		"SELECT 'record', toString(run_id) FROM " + settledRuns.Table + " WHERE " + p.ofOrganization() + " AND " + ofStarter,
 	}
 	for _, column := range []string{"record", "latest"} {
 		name := "tupleElement(" + column + ", 'initiator_name')"
@@ -122,7 +123,9 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 	p.delete(settledAttributions.Table, p.ofOrganization()+
 		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
 	p.delete(settledRuns.Table, p.ofOrganization()+" AND ("+ofStarter+" OR "+ofRuns+")")
-	p.delete(schema.TableStarters, p.ofOrganization()+" AND "+ofStarter)
+	// Texts go by text. Another person's may share a key with them, whose runs are settled again too.
+	p.delete(schema.TableStarters, p.ofOrganization()+" AND initiator_identifier IN "+p.keys(targetIdentifier, "key"))
+	p.delete(schema.TableSharedKeys, p.ofOrganization()+" AND initiator IN "+ofIdentifier)
 	// Names before the identifiers and the records that they are found by, so that a purge that ended early finds
 	// them again.
 	p.Steps = append(p.Steps, Step{
@@ -132,7 +135,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 			", record = if(" + p.nameless("record", ofRuns) + ", " + recordWithout + ", record)",
 	}, Step{
 		Table: schema.TableRuns, What: WhatAnonymous,
-		again: p.ofOrganization() + " AND " + ofRuns,
+		again: p.ofOrganization() + " AND (" + ofRuns + " OR run_id IN " + p.keys(targetRecord, "toUUIDOrZero(key)") + ")",
 		where: started,
 		// Each column for itself: where versions tie, latest may have another winner than the columns that queries
 		// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.

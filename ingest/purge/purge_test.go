@@ -29,7 +29,7 @@ func number(t *testing.T, conn driver.Conn, query string) (n uint64) {
 func filled(t *testing.T) driver.Conn {
 	conn := olaptest.OpenStore(t).Conn()
 	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
-	ada, bob, name := "ada@example.com", "bob@example.com", "Ada"
+	ada, bob := "ada@example.com", "bob@example.com"
 	for _, organization := range []string{"acme", "globex"} {
 		for version := range 2 {
 			var records olaptest.Records
@@ -42,6 +42,7 @@ func filled(t *testing.T) driver.Conn {
 				if version == 1 && i == 2 {
 					identifier = &bob // ada is only in a superseded version
 				}
+				name := olaptest.SharingNames[i/4%2]
 				records.Agents = append(records.Agents, olaptest.Agent{Organization: organization, ID: olaptest.ID(i), Name: "A", UpdatedAt: at})
 				records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), CreatedAt: at.AddDate(0, i%2, 0), AgentID: olaptest.ID(1),
 					Kind: "agent", Status: "RUNNING", Identifier: identifier, Name: &name, UpdatedAt: at.AddDate(0, i%2, version)})
@@ -118,7 +119,7 @@ func TestOrganization(t *testing.T) {
 		}
 	}
 	run(t, conn, p)
-	for _, table := range []string{"agents", "runs", "attributions", "api_keys", "settled_runs", "settled_attributions", "starters"} {
+	for _, table := range []string{"agents", "runs", "attributions", "api_keys", "settled_runs", "settled_attributions", "starters", "shared_initiator_keys"} {
 		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")
 		if kept := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'globex'"); gone != 0 || kept == 0 {
 			t.Errorf("%s: %d rows of the organization, %d of the other one", table, gone, kept)
@@ -162,7 +163,9 @@ func TestPerson(t *testing.T) {
 		"SELECT count() FROM settled_runs WHERE organization_id = 'acme' AND bitShiftRight(starter, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                                   0,
 		"SELECT count() FROM settled_runs WHERE organization_id = 'globex' AND bitShiftRight(starter, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                                 9,
 		"SELECT count() FROM starters WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com'":                                                                                  0,
-		"SELECT count() FROM starters FINAL WHERE organization_id = 'globex' AND initiator_identifier = 'ada@example.com'":                                                                          1,
+		"SELECT count() FROM starters FINAL WHERE organization_id = 'globex' AND initiator_identifier = 'ada@example.com'":                                                                          2,
+		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'acme'":                                                                                                            1,
+		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'globex'":                                                                                                          2,
 		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'globex' AND user_identifier = 'ada@example.com'":                                                               10,
 		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'acme'":                                                                                                         10,
 	} {

@@ -28,7 +28,8 @@ const (
 	targetIdentifier   targetKind = "identifier" // of the person
 	targetRun          targetKind = "run"        // id of a run that the person started
 	targetName         targetKind = "name"       // of the person
-	targetRecord       targetKind = "record"     // id of a record
+	// targetRecord is the id of a record; of a run, one whose settled rows are the person's, or of who shares a key.
+	targetRecord targetKind = "record"
 )
 
 const (

@@ -86,16 +86,28 @@ func (l layout) readPassword() (string, error) {
 }
 
 // writeFileAtomic replaces the file at path, readable by its owner only; a reader sees the old or
-// the new content, never a part.
+// the new content, also after a loss of power.
 func writeFileAtomic(path string, content []byte) error {
 	temporary := path + ".new"
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, path); err != nil {
 		return fmt.Errorf("replace %s: %w", filepath.Base(path), err)
 	}
-	return nil
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // randomHex returns n random bytes as 2n hexadecimal digits.

@@ -127,7 +127,7 @@ func (w *printer) filter(name string, f query.Filter) string {
 		return w.agentFilter(name, f)
 	case catalog.Identifier:
 		if w.settled != nil {
-			return fmt.Sprintf("bitShiftRight(f_starter, %d) IN (SELECT ", schema.StarterInitiatorShift) + strings.Replace(schema.InitiatorOfSQL, "?", "arrayJoin("+w.param(name, f.Values)+")", 1) + ")"
+			return "f_starter IN (SELECT f_starter FROM (\n" + indent(w.known()) + "\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
 		}
 		fallthrough
 	default:

@@ -4,6 +4,7 @@
 package compile
 
 import (
+	"slices"
 	"time"
 
 	"github.com/runlens/runlens/olap/cursor"
@@ -91,10 +92,14 @@ type Input struct {
 type ChangesFrom uint8
 
 const (
-	ChangesStored ChangesFrom = iota // in the store, where it looks for them
+	ChangesStored ChangesFrom = iota // in the store, where it looks for them, and for shared initiator keys
 	ChangesGiven                     // in the table schema.TableChanges that comes with the statement (schema.SettledTable.SettledChanges, with schema.ColumnAsked)
 	ChangesNone                      // nowhere: nothing was stored
 )
+
+// SharedKeysMessage is in the exception of a statement that looks for changes itself (ChangesStored) and finds that an
+// initiator key which the answer may rest on stands for two texts.
+const SharedKeysMessage = "initiator keys are shared"
 
 // Compile returns the statement that answers the input. It asks for one row more than the query's
 // limit, which tells whether a further row exists (contract 4.3).
@@ -106,6 +111,11 @@ func Compile(in Input) Statement {
 func LooksForRuns(q query.Query) bool {
 	w := &printer{planned: plan(Input{Query: q})}
 	return len(w.joinRun) > 0 && !w.long()
+}
+
+// ByInitiatorKey reports whether the query, answered by adding up settled records, rests on initiator keys.
+func ByInitiatorKey(q query.Query) bool {
+	return slices.Contains(plan(Input{Query: q, SettledUntil: time.UnixMilli(1)}).settledKeys, keyStarter)
 }
 
 // AddsUp reports whether the query can be answered by adding up settled records.

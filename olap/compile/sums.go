@@ -10,13 +10,6 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// keyStarter is the key of a settled table that stands for the identifier and the name of who started a run.
-const keyStarter = "starter"
-
-// The initiator's part of a starter as keys: three narrow ones, the day among them, share 16 bytes, for which
-// ClickHouse groups twice as fast as for more.
-var initiatorKeys = []string{"f_initiator", "f_initiator_high"}
-
 // addUp chooses to add up settled records instead of reading those that they are made of, where that gives the
 // same answer: all metrics are sums that the settled table keeps, or counts of its starters, and it has all that is grouped
 // and filtered by. Where some projection has all of it, and everything settled was stored before the inclusion boundary, that
@@ -122,21 +115,14 @@ func (w *printer) sums() string {
 		selected = append(selected, sum+" AS m_"+m.Name)
 	}
 	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(from) + "\n) AS r"
+	if w.Changes == ChangesStored && slices.Contains(w.settledKeys, keyStarter) {
+		sql += "\nWHERE " + w.noSharedKey()
+	}
 	if len(keys) > 0 {
 		// A group whose records have all changed into others is none.
 		sql += "\nGROUP BY " + strings.Join(keys, ", ") + "\nHAVING sum(s_" + w.settled.Records + ") > 0"
 	}
 	return sql
-}
-
-// byStarter reports whether starters are added up whose groups are people.
-func (p *planned) byStarter() bool {
-	return p.settled != nil && slices.ContainsFunc(p.Query.Dimensions, func(d *catalog.Dimension) bool { return settledKey(d) == keyStarter })
-}
-
-// byInitiator reports whether starters are added up otherwise.
-func (p *planned) byInitiator() bool {
-	return slices.Contains(p.settledKeys, keyStarter) && !p.byStarter()
 }
 
 // signedKeys are what signed rows are grouped by: a starter where the answer has an identifier.
@@ -180,52 +166,6 @@ func (w *printer) signed() string {
 		parts = append(parts, w.changedRows())
 	}
 	return strings.Join(parts, "\nUNION ALL\n")
-}
-
-// perStarter adds up by starter, or by its initiator, besides what is grouped by.
-func (w *printer) perStarter(from string) string {
-	keys := w.signedKeys()
-	selected := slices.Clone(keys)
-	for _, name := range w.summed() {
-		selected = append(selected, "sum(s_"+name+") AS s_"+name)
-	}
-	return "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(from) + "\n) AS r\nGROUP BY " + strings.Join(keys, ", ")
-}
-
-// named are sums by starter with the identifiers and names that the starters stand for. Names of settled rows are
-// stored before those rows are; the other ones come with what changed. Should one be missing nevertheless, that is
-// an error: people must not fall into the group without an identifier.
-func (w *printer) named(from string) string {
-	texts := "SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name\nFROM"
-	known := texts + " " + schema.TableStarters + "\nWHERE " + ofOrganization
-	switch w.Changes {
-	case ChangesStored:
-		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(schema.Starters(w.stored())) + "\n)"
-	case ChangesGiven:
-		columns := []string{keyStarter, "initiator_identifier", "initiator_name"}
-		w.changeColumns = append(w.changeColumns, columns...)
-		known += "\nUNION ALL\n" + texts + "\n(\n" + indent("SELECT DISTINCT "+strings.Join(columns, ", ")+
-			"\nFROM "+schema.TableChanges+"\nWHERE isNotNull(initiator_identifier)") + "\n)"
-	}
-	sql := "SELECT *\nFROM\n(\n" + indent(w.perStarter(from)) + "\n) AS r\nANY LEFT JOIN\n(\n" + indent(known) + "\n) AS t USING (f_starter)" +
-		"\nWHERE NOT throwIf(f_starter != 0 AND isNull(f_user_identifier))"
-	if w.After != nil {
-		sql += "\n    AND " + w.behind()
-	}
-	return sql
-}
-
-// names are the companions of the groups of people.
-func (w *printer) names() (selected []string) {
-	for _, d := range w.Query.Dimensions {
-		for _, c := range d.Companions {
-			if c.Field != "" {
-				// As in groups; a name counts if records with it are left.
-				selected = append(selected, fmt.Sprintf("if(isNull(%s), NULL, maxIf(f_%s, s_%s > 0)) AS n_%s", keyOf(d), c.Field, w.settled.Records, c.Name))
-			}
-		}
-	}
-	return selected
 }
 
 // settledSums are the sums of what is settled, which a projection has for every span of time.

@@ -3,8 +3,10 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -36,6 +38,13 @@ var settings = clickhouse.Settings{
 
 // maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
 const maxMemoryBytes = 4 << 30
+
+// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot tell apart
+// what was asked for, the base tables can.
+var ErrSharedKeys = errors.New("exec: initiator keys are shared")
+
+// codeThrowIf is ClickHouse's FUNCTION_THROW_IF_VALUE_IS_NON_ZERO.
+const codeThrowIf = 395
 
 // A Table is the answer to a statement: rows of values in the order of its columns.
 type Table struct {
@@ -74,7 +83,7 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	}
 	rows, err := conn.Query(ctx, statement.SQL, args...)
 	if err != nil {
-		return nil, failure.Of("exec: query", err)
+		return nil, fault("exec: query", err)
 	}
 	defer rows.Close()
 	table := &Table{Columns: statement.Columns}
@@ -91,12 +100,21 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 		table.Rows = append(table.Rows, scan.values())
 	}
 	if err := rows.Err(); err != nil {
-		return nil, failure.Of("exec: read rows", err)
+		return nil, fault("exec: read rows", err)
 	}
 	if asOf != 0 {
 		table.AsOf = time.UnixMilli(asOf).UTC()
 	}
 	return table, nil
+}
+
+// fault is the error of a statement that failed.
+func fault(doing string, err error) error {
+	var exception *clickhouse.Exception
+	if errors.As(err, &exception) && exception.Code == codeThrowIf && strings.Contains(exception.Message, compile.SharedKeysMessage) {
+		return ErrSharedKeys
+	}
+	return failure.Of(doing, err)
 }
 
 // A scanner owns one typed target per column, reused from row to row.

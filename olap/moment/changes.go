@@ -62,6 +62,30 @@ func ReadChanges(ctx context.Context, conn driver.Conn, organization schema.Orga
 	return c, nil
 }
 
+// ReadShared reports whether an initiator key of the organization stands for two texts, those of the changes among
+// them. It holds while the counts of marks do with which the changes were read.
+func (c *Changes) ReadShared(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) (shared bool, err error) {
+	texts := ""
+	options := []clickhouse.QueryOption{clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1})}
+	if c.Len() > 0 {
+		columns := []string{"organization_id", "starter", "initiator_identifier", "initiator_name"}
+		given, err := c.Table(columns, func(Change) bool { return true })
+		if err != nil {
+			return false, err
+		}
+		options = append(options, clickhouse.WithExternalTable(given))
+		texts = "SELECT DISTINCT organization_id, starter, assumeNotNull(initiator_identifier) AS initiator_identifier, initiator_name" +
+			" FROM " + schema.TableChanges + " WHERE isNotNull(initiator_identifier)"
+	}
+	err = conn.QueryRow(clickhouse.Context(ctx, options...),
+		"SELECT count() > 0 FROM (\n"+schema.AnySharedKey(ofOrganization, texts)+"\n)",
+		clickhouse.Named("organization", string(organization))).Scan(&shared)
+	if err != nil {
+		return false, failure.Of("look for shared initiator keys", err)
+	}
+	return shared, nil
+}
+
 // collect keeps rows as ClickHouse takes them.
 func collect(rows driver.Rows, clock string) (c *Changes, err error) {
 	types := rows.ColumnTypes()

@@ -17,6 +17,10 @@ var (
 	identifiers = []string{"", "ada@example.com", "bob@example.org", "+15550100", "cron", "É@example.com", "o'brien\\\t\n@example.com"}
 	people      = []string{"ada@example.com", "bob@example.org", "+15550100", "zoë@example.com", "o'brien\\@example.com"}
 	names       = []string{"", "Ada", "ada", "Zoë", "Ōe"}
+	// Two names that share the 48 bits of the hash that an initiator key has of a name: two of the 16 pairs or so among
+	// "Ada 0" to "Ada 99999999", found by grouping these by bitShiftRight(cityHash64(name), 16) in ClickHouse.
+	SharingNames = []string{"Ada 16057918", "Ada 4325819"}
+
 	slugs       = []string{"", "support", "sales", "it's"}
 	activities  = []string{"initiated", "associated", "interacted"}
 	initiations = []string{"human", "automated", "unknown"}
@@ -51,6 +55,10 @@ func DrawRecords(t *rapid.T, organization string) Records {
 			records.Agents = append(records.Agents, a)
 		}
 	}
+	ofStarters := names
+	if rapid.IntRange(0, 7).Draw(t, "names share a key") == 0 {
+		ofStarters = slices.Concat(names, SharingNames)
+	}
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
 		created := drawCreation(t)
 		for version := range rapid.IntRange(1, 3).Draw(t, "run versions") {
@@ -58,7 +66,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 				Organization: organization, ID: ID(i), CreatedAt: created,
 				AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 				Status:     rapid.SampledFrom(statuses).Draw(t, "status"),
-				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, names, "name"), Type: drawOptional(t, types, "type"),
+				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofStarters, "name"), Type: drawOptional(t, types, "type"),
 				UpdatedAt: drawVersion(t, version),
 			})
 		}

@@ -19,8 +19,14 @@ func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err = server.Open(context.Background(), server.Config{
-		DataDir: dir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler),
+	return EngineIn(t, dir), dir
+}
+
+// EngineIn is an embedded engine with the tables in a data directory, which is removed when it ends, with t at the latest.
+func EngineIn(t testing.TB, dataDir string) *server.Server {
+	t.Helper()
+	engine, err := server.Open(context.Background(), server.Config{
+		DataDir: dataDir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,5 +40,5 @@ func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
 	if err := schema.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	return engine, dir
+	return engine
 }

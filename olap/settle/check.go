@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -18,7 +19,7 @@ type Difference struct {
 	Projection   string `json:"projection,omitempty"`
 	Organization string `json:"organization_id,omitempty"`
 	Month        string `json:"month,omitempty"` // of the event clock in UTC, YYYYMM; empty for starters
-	Records      int64  `json:"records"`         // by the source; of starters those that are missing
+	Records      int64  `json:"records"`         // by the source; of starters and shared keys those that are missing
 	Settled      int64  `json:"settled"`
 }
 
@@ -62,7 +63,11 @@ func (l *Lease) compare(ctx context.Context) (found []Difference, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("settle: check %s: %w", schema.TableStarters, err)
 	}
-	return append(found, missing...), nil
+	shared, err := l.checkSharedKeys(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("settle: check %s: %w", schema.TableSharedKeys, err)
+	}
+	return slices.Concat(found, missing, shared), nil
 }
 
 // checkStarters looks for settled starters of which nobody knows what they stand for.

@@ -190,6 +190,9 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		if err := c.nameStarters(ctx, state.Until, until); err != nil {
 			return err
 		}
+		if err := c.markSharedKeys(ctx, state.Until, until); err != nil {
+			return err
+		}
 		for _, t := range schema.Settled {
 			if err := c.insert(ctx, t, state.Until, until, rows); err != nil {
 				return err

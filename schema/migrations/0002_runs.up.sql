@@ -41,4 +41,5 @@ CREATE TABLE IF NOT EXISTS runs
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(created_at)
 ORDER BY (organization_id, created_at, run_id)
-SETTINGS deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 1000
+SETTINGS deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 1000,
+    fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

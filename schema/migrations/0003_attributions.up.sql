@@ -25,4 +25,5 @@ CREATE TABLE IF NOT EXISTS attributions
 ENGINE = ReplacingMergeTree(earliness)
 PARTITION BY toYYYYMM(occurred_at)
 ORDER BY (organization_id, occurred_at, attribution_id)
-SETTINGS deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 1000
+SETTINGS deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 1000,
+    fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

@@ -7,3 +7,4 @@ CREATE TABLE IF NOT EXISTS checkpoints
 )
 ENGINE = ReplacingMergeTree(revision)
 ORDER BY name
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

@@ -39,4 +39,5 @@ CREATE TABLE IF NOT EXISTS settled_runs
 ENGINE = CollapsingMergeTree(sign)
 PARTITION BY toYear(created_at) * 10 + toQuarter(created_at)
 ORDER BY (organization_id, created_at, run_id, state, agent_id, starter)
-SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384, deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 10000
+SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384, deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 10000,
+    fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

@@ -27,4 +27,5 @@ CREATE TABLE IF NOT EXISTS settled_attributions
 ENGINE = CollapsingMergeTree(sign)
 PARTITION BY toYear(occurred_at) * 10 + toQuarter(occurred_at)
 ORDER BY (organization_id, occurred_at, attribution_id, agent_id, activity_type)
-SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384, deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 10000
+SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384, deduplicate_merge_projection_mode = 'rebuild', non_replicated_deduplication_window = 10000,
+    fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

@@ -9,4 +9,5 @@ CREATE TABLE IF NOT EXISTS settlement_marks
 )
 ENGINE = AggregatingMergeTree
 ORDER BY kind
-SETTINGS non_replicated_deduplication_window = 1000
+SETTINGS non_replicated_deduplication_window = 1000,
+    fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

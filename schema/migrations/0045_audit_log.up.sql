@@ -11,3 +11,4 @@ CREATE TABLE IF NOT EXISTS audit_log
 )
 ENGINE = MergeTree
 ORDER BY (organization_id, at, action_id, outcome)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

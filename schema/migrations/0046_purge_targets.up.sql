@@ -7,4 +7,5 @@ CREATE TABLE IF NOT EXISTS purge_targets
 ENGINE = MergeTree
 PARTITION BY purge
 ORDER BY (kind, key)
-SETTINGS old_parts_lifetime = 0
+SETTINGS old_parts_lifetime = 0,
+    fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1

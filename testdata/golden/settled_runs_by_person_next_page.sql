@@ -34,7 +34,17 @@ FROM
                     AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
                     AND quarter >= {first_quarter:Int64}
                     AND quarter < {behind_quarter:Int64}
-                    AND bitShiftRight(f_starter, 48) IN (SELECT bitShiftRight(reinterpretAsUInt128(sipHash128(arrayJoin({filter_0:Array(String)}))), 48))
+                    AND f_starter IN (SELECT f_starter FROM (
+                    SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+                    FROM starters
+                    WHERE organization_id = {organization:String}
+                    UNION ALL
+                    SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+                    FROM
+                    (
+                        WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                    )
+                ) WHERE f_user_identifier IN {filter_0:Array(String)})
                 UNION ALL
                 WITH
                     if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS f_starter,
@@ -61,7 +71,17 @@ FROM
                     ARRAY JOIN if(was_settled = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
                 )
                 WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
-                    AND bitShiftRight(f_starter, 48) IN (SELECT bitShiftRight(reinterpretAsUInt128(sipHash128(arrayJoin({filter_0:Array(String)}))), 48))
+                    AND f_starter IN (SELECT f_starter FROM (
+                    SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+                    FROM starters
+                    WHERE organization_id = {organization:String}
+                    UNION ALL
+                    SELECT starter AS f_starter, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+                    FROM
+                    (
+                        WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                    )
+                ) WHERE f_user_identifier IN {filter_0:Array(String)})
             ) AS r
             GROUP BY f_starter, f_user_type
         ) AS r
@@ -80,6 +100,23 @@ FROM
         WHERE NOT throwIf(f_starter != 0 AND isNull(f_user_identifier))
             AND (((f_user_identifier > {after_0:String} OR isNull(f_user_identifier))))
     ) AS r
+    WHERE NOT throwIf(1 IN (
+        SELECT 1 FROM shared_initiator_keys WHERE organization_id = {organization:String}
+        UNION ALL
+        SELECT 1 FROM
+        (
+        SELECT organization_id, bitShiftRight(starter, 48) AS initiator
+        FROM
+        (
+            SELECT organization_id, starter, initiator_identifier, initiator_name FROM starters
+            WHERE (organization_id, bitShiftRight(starter, 48)) IN (SELECT organization_id, bitShiftRight(starter, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            UNION ALL
+            SELECT organization_id, starter, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
+        )
+        GROUP BY organization_id, initiator
+        HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(starter)
+        )
+    ), 'initiator keys are shared')
     GROUP BY f_user_identifier, f_user_type
     HAVING sum(s_runs) > 0
 ) AS g
@@ -91,8 +128,8 @@ LIMIT {limit:Int64}
 -- last_ms = 1769903999999
 -- first_quarter = 1963584
 -- behind_quarter = 1966560
+-- settled_ms = 1769999940000
 -- filter_0 = [ada@example.com cron]
 -- as_of_ms = 1770000000000
--- settled_ms = 1769999940000
 -- after_0 = ada@example.com
 -- limit = 101

@@ -70,6 +70,23 @@ FROM
         ) AS r
         GROUP BY f_initiator, f_initiator_high
     ) AS r
+    WHERE NOT throwIf(1 IN (
+        SELECT 1 FROM shared_initiator_keys WHERE organization_id = {organization:String}
+        UNION ALL
+        SELECT 1 FROM
+        (
+        SELECT organization_id, bitShiftRight(starter, 48) AS initiator
+        FROM
+        (
+            SELECT organization_id, starter, initiator_identifier, initiator_name FROM starters
+            WHERE (organization_id, bitShiftRight(starter, 48)) IN (SELECT organization_id, bitShiftRight(starter, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            UNION ALL
+            SELECT organization_id, starter, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS starter, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
+        )
+        GROUP BY organization_id, initiator
+        HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(starter)
+        )
+    ), 'initiator keys are shared')
 ) AS g
 
 -- organization = acme

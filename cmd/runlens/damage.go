@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap/moment"
+)
+
+// damageTimeout bounds what one look for damaged parts may wait for the store.
+const damageTimeout = 2 * time.Second
+
+var damageDescription = prometheus.NewDesc("runlens_damaged_parts",
+	"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.", []string{"table"}, nil)
+
+// damage tells at every scrape which tables have lost parts. ClickHouse itself goes on without them.
+type damage struct{ conn driver.Conn }
+
+func (d damage) Describe(out chan<- *prometheus.Desc) { out <- damageDescription }
+
+func (d damage) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), damageTimeout)
+	defer cancel()
+	parts, err := moment.DamagedParts(ctx, d.conn)
+	if err != nil {
+		return // readiness tells that the store does not answer
+	}
+	for table, n := range parts {
+		out <- prometheus.MustNewConstMetric(damageDescription, prometheus.GaugeValue, float64(n), table)
+	}
+}
+
+// report tells of them in the log, and of a failure to look for them: a server without them still serves.
+func (d damage) report(ctx context.Context, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, damageTimeout)
+	defer cancel()
+	parts, err := moment.DamagedParts(ctx, d.conn)
+	if err != nil {
+		logger.Warn("cannot look for damaged parts", "cause", err.Error())
+	}
+	for table, n := range parts {
+		logger.Error("ClickHouse found parts of a table damaged and put them aside: rows are missing; restore a backup, "+
+			"or copy them again (runlens verify names them) and drop the detached parts", "table", table, "parts", n)
+	}
+}

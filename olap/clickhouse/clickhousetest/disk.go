@@ -1,0 +1,72 @@
+package clickhousetest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A Disk is a file system on a device of its own, whose power can be lost: what was not synced is gone then.
+type Disk struct {
+	Dir string // where it is mounted
+
+	image string
+}
+
+// diskOptions keep the kernel from syncing by itself: its journal would be committed every five seconds.
+const diskOptions = "loop,commit=3600"
+
+// NewDisk makes a Disk that ends with t. The test is skipped where this user may not mount one.
+func NewDisk(t testing.TB) *Disk {
+	t.Helper()
+	d := &Disk{image: filepath.Join(t.TempDir(), "disk.img")}
+	file, err := os.Create(d.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Truncate(1 << 30); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
+		t.Skipf("no file system can be made: %v %s", err, out)
+	}
+	d.Dir = mount(t, d.image)
+	return d
+}
+
+// LosePower returns a directory with what would be on the disk if its power was lost now. The engine of a data directory
+// on the disk stands still while that is copied.
+func (d *Disk) LosePower(t testing.TB, dataDir string) (dir string) {
+	t.Helper()
+	pid := enginePID(t, dataDir)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(t.TempDir(), "left.img")
+	out, err := exec.Command("cp", "--sparse=always", d.image, left).CombinedOutput()
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatalf("copy the disk: %v %s", err, out)
+	}
+	return mount(t, left)
+}
+
+func mount(t testing.TB, image string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if out, err := exec.Command("mount", "-o", diskOptions, image, dir).CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		// What still uses it ends by itself.
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}

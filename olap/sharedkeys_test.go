@@ -1,0 +1,225 @@
+package olap_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/schema"
+)
+
+var earlierName, laterName = olaptest.SharingNames[0], olaptest.SharingNames[1]
+
+// strategies are engines that answer in every way there is.
+func strategies(conn driver.Conn) map[string]*olap.Engine {
+	engines := map[string]*olap.Engine{}
+	for _, name := range []string{"rows", "inline", "cached"} {
+		engine := olap.NewEngine(conn, []byte("secret"))
+		if name != "rows" {
+			engine.TakeAsLarge()
+		}
+		if name == "inline" {
+			engine.RememberNothing()
+		}
+		engine.TrustClock()
+		engines[name] = engine
+	}
+	return engines
+}
+
+// startedBy is a run on a day, of an agent of its own, started by somebody.
+func startedBy(n int, identifier, name string) olaptest.Run {
+	run := runOn(n, n, "COMPLETED")
+	run.AgentID, run.Identifier, run.Name = olaptest.ShortID(n), &identifier, &name
+	return run
+}
+
+// renamed is the next version of a run, by another name.
+func renamed(run olaptest.Run, name string) olaptest.Run {
+	run.Name, run.UpdatedAt = &name, run.UpdatedAt.Add(time.Hour)
+	return run
+}
+
+// Names are told apart by their text on every strategy: both in the rollup, one there and one in the delta, both in
+// the delta, in either order, and after a name has replaced the other one.
+func TestNamesThatShareAKey(t *testing.T) {
+	const ada = "ada@example.com"
+	for _, order := range [][2]string{{earlierName, laterName}, {laterName, earlierName}} {
+		one, other := startedBy(1, ada, order[0]), startedBy(2, ada, order[1])
+		for _, c := range []struct {
+			name    string
+			settled []olaptest.Run // one refresh each
+			delta   []olaptest.Run
+			want    [2]string // names of the runs
+		}{
+			{"refreshed at once", []olaptest.Run{one, other}, nil, order},
+			{"one is in the delta", []olaptest.Run{one}, []olaptest.Run{other}, order},
+			{"both are in the delta", nil, []olaptest.Run{one, other}, order},
+			{"renamed", []olaptest.Run{one, other, renamed(one, order[1])}, nil, [2]string{order[1], order[1]}},
+			{"renamed in the delta", []olaptest.Run{one, other}, []olaptest.Run{renamed(one, order[1])}, [2]string{order[1], order[1]}},
+		} {
+			t.Run(order[0]+" first, "+c.name, func(t *testing.T) {
+				conn := olaptest.OpenStore(t).Conn()
+				settler := settle.New(conn, quiet, 0)
+				settled(t, settler)
+				for _, run := range c.settled {
+					olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}})
+					settled(t, settler)
+				}
+				olaptest.Load(t, conn, olaptest.Records{Runs: c.delta})
+				for name, engine := range strategies(conn) {
+					byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id", "user_identifier"}, Range: january, Limit: 10}
+					for range 2 { // the second one with what the first one found
+						rows := all(t, engine, "acme", byAgent)
+						if len(rows) != 2 || rows[0][3] != c.want[0] || rows[1][3] != c.want[1] {
+							t.Errorf("%s: %v, want the names %q", name, rows, c.want)
+						}
+					}
+					// Counts of people are answered in the same way.
+					byDay := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"}, Range: january, Limit: 1}
+					if rows := all(t, engine, "acme", byDay); !reflect.DeepEqual(rows, [][]any{{1.0, 2.0}}) {
+						t.Errorf("%s: %v, want one person with two runs", name, rows)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The first answer tells why rows were read; who has no such names keeps the rollup.
+func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	settler := settle.New(conn, quiet, 0)
+	one, other := startedBy(1, "ada@example.com", earlierName), startedBy(2, "ada@example.com", laterName)
+	alone := one
+	alone.Organization = "globex"
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{one, other, alone}})
+	byPerson := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_identifier"}, Range: january, Limit: 10}
+	byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id"}, Range: january, Limit: 10}
+	expect := func(when string) {
+		t.Helper()
+		for name, engine := range strategies(conn) {
+			want := "shared_initiator_keys"
+			if name == "rows" {
+				want = ""
+			}
+			for _, c := range []struct {
+				organization string
+				q            olaptest.Query
+				want         string
+			}{{"acme", byPerson, want}, {"acme", byAgent, ""}, {"globex", byPerson, ""}} {
+				if got := rowsReadFor(t, engine, c.organization, c.q); got != c.want {
+					t.Errorf("%s, %s: rows of %s by %v were read for %q, want %q", when, name, c.organization, c.q.Dimensions, got, c.want)
+				}
+			}
+		}
+	}
+	settled(t, settler)
+	expect("refreshed")
+	if err := purge.Person("acme", "ada@example.com").Run(t.Context(), conn, func(purge.Step) {}); err != nil {
+		t.Fatal(err)
+	}
+	settled(t, settler)
+	for name, engine := range strategies(conn) {
+		if got := rowsReadFor(t, engine, "acme", byPerson); got != "" {
+			t.Errorf("%s: rows were read for %q after the person was purged", name, got)
+		}
+	}
+}
+
+// forge stores a run whose initiator's number has the first 80 bits of another identifier's, as two identifiers of one
+// hash would. To find such ones takes 2^40 attempts.
+func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string) {
+	t.Helper()
+	of := "bitXor(reinterpretAsUInt128(sipHash128('" + like + "')), 1)"
+	forged := func(column, fields string) string {
+		return "(tupleElement(" + column + ", 'state'), tupleElement(" + column + ", 'agent_id'), " + of + fields + ")"
+	}
+	fields := ", tupleElement(record, 'initiator_identifier'), tupleElement(record, 'initiator_name'), tupleElement(record, 'parent_run_id')"
+	template := run
+	template.Organization = "template"
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{template}})
+	if err := conn.Exec(context.Background(), fmt.Sprintf("INSERT INTO runs (organization_id, run_id, created_at, state, agent, initiator, record, latest)"+
+		" SELECT '%s', run_id, created_at, state, agent, %s, %s, latest FROM runs FINAL WHERE organization_id = 'template' AND run_id = '%s'",
+		run.Organization, forged("initiator", ""), forged("record", fields), run.ID)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two people whose identifiers share the 80 bits of the hash that an initiator key has are two on every strategy: in
+// counts, as groups and in filters; and the one stays when the other is purged.
+func TestIdentifiersThatShareAKey(t *testing.T) {
+	const ada, bob = "ada@example.com", "bob@example.com"
+	for _, inDelta := range []int{0, 1, 2} {
+		t.Run(fmt.Sprintf("%d in the delta", inDelta), func(t *testing.T) {
+			conn := olaptest.OpenStore(t).Conn()
+			settler := settle.New(conn, quiet, 0)
+			settled(t, settler)
+			for n, store := range []func(){
+				func() { olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{startedBy(1, ada, "Ada")}}) },
+				func() { forge(t, conn, startedBy(2, bob, "Bob"), ada) },
+			} {
+				store()
+				if n < 2-inDelta {
+					settled(t, settler)
+				}
+			}
+			people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"}, Range: january, Limit: 10}
+			expect := func(when string, count float64, groups [][]any) {
+				t.Helper()
+				for name, engine := range strategies(conn) {
+					if rows := all(t, engine, "acme", people); rows[0][0] != count || rows[0][1] != 2.0 {
+						t.Errorf("%s, %s: %v, want %v people and two runs", when, name, rows, count)
+					}
+					grouped := people
+					grouped.Dimensions = []string{"user_identifier"}
+					if rows := all(t, engine, "acme", grouped); !reflect.DeepEqual(rows, groups) {
+						t.Errorf("%s, %s: by person %v, want %v", when, name, rows, groups)
+					}
+					filtered := people
+					filtered.Filters = []olaptest.Filter{{Member: "user_identifier", Op: "eq", Value: ada}}
+					if rows := all(t, engine, "acme", filtered); rows[0][1] != count-1 {
+						t.Errorf("%s, %s: %v runs of one of them, want %v", when, name, rows, count-1)
+					}
+				}
+			}
+			expect("stored", 2, [][]any{{ada, "Ada", 1.0, 1.0}, {bob, "Bob", 1.0, 1.0}})
+			if err := purge.Person("acme", ada).Run(t.Context(), conn, func(purge.Step) {}); err != nil {
+				t.Fatal(err)
+			}
+			left := [][]any{{bob, "Bob", 1.0, 1.0}, {nil, nil, 0.0, 1.0}}
+			expect("after the purge", 1, left)
+			settled(t, settler)
+			expect("refreshed after the purge", 1, left)
+		})
+	}
+}
+
+// rowsReadFor asks, and returns why rows were read.
+func rowsReadFor(t *testing.T, engine *olap.Engine, organization string, q olaptest.Query) string {
+	t.Helper()
+	body, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := query.Parse(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := engine.Run(t.Context(), olap.Request{OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Strategy().Reason
+}

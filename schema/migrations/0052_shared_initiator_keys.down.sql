@@ -1,0 +1,1 @@
+DROP TABLE IF EXISTS shared_initiator_keys SYNC
