@@ -18,6 +18,7 @@ const (
 	TableStarters     = "starters"
 	TableStoredCounts = "stored_counts"
 	TablePurgeTargets = "purge_targets"
+	TableConflicts    = "conflicting_records"
 )
 
 // TableChanges is the external table that comes with a statement to which changes are given (olap/compile).

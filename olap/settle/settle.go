@@ -49,14 +49,18 @@ type Settler struct {
 
 	records prometheus.Counter
 	age     prometheus.Gauge
+
+	conflicting *prometheus.GaugeVec
+	counted     bool // conflicting was set once
 }
 
 // New returns a Settler that does nothing yet. margin is Margin but for tests.
 func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Settler {
 	return &Settler{
 		conn: conn, logger: logger, margin: margin,
-		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_settled_rows_total", Help: "Stored rows that were looked at to settle their records."}),
-		age:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_settled_age_seconds", Help: "How long ago the newest row was stored that is settled with all before it."}),
+		conflicting: newConflicts(),
+		records:     prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_settled_rows_total", Help: "Stored rows that were looked at to settle their records."}),
+		age:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_settled_age_seconds", Help: "How long ago the newest row was stored that is settled with all before it."}),
 	}
 }
 
@@ -67,6 +71,7 @@ func (s *Settler) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByC
 func (s *Settler) Collect(out chan<- prometheus.Metric) {
 	s.records.Collect(out)
 	s.age.Collect(out)
+	s.conflicting.Collect(out)
 }
 
 // Step settles the next rows, unless there are so few that it waits for more, and reports whether there may be
@@ -166,6 +171,9 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		if err := mark(ctx, s.conn, intent, number, until); err != nil {
 			return err
 		}
+		if err := s.resolve(ctx, number, state.Until, until); err != nil {
+			return err
+		}
 		if err := s.nameStarters(ctx, number, state.Until, until); err != nil {
 			return err
 		}
@@ -217,6 +225,9 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 	if partition != "" {
 		ofPartition := " AND " + t.Partition() + " = " + partition
 		stored, known = stored+ofPartition, known+ofPartition
+	}
+	if t.Counts != "" {
+		stored += " AND " + t.Counts
 	}
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
