@@ -116,7 +116,7 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 	if err != nil || k.until.IsZero() || settlement.Settling {
 		return k, err
 	}
-	// A step that is done may still be written by another settler that began it before. Whoever begins later writes nothing.
+	// A batch that was claimed since may write already.
 	now, oldest, settling, err := moment.InFlight(ctx, conn)
 	if err != nil || settling || !c.counted(now, oldest) {
 		return k, err

@@ -16,8 +16,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
-	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/olap/olaptest"
 )
 
 // A cutter passes connections on and, as long as it has cuts left, cuts them after random numbers of bytes.
@@ -74,31 +73,6 @@ func (c *cutter) dial() (net.Conn, error) {
 	return net.Dial("tcp", published.Addr)
 }
 
-// ownEngine is an embedded engine that other tests do not use, since this one breaks it, and its data directory.
-func ownEngine(t *testing.T) (*clickhouse.Server, string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "runlens-write-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := clickhouse.Open(context.Background(), clickhouse.Config{
-		DataDir: dir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { engine.Close() })
-	db, err := engine.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Up(context.Background(), db); err != nil {
-		t.Fatal(err)
-	}
-	db.Close()
-	return engine, dir
-}
-
 // inOneMonth is a batch for one partition.
 func inOneMonth(n int) *write.Batch {
 	b := batch(n)
@@ -110,7 +84,7 @@ func inOneMonth(n int) *write.Batch {
 
 // Connections that break in the middle of a batch lose nothing and double nothing.
 func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
-	engine, dir := ownEngine(t)
+	engine, dir := olaptest.OwnEngine(t)
 	password, err := os.ReadFile(filepath.Join(dir, "engine", "password"))
 	if err != nil {
 		t.Fatal(err)

@@ -103,8 +103,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 }
 
 // InFlight tells the store's clock and, read after it, the begin of the oldest insert of records in flight, rather a little
-// earlier than later; without any, the clock. Those that settle records do not count, but for superseded marks, which are
-// settled in their turn: that there is one is told apart.
+// earlier than later; without any, the clock. Those that settle records do not count: that there is one is told apart.
 func InFlight(ctx context.Context, conn driver.Conn) (now, oldest time.Time, settling bool, err error) {
 	rows, err := conn.Query(oneThread(ctx), readInserts)
 	if err != nil {
@@ -120,9 +119,7 @@ func InFlight(ctx context.Context, conn driver.Conn) (now, oldest time.Time, set
 		}
 		if strings.HasPrefix(id, SettleQueryPrefix) {
 			settling = true
-		}
-		stores := !strings.HasPrefix(id, SettleQueryPrefix) || strings.HasPrefix(id, SupersedeQueryPrefix)
-		if stores && kind == "Insert" && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
+		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
 			longest = max(longest, seconds)
 		}
 	}

@@ -23,9 +23,16 @@ type Settlement struct {
 	Held   bool
 	Holder int64     // who holds them
 	HeldAt time.Time // the holder's last sign of life
-	// Settling says that a step was begun that is not done.
-	Settling bool
+	// Settling says that a refresh batch was begun that is not done.
+	Settling  bool
+	Done      uint64    // number of the last entry that moved the watermark
+	Begun     uint64    // number of the last batch that was begun
+	Refresher int64     // who began it
+	BegunAt   time.Time // and when
 }
+
+// Next is a number that is greater than all in the rollup log.
+func (s Settlement) Next() uint64 { return max(s.Number, s.Begun) + 1 }
 
 // SettledFor is how long what was read of a settlement holds at least: whoever holds the settled tables waits twice as long
 // before changing them, and rows are not settled sooner after they were stored.
@@ -94,7 +101,9 @@ func ReadSettlement(ctx context.Context, conn driver.Conn) (Settlement, error) {
 	s.Hold, s.Holder, s.HeldAt = hold.number, hold.earliness, hold.at
 	s.Number = max(done.number, hold.number)
 	s.Held = hold.number > 0 && hold.number >= done.number
-	s.Settling = newest["intent"].number > s.Number
+	begun := newest["intent"]
+	s.Done, s.Begun, s.Refresher, s.BegunAt = done.number, begun.number, begun.earliness, begun.at
+	s.Settling = s.Begun > s.Number
 	return s, nil
 }
 
@@ -130,7 +139,3 @@ const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHE
 // SettleQueryPrefix begins the query_id of every insert into a settled table. Such an insert stores nothing
 // that an inclusion boundary would have to wait for.
 const SettleQueryPrefix = "runlens-settle-"
-
-// SupersedeQueryPrefix begins the query_id of every insert of superseded marks (schema.SupersededRuns). They are rows of
-// a source, so that nothing may be settled up to a later instant while one is stored.
-const SupersedeQueryPrefix = SettleQueryPrefix + "supersede-"

@@ -2,14 +2,12 @@ package settle
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -25,23 +23,24 @@ func newConflicts() *prometheus.GaugeVec {
 // calls immutable (contract 4.20).
 //
 //  1. Conflicts between attribution records are written to TableConflicts. From then on queries of the organization
-//     leave out the superseded ones, and so does what is settled in this step.
+//     leave out the superseded ones, and so does the rollup rows that this batch writes.
 //  2. Runs that moved are written there. From then on queries of the organization take nothing for granted that a
 //     moved run could change.
 //  3. Superseded marks are stored. From then on a run counts under one clock.
 //
-// All of it happens before the records are settled and before the boundary moves. A settler that dies between two of
-// them leaves the boundary where it was, and the next one looks at the same rows. Each of them only adds rows that
-// are the same whoever adds them, so that repeats and several settlers do no harm. A settler that fell behind
-// adds nothing: records that a purge takes out must not come back as marks.
-func (s *Settler) resolve(ctx context.Context, number uint64, from, until time.Time) error {
+// All of it happens under the claim, before the records are refreshed and before the watermark moves. A refresher that dies
+// between two of them leaves the watermark where it was, and the next one looks at the same rows. Each of them only
+// adds rows that are the same whoever adds them, so that repeats do no harm. Without the claim nothing is added: what a
+// purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes them; until
+// then queries find them in the delta.
+func (s *Settler) resolve(ctx context.Context, c *claim, from, until time.Time) error {
 	attributions := schema.ConflictingAttributions(within("first_stored_at"))
 	found, err := s.conflicts(ctx, schema.ConflictAttribution, attributions, from, until)
 	if err != nil {
 		return err
 	}
 	if found {
-		if err := s.note(ctx, number, schema.ConflictAttribution, "id, clock, superseded", attributions, from, until); err != nil {
+		if err := c.note(ctx, schema.ConflictAttribution, "id, clock, superseded", attributions, from, until); err != nil {
 			return err
 		}
 	}
@@ -51,10 +50,10 @@ func (s *Settler) resolve(ctx context.Context, number uint64, from, until time.T
 		return err
 	}
 	if moved {
-		if err := s.note(ctx, number, schema.ConflictRun, "run_id, created_at, true", runs, from, until); err != nil {
+		if err := c.note(ctx, schema.ConflictRun, "run_id, created_at, true", runs, from, until); err != nil {
 			return err
 		}
-		if err := s.supersede(ctx, number, runs, from, until); err != nil {
+		if err := c.supersede(ctx, runs, from, until); err != nil {
 			return err
 		}
 	}
@@ -66,7 +65,7 @@ func (s *Settler) resolve(ctx context.Context, number uint64, from, until time.T
 
 // conflicts logs the conflicts that a statement selects, by organization, and reports whether there are any.
 func (s *Settler) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool, err error) {
-	rows, err := s.conn.Query(s.inserting(ctx, nil), "SELECT toString(organization_id), count() FROM ("+selected+
+	rows, err := s.conn.Query(inserting(ctx, nil), "SELECT toString(organization_id), count() FROM ("+selected+
 		") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
 	if err != nil {
 		return false, fmt.Errorf("settle: look for conflicts: %w", err)
@@ -85,9 +84,9 @@ func (s *Settler) conflicts(ctx context.Context, kind, selected string, from, un
 }
 
 // note writes conflicts to their table.
-func (s *Settler) note(ctx context.Context, number uint64, kind, columns, selected string, from, until time.Time) error {
-	err := s.conn.Exec(s.inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+" (organization_id, kind, id, clock, superseded)"+
-		" SELECT organization_id, '"+kind+"', "+columns+" FROM ("+selected+") WHERE "+unclaimed(number), span(from, until)...)
+func (c *claim) note(ctx context.Context, kind, columns, selected string, from, until time.Time) error {
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+" (organization_id, kind, id, clock, superseded)"+
+		" SELECT organization_id, '"+kind+"', "+columns+" FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: note conflicts: %w", err)
 	}
@@ -95,11 +94,10 @@ func (s *Settler) note(ctx context.Context, number uint64, kind, columns, select
 }
 
 // supersede stores the marks of runs that moved.
-func (s *Settler) supersede(ctx context.Context, number uint64, selected string, from, until time.Time) error {
-	ctx = clickhouse.Context(s.inserting(ctx, clickhouse.Settings{"max_partitions_per_insert_block": 0}),
-		clickhouse.WithQueryID(moment.SupersedeQueryPrefix+rand.Text()))
-	err := s.conn.Exec(ctx, "INSERT INTO "+schema.TableRuns+" (organization_id, created_at, run_id, state)"+
-		" SELECT organization_id, created_at, run_id, state FROM ("+selected+") WHERE "+unclaimed(number), span(from, until)...)
+func (c *claim) supersede(ctx context.Context, selected string, from, until time.Time) error {
+	ctx = inserting(ctx, clickhouse.Settings{"max_partitions_per_insert_block": 0})
+	err := c.conn.Exec(ctx, "INSERT INTO "+schema.TableRuns+" (organization_id, created_at, run_id, state)"+
+		" SELECT organization_id, created_at, run_id, state FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: mark superseded runs: %w", err)
 	}

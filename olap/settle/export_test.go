@@ -3,6 +3,9 @@ package settle
 import (
 	"context"
 	"time"
+
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/schema"
 )
 
 func init() { grace = 0 }
@@ -13,7 +16,42 @@ func SetAbandoned(age time.Duration) (before time.Duration) {
 	return before
 }
 
-// NameStarters is a part of a step, by its number.
-func (s *Settler) NameStarters(ctx context.Context, number uint64, from, until time.Time) error {
-	return s.nameStarters(ctx, number, from, until)
+// SetClaimAge changes the age at which a claim is taken over.
+func SetClaimAge(age time.Duration) (before time.Duration) {
+	before, claimAge = claimAge, age
+	return before
 }
+
+// ErrClaimLost and ErrClaimed are what a batch that another refresher has ends with.
+var ErrClaimLost, ErrClaimed = errClaimLost, errClaimed
+
+// A Batch is a refresh batch that was claimed, to be done statement by statement.
+type Batch struct{ c *claim }
+
+// Claim takes the next batch as the store's log is.
+func (s *Settler) Claim(ctx context.Context) (Batch, error) {
+	state, err := moment.ReadSettlement(ctx, s.conn)
+	if err != nil {
+		return Batch{}, err
+	}
+	c, err := s.claim(ctx, state)
+	return Batch{c}, err
+}
+
+// NameStarters is a part of a batch.
+func (b Batch) NameStarters(ctx context.Context, from, until time.Time) error {
+	return b.c.nameStarters(ctx, from, until)
+}
+
+// Insert is a part of a batch.
+func (b Batch) Insert(ctx context.Context, from, until time.Time) error {
+	for _, t := range schema.Settled {
+		if err := b.c.insert(ctx, t, from, until, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Done ends a batch.
+func (b Batch) Done(ctx context.Context, until time.Time) error { return b.c.done(ctx, until) }

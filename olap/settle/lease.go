@@ -2,8 +2,6 @@ package settle
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -44,10 +42,10 @@ var ErrLost = errors.New("settle: the lease was lost: " +
 // grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
 // since it was taken.
 //
-//  1. Take. The number is one more than the greatest of the marks hold and done. The insert of the mark carries the
-//     condition that this is still so. Then all other inserts of marks and into the rollup that are running are
-//     waited for, and the marks are read: of several takers with one number, whose inserts ran at once, the one with
-//     the greatest name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
+//  1. Take. The number is one more than the greatest in the log. The insert of the mark carries the
+//     condition that no lease was taken or released since the log was read. Then all other inserts of marks and into
+//     the rollup that are running are waited for, and the marks are read: of several takers whose inserts ran at once
+//     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
 //  2. Pause, for queries that read before 1 that there is no lease. A crash: see 6.
 //  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the marks
 //     that ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a
@@ -67,10 +65,8 @@ var ErrLost = errors.New("settle: the lease was lost: " +
 // A change that was left in the middle is complete when it is made again, which is its caller's to do: 6 only makes
 // the rollup right.
 type Lease struct {
-	conn   driver.Conn
-	number uint64
-	holder int64
-	until  time.Time // how far records were settled when it was taken
+	entry
+	until time.Time // how far records were settled when it was taken
 }
 
 // Hold makes a change that takes records out of the store, or otherwise alters what is settled, under a lease. The
@@ -111,7 +107,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 // take waits for its turn. With after it takes over a lease that gave no sign of life for so long; with 0 it has what
 // was abandoned rebuilt first.
 func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, error) {
-	l := &Lease{conn: conn, holder: randomHolder()}
+	l := &Lease{entry: entry{conn: conn, holder: randomHolder(), lost: ErrLost}}
 	for {
 		state, err := moment.ReadSettlement(ctx, conn)
 		if err != nil {
@@ -120,16 +116,22 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 		silent := state.Now.Sub(state.HeldAt)
 		switch {
 		case !state.Held || after != 0 && silent > after:
-			l.number = state.Number + 1
-			if err := write(ctx, conn, hold, l.number, l.holder, unclaimed(l.number)); err != nil {
+			l.number = state.Next()
+			l.fence = fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'hold') = (%d, %d)"+
+				" AND maxIf(tupleElement(latest, 1), kind = 'done') < %[1]d FROM %[3]s)", l.number, l.holder, schema.TableSettlements)
+			if err := write(ctx, conn, hold, l.number, l.holder, unchanged(state)); err != nil {
 				return nil, err
 			}
-			const inserts = "SELECT count() FROM system.processes WHERE startsWith(query_id, '" + moment.SettleQueryPrefix + "')"
-			if err := wait(ctx, conn, inserts); err != nil {
+			if err := waitForInserts(ctx, conn); err != nil {
 				return nil, err
 			}
-			err := l.check(ctx)
-			if err == nil {
+			// How far records are settled does not change any more: every entry done carries a condition that fails now.
+			held, err := moment.ReadSettlement(ctx, conn)
+			if err != nil {
+				return nil, err
+			}
+			l.until = held.Until
+			if err = l.check(ctx); err == nil {
 				return l, nil
 			}
 			if !errors.Is(err, ErrLost) {
@@ -156,7 +158,7 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 		defer close(ended)
 		for moment.Pause(alive, signOfLife) == nil {
 			// A sign that is lost is made up for by the next.
-			if write(alive, l.conn, hold, l.number, l.holder, l.fence()) == nil && errors.Is(l.check(alive), ErrLost) {
+			if write(alive, l.conn, hold, l.number, l.holder, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
 				lose(ErrLost)
 			}
 		}
@@ -182,61 +184,5 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 	// Releasing is not given up with the rest.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer cancel()
-	return write(ctx, l.conn, done, l.number+1, -until.UnixMilli(), l.fence())
-}
-
-// Alter changes rows of a table: change is DELETE or UPDATE with assignments, where the condition of the rows. It
-// returns when every part is written anew, projections included, on all replicas. Parts that are merged meanwhile are
-// waited for. Where the lease is lost before or meanwhile, nothing or not everything is changed and the error is
-// ErrLost.
-func (l *Lease) Alter(ctx context.Context, table, change, where string) error {
-	// Replicas evaluate the condition each for itself. What the subqueries read changes only with the lease.
-	statement := "ALTER TABLE " + table + " " + change + " WHERE (" + where + ") AND " + l.fence() +
-		" SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"
-	if err := l.conn.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("settle: change %s: %w", table, err)
-	}
-	return l.check(ctx)
-}
-
-// fence is the condition that the lease is valid.
-func (l *Lease) fence() string {
-	return fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'hold') = (%d, %d)"+
-		" AND maxIf(tupleElement(latest, 1), kind = 'done') < %d FROM %s)",
-		l.number, l.holder, l.number, schema.TableSettlements)
-}
-
-// check returns ErrLost when the lease is not valid, and reads how far records are settled.
-func (l *Lease) check(ctx context.Context) error {
-	state, err := moment.ReadSettlement(ctx, l.conn)
-	if err != nil {
-		return err
-	}
-	if state.Number != l.number || state.Hold != l.number || state.Holder != l.holder {
-		return ErrLost
-	}
-	l.until = state.Until
-	return nil
-}
-
-// wait polls until a count is zero.
-func wait(ctx context.Context, conn driver.Conn, count string) error {
-	for {
-		var n uint64
-		if err := conn.QueryRow(ctx, count).Scan(&n); err != nil {
-			return fmt.Errorf("settle: wait: %w", err)
-		}
-		if n == 0 {
-			return nil
-		}
-		if err := moment.Pause(ctx, leasePoll); err != nil {
-			return err
-		}
-	}
-}
-
-func randomHolder() int64 {
-	var b [8]byte
-	rand.Read(b[:])
-	return int64(binary.LittleEndian.Uint64(b[:]) >> 1)
+	return write(ctx, l.conn, done, l.number+1, -until.UnixMilli(), l.fence)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -18,20 +17,16 @@ import (
 type kind string
 
 const (
-	intent kind = "intent" // a settler is about to settle up to an instant
+	intent kind = "intent" // a refresher claims the next batch
 	done   kind = "done"   // everything up to an instant is settled
 	hold   kind = "hold"   // nobody may read or settle
 )
 
-// mark writes an intent or what is done.
-func mark(ctx context.Context, conn driver.Conn, k kind, number uint64, until time.Time) error {
-	return write(ctx, conn, k, number, -until.UnixMilli(), "1")
-}
-
-// unclaimed is the condition that nothing of a number or a greater one is done, and that no lease has one.
-func unclaimed(number uint64) string {
-	return fmt.Sprintf("(SELECT max(tupleElement(latest, 1)) FROM %s WHERE kind IN ('done', 'hold')) < %d",
-		schema.TableSettlements, number)
+// unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
+// been kept alive, and batches claimed.
+func unchanged(state moment.Settlement) string {
+	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'done') = %d AND maxIf(tupleElement(latest, 1), kind = 'hold') = %d FROM %s)",
+		state.Done, state.Hold, schema.TableSettlements)
 }
 
 // write adds a mark if a condition holds in the store while the statement runs. The token is new each time, so that
@@ -47,14 +42,4 @@ func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value i
 		return fmt.Errorf("settle: write %s %d: %w", k, number, err)
 	}
 	return nil
-}
-
-// leastIntent is the earliest instant up to which any settler meant to go in the newest step.
-func leastIntent(ctx context.Context, conn driver.Conn) (time.Time, error) {
-	var earliness int64
-	err := conn.QueryRow(ctx, "SELECT tupleElement(newest, 2) FROM (SELECT max(latest) AS newest FROM "+schema.TableSettlements+" WHERE kind = 'intent')").Scan(&earliness)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("settle: read the intents: %w", err)
-	}
-	return time.UnixMilli(-earliness).UTC(), nil
 }

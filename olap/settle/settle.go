@@ -7,6 +7,7 @@ package settle
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -44,7 +45,8 @@ type Settler struct {
 	logger *slog.Logger
 	margin time.Duration
 
-	able  bool // the store can do it, which is asked once
+	name  int64 // in claims
+	able  bool  // the store can do it, which is asked once
 	clock clockWatch
 
 	records prometheus.Counter
@@ -57,10 +59,10 @@ type Settler struct {
 // New returns a Settler that does nothing yet. margin is Margin but for tests.
 func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Settler {
 	return &Settler{
-		conn: conn, logger: logger, margin: margin,
 		conflicting: newConflicts(),
-		records:     prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_settled_rows_total", Help: "Stored rows that were looked at to settle their records."}),
-		age:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_settled_age_seconds", Help: "How long ago the newest row was stored that is settled with all before it."}),
+		conn:        conn, logger: logger, margin: margin, name: randomHolder(),
+		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_settled_rows_total", Help: "Stored rows that were looked at to settle their records."}),
+		age:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_settled_age_seconds", Help: "How long ago the newest row was stored that is settled with all before it."}),
 	}
 }
 
@@ -76,12 +78,24 @@ func (s *Settler) Collect(out chan<- prometheus.Metric) {
 
 // Step settles the next rows, unless there are so few that it waits for more, and reports whether there may be
 // more to do at once.
-func (s *Settler) Step(ctx context.Context) (more bool, err error) { return s.step(ctx, true) }
+func (s *Settler) Step(ctx context.Context) (more bool, err error) {
+	if more, err = s.step(ctx, true); errors.Is(err, errClaimed) || errors.Is(err, errClaimLost) {
+		return false, nil
+	}
+	return more, err
+}
 
 // Settle settles everything that was stored before the call, but for the margin.
 func (s *Settler) Settle(ctx context.Context) error {
 	for {
-		if more, err := s.step(ctx, false); !more || err != nil {
+		more, err := s.step(ctx, false)
+		switch {
+		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
+			err = moment.Pause(ctx, leasePoll)
+		case !more:
+			return err
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -98,8 +112,8 @@ func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error)
 		return false, err
 	}
 	if state.Number == 0 {
-		// Numbers begin where no earlier table of settlements has been, so that no token comes again.
-		return true, write(ctx, s.conn, done, uint64(state.Now.UnixMilli()), 0, unclaimed(1))
+		// Numbers begin where no earlier table of settlements has been, which a process that stood still may know.
+		return true, write(ctx, s.conn, done, uint64(state.Now.UnixMilli()), 0, unchanged(state))
 	}
 	s.age.Set(state.Now.Sub(state.Until).Seconds())
 	if state.Held {
@@ -117,7 +131,7 @@ func (s *Settler) step(ctx context.Context, patient bool) (more bool, err error)
 		if state.Until.Before(until) {
 			until = state.Until
 		}
-		return true, mark(ctx, s.conn, done, state.Number+1, until.Add(-back-s.margin))
+		return true, s.moveBack(ctx, state, until.Add(-back-s.margin))
 	}
 	target, err := moment.SettledAt(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
 	if err != nil || !target.After(state.Until) {
@@ -161,65 +175,68 @@ func (s *Settler) next(ctx context.Context, from, target time.Time) (until time.
 	return until, rows, false, found.Err()
 }
 
-// settle settles what was stored behind the state's boundary up to until (inclusive), and moves the boundary.
-//
-// Whoever settles first wins, partition by partition: all inserts of a number share one deduplication
-// token. As nobody knows which settlers took part, the boundary moves only as far as the least of them meant to go.
+// moveBack sets the watermark to an earlier instant.
+func (s *Settler) moveBack(ctx context.Context, state moment.Settlement, until time.Time) error {
+	c, err := s.claim(ctx, state)
+	if err != nil {
+		return err
+	}
+	return c.done(ctx, until)
+}
+
+// settle is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and moves
+// the watermark there. The protocol is that of claim.
 func (s *Settler) settle(ctx context.Context, state moment.Settlement, until time.Time, rows uint64) error {
-	number := state.Number + 1
+	c, err := s.claim(ctx, state)
+	if err != nil {
+		return err
+	}
 	if rows > 0 {
-		if err := mark(ctx, s.conn, intent, number, until); err != nil {
+		if err := s.resolve(ctx, c, state.Until, until); err != nil {
 			return err
 		}
-		if err := s.resolve(ctx, number, state.Until, until); err != nil {
-			return err
-		}
-		if err := s.nameStarters(ctx, number, state.Until, until); err != nil {
+		if err := c.nameStarters(ctx, state.Until, until); err != nil {
 			return err
 		}
 		for _, t := range schema.Settled {
-			if err := s.insert(ctx, t, number, state.Until, until, rows); err != nil {
+			if err := c.insert(ctx, t, state.Until, until, rows); err != nil {
 				return err
 			}
 		}
-		least, err := leastIntent(ctx, s.conn)
-		if err != nil {
-			return err
-		}
-		if least.Before(until) {
-			until = least
-		}
+	}
+	if err := c.done(ctx, until); err != nil {
+		return err
 	}
 	s.records.Add(float64(rows))
 	if rows >= chunkRows/2 {
 		s.logger.Info("settled", "rows", rows, "until", until)
 	}
-	return mark(ctx, s.conn, done, number, until)
+	return nil
 }
 
 // insert settles one table. A big chunk is settled partition by partition, to bound memory.
-func (s *Settler) insert(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, rows uint64) error {
+func (c *claim) insert(ctx context.Context, t schema.SettledTable, from, until time.Time, rows uint64) error {
 	partitions := []string{""}
 	if rows > 2*chunkRows {
 		var err error
-		if partitions, err = s.partitions(ctx, t, from, until); err != nil {
+		if partitions, err = c.partitions(ctx, t, from, until); err != nil {
 			return err
 		}
 	}
 	for _, partition := range partitions {
-		if err := s.insertPartition(ctx, t, number, from, until, partition); err != nil {
+		if err := c.insertPartition(ctx, t, from, until, partition); err != nil {
 			return fmt.Errorf("settle: write to %s: %w", t.Table, err)
 		}
 	}
 	return nil
 }
 
-func (s *Settler) partitions(ctx context.Context, t schema.SettledTable, from, until time.Time) (found []string, err error) {
-	err = s.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&found)
+func (c *claim) partitions(ctx context.Context, t schema.SettledTable, from, until time.Time) (found []string, err error) {
+	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&found)
 	return found, err
 }
 
-func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, number uint64, from, until time.Time, partition string) error {
+func (c *claim) insertPartition(ctx context.Context, t schema.SettledTable, from, until time.Time, partition string) error {
 	stored := within(t.StoredAt)
 	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
 	if partition != "" {
@@ -233,34 +250,35 @@ func (s *Settler) insertPartition(ctx context.Context, t schema.SettledTable, nu
 	_, _, names := t.Lists(n)
 	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
 		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_settled = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
-		// A settler that fell behind writes nothing: its number is done, or tables are held.
-		" WHERE " + unclaimed(number)
-	ctx = s.inserting(ctx, clickhouse.Settings{
-		"insert_deduplication_token": fmt.Sprintf("settlement %d", number),
-		// One block a partition, so that a token stands for one part.
+		// Without the claim it writes nothing.
+		" WHERE " + c.fence
+	ctx = inserting(ctx, clickhouse.Settings{
+		// One block: the rows that take a record's old values away and add the new ones are in one part.
 		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
 		"max_partitions_per_insert_block": 0,
 	})
-	return s.conn.Exec(ctx, sql, span(from, until)...)
+	return c.conn.Exec(ctx, sql, span(from, until)...)
 }
 
 // nameStarters keeps what the starters of the rows that are about to be settled stand for. Those of rows that nobody
-// settles in the end do no harm. A settler that fell behind writes nothing: a purge may have deleted the starters of a person
+// settles in the end do no harm. Without the claim it writes nothing: a purge may have deleted the starters of a person
 // whose runs it has not changed yet.
-func (s *Settler) nameStarters(ctx context.Context, number uint64, from, until time.Time) error {
-	err := s.conn.Exec(s.inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
-		schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)+" AND "+unclaimed(number)), span(from, until)...)
+func (c *claim) nameStarters(ctx context.Context, from, until time.Time) error {
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
+		schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)+" AND "+c.fence), span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: name starters: %w", err)
 	}
 	return nil
 }
 
-// inserting is a context for an insert that derives rows.
-func (s *Settler) inserting(ctx context.Context, more clickhouse.Settings) context.Context {
+// inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no insert
+// for the repeat of another: the same rows may have to be written again after a record changed there and back.
+func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	settings := clickhouse.Settings{
-		"async_insert": 0,
+		"async_insert": 0, "insert_deduplication_token": rand.Text(),
 		"enable_shared_storage_snapshot_in_query": 1,
+
 		"max_threads":                        1, // within the share of one core
 		"max_bytes_before_external_group_by": 1 << 30,
 	}

@@ -1,0 +1,38 @@
+package olaptest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"testing"
+
+	server "github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/schema"
+)
+
+// OwnEngine is an embedded engine with the tables that no other test uses, for one that breaks it, and its data
+// directory. Both end with t.
+func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "runlens-own-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err = server.Open(context.Background(), server.Config{
+		DataDir: dir, Ephemeral: true, EngineLib: clickhousetest.Library(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	db, err := engine.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := schema.Up(context.Background(), db); err != nil {
+		t.Fatal(err)
+	}
+	return engine, dir
+}
