@@ -27,7 +27,8 @@ type SettledTable struct {
 	// First is the column of the source, a UInt128, that is greatest in the copy that counts where records are immutable: the
 	// one stored first, and before all others the one that is settled. Empty where the greatest of Columns counts.
 	First string
-	// Counts is the condition over a row of the source that no other clock of the record counts instead; empty for none.
+	// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every row
+	// counts: those of superseded clocks say so themselves.
 	Counts string
 	// Texts are what some of Columns stand for: of a record that changed, empty where it is settled.
 	Texts []SettledColumn
@@ -96,6 +97,7 @@ const (
 var Settled = []SettledTable{
 	{
 		Table: "settled_runs", Source: TableRuns, Clock: "created_at", ID: "run_id", StoredAt: "last_stored_at",
+		Counts: "true",
 		// As the record's winner is chosen: the name decides by its text, not by the hash in starter.
 		Columns: []SettledColumn{
 			{Name: "state", SQL: "tupleElement(record, 'state')"},

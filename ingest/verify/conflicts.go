@@ -29,6 +29,9 @@ const maxIDs = 10_000
 // moved tells of extra rows apart those that do not count, because the store has their record under another clock: the
 // next refresh of the rollup supersedes them.
 func (o Options) moved(ctx context.Context, g Group, rows rowFaults) error {
+	if tables[g.Kind].clock == "" {
+		return nil
+	}
 	var extras []uuid.UUID
 	for id, fault := range rows {
 		if fault.way == extra {

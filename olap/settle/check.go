@@ -90,16 +90,12 @@ func (l *Lease) checkRecords(ctx context.Context, t schema.SettledTable) (found 
 	key := strings.Join(t.RecordKey(), ", ")
 	settled := " WHERE (" + key + ") NOT IN (SELECT " + key + " FROM " + t.Source + " WHERE " + t.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
 	// The hash is of a tuple: of several values one of which is null it would be null.
-	counts := "1"
-	if t.Counts != "" {
-		counts = t.Counts
-	}
 	side := func(from, records, signs string, columns []string, sign string) string {
 		return "SELECT organization_id, toString(toYYYYMM(" + t.Clock + ")) AS month, " + records + " AS in_source, " + signs + " AS settled, " +
 			sign + " * reinterpretAsInt64(cityHash64(tuple(" + key + ", first_stored_at, " + strings.Join(columns, ", ") + "))) AS checksum FROM " + from + settled
 	}
 	rows, err := l.conn.Query(ctx, "SELECT toString(organization_id), month, sum(in_source) AS records, sum(settled) AS settled_records FROM ("+
-		side("(SELECT * FROM "+t.Source+" FINAL WHERE "+counts+")", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
+		side("(SELECT * FROM "+t.Source+" FINAL WHERE "+t.Counts+")", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
 		") GROUP BY organization_id, month HAVING records != settled_records OR sum(checksum) != 0 ORDER BY organization_id, month",
 		clickhouse.Named("until", l.until.UnixMilli()))
 	if err != nil {
