@@ -150,11 +150,11 @@ func TestPerson(t *testing.T) {
 	defer consistent(t, conn)
 	run(t, conn, purge.Person("acme", " ADA@example.com "))
 	for query, want := range map[string]uint64{
-		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                 20,
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(latest, 'initiator_identifier') = 'ada@example.com'":      0,
-		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme'":                     9,
-		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":   11,
-		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'": 9,
+		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                         20,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(latest, 'initiator_identifier') = 'ada@example.com'":              0,
+		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme' AND " + schema.CurrentRunSQL: 9,
+		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":           11,
+		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'":         9,
 		// The number of an identifier is personal data too, and who is not there any more is not counted.
 		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'":                                                              0,
 		"SELECT count() FROM runs WHERE organization_id = 'acme' AND " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                              0,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -65,6 +67,41 @@ func (o Options) moved(ctx context.Context, g Group, rows rowFaults) error {
 		found.Close()
 		if err = errors.Join(err, found.Err()); err != nil {
 			return fmt.Errorf("look for %s records of %s that moved: %w", g.Kind, g.Day, err)
+		}
+	}
+	return nil
+}
+
+// collapse takes records out of groups that a source has under another clock too, which counts instead, maybe in
+// another group.
+func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]versions) error {
+	if o.Source.Unique() {
+		return nil
+	}
+	counting := versions{}
+	for _, rows := range wanted {
+		for id := range rows {
+			counting[id] = newest{row: row{version: math.MinInt64}} // before all versions
+		}
+	}
+	h := newHasher()
+	err := o.Source.Each(ctx, func(record *source.Record) error {
+		r, err := readRow(h, record)
+		if _, ok := counting[identity{r.Organization, r.Kind, r.id}]; ok && err == nil {
+			counting.add(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		for id := range wanted[g] {
+			if counting[id].Group == g {
+				wanted[g][id] = counting[id]
+			} else {
+				delete(wanted[g], id)
+			}
 		}
 	}
 	return nil

@@ -56,6 +56,9 @@ func (o Options) look(ctx context.Context, suspects []Difference) (faults, error
 	if err != nil {
 		return nil, err
 	}
+	if err := o.collapse(ctx, groups, wanted); err != nil {
+		return nil, err
+	}
 	found := faults{}
 	for _, g := range groups {
 		if err := o.compareRows(ctx, g, wanted[g], found); err != nil {
