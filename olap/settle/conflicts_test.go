@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -20,48 +21,47 @@ import (
 var clock = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 
 // version is a version of a run, from hours after clock, created later by move.
-func version(id, hours int, move time.Duration) olaptest.Run {
+func version(organization string, id, hours int, move time.Duration) olaptest.Run {
 	ada := "ada@example.com"
-	return olaptest.Run{Organization: "acme", ID: olaptest.ID(id), AgentID: olaptest.ID(1), CreatedAt: clock.Add(move), Kind: "agent",
+	return olaptest.Run{Organization: organization, ID: olaptest.ID(id), AgentID: olaptest.ID(1), CreatedAt: clock.Add(move), Kind: "agent",
 		Status: "COMPLETED", Identifier: &ada, Name: &ada, UpdatedAt: clock.Add(time.Duration(hours) * time.Hour)}
 }
 
-func copyOf(id int, activity string, move time.Duration) olaptest.Attribution {
-	return olaptest.Attribution{Organization: "acme", ID: olaptest.ID(id), RunID: olaptest.ID(id), AgentID: olaptest.ID(1), Identifier: "ada@example.com",
+func copyOf(organization string, id int, activity string, move time.Duration) olaptest.Attribution {
+	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id), AgentID: olaptest.ID(1), Identifier: "ada@example.com",
 		Activity: activity, InitiationType: "human", Source: "web", OccurredAt: clock.Add(move)}
 }
 
 // broken stores a run and an attribution record, refreshes, and stores them again as they should never come again.
-func broken(t *testing.T, conn driver.Conn) {
+func broken(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	olaptest.Load(t, conn, olaptest.Records{
-		Runs:         []olaptest.Run{version(1, 1, 0), version(2, 1, 0)},
-		Attributions: []olaptest.Attribution{copyOf(1, "interacted", 0), copyOf(2, "initiated", 0)},
+		Runs:         []olaptest.Run{version(organization, 1, 1, 0), version(organization, 2, 1, 0)},
+		Attributions: []olaptest.Attribution{copyOf(organization, 1, "interacted", 0), copyOf(organization, 2, "initiated", 0)},
 	})
 	all(t, conn)
 	olaptest.Load(t, conn, olaptest.Records{
-		Runs:         []olaptest.Run{version(1, 2, time.Millisecond)},
-		Attributions: []olaptest.Attribution{copyOf(1, "interacted", 61*24*time.Hour), copyOf(2, "interacted", 0)},
+		Runs:         []olaptest.Run{version(organization, 1, 2, time.Millisecond)},
+		Attributions: []olaptest.Attribution{copyOf(organization, 1, "interacted", 61*24*time.Hour), copyOf(organization, 2, "interacted", 0)},
 	})
 }
 
 // once tells what is wrong with what broken has left, one refresh later.
-func once(t *testing.T, conn driver.Conn) {
+func once(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
-	const counts = " FROM attributions FINAL WHERE activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN ("
+	of := " WHERE organization_id = '" + organization + "'"
 	for query, want := range map[string]int64{
-		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL":                                          2,
-		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL WHERE created_at = '2026-01-05 10:00:00'": 1,
-		"SELECT toInt64(sum(runs)) FROM settled_runs":                                                                              2,
-		"SELECT toInt64(sum(interacted)) FROM settled_attributions":                                                                1,
-		"SELECT toInt64(count())" + counts + schema.SupersededAttributions("organization_id = 'acme'") + ")":                       1,
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of:                                             2,
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of + " AND created_at = '2026-01-05 10:00:00'": 1,
+		"SELECT toInt64(sum(runs)) FROM settled_runs" + of:                                                                                 2,
+		"SELECT toInt64(sum(interacted)) FROM settled_attributions" + of:                                                                   1,
+		"SELECT toInt64(count()) FROM attributions FINAL" + of + " AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
+			schema.SupersededAttributions("organization_id = '"+organization+"'") + ")": 1,
+		"SELECT toInt64(uniqExact(created_at)) FROM runs" + of + " AND NOT " + schema.CurrentRunSQL: 1,
 	} {
 		if n := number(t, conn, query); n != want {
 			t.Errorf("%s: %d, want %d", query, n, want)
 		}
-	}
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
 	}
 }
 
@@ -92,28 +92,26 @@ func (c *crashingConn) Exec(ctx context.Context, sql string, args ...any) error 
 // the next one makes right.
 func TestConflictsSurviveCrashes(t *testing.T) {
 	defer settle.SetClaimAge(settle.SetClaimAge(0))
+	conn := olaptest.OpenStore(t).Conn()
 	crashes := 0
 	for _, late := range []bool{false, true} {
-		for after := 0; ; after++ {
-			conn := olaptest.OpenStore(t).Conn()
-			broken(t, conn)
-			dying := &crashingConn{Conn: conn, left: after, late: late}
-			err := settle.New(dying, quiet, 0).Settle(ctx)
-			if err != nil && !errors.Is(err, errCrash) {
-				t.Fatal(err)
+		for after, crashed := 0, true; crashed; after++ {
+			organization := fmt.Sprintf("after-%d-%t", after, late)
+			broken(t, conn, organization)
+			err := settle.New(&crashingConn{Conn: conn, left: after, late: late}, quiet, 0).Settle(ctx)
+			if crashed = err != nil; crashed {
+				crashes++
+				if !errors.Is(err, errCrash) {
+					t.Fatal(err)
+				}
 			}
-			crashed := err != nil
-			all(t, conn) // of broken's rows, and
-			all(t, conn) // of the marks
-			once(t, conn)
-			if n := number(t, conn, "SELECT toInt64(uniqExact(created_at)) FROM runs WHERE NOT "+schema.CurrentRunSQL); n != 1 {
-				t.Errorf("after %d statements: marks under %d clocks, want 1", after, n)
-			}
-			if !crashed {
-				break
-			}
-			crashes++
+			all(t, conn) // what broken has left, and
+			all(t, conn) // the marks
+			once(t, conn, organization)
 		}
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
 	}
 	if crashes < 12 { // claim, two notes, marks, names, two tables, commit: more than six, twice
 		t.Errorf("%d crashes", crashes)
@@ -124,14 +122,14 @@ func TestConflictsSurviveCrashes(t *testing.T) {
 // mark holds nothing of a person.
 func TestConflictsAreTold(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	broken(t, conn)
+	broken(t, conn, "acme")
 	var log bytes.Buffer
 	settler := settle.New(conn, slog.New(slog.NewTextHandler(&log, nil)), 0)
 	if err := settler.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}
 	all(t, conn) // the marks too
-	once(t, conn)
+	once(t, conn, "acme")
 	for _, want := range []string{"organization=acme record=run count=1", "organization=acme record=attribution count=2"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, log.String())
@@ -173,7 +171,7 @@ func TestConflictsAreTold(t *testing.T) {
 func TestRunsMoveBackAndForth(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	for i, v := range []struct{ hours, move int }{{1, 0}, {2, 1}, {3, 0}, {4, 1}, {4, 0}, {4, 2}, {1, 0}, {3, 0}, {5, -1}} {
-		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{version(1, v.hours, time.Duration(v.move)*time.Millisecond)}})
+		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{version("acme", 1, v.hours, time.Duration(v.move)*time.Millisecond)}})
 		all(t, conn)
 		want := clock.UnixMilli() + []int64{0, 1, 0, 1, 1, 2, 2, 2, -1}[i]
 		for _, from := range []string{
