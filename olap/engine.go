@@ -42,7 +42,7 @@ type Engine struct {
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
 		conn: conn, addUpFrom: addUpFrom, calmFrom: calmFrom, watch: watchEvery,
-		sizes:   sizes{recent[recordsOf, bool]{age: sizeAge, most: maxSizes}},
+		sizes:   sizes{recent[recordsOf, size]{age: sizeAge, most: maxSizes}},
 		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges, patient: stepPatience, margin: moment.ClockMargin},
 		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
 		looks:   recent[recordsOf, look]{age: lookAge, most: maxLooks},
@@ -127,14 +127,14 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 // statement to what it would have to look for.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
-	large, err := e.sizes.large(ctx, e.conn, of, e.addUpFrom)
-	in.Large = large
+	size, err := e.sizes.of(ctx, e.conn, of, e.addUpFrom)
+	in.Large, in.Conflicts = size.large, size.conflicts
 	switch {
 	case err != nil:
 		return nil, err
-	case large && compile.AddsUp(in.Query):
+	case size.large && compile.AddsUp(in.Query):
 		return e.addUp(ctx, r, in, of)
-	case large && compile.LooksForRuns(in.Query):
+	case size.large && compile.LooksForRuns(in.Query):
 		return e.giveMissing(ctx, r, *in)
 	}
 	return e.execute(ctx, r, *in, nil)

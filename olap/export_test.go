@@ -12,6 +12,9 @@ func (e *Engine) TakeAsLarge() { e.addUpFrom = 0 }
 // RememberNothing makes every statement look for changes itself.
 func (e *Engine) RememberNothing() { e.changes.most = -1 }
 
+// ForgetSizes makes the engine read at every question what decides how records are read.
+func (e *Engine) ForgetSizes() { e.sizes.age = 0 }
+
 // WaitForSteps changes how long a step of settling is waited for.
 func (e *Engine) WaitForSteps(d time.Duration) { e.changes.patient = d }
 

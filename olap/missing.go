@@ -54,8 +54,16 @@ type missingRuns struct {
 	reading flight.Group[missing]
 }
 
-// giveMissing answers with a statement to which the runs of its range are given that are not near.
+// giveMissing answers with a statement to which the runs of its range are given that are not near, unless runs of the organization
+// moved: a run that was near where it does not count any more would be missed.
 func (e *Engine) giveMissing(ctx context.Context, r Request, in compile.Input) (*Result, error) {
+	moved, err := moment.RunsMoved(ctx, e.conn, in.Organization)
+	if err != nil {
+		return nil, err
+	}
+	if moved {
+		return e.execute(ctx, r, in, nil)
+	}
 	known, err := e.missing.know(ctx, e, r, in)
 	if err != nil {
 		return nil, err

@@ -14,25 +14,32 @@ const (
 	// addUpFrom is the number of settled records from which adding them up is quicker than reading
 	// them: it costs about 20 ms whatever there is, and a scan as much for a million.
 	addUpFrom = 500_000
-	// sizeAge is how long a number is believed; it only decides between two ways to the same answer.
-	sizeAge = time.Minute
+	// sizeAge is how long a number is believed, which only decides between two ways to the same answer, and that there is
+	// no conflict between attribution records.
+	sizeAge = 10 * time.Second
 	// maxSizes bounds the memory.
 	maxSizes = 10_000
 )
 
-// A sizes remembers whether organizations have many records.
-type sizes struct{ recent[recordsOf, bool] }
+// A size is what decides how an organization's records in a source are read.
+type size struct {
+	large     bool // so many that they should be added up
+	conflicts bool // some attribution records were stored with several contents or under several clocks
+}
 
-// large reports whether an organization has so many records in a source that they should be added up.
-func (s *sizes) large(ctx context.Context, conn driver.Conn, of recordsOf, from uint64) (bool, error) {
-	if large, known := s.get(of); known {
-		return large, nil
+// A sizes remembers the sizes of organizations.
+type sizes struct{ recent[recordsOf, size] }
+
+// of returns the size of an organization in a source; large are records from so many on.
+func (s *sizes) of(ctx context.Context, conn driver.Conn, of recordsOf, from uint64) (size, error) {
+	if last, known := s.get(of); known {
+		return last, nil
 	}
-	records, err := moment.SettledRecords(ctx, conn, of.organization, schema.SettledOf(of.source))
+	records, conflicts, err := moment.SettledRecords(ctx, conn, of.organization, schema.SettledOf(of.source))
 	if err != nil {
-		return false, err
+		return size{}, err
 	}
-	large := records >= from
-	s.put(of, large)
-	return large, nil
+	now := size{records >= from, conflicts}
+	s.put(of, now)
+	return now, nil
 }

@@ -24,6 +24,12 @@ type SettledTable struct {
 	// Columns are the settled columns besides clock, id, first_stored_at and sign. A record whose columns
 	// change is settled again; of several versions the greatest in this order counts.
 	Columns []SettledColumn
+	// First is the column of the source, a UInt128, that is greatest in the copy that counts where records are immutable: the
+	// one stored first, and before all others the one that is settled. Empty where the greatest of Columns counts.
+	First string
+	// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every row
+	// counts: those of superseded clocks say so themselves.
+	Counts string
 	// Texts are what some of Columns stand for: of a record that changed, empty where it is settled.
 	Texts []SettledColumn
 	// SumColumns is how many of the first Columns the sums are made of.
@@ -91,6 +97,7 @@ const (
 var Settled = []SettledTable{
 	{
 		Table: "settled_runs", Source: TableRuns, Clock: "created_at", ID: "run_id", StoredAt: "last_stored_at",
+		Counts: "true",
 		// As the record's winner is chosen: the name decides by its text, not by the hash in starter.
 		Columns: []SettledColumn{
 			{Name: "state", SQL: "tupleElement(record, 'state')"},
@@ -124,6 +131,8 @@ var Settled = []SettledTable{
 	},
 	{
 		Table: "settled_attributions", Source: TableAttributions, Clock: "occurred_at", ID: "attribution_id", StoredAt: "first_stored_at",
+		First:      "earliness",
+		Counts:     "(organization_id, occurred_at, attribution_id) NOT IN (SELECT organization_id, clock, id" + supersededAttributions + ")",
 		Columns:    []SettledColumn{{Name: "activity_type", SQL: "activity_type"}, {Name: "agent_id", SQL: "agent_id"}},
 		Records:    "records",
 		SumColumns: 1,
@@ -181,6 +190,16 @@ func (t *SettledTable) Lists(n int) (ofSource, ofSettled, names []string) {
 	return ofSource, ofSettled, names
 }
 
+// ranked are Lists behind First, if there is one.
+func (t *SettledTable) ranked(n int) (ofSource, ofSettled, names []string) {
+	ofSource, ofSettled, names = t.Lists(n)
+	if t.First == "" {
+		return ofSource, ofSettled, names
+	}
+	const first = "bitNot(toUInt128(0))" // what is settled was stored before all else
+	return slices.Insert(ofSource, 0, t.First), slices.Insert(ofSettled, 0, first), slices.Insert(names, 0, t.First)
+}
+
 // Partition is SQL of the partition key of a settled table: the year and its quarter.
 func (t *SettledTable) Partition() string {
 	return "toYear(" + t.Clock + ") * 10 + toQuarter(" + t.Clock + ")"
@@ -197,11 +216,11 @@ func Starters(condition string) string {
 // Changes is SQL that selects the records of which a row was stored that satisfies the conditions stored (over
 // the source). Settled rows are looked up among those that satisfy known, which must hold for every row of the
 // records selected. before names a table with the SettledChanges as they were after an earlier look, when the same was settled: those records are
-// selected too, and their settled rows not looked up again; empty for none. Its columns are organization_id, clock, id, new_record and old_record (tuples of the first n Columns and Texts),
+// selected too, and their settled rows not looked up again; empty for none. Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the first n Columns and Texts),
 // was_settled (0 or 1) and stored_first (when the record was first stored). Records that were created in the same
 // millisecond as one of them may be selected too, with old_record and new_record alike.
 func (t *SettledTable) Changes(known, stored, before string, n int) string {
-	ofSource, ofSettled, names := t.Lists(n)
+	ofSource, ofSettled, names := t.ranked(n)
 	key := strings.Join(t.RecordKey(), ", ")
 	changed := "FROM " + t.Source + " WHERE " + stored
 	unknown, remembered := "", ""
@@ -234,8 +253,9 @@ func (t *SettledTable) RecordKey() []string { return []string{"organization_id",
 func (t *SettledTable) Signed(changes string, n int, keys ...string) string {
 	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
+	_, _, ranked := t.ranked(n)
 	for i, name := range names {
-		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1, name))
+		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1+len(ranked)-len(names), name))
 	}
 	return "SELECT " + strings.Join(columns, ", ") + ", stored_first AS first_stored_at, tupleElement(change, 2) AS sign" +
 		"\nFROM\n(\n    " + strings.ReplaceAll(changes, "\n", "\n    ") + "\n)" +
@@ -252,8 +272,11 @@ func (t *SettledTable) SignedChanges(known, stored string, n int) string {
 // The names of Remembered are among its columns.
 func (t *SettledTable) SettledChanges(known, stored, before string) string {
 	n := len(t.Columns) + len(t.Texts)
-	_, _, names := t.Lists(n)
-	selected := slices.Concat(t.RecordKey(), names)
+	_, _, names := t.ranked(n)
+	selected, keys := slices.Concat(t.RecordKey(), names), t.RecordKey()
+	if t.First != "" {
+		keys = append(keys, "tupleElement(tupleElement(change, 1), 1) AS "+t.First)
+	}
 	for _, k := range t.Keys {
 		if !slices.Contains(names, k.Name) {
 			selected = append(selected, k.SQL+" AS "+k.Name)
@@ -262,11 +285,11 @@ func (t *SettledTable) SettledChanges(known, stored, before string) string {
 	for _, name := range slices.Sorted(maps.Keys(t.Sums)) {
 		selected = append(selected, t.Sums[name]+" AS "+name)
 	}
-	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.Signed(t.Changes(known, stored, before, n), n, t.RecordKey()...) + "\n)"
+	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign\nFROM\n(\n" + t.Signed(t.Changes(known, stored, before, n), n, keys...) + "\n)"
 }
 
 // Remembered are the columns of SettledChanges that Changes needs of those before.
 func (t *SettledTable) Remembered() []string {
-	_, _, names := t.Lists(len(t.Columns) + len(t.Texts))
+	_, _, names := t.ranked(len(t.Columns) + len(t.Texts))
 	return slices.Concat(t.RecordKey(), names, []string{"first_stored_at", "sign"})
 }

@@ -159,3 +159,17 @@ func TestPurgeCommand(t *testing.T) {
 		t.Errorf("%d %s", code, out)
 	}
 }
+
+// Runs with several created_at and attribution records with several contents are named and are no difference.
+func TestVerifyNamesConflicts(t *testing.T) {
+	flags := store(t)
+	first := strings.SplitAfter(runsCSV, "\n")[1]
+	moved := fileOf(t, "runs.csv", []byte(runsCSV+strings.ReplaceAll(first, "2026-01-05T", "2026-03-05T")))
+	if code, _, stderr := command(t, "", append([]string{"ingest", "--record", "run", moved}, flags...)...); code != exitDone {
+		t.Fatal(stderr)
+	}
+	code, out, stderr := command(t, "", append([]string{"verify", "--record", "run", moved}, flags...)...)
+	if code != exitDone || !strings.Contains(out, "acme run: 1 sent with several created_at, of which the newest version's counts (00000000-0000-4000-8000-000000000001)") {
+		t.Errorf("verify ended with %d:\n%s%s", code, out, stderr)
+	}
+}

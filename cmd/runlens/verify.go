@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/schema"
 )
@@ -28,7 +29,7 @@ type verifyCmd struct {
 }
 
 func (verifyCmd) Help() string {
-	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records (newest versions) and a checksum of all their fields. Where they differ it names the ids, and the exit code is 1. Records of the source that break a rule are not compared; where nothing else differs the exit code is 3.
+	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records (newest versions) and a checksum of all their fields. Where they differ it names the ids, and the exit code is 1. Records of the source that break a rule are not compared; where nothing else differs the exit code is 3. Runs that were sent with several created_at, and attribution records that were sent with several contents or occurred_at, are named, but count once and are no difference.
 
 Example:
   runlens verify --source postgres://reader@db.internal/production
@@ -109,16 +110,15 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 			if w.rows.Count == 0 {
 				continue
 			}
-			names := make([]string, len(w.rows.IDs))
-			for i, id := range w.rows.IDs {
-				names[i] = id.String()
-			}
-			more := ""
-			if int64(len(names)) < w.rows.Count {
-				more = ", …"
-			}
-			fmt.Fprintf(out, "  %s: %d (%s%s)\n", w.what, w.rows.Count, strings.Join(names, ", "), more)
+			fmt.Fprintf(out, "  %s: %d (%s)\n", w.what, w.rows.Count, named(w.rows))
 		}
+	}
+	for _, conflict := range r.Conflicts {
+		what := "sent with several created_at, of which the newest version's counts"
+		if conflict.Kind == normalize.KindAttribution {
+			what = "sent with several contents or occurred_at, of which those stored first count"
+		}
+		fmt.Fprintf(out, "%s %s: %d %s (%s)\n", conflict.Organization, conflict.Kind, conflict.Count, what, named(conflict.Rows))
 	}
 	verdict, rejected := "the store holds exactly what the source holds", ""
 	if r.Rejected > 0 {
@@ -133,4 +133,16 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 	_, err := fmt.Fprintf(out, "%s%s: %d records read, %d rejected, %d rows in %d groups\n",
 		verdict, rejected, r.Read, r.Rejected, r.Rows, r.Groups)
 	return err
+}
+
+// named are the ids of rows, as far as they are named.
+func named(rows verify.Rows) string {
+	names := make([]string, len(rows.IDs))
+	for i, id := range rows.IDs {
+		names[i] = id.String()
+	}
+	if int64(len(names)) < rows.Count {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }

@@ -75,7 +75,7 @@ func (p *Purge) delete(table, where string) {
 // Organization takes out everything of an organization, its API keys included.
 func Organization(organization schema.OrganizationID) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)})
-	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts}
+	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts, schema.TableConflicts}
 	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())
 	}
@@ -189,6 +189,9 @@ func Records(
 	p.delete(table, ofRecords)
 	if settled := schema.SettledOf(table); settled != nil {
 		p.delete(settled.Table, ofRecords)
+		// What is stored in their place may be right where they were wrong.
+		p.delete(schema.TableConflicts, p.ofOrganization()+" AND kind = '"+string(kind)+"' AND id IN "+
+			p.keys(targetRecord, "toUUIDOrZero(key)"))
 	}
 	return p.Run(ctx, conn, func(Step) {})
 }

@@ -2,6 +2,7 @@ package purge_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -39,15 +40,19 @@ func filled(t *testing.T) driver.Conn {
 					identifier = &bob
 				}
 				person := *identifier // of a record, which never changes
+				clock := at.AddDate(0, i%2, 0)
+				if version == 1 && i == 19 { // but the source changes what should never change
+					clock = clock.Add(time.Millisecond)
+				}
 				if version == 1 && i == 2 {
 					identifier = &bob // ada is only in a superseded version
 				}
 				name := olaptest.SharingNames[i/4%2]
 				records.Agents = append(records.Agents, olaptest.Agent{Organization: organization, ID: olaptest.ID(i), Name: "A", UpdatedAt: at})
-				records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), CreatedAt: at.AddDate(0, i%2, 0), AgentID: olaptest.ID(1),
+				records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), CreatedAt: clock, AgentID: olaptest.ID(1),
 					Kind: "agent", Status: "RUNNING", Identifier: identifier, Name: &name, UpdatedAt: at.AddDate(0, i%2, version)})
 				records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
-					Identifier: person, Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: at.AddDate(0, i%2, 0)})
+					Identifier: person, Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: clock})
 			}
 			olaptest.Load(t, conn, records)
 		}
@@ -119,7 +124,9 @@ func TestOrganization(t *testing.T) {
 		}
 	}
 	run(t, conn, p)
-	for _, table := range []string{"agents", "runs", "attributions", "api_keys", "settled_runs", "settled_attributions", "starters", "shared_initiator_keys"} {
+	emptied := []string{"agents", "runs", "attributions", "api_keys", "settled_runs", "settled_attributions", "starters",
+		"shared_initiator_keys", "conflicting_records"}
+	for _, table := range emptied {
 		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")
 		if kept := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'globex'"); gone != 0 || kept == 0 {
 			t.Errorf("%s: %d rows of the organization, %d of the other one", table, gone, kept)
@@ -146,11 +153,11 @@ func TestPerson(t *testing.T) {
 	defer consistent(t, conn)
 	run(t, conn, purge.Person("acme", " ADA@example.com "))
 	for query, want := range map[string]uint64{
-		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                 20,
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(latest, 'initiator_identifier') = 'ada@example.com'":      0,
-		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme'":                     9,
-		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":   11,
-		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'": 9,
+		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                         20,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(latest, 'initiator_identifier') = 'ada@example.com'":              0,
+		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme' AND " + schema.CurrentRunSQL: 9,
+		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":           11,
+		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'":         9,
 		// The number of an identifier is personal data too, and who is not there any more is not counted.
 		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'":                                                              0,
 		"SELECT count() FROM runs WHERE organization_id = 'acme' AND " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                              0,
@@ -185,6 +192,33 @@ func TestRecords(t *testing.T) {
 		}
 		if n := number(t, conn, "SELECT uniqExact(organization_id, "+string(kind)+"_id) FROM "+table); n != 38 {
 			t.Errorf("%d %s records, want 38", n, kind)
+		}
+	}
+}
+
+// A run that moved, and an attribution record under two clocks, go with all of their clocks; and what is stored in
+// their place counts as if it were the first.
+func TestRecordsThatMoved(t *testing.T) {
+	ctx := context.Background()
+	conn := filled(t)
+	defer consistent(t, conn)
+	for kind, table := range map[normalize.Kind]string{normalize.KindRun: "runs", normalize.KindAttribution: "attributions"} {
+		of := " WHERE organization_id = 'acme' AND " + string(kind) + "_id = toUUID('" + olaptest.ID(19).String() + "')"
+		if n := number(t, conn, "SELECT count() FROM "+table+" FINAL"+of); n != 2 {
+			t.Errorf("%d rows of the %s, want one under each clock", n, kind)
+		}
+		if err := purge.Records(ctx, conn, kind, "acme", []uuid.UUID{olaptest.ID(19)}); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(t, conn, "SELECT count() FROM "+table+of); n != 0 {
+			t.Errorf("%d rows of the %s are left", n, kind)
+		}
+		const noted = "SELECT count() FROM conflicting_records WHERE organization_id = '%s' AND kind = '%s'"
+		if n := number(t, conn, fmt.Sprintf(noted, "acme", kind)); n != 0 {
+			t.Errorf("%d conflicts of the %s are left", n, kind)
+		}
+		if n := number(t, conn, fmt.Sprintf(noted, "globex", kind)); n != 1 {
+			t.Errorf("%d conflicts of the other organization's %s, want 1", n, kind)
 		}
 	}
 }

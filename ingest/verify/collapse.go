@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -39,8 +40,14 @@ func (v versions) add(r row) {
 	switch {
 	case !ok || r.version > known.version:
 		v[id] = newest{row: r}
+	case r.version == known.version && r.clock != known.clock:
+		// Of an attribution record the one that comes first counts; it has no rank.
+		if r.Kind == normalize.KindRun && cmp.Or(cmp.Compare(r.rank, known.rank), cmp.Compare(r.clock, known.clock)) > 0 {
+			v[id] = newest{row: r}
+		}
 	case r.version == known.version && r.hash != known.hash && !slices.Contains(known.others, r.hash):
 		known.others = append(known.others, r.hash)
+		known.rank = max(known.rank, r.rank)
 		v[id] = known
 	}
 }

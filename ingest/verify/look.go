@@ -19,6 +19,7 @@ const (
 	newer              // in the store in a newer version
 	changed            // in the store in the same version with other content
 	extra              // in the store only
+	moved              // in the store only, where another clock of the record counts instead
 )
 
 // A fault is how a row differs, and the source's version of it, -1 where it has none.
@@ -55,9 +56,15 @@ func (o Options) look(ctx context.Context, suspects []Difference) (faults, error
 	if err != nil {
 		return nil, err
 	}
+	if err := o.collapse(ctx, groups, wanted); err != nil {
+		return nil, err
+	}
 	found := faults{}
 	for _, g := range groups {
 		if err := o.compareRows(ctx, g, wanted[g], found); err != nil {
+			return nil, err
+		}
+		if err := o.moved(ctx, g, found[g]); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +96,7 @@ func (o Options) compareRows(ctx context.Context, g Group, rows versions, found 
 	return err
 }
 
-// name fills in which rows differ, up to most ids of each way, in the order of the ids.
+// name fills in which rows differ, up to most ids of each way, in the order of the ids. Those that moved do not.
 func (d *Difference) name(rows rowFaults, most int) {
 	ids := make([]uuid.UUID, 0, len(rows))
 	for id := range rows {
@@ -98,6 +105,8 @@ func (d *Difference) name(rows rowFaults, most int) {
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	by := map[way]*Rows{missing: &d.Missing, stale: &d.Stale, newer: &d.Newer, changed: &d.Changed, extra: &d.Extra}
 	for _, id := range ids {
-		by[rows[id].way].add(id, most)
+		if r := by[rows[id].way]; r != nil {
+			r.add(id, most)
+		}
 	}
 }

@@ -24,6 +24,8 @@ type row struct {
 	Group
 	id      uuid.UUID
 	version int64  // updated_at in Unix milliseconds; 0 of attributions, which have one version
+	rank    uint64 // of runs: version and status, which decide between versions under several clocks (schema.SupersededRuns)
+	clock   int64  // event clock in Unix milliseconds; 0 of agents
 	hash    uint64 // of all fields: XXH64 of the text that columnsOf builds in SQL
 }
 
@@ -62,6 +64,7 @@ func (h *hasher) row(raw *normalize.Raw) (row, error) {
 			return r, err
 		}
 		r.Organization, r.id, r.version, r.Day = run.OrganizationID, run.RunID, run.UpdatedAt, h.dayOf(run.CreatedAt)
+		r.rank, r.clock = run.State()>>schema.StateStatusShift, run.CreatedAt
 		h.addNumber(run.CreatedAt)
 		h.text = append(strconv.AppendUint(h.text, run.State(), 10), '|')
 		h.addID(run.AgentID)
@@ -78,6 +81,7 @@ func (h *hasher) row(raw *normalize.Raw) (row, error) {
 			return r, err
 		}
 		r.Organization, r.id, r.Day = a.OrganizationID, a.AttributionID, h.dayOf(a.OccurredAt)
+		r.clock = a.OccurredAt
 		h.addNumber(a.OccurredAt)
 		h.addID(a.RunID)
 		h.addID(a.AgentID)

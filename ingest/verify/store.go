@@ -21,11 +21,12 @@ type table struct {
 	clock   string // column of the event clock, empty for none
 	version string // expression
 	text    string // expression: the same text as hasher.row builds
+	counts  string // condition: the record is not stored under another clock that counts instead
 }
 
 var tables = map[normalize.Kind]table{
 	normalize.KindAgent: {
-		name: schema.TableAgents, id: "agent_id", day: "''",
+		name: schema.TableAgents, id: "agent_id", day: "''", counts: "true",
 		version: "toUnixTimestamp64Milli(tupleElement(latest, 'updated_at'))",
 		text: "concat(" + number("tupleElement(latest, 'updated_at')") +
 			", ifNull(" + number("tupleElement(latest, 'deleted_at')") + ", '-|'), " + text("tupleElement(latest, 'slug')") +
@@ -33,6 +34,7 @@ var tables = map[normalize.Kind]table{
 	},
 	normalize.KindRun: {
 		name: schema.TableRuns, id: "run_id", clock: "created_at", day: "toString(toDate32(created_at))",
+		counts:  schema.CurrentRunSQL,
 		version: fmt.Sprintf("toInt64(bitShiftRight(state, %d)) - %d", schema.StateVersionShift, schema.StateEpochOffsetMillis),
 		text: "concat(" + number("created_at") + ", toString(state), '|', toString(tupleElement(record, 'agent_id')), '|'" +
 			", ifNull(concat(toString(tupleElement(record, 'parent_run_id')), '|'), '-|'), " + text("tupleElement(record, 'initiator_identifier')") +
@@ -40,6 +42,7 @@ var tables = map[normalize.Kind]table{
 	},
 	normalize.KindAttribution: {
 		name: schema.TableAttributions, id: "attribution_id", clock: "occurred_at", day: "toString(toDate32(occurred_at))",
+		counts:  schema.SettledOf(schema.TableAttributions).Counts,
 		version: "toInt64(0)",
 		text: "concat(" + number("occurred_at") + ", toString(run_id), '|', toString(agent_id), '|', " + text("user_identifier") +
 			", " + text("user_name") + ", toString(toInt8(activity_type)), '|', toString(toInt8(run_initiation_type)), '|', " + text("toString(source)") +
@@ -66,7 +69,7 @@ type Sum struct {
 func storeSums(ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, sums map[Group]Sum) error {
 	t := tables[kind]
 	rows, err := conn.Query(ctx, "SELECT toString(organization_id), "+t.day+" AS v_day, toInt64(count()), sum(xxHash64("+t.text+"))"+
-		" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) GROUP BY organization_id, v_day",
+		" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) AND "+t.counts+" GROUP BY organization_id, v_day",
 		clickhouse.Named("organization", string(organization)))
 	if err != nil {
 		return fmt.Errorf("sum up the stored %s records: %w", kind, err)
@@ -86,17 +89,12 @@ func storeSums(ctx context.Context, conn driver.Conn, kind normalize.Kind, organ
 // storeRows calls visit with every row of a group.
 func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) error {
 	t := tables[g.Kind]
-	where := "organization_id = {organization:String}"
-	args := []any{clickhouse.Named("organization", string(g.Organization))}
-	if t.clock != "" {
-		day, err := time.Parse(time.DateOnly, g.Day)
-		if err != nil {
-			return err
-		}
-		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock + " <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
-		args = append(args, clickhouse.Named("day", day.UnixMilli()), clickhouse.Named("last", day.UnixMilli()+millisPerDay-1))
+	where, args, err := ofGroup(g)
+	if err != nil {
+		return err
 	}
-	rows, err := conn.Query(ctx, "SELECT "+t.id+", "+t.version+", xxHash64("+t.text+") FROM "+t.name+" FINAL WHERE "+where, args...)
+	rows, err := conn.Query(ctx, "SELECT "+t.id+", "+t.version+", xxHash64("+t.text+") FROM "+t.name+" FINAL WHERE "+where+
+		" AND "+t.counts, args...)
 	if err != nil {
 		return fmt.Errorf("read the stored %s records of %s: %w", g.Kind, g.Day, err)
 	}
@@ -111,4 +109,20 @@ func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) 
 		visit(r)
 	}
 	return rows.Err()
+}
+
+// ofGroup is the condition that a row belongs to a group, with its parameters.
+func ofGroup(g Group) (where string, args []any, err error) {
+	t := tables[g.Kind]
+	where = "organization_id = {organization:String}"
+	args = []any{clickhouse.Named("organization", string(g.Organization))}
+	if t.clock == "" {
+		return where, args, nil
+	}
+	day, err := time.Parse(time.DateOnly, g.Day)
+	if err != nil {
+		return "", nil, err
+	}
+	where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock + " <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
+	return where, append(args, clickhouse.Named("day", day.UnixMilli()), clickhouse.Named("last", day.UnixMilli()+millisPerDay-1)), nil
 }

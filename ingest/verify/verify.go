@@ -38,6 +38,7 @@ type Report struct {
 	Groups      int          `json:"groups"` // organizations, kinds and days that source or store have
 	Rows        int64        `json:"rows"`   // of the source, versions collapsed
 	Differences []Difference `json:"differences"`
+	Conflicts   []Conflict   `json:"conflicts"` // which are no differences
 
 	Counts map[Part]Count `json:"-"` // of everything that source or store have
 }
@@ -112,16 +113,18 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	slices.SortFunc(suspects, compareGroups)
+	further := map[Part][]uuid.UUID{}
 	for len(suspects) > 0 {
 		n := together(suspects)
-		found, err := o.explain(ctx, suspects[:n])
+		found, err := o.explain(ctx, suspects[:n], further)
 		if err != nil {
 			return report, err
 		}
 		report.Differences = append(report.Differences, found...)
 		suspects = suspects[n:]
 	}
-	return report, nil
+	report.Conflicts, err = o.conflicts(ctx, further)
+	return report, err
 }
 
 func (r *Report) count(g Group, more Count) {
@@ -145,8 +148,8 @@ func together(suspects []Difference) int {
 	return len(suspects)
 }
 
-// explain looks at every row of some groups and returns those that do differ.
-func (o Options) explain(ctx context.Context, suspects []Difference) ([]Difference, error) {
+// explain looks at every row of some groups and returns those that do differ. Rows that moved are added to further.
+func (o Options) explain(ctx context.Context, suspects []Difference, further map[Part][]uuid.UUID) ([]Difference, error) {
 	differing, err := o.look(ctx, suspects)
 	if err != nil || len(differing) == 0 {
 		return nil, err
@@ -165,8 +168,19 @@ func (o Options) explain(ctx context.Context, suspects []Difference) ([]Differen
 	var found []Difference
 	for _, d := range suspects {
 		if rows := differing[d.Group]; rows != nil {
-			d.name(rows, o.MaxIDs)
-			found = append(found, d)
+			part := Part{d.Organization, d.Kind}
+			differs := false
+			for id, fault := range rows {
+				if fault.way == moved {
+					further[part] = append(further[part], id)
+				} else {
+					differs = true
+				}
+			}
+			if differs {
+				d.name(rows, o.MaxIDs)
+				found = append(found, d)
+			}
 		}
 	}
 	return found, nil

@@ -33,6 +33,10 @@ func (w *printer) conditions() []string {
 	if w.source.Predicate != "" {
 		conditions = append(conditions, w.source.Predicate)
 	}
+	if w.Conflicts && !w.source.Mutable {
+		conditions = append(conditions, "("+w.source.ClockColumn+", "+schema.SettledOf(w.source.Table).ID+")"+
+			" NOT IN ("+schema.SupersededAttributions(ofOrganization)+")")
+	}
 	return append(conditions, w.kept()...)
 }
 

@@ -38,6 +38,7 @@ func TestGolden(t *testing.T) {
 		{"activity_statuses_by_agent_parts_given", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_statuses_totals_of_a_year", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count","active_attributed_run_count","interaction_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
 		{"activity_statuses_totals_of_a_large_year", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":{"start":"2025-02-01","end":"2026-01-30","timezone":"Asia/Tokyo"}}`, nil},
+		{"activity_statuses_totals_conflicts", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":RANGE}`, nil},
 		{"activity_by_every_dimension", `{"model":"agent_user_activity","metrics":["attributed_run_count"],"dimensions":["agent_id","user_identifier","user_domain","activity_type","run_initiation_type","source","day"],"range":RANGE}`, nil},
 		{"settled_runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, nil},
 		{"settled_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
@@ -78,6 +79,7 @@ func TestGolden(t *testing.T) {
 				in.WholeParts = []string{"202601_1_9_2"}
 			}
 			in.Large = strings.Contains(c.name, "_large_")
+			in.Conflicts = strings.HasSuffix(c.name, "_conflicts")
 			if strings.HasSuffix(c.name, "_own_clock") {
 				in.AsOf = time.Time{}
 			}

@@ -39,8 +39,8 @@ func plan(in Input) planned {
 	if !in.Query.Totals() {
 		p.order = in.Query.Completed()
 	}
-	// Superseded versions of mutable rows are always collapsed; immutable rows only where repeats would count.
-	p.collapse = p.source.Mutable
+	// Superseded versions of mutable rows are always collapsed; immutable rows only where repeats would count, or are none.
+	p.collapse = p.source.Mutable || in.Conflicts
 	for _, metric := range in.Query.Metrics {
 		p.needMetric(metric)
 	}

@@ -72,8 +72,11 @@ const (
 type Input struct {
 	Organization schema.OrganizationID // required: every table is read for this organization only
 	Query        query.Query
-	Large        bool      // the organization has so many records of the model that it pays to divide a statement; no answer depends on it
-	AsOf         time.Time // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
+	Large        bool // the organization has so many records of the model that it pays to divide a statement; no answer depends on it
+	// Conflicts says that records of the model were stored with several contents or under several clocks, so that copies are
+	// collapsed whatever is counted. Runs need no telling: their rows are always collapsed.
+	Conflicts bool
+	AsOf      time.Time // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
 	// SettledUntil is the boundary of the settled tables (schema/DESIGN.md): every record none of whose
 	// rows was stored after it is settled. Zero for not to use them.
 	SettledUntil time.Time

@@ -26,8 +26,8 @@ const (
 // Attribution records do not know when their run was created, and the ids are random, so that no order of the
 // table helps to find thousands of them. Near runs are read as a range of the sorting key; only ids that are not
 // among those are looked for in the whole organization, in run_hash, which is narrow. The greatest state is the
-// newest version's. A run that both parts find, because it was stored in between, has the same state in both, or
-// one that has just been replaced.
+// newest version's, whatever its clock (schema.SupersededRuns). A run that both parts find, because it was stored in
+// between, has the same state in both, or one that has just been replaced.
 //
 // share is a further condition on the hash ? of a run; empty for none.
 func (w *printer) runStates(rows, share string, versions bool) string {
@@ -40,7 +40,7 @@ func (w *printer) runStates(rows, share string, versions bool) string {
 	}
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
 		"\nFROM " + schema.TableRuns + final +
-		"\nWHERE " + ofOrganization + strings.Replace(share, "?", "run_hash", 1)
+		"\nWHERE " + ofOrganization + "\n    AND " + schema.CurrentRunSQL + strings.Replace(share, "?", "run_hash", 1)
 	if w.long() {
 		return read
 	}
@@ -53,7 +53,7 @@ func (w *printer) runStates(rows, share string, versions bool) string {
 func (w *printer) newerStates() string {
 	return "SELECT run_id AS f_run_id, max(state) AS newer_state" +
 		"\nFROM " + schema.TableRuns +
-		"\nWHERE " + ofOrganization + "\n    AND " + w.near() + "\n    AND _part NOT IN " + w.wholeParts() +
+		"\nWHERE " + ofOrganization + "\n    AND " + schema.CurrentRunSQL + "\n    AND " + w.near() + "\n    AND _part NOT IN " + w.wholeParts() +
 		"\nGROUP BY run_id"
 }
 
@@ -86,23 +86,25 @@ func Near(r daterange.Range) (start, last time.Time) {
 
 // farStates are the states of the rows' runs that are not near, and of runs that share a hash with one.
 func (w *printer) farStates(rows, near string) string {
-	wanted := "run_hash IN\n    (\n" + indent(indent(missing(rows, near))) + "\n    )"
+	wanted := "run_hash IN\n    (\n" + indent(indent(missing(rows, near, " FINAL"))) + "\n    )"
 	if !w.MissingSince.IsZero() {
 		wanted = w.given()
 	}
 	return "SELECT run_id AS f_run_id, max(state) AS run_state" +
 		"\nFROM " + schema.TableRuns +
 		"\nWHERE " + ofOrganization +
+		"\n    AND " + schema.CurrentRunSQL +
 		"\n    AND " + wanted +
 		"\nGROUP BY run_id"
 }
 
-// missing are the hashes of the rows' runs that are not near.
-func missing(rows, near string) string {
+// missing are the hashes of the rows' runs that are not near. A run whose created_at moved has rows near that do not count;
+// only with final it is among those that are not near where it counts elsewhere.
+func missing(rows, near, final string) string {
 	return "SELECT " + hashOf("f_run_id") + " AS f_run_hash" +
 		"\nFROM\n(\n" + indent(rows) + "\n) AS r" +
 		"\nLEFT ANTI JOIN\n(\n" +
-		indent("SELECT run_id AS f_run_id\nFROM "+schema.TableRuns+"\nWHERE "+ofOrganization+"\n    AND "+near) +
+		indent("SELECT run_id AS f_run_id\nFROM "+schema.TableRuns+final+"\nWHERE "+ofOrganization+"\n    AND "+schema.CurrentRunSQL+"\n    AND "+near) +
 		"\n) AS n USING (f_run_id)"
 }
 
@@ -117,12 +119,13 @@ func (w *printer) given() string {
 }
 
 // MissingRuns returns the statement that reads the hashes, most at most, of all runs of the records in the query's range that are
-// not near: whichever of them a statement selects, and whatever is stored later, those runs are not among others of theirs.
+// not near: whichever of them a statement selects, and whatever is stored later, those runs are not among others of theirs. That, and
+// WholeParts, is for organizations no run of which has moved (schema.TableConflicts).
 func MissingRuns(in Input, most int) Statement {
 	w := &printer{planned: plan(in)}
 	w.param("organization", string(w.Organization))
 	rows := "SELECT run_id AS f_run_id\nFROM " + w.source.Table + "\nWHERE " + strings.Join(w.inRange(), "\n    AND ")
-	sql := "SELECT DISTINCT toUInt64(f_run_hash) AS c0\nFROM\n(\n" + indent(missing(rows, w.near())) + "\n)\nLIMIT " + w.param("limit", int64(most))
+	sql := "SELECT DISTINCT toUInt64(f_run_hash) AS c0\nFROM\n(\n" + indent(missing(rows, w.near(), "")) + "\n)\nLIMIT " + w.param("limit", int64(most))
 	return Statement{SQL: sql, Params: w.params, Columns: []Column{{Name: "run_hash", Kind: Count}}}
 }
 

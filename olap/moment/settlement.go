@@ -112,16 +112,29 @@ func oneThread(ctx context.Context) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
 }
 
-// SettledRecords is how many records of an organization are settled.
-func SettledRecords(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (uint64, error) {
-	var records int64
-	err := conn.QueryRow(ctx, "SELECT toInt64(sum("+table.Records+")) FROM "+table.Table+" WHERE "+ofOrganization,
-		clickhouse.Named("organization", string(organization))).Scan(&records)
+// SettledRecords is how many records of an organization are settled, and whether there are conflicts between its
+// attribution records (schema.TableConflicts).
+func SettledRecords(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, table *schema.SettledTable) (records uint64, conflicts bool, err error) {
+	var sum int64
+	err = conn.QueryRow(ctx, "SELECT toInt64(sum("+table.Records+")), ("+readConflicts+schema.ConflictAttribution+"') FROM "+table.Table+
+		" WHERE "+ofOrganization, clickhouse.Named("organization", string(organization))).Scan(&sum, &conflicts)
 	if err != nil {
-		return 0, failure.Of("count settled records", err)
+		return 0, false, failure.Of("count settled records", err)
 	}
-	return uint64(max(records, 0)), nil
+	return uint64(max(sum, 0)), conflicts, nil
 }
+
+// RunsMoved reports whether the created_at of any run of an organization has moved.
+func RunsMoved(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) (moved bool, err error) {
+	err = conn.QueryRow(oneThread(ctx), readConflicts+schema.ConflictRun+"'", clickhouse.Named("organization", string(organization))).Scan(&moved)
+	if err != nil {
+		return false, failure.Of("look for runs that moved", err)
+	}
+	return moved, nil
+}
+
+// readConflicts asks for conflicts of an organization, of a kind whose name and a quotation mark follow.
+const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHERE " + ofOrganization + " AND kind = '"
 
 // SettleQueryPrefix begins the query_id of every insert into a settled table. Such an insert stores nothing
 // that an inclusion boundary would have to wait for.

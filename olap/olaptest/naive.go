@@ -112,7 +112,7 @@ func rowsOf(records Records, organization string, q Query) []row {
 		}
 		return rows
 	}
-	seen := map[uuid.UUID]bool{}
+	seen := map[uuid.UUID]bool{} // the copy stored first counts, with its clock
 	for _, a := range records.Attributions {
 		if a.Organization != organization || seen[a.ID] {
 			continue
@@ -134,10 +134,16 @@ func rowsOf(records Records, organization string, q Query) []row {
 	return rows
 }
 
+// newestRuns are the newest versions. Between versions of one updated_at the status decides, then the clock
+// (schema.SupersededRuns); what else may differ between them is not drawn.
 func newestRuns(records Records, organization string) map[uuid.UUID]Run {
 	newest := map[uuid.UUID]Run{}
+	newer := func(r, old Run) bool {
+		return cmp.Or(r.UpdatedAt.Compare(old.UpdatedAt), slices.Index(statuses, r.Status)-slices.Index(statuses, old.Status),
+			r.CreatedAt.Compare(old.CreatedAt)) > 0
+	}
 	for _, r := range records.Runs {
-		if old, ok := newest[r.ID]; r.Organization == organization && (!ok || r.UpdatedAt.After(old.UpdatedAt)) {
+		if old, ok := newest[r.ID]; r.Organization == organization && (!ok || newer(r, old)) {
 			newest[r.ID] = r
 		}
 	}

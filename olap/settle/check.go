@@ -100,7 +100,7 @@ func (l *Lease) checkRecords(ctx context.Context, t schema.SettledTable) (found 
 			sign + " * reinterpretAsInt64(cityHash64(tuple(" + key + ", first_stored_at, " + strings.Join(columns, ", ") + "))) AS checksum FROM " + from + settled
 	}
 	rows, err := l.conn.Query(ctx, "SELECT toString(organization_id), month, sum(in_source) AS records, sum(settled) AS settled_records FROM ("+
-		side(t.Source+" FINAL", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
+		side("(SELECT * FROM "+t.Source+" FINAL WHERE "+t.Counts+")", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
 		") GROUP BY organization_id, month HAVING records != settled_records OR sum(checksum) != 0 ORDER BY organization_id, month",
 		clickhouse.Named("until", l.until.UnixMilli()))
 	if err != nil {

@@ -49,14 +49,16 @@ type Settler struct {
 	able  bool  // the store can do it, which is asked once
 	clock clockWatch
 
-	records prometheus.Counter
-	age     prometheus.Gauge
+	records     prometheus.Counter
+	age         prometheus.Gauge
+	conflicting *prometheus.GaugeVec
+	counted     bool // conflicting was set once
 }
 
 // New returns a Settler that does nothing yet. margin is Margin but for tests.
 func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Settler {
 	return &Settler{
-		conn: conn, logger: logger, margin: margin, name: randomHolder(),
+		conn: conn, logger: logger, margin: margin, name: randomHolder(), conflicting: newConflicts(),
 		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_settled_rows_total", Help: "Stored rows that were looked at to settle their records."}),
 		age:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_settled_age_seconds", Help: "How long ago the newest row was stored that is settled with all before it."}),
 	}
@@ -69,6 +71,7 @@ func (s *Settler) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByC
 func (s *Settler) Collect(out chan<- prometheus.Metric) {
 	s.records.Collect(out)
 	s.age.Collect(out)
+	s.conflicting.Collect(out)
 }
 
 // Step settles the next rows, unless there are so few that it waits for more, and reports whether there may be
@@ -187,6 +190,9 @@ func (s *Settler) settle(ctx context.Context, state moment.Settlement, until tim
 		return err
 	}
 	if rows > 0 {
+		if err := s.resolve(ctx, c, state.Until, until); err != nil {
+			return err
+		}
 		if err := c.nameStarters(ctx, state.Until, until); err != nil {
 			return err
 		}
@@ -238,6 +244,7 @@ func (c *claim) insertPartition(ctx context.Context, t schema.SettledTable, from
 		ofPartition := " AND " + t.Partition() + " = " + partition
 		stored, known = stored+ofPartition, known+ofPartition
 	}
+	stored += " AND " + t.Counts
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
 	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
@@ -277,16 +284,6 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	maps.Copy(settings, schema.ReadSettings)
 	maps.Copy(settings, more)
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()), clickhouse.WithSettings(settings))
-}
-
-// within is the condition that a row was stored in the span.
-func within(storedAt string) string {
-	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt + " <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
-}
-
-// span are the parameters of within: from exclusive, until inclusive.
-func span(from, until time.Time) []any {
-	return []any{clickhouse.Named("from", from.UnixMilli()), clickhouse.Named("until", until.UnixMilli())}
 }
 
 // check reports whether the store can settle: a query that reads a settled table twice must see it once.

@@ -14,7 +14,9 @@ CREATE TABLE IF NOT EXISTS attributions
     source              LowCardinality(String),
 
     first_stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') CODEC(Delta, ZSTD(1)),
-    earliness       UInt64 MATERIALIZED toUInt64(18446744073709551615 - toUnixTimestamp64Milli(first_stored_at)) CODEC(Delta, ZSTD(1)),
+    earliness       UInt128 MATERIALIZED bitOr(
+        bitShiftLeft(toUInt128(toUInt64(18446744073709551615 - toUnixTimestamp64Milli(first_stored_at))), 64),
+        toUInt128(cityHash64(tuple(run_id, agent_id, user_identifier, user_name, activity_type, run_initiation_type, source)))) CODEC(ZSTD(1)),
 
     PROJECTION by_person
     (

@@ -29,12 +29,14 @@ FROM
         SELECT run_id AS f_run_id, state AS run_state
         FROM runs FINAL
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
             AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
         UNION ALL
         SELECT run_id AS f_run_id, max(state) AS run_state
         FROM runs
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND run_hash IN
             (
                 SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
@@ -53,8 +55,9 @@ FROM
                 LEFT ANTI JOIN
                 (
                     SELECT run_id AS f_run_id
-                    FROM runs
+                    FROM runs FINAL
                     WHERE organization_id = {organization:String}
+                        AND bitAnd(state, 63) != 63
                         AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
                         AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
                 ) AS n USING (f_run_id)

@@ -29,12 +29,14 @@ FROM
         SELECT run_id AS f_run_id, state AS run_state
         FROM runs FINAL
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
             AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
         UNION ALL
         SELECT run_id AS f_run_id, max(state) AS run_state
         FROM runs
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND if(toUInt16(run_hash) IN
             (
                 SELECT toUInt16(run_hash)

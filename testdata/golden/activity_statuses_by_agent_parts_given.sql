@@ -27,6 +27,7 @@ FROM
         SELECT run_id AS f_run_id, state AS run_state
         FROM runs
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
             AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
             AND _part IN {whole_parts:Array(String)}
@@ -34,6 +35,7 @@ FROM
         SELECT run_id AS f_run_id, max(state) AS run_state
         FROM runs
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND if(toUInt16(run_hash) IN
             (
                 SELECT toUInt16(run_hash)
@@ -68,6 +70,7 @@ FROM
         SELECT run_id AS f_run_id, max(state) AS newer_state
         FROM runs
         WHERE organization_id = {organization:String}
+            AND bitAnd(state, 63) != 63
             AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
             AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
             AND _part NOT IN {whole_parts:Array(String)}

@@ -44,6 +44,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs
                         WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
                             AND run_hash % 3 = 0
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
@@ -83,6 +84,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs
                         WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
                             AND run_hash % 3 = 1
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
@@ -122,6 +124,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs
                         WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
                             AND run_hash % 3 = 2
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair

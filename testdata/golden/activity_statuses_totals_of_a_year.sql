@@ -40,6 +40,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
                             AND run_hash % 3 = 0
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
@@ -71,6 +72,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
                             AND run_hash % 3 = 1
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
@@ -102,6 +104,7 @@ FROM
                         SELECT run_id AS f_run_id, state AS run_state
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
                             AND run_hash % 3 = 2
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair

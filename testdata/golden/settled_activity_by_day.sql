@@ -28,16 +28,16 @@ FROM
             sign AS s_records,
             if(activity_type = 'interacted', sign, 0) AS s_interacted
         FROM (
-            SELECT occurred_at, tupleElement(tupleElement(change, 1), 1) AS activity_type, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            SELECT occurred_at, tupleElement(tupleElement(change, 1), 2) AS activity_type, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (
                 SELECT organization_id, occurred_at, attribution_id, max(record) AS new_record, maxIf(record, is_settled) AS old_record, max(is_settled) AS was_settled, min(stored_at) AS stored_first
                 FROM
                 (
-                    SELECT organization_id, occurred_at, attribution_id, tuple(activity_type) AS record, first_stored_at AS stored_at, 0 AS is_settled
+                    SELECT organization_id, occurred_at, attribution_id, tuple(earliness, activity_type) AS record, first_stored_at AS stored_at, 0 AS is_settled
                     FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC')
                     UNION ALL
-                    SELECT organization_id, occurred_at, attribution_id, tuple(activity_type), first_stored_at, 1
+                    SELECT organization_id, occurred_at, attribution_id, tuple(bitNot(toUInt128(0)), activity_type), first_stored_at, 1
                     FROM settled_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC'))
                 )
                 GROUP BY organization_id, occurred_at, attribution_id

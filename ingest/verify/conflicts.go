@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/schema"
+)
+
+// A Conflict is the records of a part that the source sent in ways that contradict each other: runs under several
+// created_at, attribution records with several contents or occurred_at. Each counts once (contract 4.20), so that they are no
+// difference.
+type Conflict struct {
+	Organization schema.OrganizationID `json:"organization_id"`
+	Kind         normalize.Kind        `json:"record"`
+	Rows
+}
+
+// maxIDs bounds the ids of one statement.
+const maxIDs = 10_000
+
+// moved tells of extra rows apart those that do not count, because the store has their record under another clock: the
+// next refresh of the rollup supersedes them.
+func (o Options) moved(ctx context.Context, g Group, rows rowFaults) error {
+	if tables[g.Kind].clock == "" {
+		return nil
+	}
+	var extras []uuid.UUID
+	for id, fault := range rows {
+		if fault.way == extra {
+			extras = append(extras, id)
+		}
+	}
+	for ids := range slices.Chunk(extras, maxIDs) {
+		where, args, err := ofGroup(g)
+		if err != nil {
+			return err
+		}
+		where += " AND " + tables[g.Kind].id + " IN {ids:Array(UUID)}"
+		superseded := "SELECT run_id, created_at AS clock FROM (" + schema.SupersededRuns(where) + ")"
+		if g.Kind == normalize.KindAttribution {
+			superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
+		}
+		args = append(args, clickhouse.Named("ids", ids))
+		found, err := o.Conn.Query(ctx, "SELECT * FROM ("+superseded+
+			") WHERE clock >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND clock <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')", args...)
+		if err != nil {
+			return fmt.Errorf("look for %s records of %s that moved: %w", g.Kind, g.Day, err)
+		}
+		for found.Next() {
+			var id uuid.UUID
+			var clock time.Time
+			if err = found.Scan(&id, &clock); err != nil {
+				break
+			}
+			rows[id] = fault{moved, -1}
+		}
+		found.Close()
+		if err = errors.Join(err, found.Err()); err != nil {
+			return fmt.Errorf("look for %s records of %s that moved: %w", g.Kind, g.Day, err)
+		}
+	}
+	return nil
+}
+
+// collapse takes records out of groups that a source has under another clock too, which counts instead, maybe in
+// another group.
+func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]versions) error {
+	if o.Source.Unique() {
+		return nil
+	}
+	counting := versions{}
+	for _, rows := range wanted {
+		for id := range rows {
+			counting[id] = newest{row: row{version: math.MinInt64}} // before all versions
+		}
+	}
+	h := newHasher()
+	err := o.Source.Each(ctx, func(record *source.Record) error {
+		r, err := readRow(h, record)
+		if _, ok := counting[identity{r.Organization, r.Kind, r.id}]; ok && err == nil {
+			counting.add(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		for id := range wanted[g] {
+			if counting[id].Group == g {
+				wanted[g][id] = counting[id]
+			} else {
+				delete(wanted[g], id)
+			}
+		}
+	}
+	return nil
+}
+
+// conflicts are those that the store knows of, and the further ones of moved.
+func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([]Conflict, error) {
+	var organizations, kinds []string
+	var ids []uuid.UUID
+	for part, of := range further {
+		for _, id := range of {
+			organizations, kinds, ids = append(organizations, string(part.Organization)), append(kinds, string(part.Kind)), append(ids, id)
+		}
+	}
+	rows, err := o.Conn.Query(ctx, "SELECT organization, record, toInt64(uniqExact(id)), arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
+		"SELECT toString(organization_id) AS organization, toString(kind) AS record, id FROM "+schema.TableConflicts+
+		" UNION ALL SELECT tupleElement(further, 1), tupleElement(further, 2), tupleElement(further, 3) FROM ("+
+		"SELECT arrayJoin(arrayZip({organizations:Array(String)}, {kinds:Array(String)}, {ids:Array(UUID)})) AS further)"+
+		") WHERE {organization:String} IN ('', organization) GROUP BY organization, record ORDER BY organization, record",
+		clickhouse.Named("most", int64(o.MaxIDs)), clickhouse.Named("organization", string(o.Organization)),
+		clickhouse.Named("organizations", organizations), clickhouse.Named("kinds", kinds), clickhouse.Named("ids", ids))
+	if err != nil {
+		return nil, fmt.Errorf("look for conflicts: %w", err)
+	}
+	defer rows.Close()
+	found := []Conflict{}
+	for rows.Next() {
+		var c Conflict
+		var organization, kind string
+		if err := rows.Scan(&organization, &kind, &c.Count, &c.IDs); err != nil {
+			return nil, fmt.Errorf("look for conflicts: %w", err)
+		}
+		c.Organization, c.Kind = schema.OrganizationID(organization), normalize.Kind(kind)
+		found = append(found, c)
+	}
+	return found, rows.Err()
+}

@@ -1,0 +1,140 @@
+package olap_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"pgregory.net/rapid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/settle"
+)
+
+// brokenEngines answer by every strategy: reading records, adding up with a remembered delta, and looking for the delta.
+func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
+	engines := map[string]*olap.Engine{}
+	for _, name := range []string{"small", "remembering", "looking"} {
+		e := olap.NewEngine(conn, []byte("secret"))
+		e.ForgetSizes()
+		e.TrustClock()
+		e.WatchEvery(time.Millisecond)
+		if name != "small" {
+			e.TakeAsLarge()
+		}
+		if name == "looking" {
+			e.RememberNothing()
+		}
+		engines[name] = e
+	}
+	return engines
+}
+
+// A source may change what should never change: created_at of runs, the content and occurred_at of attribution
+// records. Whatever it sends, in whatever order and however often, one refresh later every record counts once, in
+// every strategy alike (contract 4.20).
+func TestBrokenSourcesCountOnce(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	engines := brokenEngines(conn)
+	settler := settle.New(conn, quiet, 0)
+	organizations := 0
+	rapid.Check(t, func(t *rapid.T) {
+		organizations++
+		organization := fmt.Sprintf("org-%d", organizations)
+		batches := olaptest.DrawBroken(t, organization)
+		records := olaptest.Join(batches)
+		if !olaptest.UniqueLiveSlugs(records, organization) {
+			t.Skip("two agents that are not deleted hold one slug")
+		}
+		maintain := func() {
+			switch n := rapid.IntRange(0, 9).Draw(t, "maintenance"); {
+			case n < 4:
+				settled(t, settler)
+			case n == 4:
+				for _, table := range []string{"runs", "attributions", "settled_runs", "settled_attributions"} {
+					if err := conn.Exec(ctx, "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			case n == 5:
+				if err := settle.Rebuild(ctx, conn, settle.Abandoned); err != nil {
+					t.Fatal(err)
+				}
+			case n == 6: // what is remembered now must not hold later
+				ask(t, engines["remembering"], organization, olaptest.DrawQuery(t))
+			}
+		}
+		for _, batch := range batches {
+			olaptest.Load(t, conn, batch)
+			maintain()
+		}
+		settled(t, settler)
+		maintain()
+		for range 4 {
+			name := rapid.SampledFrom([]string{"small", "remembering", "looking"}).Draw(t, "engine")
+			q := olaptest.DrawQuery(t)
+			if rapid.Bool().Draw(t, "sum") {
+				q = olaptest.DrawSum(t)
+			}
+			compare(t, engines[name], records, organization, q)
+		}
+	})
+	settled(t, settler)
+	if differences, err := settle.Check(ctx, conn); err != nil || len(differences) > 0 {
+		t.Errorf("settled records differ from their sources: %+v, %v", differences, err)
+	}
+}
+
+// Of copies that were stored in one millisecond one counts, the same one for every question and strategy, before
+// parts are merged and after it.
+func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	const copies = `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at, first_stored_at)
+		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), reinterpretAsUUID(sipHash128(number)), reinterpretAsUUID(sipHash128('agent %[1]d')), 'person%[1]d@example.com',
+			['initiated', 'associated', 'interacted'][(number + %[1]d) %% 3 + 1], 'human', 'source %[1]d', toDateTime64('2026-01-05 10:00:00', 3, 'UTC') + number %% 5 * %[1]d * 86400,
+			toDateTime64('2026-02-01 00:00:00', 3, 'UTC') FROM numbers(200)`
+	for _, n := range []int{2, 0, 1} {
+		if err := conn.Exec(ctx, fmt.Sprintf(copies, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled(t, settle.New(conn, quiet, 0))
+	var answers []string
+	for merged := range 2 {
+		if merged == 1 {
+			if err := conn.Exec(ctx, "OPTIMIZE TABLE attributions FINAL"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, e := range brokenEngines(conn) {
+			answer := ""
+			// The same counts by every dimension, and summed up: of pairs, by which copies are read as they are, and of rows.
+			for _, metric := range []string{"initiated_run_count", "interacted_run_count", "interaction_count", "attributed_run_count"} {
+				for _, dimension := range []string{"agent_id", "activity_type", "day"} {
+					q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{metric}, Dimensions: []string{dimension}, Range: january, Limit: 500}
+					rows, sum := ask(t, e, "acme", q).Rows, 0.0
+					for _, row := range rows {
+						sum += row[len(row)-1].(float64)
+					}
+					q.Dimensions = nil
+					if total := ask(t, e, "acme", q).Rows[0][0].(float64); total != sum || metric == "attributed_run_count" && sum != 200 {
+						t.Errorf("%s: %v, and %v by %s", metric, total, sum, dimension)
+					}
+					answer += fmt.Sprintln(metric, rows)
+				}
+			}
+			answers = append(answers, answer)
+		}
+	}
+	for _, answer := range answers[1:] {
+		if answer != answers[0] {
+			t.Errorf("two winners:\n%s\n%s", answers[0], answer)
+		}
+	}
+}

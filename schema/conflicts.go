@@ -1,0 +1,89 @@
+package schema
+
+import "strings"
+
+// What happens where a source changes what should never change (contract 4.20). DESIGN.md and
+// decisions/moved-records.md tell why it looks like this.
+
+// supersededLow are the bits of runs.state below the status in a superseded mark: kind 7 and initiator type 7, which no
+// record has.
+const supersededLow = "63"
+
+const (
+	// CurrentRunSQL is the condition over a row of runs that it is no superseded mark. Of a row that FINAL made it says
+	// that the run counts under this clock.
+	CurrentRunSQL = "bitAnd(state, " + supersededLow + ") != " + supersededLow
+
+	// AttributionHashSQL is the value of attributions.attribution_hash for the id that stands for ?. It finds candidates
+	// only: ids may share it.
+	AttributionHashSQL = "toUInt32(cityHash64(?))"
+
+	// contentSQL is the lower half of attributions.earliness: 64 bits of everything that a record says besides its key.
+	contentSQL = "bitAnd(earliness, 18446744073709551615)"
+)
+
+// The kinds of TableConflicts.
+const (
+	ConflictRun         = "run"         // stored under several clocks
+	ConflictAttribution = "attribution" // stored with several contents or under several clocks
+)
+
+// SupersededAttributions is SQL of the keys (occurred_at, attribution_id) of the attribution records that do not count,
+// because the record was stored earlier under another clock; condition is over organization_id. Copies under one
+// clock are not among them: FINAL leaves the one stored first.
+func SupersededAttributions(condition string) string {
+	return "SELECT clock, id" + supersededAttributions + " AND " + condition
+}
+
+const supersededAttributions = " FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "' AND superseded"
+
+// SupersededRuns is SQL that selects the marks that runs needs: organization_id, created_at, run_id and state. It looks
+// at the runs of which a row satisfies the condition stored.
+//
+// Of the clocks of a run the one counts whose greatest state has the greatest version and status; of several with the
+// same, the latest. So the status of a run is that of the greatest state of all of its rows without marks, which
+// need no clock to be told. The mark of any other clock is greater than all states there that lose against the winner, and
+// less than all that would win: it has the version and status of the winner, less one where its own clock is later,
+// and supersededLow. Therefore the order of arrival decides nothing, and a version that wins under a marked clock
+// makes that clock count again by itself.
+func SupersededRuns(stored string) string {
+	return "SELECT organization_id, tupleElement(stored_key, 1) AS created_at, run_id," +
+		" bitOr(bitShiftLeft(toUInt64(tupleElement(winner, 1) - (tupleElement(stored_key, 1) > tupleElement(winner, 2))), 6), " +
+		supersededLow + ") AS state" +
+		" FROM (SELECT organization_id, run_id, groupArray((clock, top)) AS stored_keys," +
+		" maxIf((bitShiftRight(top, 6), clock), bitAnd(top, " + supersededLow + ") != " + supersededLow + ") AS winner" +
+		" FROM (SELECT organization_id, run_id, created_at AS clock, max(state) AS top" +
+		" FROM " + TableRuns + " WHERE " + alike(TableRuns, "run_hash", "run_id", RunHashSQL, stored) +
+		" GROUP BY organization_id, run_id, created_at)" +
+		" GROUP BY organization_id, run_id HAVING count() > 1)" +
+		" ARRAY JOIN stored_keys AS stored_key" +
+		" WHERE bitAnd(tupleElement(stored_key, 2), " + supersededLow + ") != " + supersededLow +
+		" AND tupleElement(stored_key, 1) != tupleElement(winner, 2)"
+}
+
+// ConflictingAttributions is SQL that selects what TableConflicts lacks of the attribution records of which a row
+// satisfies the condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under
+// which it was stored first; of several in one millisecond the greatest content decides, then the latest clock.
+func ConflictingAttributions(stored string) string {
+	return "SELECT organization_id, attribution_id AS id, tupleElement(stored_key, 1) AS clock," +
+		" tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded" +
+		" FROM (SELECT organization_id, attribution_id, groupArray((occurred, differs)) AS stored_keys, max((top, occurred)) AS winner" +
+		" FROM (SELECT organization_id, attribution_id, occurred_at AS occurred, max(earliness) AS top," +
+		" min(" + contentSQL + ") != max(" + contentSQL + ") AS differs" +
+		" FROM " + TableAttributions + " WHERE " + alike(TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored) +
+		" GROUP BY organization_id, attribution_id, occurred_at)" +
+		" GROUP BY organization_id, attribution_id HAVING count() > 1 OR max(differs))" +
+		" ARRAY JOIN stored_keys AS stored_key" +
+		" WHERE (superseded OR tupleElement(stored_key, 2)) AND (organization_id, id, clock, superseded) NOT IN" +
+		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "')"
+}
+
+// alike is the condition that a row of a table is of a record of which a row satisfies the condition stored, or of
+// another one whose id has the same hash. Half of the hash, for which ClickHouse has a table without collisions,
+// rules most rows out in a third of the time, where few records are looked for.
+func alike(table, column, id, hash, stored string) string {
+	hashes := strings.Replace(hash, "?", id, 1) + " FROM " + table + " WHERE " + stored
+	return "organization_id IN (SELECT organization_id FROM " + table + " WHERE " + stored + ")" +
+		" AND if(toUInt16(" + column + ") IN (SELECT toUInt16(" + strings.Replace(hash, "?", id, 1) + ") FROM " + table + " WHERE " + stored + ")," +
+		" " + column + ", 0) IN (SELECT " + hashes + ")"
+}

@@ -1,0 +1,1 @@
+ALTER TABLE attributions DROP COLUMN IF EXISTS attribution_hash

@@ -1,0 +1,76 @@
+-- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":RANGE}
+SELECT
+    toUInt64(m_attributed_run_count) AS c0,
+    toUInt64(m_completed_attributed_run_count) AS c1
+FROM
+(
+    SELECT
+        count() AS m_attributed_run_count,
+        countIf(f_status = 9) AS m_completed_attributed_run_count
+    FROM
+    (
+        SELECT
+            f_pair,
+            bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+        FROM
+        (
+            SELECT
+                pair AS f_pair,
+                run_id AS f_run_id
+            FROM attributions FINAL
+            WHERE organization_id = {organization:String}
+                AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                AND (occurred_at, attribution_id) NOT IN (SELECT clock, id FROM conflicting_records WHERE kind = 'attribution' AND superseded AND organization_id = {organization:String})
+        ) AS r
+        LEFT JOIN
+        (
+            SELECT run_id AS f_run_id, state AS run_state
+            FROM runs
+            WHERE organization_id = {organization:String}
+                AND bitAnd(state, 63) != 63
+                AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
+                AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+            UNION ALL
+            SELECT run_id AS f_run_id, max(state) AS run_state
+            FROM runs
+            WHERE organization_id = {organization:String}
+                AND bitAnd(state, 63) != 63
+                AND run_hash IN
+                (
+                    SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
+                    FROM
+                    (
+                        SELECT
+                            pair AS f_pair,
+                            run_id AS f_run_id
+                        FROM attributions FINAL
+                        WHERE organization_id = {organization:String}
+                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND (occurred_at, attribution_id) NOT IN (SELECT clock, id FROM conflicting_records WHERE kind = 'attribution' AND superseded AND organization_id = {organization:String})
+                    ) AS r
+                    LEFT ANTI JOIN
+                    (
+                        SELECT run_id AS f_run_id
+                        FROM runs FINAL
+                        WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
+                            AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+                    ) AS n USING (f_run_id)
+                )
+            GROUP BY run_id
+        ) AS s USING (f_run_id)
+        GROUP BY f_pair
+    ) AS p
+) AS g
+
+-- organization = acme
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- as_of_ms = 1770000000000
+-- near_start_ms = 1766966400000
+-- near_last_ms = 1769990400000
