@@ -179,17 +179,18 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	if err != nil {
 		return nil, err
 	}
-	in.SettledUntil, in.Changes = before.Boundary(), compile.ChangesStored
+	in.SettledUntil = before.Boundary(in.Organization, in.Query.Model.Source.Table)
+	in.Changes = compile.ChangesStored
 	result, err := e.execute(ctx, r, *in, nil)
 	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
-	// So much later, settled records may have been taken out.
+	// So much later, records may have been taken out of the rollup, by a purge or to repair it.
 	after, settlementErr := moment.ReadSettlement(ctx, e.conn)
 	if settlementErr != nil {
 		return nil, errors.Join(err, settlementErr)
 	}
-	if after.Hold == before.Hold {
+	if after.Hold == before.Hold && after.LastDamage == before.LastDamage {
 		return result, err
 	}
 	in.SettledUntil = time.Time{}

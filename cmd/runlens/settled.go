@@ -62,11 +62,11 @@ func (c settledCheckCmd) Run(ctx context.Context, logger *slog.Logger, io stream
 		for _, d := range found {
 			switch {
 			case d.Projection != "":
-				fmt.Fprintf(io.out, "%s: the projection %s does not add up to the rows\n", d.Table, d.Projection)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: the projection %s has %d records, the rows %d, or other sums\n", d.Table, d.Organization, d.Span, d.Projection, d.Settled, d.Records)
 			case d.Table == schema.TableStarters:
-				fmt.Fprintf(io.out, "%s, organization %s: %d are settled of which nobody knows what they stand for\n", d.Table, d.Organization, d.Records)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d keys of initiators, of which %d have their name, or there are wrong names\n", d.Table, d.Organization, d.Span, d.Records, d.Settled)
 			default:
-				fmt.Fprintf(io.out, "%s, organization %s, month %s: %d records in the source, %d settled, or with other contents\n", d.Table, d.Organization, d.Month, d.Records, d.Settled)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d records in the source, %d settled, or with other contents\n", d.Table, d.Organization, d.Span, d.Records, d.Settled)
 			}
 		}
 	}
