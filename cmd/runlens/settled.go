@@ -26,7 +26,7 @@ type settledCheckCmd struct {
 }
 
 func (settledCheckCmd) Help() string {
-	return `Compares every settled record with its source, all columns, and every projection with the rows that it adds up. While it works queries read the records themselves. The exit code is 1 when something differs; queries that used it may have been wrong then, and 'runlens settled rebuild' mends it.
+	return `Compares every settled record with its source, all columns, every projection with the rows that it adds up, and the names of initiators with their keys. Queries go on as they are. The exit code is 1 when something differs; queries that used it may have been wrong then. A running server repairs it by itself, within a round of its own check, and 'runlens settled rebuild' builds everything anew.
 
 Example:
   runlens settled check`

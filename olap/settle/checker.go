@@ -44,7 +44,7 @@ func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	c := &Checker{
-		settler: New(conn, logger, Margin), logger: logger,
+		settler: New(conn, logger, Margin), logger: logger, told: map[Difference]bool{},
 		rounds:      counter("runlens_rollup_check_rounds_total", "Times this server compared the whole rollup with its sources."),
 		differences: counter("runlens_rollup_damaged_spans_total", "Differences between rollup and sources that this server found, by organization, table and quarter of a year."),
 		repairs:     counter("runlens_rollup_repairs_total", "Damages of an organization and a source that this server repaired."),
@@ -81,7 +81,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	}
 	c.damages.Set(float64(len(state.Damaged)))
 	if len(state.Damaged) == 0 {
-		c.told = map[Difference]bool{}
+		clear(c.told)
 	}
 	switch {
 	case state.Watermark().IsZero():

@@ -49,10 +49,11 @@ func compare(ctx context.Context, conn driver.Conn, s section, watermark time.Ti
 		return nil, err
 	}
 	parts := []string{s.ofSource(), s.ofRollup()}
-	for _, r := range s.table.Rollups {
-		if slices.Contains(projections, r.Projection) {
-			parts = append(parts, s.ofRows(r), s.ofProjection(r))
-		}
+	for _, r := range projections {
+		parts = append(parts, s.ofProjection(r))
+	}
+	if len(projections) > 0 {
+		parts = append(parts, s.ofRows(projections))
 	}
 	if s.table.Key("starter") != nil {
 		parts = append(parts, s.ofNames())
@@ -140,11 +141,15 @@ func replaceName(sql, name, expression string) string {
 	return regexp.MustCompile(`\b`+name+`\b`).ReplaceAllLiteralString(sql, expression)
 }
 
-// ofRows are the sums of a projection by the rows. No projection has the column sign, so that ClickHouse reads rows.
-func (s section) ofRows(r schema.Rollup) string {
-	return selected(r.Projection, "sum("+s.table.Sums[s.table.Records]+")", "0", "0",
-		"sum("+groupHash(r)+" * ("+s.weighed(func(name string) string { return s.table.Sums[name] })+"))") +
-		s.table.Table + "\nWHERE " + ofOrganizations + " AND _partition_id = {partition:String}\nGROUP BY organization_id"
+// ofRows are the sums of projections by the rows. No projection has the column sign, so that ClickHouse reads rows.
+func (s section) ofRows(projections []schema.Rollup) string {
+	weight := s.weighed(func(name string) string { return s.table.Sums[name] })
+	var sums []string
+	for _, r := range projections {
+		sums = append(sums, "('"+r.Projection+"', toInt64(sum("+s.table.Sums[s.table.Records]+")), sum("+groupHash(r)+" * ("+weight+")))")
+	}
+	return "SELECT toString(organization_id), tupleElement(sums, 1), tupleElement(sums, 2), 0, 0, tupleElement(sums, 3)\nFROM (SELECT organization_id, arrayJoin([" +
+		strings.Join(sums, ", ") + "]) AS sums FROM " + s.table.Table + " WHERE " + ofOrganizations + " AND _partition_id = {partition:String} GROUP BY organization_id)"
 }
 
 // ofProjection are the same by the projection.
@@ -183,13 +188,19 @@ func (s section) ofNames() string {
 var misnamed = "starter != " + replaceName(schema.StarterSQL, "initiator", strings.Replace(schema.InitiatorOfSQL, "?", "initiator_identifier", 1))
 
 // completeProjections are those projections that every part of a table has. Of the others queries read rows.
-func completeProjections(ctx context.Context, conn driver.Conn, t *schema.SettledTable) (names []string, err error) {
+func completeProjections(ctx context.Context, conn driver.Conn, t *schema.SettledTable) (complete []schema.Rollup, err error) {
+	var names []string
 	err = conn.QueryRow(ctx, "SELECT groupArrayIntersect(projections) FROM system.parts WHERE active AND database = currentDatabase() AND table = {table:String}",
 		clickhouse.Named("table", t.Table)).Scan(&names)
 	if err != nil {
 		return nil, fmt.Errorf("settle: list projections: %w", err)
 	}
-	return names, nil
+	for _, r := range t.Rollups {
+		if slices.Contains(names, r.Projection) {
+			complete = append(complete, r)
+		}
+	}
+	return complete, nil
 }
 
 // background is a context for a statement of the check: one thread and bounded memory, so that queries are not
