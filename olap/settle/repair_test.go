@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -116,6 +117,18 @@ func TestDamageIsRepaired(t *testing.T) {
 	}
 }
 
+// loadSmall stores runs 0 to n-1 of one organization in one quarter, in a status.
+func loadSmall(t *testing.T, conn driver.Conn, n int, status string) {
+	t.Helper()
+	var records olaptest.Records
+	at, ada := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), "ada@example.com"
+	for i := range n {
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: at,
+			Kind: "agent", Status: status, Identifier: &ada, UpdatedAt: at.Add(time.Duration(len(status)) * time.Hour)})
+	}
+	olaptest.Load(t, conn, records)
+}
+
 var errDied = errors.New("the process died")
 
 // A dyingConn sends some statements that change something, and then nothing any more.
@@ -142,7 +155,7 @@ func (c *dyingConn) Query(ctx context.Context, sql string, args ...any) (driver.
 // and another process finishes what it began.
 func TestRepairSurvivesCrashes(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
-	load(t, store, 8, "RUNNING")
+	loadSmall(t, store, 8, "RUNNING")
 	all(t, store)
 	defer settle.SetClaimAge(settle.SetClaimAge(0)) // the process that died is this one
 	for crash := 0; ; crash++ {
@@ -165,7 +178,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 			t.Errorf("after %d statements it is damaged without an entry", crash)
 		}
 		// Records arrive and are refreshed before anybody goes on.
-		load(t, store, 8+crash, []string{"RUNNING", "COMPLETED"}[crash%2])
+		loadSmall(t, store, 8+crash, []string{"RUNNING", "COMPLETED"}[crash%2])
 		all(t, store)
 		if ended && dying.left >= 0 {
 			if crash < 12 {
