@@ -52,9 +52,7 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 
 // Of several refreshers that claim the same batch one has it.
 func TestClaimsExcludeEachOther(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 10, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 10)
 	defer settle.SetClaimAge(settle.SetClaimAge(0)) // every one tries, whoever claimed before
 	for range 10 {
 		before := state(t, conn)
@@ -89,9 +87,7 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 // A refresher that stood still while another one took its batch over writes nothing and moves nothing, whatever it
 // still sends.
 func TestLostClaimWritesNothing(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	load(t, conn, 50, "COMPLETED")
 	before := state(t, conn)
 	stopped, err := settle.New(conn, quiet, 0).Claim(ctx)
@@ -137,9 +133,7 @@ func TestLostClaimWritesNothing(t *testing.T) {
 
 // Who takes a batch over, or a lease, waits for what its predecessor has sent and what still runs.
 func TestClaimWaitsForRunningInserts(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 10, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 10)
 	const runs = "SELECT toInt64(count()) FROM system.processes WHERE query_id = 'runlens-settle-slow'"
 	ended := make(chan error, 1)
 	go func() {
@@ -160,9 +154,7 @@ func TestClaimWaitsForRunningInserts(t *testing.T) {
 
 // A claim that a lease has ended does not come back when the lease is released.
 func TestLeaseEndsClaims(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	before := state(t, conn)
 	batch, err := settle.New(conn, quiet, 0).Claim(ctx)
 	if err != nil {

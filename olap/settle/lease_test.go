@@ -11,7 +11,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/moment"
-	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/settle"
 )
 
@@ -49,9 +48,7 @@ func kept(t *testing.T, conn driver.Conn, runs int64) {
 // Who stood still between two statements while another process took over changes nothing any more and releases
 // nothing.
 func TestLostLeaseChangesNothing(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	err := settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
 		if err := settle.Rebuild(ctx, conn, atOnce); err != nil {
 			t.Fatal(err)
@@ -88,9 +85,7 @@ func TestLostLeaseChangesNothing(t *testing.T) {
 // The store looks at the lease when it rewrites a part: a statement that it accepted under a lease that is lost by
 // then changes nothing.
 func TestFenceHoldsInTheStore(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	exec := func(statement string) {
 		t.Helper()
 		if err := conn.Exec(ctx, statement); err != nil {
@@ -124,9 +119,7 @@ func TestFenceHoldsInTheStore(t *testing.T) {
 
 // Several that want a lease get it one after the other.
 func TestOneLeaseAtATime(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 10, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 10)
 	var inside, times atomic.Int64
 	var takers sync.WaitGroup
 	for range 6 {
@@ -154,9 +147,7 @@ func TestOneLeaseAtATime(t *testing.T) {
 
 // Where nobody refreshes the rollup, who wants a lease takes over the one of a process that died.
 func TestHoldTakesOver(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	died := errors.New("died")
 	err := settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
 		if err := lease.Alter(ctx, "settled_runs", "DELETE", "organization_id = 'acme'"); err != nil {
@@ -178,9 +169,7 @@ func TestHoldTakesOver(t *testing.T) {
 
 // A settler that stood still names no starters of rows that a purge has not changed yet.
 func TestSettlerThatFellBehindNamesNobody(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	before := state(t, conn)
 	batch, err := settle.New(conn, quiet, 0).Claim(ctx)
 	if err != nil {

@@ -48,6 +48,15 @@ func all(t *testing.T, conn driver.Conn) {
 	}
 }
 
+// refreshed is a store with runs 0 to n-1 of two organizations that are in the rollup.
+func refreshed(t *testing.T, n int) driver.Conn {
+	t.Helper()
+	conn := olaptest.OpenStore(t).Conn()
+	load(t, conn, n, "RUNNING")
+	all(t, conn)
+	return conn
+}
+
 func number(t *testing.T, conn driver.Conn, query string) (n int64) {
 	t.Helper()
 	if err := conn.QueryRow(ctx, query).Scan(&n); err != nil {
@@ -119,9 +128,7 @@ func TestWaits(t *testing.T) {
 
 // A settler that is behind, or repeats a step that was done in part, adds nothing twice.
 func TestRepeatedStepsAddNothing(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	// As if nothing of it was known, and one quarter of the year was lost.
 	if err := conn.Exec(ctx, "TRUNCATE TABLE settlement_marks"); err != nil {
 		t.Fatal(err)
@@ -143,9 +150,7 @@ func TestRepeatedStepsAddNothing(t *testing.T) {
 
 // Check names what is wrong, in records and in projections, and rebuilding mends it.
 func TestCheckAndRebuild(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	for _, damage := range []string{
 		"INSERT INTO settled_runs (organization_id, created_at, run_id, state, agent_id, starter, first_stored_at, sign) SELECT organization_id, created_at, run_id, state + 64, agent_id, starter, first_stored_at, sign FROM settled_runs WHERE organization_id = 'acme' LIMIT 1",
 		"ALTER TABLE settled_attributions DELETE WHERE organization_id = 'acme' AND toYYYYMM(occurred_at) = 202603 SETTINGS mutations_sync = 2",
@@ -176,9 +181,7 @@ func TestCheckAndRebuild(t *testing.T) {
 // While the tables are held nobody settles and no query uses them; a second hold waits for its turn. A hold whose
 // change fails stays, until a settler finds it abandoned and builds the tables anew.
 func TestHold(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
+	conn := refreshed(t, 40)
 	before := state(t, conn)
 	second := make(chan error, 1)
 	inside := false
