@@ -68,10 +68,37 @@ func (s *Settler) replaceAbandoned(ctx context.Context) error {
 	return Rebuild(ctx, s.conn, abandoned)
 }
 
-// A suspicion is a claim under which differences were confirmed.
+// claimPatience is how long a check waits for the batches of refreshers.
+const claimPatience = 10 * time.Second
+
+// A suspicion is a claim under which differences are confirmed.
 type suspicion struct {
 	*claim
 	until time.Time // the watermark while the claim is valid
+}
+
+// suspect waits for its turn and takes a claim. The error is errHeld, errClaimed or errClaimLost where others do not
+// let it.
+func (s *Settler) suspect(ctx context.Context) (*suspicion, error) {
+	for began := time.Now(); ; {
+		state, err := moment.ReadSettlement(ctx, s.conn)
+		if err != nil {
+			return nil, err
+		}
+		if state.Held {
+			return nil, errHeld
+		}
+		c, err := s.claim(ctx, state)
+		if err == nil {
+			return &suspicion{c, state.Until}, nil
+		}
+		if !errors.Is(err, errClaimed) || time.Since(began) > claimPatience {
+			return nil, err
+		}
+		if err := moment.Pause(ctx, leasePoll); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // end ends the claim and leaves the watermark where it is, also when ctx is done.
@@ -98,28 +125,23 @@ func (s *suspicion) end(ctx context.Context) error {
 //  5. A projection that a part does not have is not compared.
 //  6. Names are written before the rows that need them.
 func (s *Settler) confirm(ctx context.Context, of section) (found []Difference, under *suspicion, err error) {
-	var state moment.Settlement
 	for range 2 {
-		if state, err = moment.ReadSettlement(ctx, s.conn); err != nil {
+		state, err := moment.ReadSettlement(ctx, s.conn)
+		if err != nil || state.Number == 0 { // nobody has refreshed yet
 			return nil, nil, err
 		}
 		if state.Held {
 			return nil, nil, errHeld
 		}
-		if state.Number == 0 {
-			return nil, nil, nil // nobody has refreshed yet
-		}
-		if found, err = compare(ctx, s.conn, of, state.Until, ""); len(found) == 0 {
+		if found, err = compare(ctx, s.conn, of, state.Until, ""); err != nil || len(found) == 0 {
 			return nil, nil, err
 		}
 	}
-	c, err := s.claim(ctx, state)
-	if err != nil {
+	if under, err = s.suspect(ctx); err != nil {
 		return nil, nil, err
 	}
-	under = &suspicion{c, state.Until}
-	if found, err = compare(ctx, s.conn, of, state.Until, claimed()); err == nil {
-		err = c.check(ctx)
+	if found, err = compare(ctx, s.conn, of, under.until, claimed()); err == nil {
+		err = under.check(ctx)
 	}
 	if err != nil || len(found) == 0 {
 		return nil, nil, errors.Join(err, under.end(ctx))

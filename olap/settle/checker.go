@@ -137,7 +137,7 @@ func (c *Checker) report(ctx context.Context, under *suspicion, found []Differen
 	for _, d := range found {
 		organizations = append(organizations, d.Organization)
 	}
-	if err := under.note(ctx, c.next.table, organizations...); err != nil {
+	if err := under.writeDamage(ctx, c.next.table, organizations...); err != nil {
 		return err
 	}
 	c.tell(found)

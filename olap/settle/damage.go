@@ -14,9 +14,9 @@ import (
 // out of the log when the rollup is repaired.
 const damage kind = "damage"
 
-// note writes entries of damage, under a claim. An entry without an organization, which is never taken out, tells
+// writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out, tells
 // queries that there was one (moment.Settlement.LastDamage).
-func (c *claim) note(ctx context.Context, t *schema.SettledTable, organizations ...string) error {
+func (c *claim) writeDamage(ctx context.Context, t *schema.SettledTable, organizations ...string) error {
 	named := clickhouse.Context(ctx, clickhouse.WithQueryID(claimed()),
 		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
 	err := c.conn.Exec(named, "INSERT INTO "+schema.TableSettlements+" (kind, organization_id, source, latest)"+

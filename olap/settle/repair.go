@@ -85,7 +85,7 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 
 // section does 2 to 4.
 func (r *repair) section(ctx context.Context, under *suspicion, found []Difference) error {
-	if err := under.note(ctx, r.table, string(r.of.Organization)); err != nil {
+	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
 		return err
 	}
 	if err := moment.Pause(ctx, grace); err != nil {
@@ -160,34 +160,33 @@ func (r *repair) merge(ctx context.Context, under *suspicion, s section) error {
 
 // end does 5.
 func (r *repair) end(ctx context.Context) (ended bool, err error) {
+	under, err := r.settler.suspect(ctx)
+	if err != nil {
+		return false, err
+	}
+	if ended, err = r.unlessRepaired(ctx); ended {
+		err = r.takeOut(ctx, under)
+	}
+	if endErr := under.end(ctx); err == nil {
+		err = endErr
+	}
+	return ended && err == nil, err
+}
+
+// unlessRepaired reports whether the entry has the number that it had at 1.
+func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
 	state, err := moment.ReadSettlement(ctx, r.settler.conn)
 	if err != nil {
 		return false, err
 	}
-	if state.Held {
-		return false, errHeld
-	}
 	entry := state.Damage(r.of.Organization, r.of.Source)
-	if entry == nil || entry.Number != r.of.Number {
-		return entry == nil, nil
-	}
-	// Nobody repairs anything from here on: whoever does writes the entry again under a claim of his own.
-	c, err := r.settler.claim(ctx, state)
-	if err != nil {
-		return false, err
-	}
-	under := &suspicion{c, state.Until}
-	err = r.takeOut(ctx, under)
-	if endErr := under.end(ctx); err == nil {
-		err = endErr
-	}
-	return err == nil, err
+	return entry != nil && entry.Number == r.of.Number, nil
 }
 
 // takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's number.
 // Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
 func (r *repair) takeOut(ctx context.Context, under *suspicion) error {
-	if err := under.note(ctx, r.table, string(r.of.Organization)); err != nil {
+	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
 		return err
 	}
 	of := fmt.Sprintf("%s AND source = '%s' AND tupleElement(latest, 1)", damaged, r.table.Source)
