@@ -50,8 +50,9 @@ func TestDamageHealsItself(t *testing.T) {
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.TakeAsLarge()
 	engine.TrustClock()
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Range: january, Limit: 1}
-	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_identifier"}, Range: january, Limit: 5}
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
+	people := q
+	people.Dimensions = []string{"user_identifier"}
 	count := func(organization string) float64 { return ask(t, engine, organization, q).Rows[0][0].(float64) }
 	damaged := func() bool {
 		s, err := moment.ReadSettlement(t.Context(), store)
@@ -61,7 +62,8 @@ func TestDamageHealsItself(t *testing.T) {
 		return s.Damage("acme", schema.TableRuns) != nil
 	}
 	for _, damage := range []string{
-		"ALTER TABLE settled_runs DELETE WHERE organization_id = 'acme' AND toDayOfMonth(created_at) = 3 SETTINGS mutations_sync = 2",
+		"ALTER TABLE settled_runs DELETE WHERE organization_id = 'acme' AND toDayOfMonth(created_at) = 3" +
+			" SETTINGS mutations_sync = 2",
 		"ALTER TABLE starters DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2",
 	} {
 		if n := count("acme"); n != runs {

@@ -18,8 +18,8 @@ const CheckShare = 0.02
 
 // A Checker compares the rollup with its sources as long as the server runs, round after round, a section a step. Where
 // it finds damage it writes an entry into the rollup log, by which all servers answer that organization from the base
-// tables, and repairs it. So it does with entries that others wrote and did not finish. Several checkers on one store do
-// no harm. It is a maintain.Task.
+// tables, and repairs it. So it does with entries that others wrote and did not finish. Several checkers on one store
+// do no harm. It is a maintain.Task.
 type Checker struct {
 	settler *Settler
 	logger  *slog.Logger
@@ -27,6 +27,7 @@ type Checker struct {
 	walk   *walk    // of this round; nil between two
 	next   *section // to be compared; nil for the next one of walk
 	began  time.Time
+	gaps   bool                      // a section of this round could not be compared
 	whole  atomic.Pointer[time.Time] // when the last round began that has ended; before the first, when the checker did
 	repair *repair                   // nil for none
 	told   map[Difference]bool       // of the damages that are there
@@ -45,9 +46,12 @@ func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
 	}
 	c := &Checker{
 		settler: New(conn, logger, Margin), logger: logger, told: map[Difference]bool{},
-		rounds:      counter("runlens_rollup_check_rounds_total", "Times this server compared the whole rollup with its sources."),
-		differences: counter("runlens_rollup_damaged_spans_total", "Differences between rollup and sources that this server found, by organization, table and quarter of a year."),
-		repairs:     counter("runlens_rollup_repairs_total", "Damages of an organization and a source that this server repaired."),
+		rounds: counter("runlens_rollup_check_rounds_total",
+			"Times this server compared the whole rollup with its sources."),
+		differences: counter("runlens_rollup_damaged_spans_total",
+			"Differences between rollup and sources that this server found, by organization, table and quarter of a year."),
+		repairs: counter("runlens_rollup_repairs_total",
+			"Damages of an organization and a source that this server repaired."),
 		damages: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_damages",
 			Help: "Organizations and sources whose rollup is damaged, so that queries read the base tables."}),
 	}
@@ -72,8 +76,10 @@ func (c *Checker) Collect(out chan<- prometheus.Metric) {
 // Step repairs what is damaged, or else compares the next section. It reports whether there may be more to do at once:
 // not at the end of a round, nor while nobody may use the rollup.
 func (c *Checker) Step(ctx context.Context) (more bool, err error) {
-	if able, err := c.settler.check(ctx); !able {
-		return false, err
+	if !c.settler.able {
+		if c.settler.able, err = c.settler.check(ctx); !c.settler.able {
+			return false, err
+		}
 	}
 	state, err := moment.ReadSettlement(ctx, c.settler.conn)
 	if err != nil {
@@ -88,15 +94,15 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 		return false, nil
 	case len(state.Damaged) > 0 && !c.failed:
 		more, err = true, c.mend(ctx, state.Damaged[c.turn%len(state.Damaged)])
-		if c.failed = err != nil; c.failed {
+		if c.failed = err != nil && !atWork(err); c.failed {
 			c.turn++
 		}
 	default:
 		c.failed = false
 		more, err = c.compare(ctx)
 	}
-	if errors.Is(err, errHeld) || errors.Is(err, errClaimed) || errors.Is(err, errClaimLost) {
-		return true, nil // others are at work
+	if atWork(err) {
+		return true, nil
 	}
 	return more, err
 }
@@ -104,7 +110,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 // compare compares the next section.
 func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 	if c.walk == nil {
-		c.began = time.Now()
+		c.began, c.gaps = time.Now(), false
 		if c.walk, err = newWalk(ctx, c.settler.conn, allTables()...); err != nil {
 			return false, err
 		}
@@ -115,20 +121,26 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if c.next == nil {
-		began := c.began
 		c.walk = nil
-		c.rounds.Inc()
-		c.whole.Store(&began)
+		if began := c.began; !c.gaps {
+			c.rounds.Inc()
+			c.whole.Store(&began)
+		}
 		return false, nil
 	}
 	found, under, err := c.settler.confirm(ctx, *c.next)
 	if under != nil {
 		err = c.report(ctx, under, found)
 	}
-	if err == nil {
-		c.next = nil
+	if !atWork(err) {
+		c.next, c.gaps = nil, c.gaps || err != nil
 	}
 	return true, err
+}
+
+// atWork reports whether an error says that others change the rollup.
+func atWork(err error) bool {
+	return errors.Is(err, errHeld) || errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
 }
 
 // report writes damage into the rollup log, and tells of it.

@@ -43,7 +43,9 @@ const namesPart = schema.TableStarters
 //
 // Checksums are sums of 64 bits of a hash, so that a difference of two is zero by chance once in 10^19 comparisons.
 // id names the statement in ClickHouse; empty for any name.
-func compare(ctx context.Context, conn driver.Conn, s section, watermark time.Time, id string) (found []Difference, err error) {
+func compare(
+	ctx context.Context, conn driver.Conn, s section, watermark time.Time, id string,
+) (found []Difference, err error) {
 	projections, err := completeProjections(ctx, conn, s.table)
 	if err != nil {
 		return nil, err
@@ -58,8 +60,9 @@ func compare(ctx context.Context, conn driver.Conn, s section, watermark time.Ti
 	if s.table.Key("starter") != nil {
 		parts = append(parts, s.ofNames())
 	}
-	rows, err := conn.Query(background(ctx, id), "SELECT organization, part, sum(expected), sum(found) FROM (\n"+strings.Join(parts, "\nUNION ALL\n")+
-		"\n) GROUP BY organization, part HAVING sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0 ORDER BY organization, part",
+	rows, err := conn.Query(background(ctx, id), "SELECT organization, part, sum(expected), sum(found) FROM (\n"+
+		strings.Join(parts, "\nUNION ALL\n")+"\n) GROUP BY organization, part"+
+		" HAVING sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0 ORDER BY organization, part",
 		append(s.args(), clickhouse.Named("until", watermark.UnixMilli()), clickhouse.Named("partition", s.id()))...)
 	if err != nil {
 		return nil, fmt.Errorf("settle: compare %s %s: %w", s.table.Table, s.span(), err)
@@ -80,31 +83,35 @@ func compare(ctx context.Context, conn driver.Conn, s section, watermark time.Ti
 
 // selected are the columns of every part of a comparison.
 func selected(part, expected, found, broken, checksum string) string {
-	return "SELECT toString(organization_id) AS organization, '" + part + "' AS part, toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" +
-		broken + ") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
+	return "SELECT toString(organization_id) AS organization, '" + part + "' AS part," +
+		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken + ") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
 }
 
 // settledOnly is the condition that no row of a record was stored after the watermark.
 func (s section) settledOnly() string {
 	key := strings.Join(s.table.RecordKey(), ", ")
-	return "(" + key + ") NOT IN (SELECT " + key + " FROM " + s.table.Source + " WHERE " + s.where() + " AND " + s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
+	return "(" + key + ") NOT IN (SELECT " + key + " FROM " + s.table.Source + " WHERE " + s.where() +
+		" AND " + s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
 }
 
 // hash is the checksum of a record, whose columns are SQL. It is of a tuple: of several values one of which is null it
 // would be null.
 func (s section) hash(columns []string) string {
-	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(slices.Concat(s.table.RecordKey(), []string{"first_stored_at"}, columns), ", ") + ")))"
+	columns = slices.Concat(s.table.RecordKey(), []string{"first_stored_at"}, columns)
+	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(columns, ", ") + ")))"
 }
 
 func (s section) ofSource() string {
 	ofSource, _, _ := s.table.Lists(len(s.table.Columns))
-	return selected("", "count()", "0", "0", "sum("+s.hash(ofSource)+")") + s.table.Source + " FINAL\nWHERE " + s.where() + " AND " + s.settledOnly() + "\nGROUP BY organization_id"
+	return selected("", "count()", "0", "0", "sum("+s.hash(ofSource)+")") + s.table.Source + " FINAL" +
+		"\nWHERE " + s.where() + " AND " + s.settledOnly() + "\nGROUP BY organization_id"
 }
 
 func (s section) ofRollup() string {
 	_, ofSettled, _ := s.table.Lists(len(s.table.Columns))
 	broken := "countIf(NOT (" + strings.Join(s.derived(), " AND ") + "))"
-	return selected("", "0", "sum(sign)", broken, "-sum(sign * "+s.hash(ofSettled)+")") + s.table.Table + "\nWHERE " + s.where() + " AND " + s.settledOnly() + "\nGROUP BY organization_id"
+	return selected("", "0", "sum(sign)", broken, "-sum(sign * "+s.hash(ofSettled)+")") + s.table.Table +
+		"\nWHERE " + s.where() + " AND " + s.settledOnly() + "\nGROUP BY organization_id"
 }
 
 // derived are the conditions that the columns which a row derives from others are what defines them.
@@ -146,19 +153,24 @@ func (s section) ofRows(projections []schema.Rollup) string {
 	weight := s.weighed(func(name string) string { return s.table.Sums[name] })
 	var sums []string
 	for _, r := range projections {
-		sums = append(sums, "('"+r.Projection+"', toInt64(sum("+s.table.Sums[s.table.Records]+")), sum("+groupHash(r)+" * ("+weight+")))")
+		sums = append(sums, "('"+r.Projection+"', toInt64(sum("+s.table.Sums[s.table.Records]+")), "+
+			"sum("+groupHash(r)+" * ("+weight+")))")
 	}
-	return "SELECT toString(organization_id), tupleElement(sums, 1), tupleElement(sums, 2), 0, 0, tupleElement(sums, 3)\nFROM (SELECT organization_id, arrayJoin([" +
-		strings.Join(sums, ", ") + "]) AS sums FROM " + s.table.Table + " WHERE " + ofOrganizations + " AND _partition_id = {partition:String} GROUP BY organization_id)"
+	return "SELECT toString(organization_id), tupleElement(sums, 1), tupleElement(sums, 2), 0, 0, tupleElement(sums, 3)" +
+		"\nFROM (SELECT organization_id, arrayJoin([" + strings.Join(sums, ", ") + "]) AS sums FROM " + s.table.Table +
+		" WHERE " + ofOrganizations + " AND _partition_id = {partition:String} GROUP BY organization_id)"
 }
 
 // ofProjection are the same by the projection.
 func (s section) ofProjection(r schema.Rollup) string {
 	sum := func(name string) string { return "finalizeAggregation(`sum(" + name + ")`)" }
 	start, end := s.bounds()
-	return selected(r.Projection, "0", "sum("+sum(s.table.Records)+")", "0", "-sum("+groupHash(r)+" * ("+s.weighed(sum)+"))") +
-		fmt.Sprintf("mergeTreeProjection(currentDatabase(), %s, %s)\nWHERE %s AND _partition_id = {partition:String} AND %s BETWEEN %d AND %d\nGROUP BY organization_id",
-			s.table.Table, r.Projection, ofOrganizations, r.Time, floorDiv(start.UnixMilli(), r.SpanMillis), floorDiv(end.UnixMilli()-1, r.SpanMillis))
+	sums := selected(r.Projection, "0", "sum("+sum(s.table.Records)+")", "0",
+		"-sum("+groupHash(r)+" * ("+s.weighed(sum)+"))")
+	return sums + fmt.Sprintf("mergeTreeProjection(currentDatabase(), %s, %s)"+
+		"\nWHERE %s AND _partition_id = {partition:String} AND %s BETWEEN %d AND %d\nGROUP BY organization_id",
+		s.table.Table, r.Projection, ofOrganizations, r.Time,
+		floorDiv(start.UnixMilli(), r.SpanMillis), floorDiv(end.UnixMilli()-1, r.SpanMillis))
 }
 
 func groupHash(r schema.Rollup) string {
@@ -177,20 +189,26 @@ func (s section) weighed(sum func(name string) string) string {
 // ofNames looks for keys that rows have and nobody has named, and for names that are not those of their keys.
 func (s section) ofNames() string {
 	return selected(namesPart, "sum(has)", "sum(least(has, named))", "sum(wrong)", "0") +
-		"(\nSELECT organization_id, starter, initiator_name, max(of_rows) AS has, max(right) AS named, max(misnamed) AS wrong FROM (" +
-		"\nSELECT organization_id, starter, initiator_name, 1 AS of_rows, 0 AS right, 0 AS misnamed FROM " + s.table.Table + " WHERE " + s.where() + " AND starter != 0" +
-		"\nUNION ALL" +
-		"\nSELECT organization_id, starter, initiator_name, 0, NOT (" + misnamed + "), " + misnamed + " FROM " + schema.TableStarters + " WHERE " + ofOrganizations +
+		"(\nSELECT organization_id, starter, initiator_name, max(of_rows) AS has, max(right) AS named," +
+		" max(misnamed) AS wrong" +
+		"\nFROM (\nSELECT organization_id, starter, initiator_name, 1 AS of_rows, 0 AS right, 0 AS misnamed" +
+		"\nFROM " + s.table.Table + " WHERE " + s.where() + " AND starter != 0" +
+		"\nUNION ALL\nSELECT organization_id, starter, initiator_name, 0, NOT (" + misnamed + "), " + misnamed +
+		"\nFROM " + schema.TableStarters + " WHERE " + ofOrganizations +
 		"\n) GROUP BY organization_id, starter, initiator_name\n)\nGROUP BY organization_id"
 }
 
 // misnamed is the condition that the text of a row of starters is not that of its key.
-var misnamed = "starter != " + replaceName(schema.StarterSQL, "initiator", strings.Replace(schema.InitiatorOfSQL, "?", "initiator_identifier", 1))
+var misnamed = "starter != " + replaceName(schema.StarterSQL, "initiator",
+	strings.Replace(schema.InitiatorOfSQL, "?", "initiator_identifier", 1))
 
 // completeProjections are those projections that every part of a table has. Of the others queries read rows.
-func completeProjections(ctx context.Context, conn driver.Conn, t *schema.SettledTable) (complete []schema.Rollup, err error) {
+func completeProjections(
+	ctx context.Context, conn driver.Conn, t *schema.SettledTable,
+) (complete []schema.Rollup, err error) {
 	var names []string
-	err = conn.QueryRow(ctx, "SELECT groupArrayIntersect(projections) FROM system.parts WHERE active AND database = currentDatabase() AND table = {table:String}",
+	err = conn.QueryRow(ctx, "SELECT groupArrayIntersect(projections) FROM system.parts"+
+		" WHERE active AND database = currentDatabase() AND table = {table:String}",
 		clickhouse.Named("table", t.Table)).Scan(&names)
 	if err != nil {
 		return nil, fmt.Errorf("settle: list projections: %w", err)
@@ -214,7 +232,8 @@ func background(ctx context.Context, id string) context.Context {
 		"max_bytes_before_external_group_by": 512 << 20,
 	}
 	maps.Copy(settings, schema.ReadSettings)
-	return clickhouse.Context(ctx, clickhouse.WithQueryID(cmp.Or(id, "runlens-check-"+rand.Text())), clickhouse.WithSettings(settings))
+	id = cmp.Or(id, "runlens-check-"+rand.Text())
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(id), clickhouse.WithSettings(settings))
 }
 
 // claimed is a name for a statement under a claim: it tells others that the claim is alive.

@@ -14,13 +14,14 @@ import (
 // out of the log when the rollup is repaired.
 const damage kind = "damage"
 
-// writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out, tells
-// queries that there was one (moment.Settlement.LastDamage).
+// writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out,
+// tells queries that there was one (moment.Settlement.LastDamage).
 func (c *claim) writeDamage(ctx context.Context, t *schema.SettledTable, organizations ...string) error {
 	named := clickhouse.Context(ctx, clickhouse.WithQueryID(claimed()),
 		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
 	err := c.conn.Exec(named, "INSERT INTO "+schema.TableSettlements+" (kind, organization_id, source, latest)"+
-		" SELECT {kind:String}, organization, if(organization = '', '', {source:String}), ({number:UInt64}, 0, now64(3, 'UTC'))"+
+		" SELECT {kind:String}, organization, if(organization = '', '', {source:String}),"+
+		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
 		" FROM (SELECT arrayJoin({organizations:Array(String)}) AS organization) WHERE "+c.fence,
 		clickhouse.Named("kind", string(damage)), clickhouse.Named("source", t.Source), clickhouse.Named("number", c.number),
 		clickhouse.Named("organizations", append([]string{""}, organizations...)))

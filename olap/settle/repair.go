@@ -28,8 +28,8 @@ import (
 //  5. End. When all sections were compared, and the entry has the number that it had at 1, which says that nobody
 //     repaired anything meanwhile, it is taken out of the log, under a claim. Else begin again.
 //
-// While a lease is held nothing is repaired. Whoever takes over an abandoned lease empties the rollup, and takes out the
-// entries of damages as well.
+// While a lease is held nothing is repaired. Whoever takes over an abandoned lease empties the rollup, and takes out
+// the entries of damages as well.
 type repair struct {
 	settler *Settler
 	tell    func([]Difference) // of what is repaired
@@ -118,11 +118,16 @@ func (r *repair) section(ctx context.Context, under *suspicion, found []Differen
 func ofNames(d Difference) bool   { return d.Table == schema.TableStarters }
 func ofRecords(d Difference) bool { return d.Projection == "" }
 
+// entries is SQL of the number of a row of the log, behind the condition that the row is a damage of the source.
+func (r *repair) entries() string {
+	return damaged + " AND source = '" + r.table.Source + "' AND tupleElement(latest, 1)"
+}
+
 // ofDamaged is the condition that a row is the organization's. ClickHouse keeps the texts of mutations, so that they
 // do not name it.
 func (r *repair) ofDamaged(c *claim) string {
-	return fmt.Sprintf("organization_id IN (SELECT organization_id FROM %s WHERE %s AND source = '%s' AND tupleElement(latest, 1) = %d)",
-		schema.TableSettlements, damaged, r.table.Source, c.number)
+	return fmt.Sprintf("organization_id IN (SELECT organization_id FROM %s WHERE %s = %d)",
+		schema.TableSettlements, r.entries(), c.number)
 }
 
 func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
@@ -138,13 +143,16 @@ func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error
 			return err
 		}
 	}
-	if err := under.Alter(ctx, s.table.Table, "DELETE IN PARTITION ID '"+s.id()+"'", r.ofDamaged(under.claim)); err != nil {
+	err := under.Alter(ctx, s.table.Table, "DELETE IN PARTITION ID '"+s.id()+"'", r.ofDamaged(under.claim))
+	if err != nil {
 		return err
 	}
 	ofSource, _, names := s.table.Lists(len(s.table.Columns))
 	key := s.table.RecordKey()
-	err := r.settler.conn.Exec(inserting(ctx, nil), "INSERT INTO "+s.table.Table+" ("+strings.Join(slices.Concat(key, names), ", ")+", first_stored_at, sign)"+
-		" SELECT "+strings.Join(slices.Concat(key, ofSource), ", ")+", first_stored_at, 1 FROM "+s.table.Source+" FINAL WHERE "+s.where()+" AND "+under.fence, s.args()...)
+	err = r.settler.conn.Exec(inserting(ctx, nil), "INSERT INTO "+s.table.Table+
+		" ("+strings.Join(slices.Concat(key, names), ", ")+", first_stored_at, sign)"+
+		" SELECT "+strings.Join(slices.Concat(key, ofSource), ", ")+", first_stored_at, 1"+
+		" FROM "+s.table.Source+" FINAL WHERE "+s.where()+" AND "+under.fence, s.args()...)
 	if err != nil {
 		return fmt.Errorf("settle: write %s again: %w", s.table.Table, err)
 	}
@@ -152,7 +160,8 @@ func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error
 }
 
 func (r *repair) merge(ctx context.Context, under *suspicion, s section) error {
-	if err := r.settler.conn.Exec(inserting(ctx, nil), "OPTIMIZE TABLE "+s.table.Table+" PARTITION ID '"+s.id()+"' FINAL"); err != nil {
+	optimize := "OPTIMIZE TABLE " + s.table.Table + " PARTITION ID '" + s.id() + "' FINAL"
+	if err := r.settler.conn.Exec(inserting(ctx, nil), optimize); err != nil {
 		return fmt.Errorf("settle: merge %s: %w", s.table.Table, err)
 	}
 	return under.check(ctx)
@@ -183,15 +192,15 @@ func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
 	return entry != nil && entry.Number == r.of.Number, nil
 }
 
-// takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's number.
-// Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
+// takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's
+// number. Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
 func (r *repair) takeOut(ctx context.Context, under *suspicion) error {
 	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
 		return err
 	}
-	of := fmt.Sprintf("%s AND source = '%s' AND tupleElement(latest, 1)", damaged, r.table.Source)
-	if err := under.Alter(ctx, schema.TableSettlements, "DELETE", fmt.Sprintf("%s < %d AND %s", of, under.number, r.ofDamaged(under.claim))); err != nil {
+	older := fmt.Sprintf("%s < %d AND %s", r.entries(), under.number, r.ofDamaged(under.claim))
+	if err := under.Alter(ctx, schema.TableSettlements, "DELETE", older); err != nil {
 		return err
 	}
-	return under.Alter(ctx, schema.TableSettlements, "DELETE", fmt.Sprintf("%s = %d", of, under.number))
+	return under.Alter(ctx, schema.TableSettlements, "DELETE", fmt.Sprintf("%s = %d", r.entries(), under.number))
 }

@@ -113,12 +113,14 @@ func (w *walk) next(ctx context.Context) (*section, error) {
 // divide divides a partition by organizations.
 func (w *walk) divide(ctx context.Context, partition section) (sections []section, err error) {
 	count := func(table, ids string) string {
-		return "SELECT toString(organization_id) AS organization, count() AS records FROM " + table + " WHERE _partition_id IN " + ids + " GROUP BY organization"
+		return "SELECT toString(organization_id) AS organization, count() AS records FROM " + table +
+			" WHERE _partition_id IN " + ids + " GROUP BY organization"
 	}
 	rows, err := w.conn.Query(background(ctx, ""), "SELECT organization, sum(records) FROM ("+
-		count(partition.table.Source, "{months:Array(String)}")+" UNION ALL "+count(partition.table.Table, "{partitions:Array(String)}")+
-		") GROUP BY organization ORDER BY organization",
-		clickhouse.Named("months", partition.months()), clickhouse.Named("partitions", []string{partition.id()}))
+		count(partition.table.Source, "{months:Array(String)}")+" UNION ALL "+
+		count(partition.table.Table, "{partitions:Array(String)}")+") GROUP BY organization ORDER BY organization",
+		clickhouse.Named("months", partition.months()),
+		clickhouse.Named("partitions", []string{partition.id()}))
 	if err != nil {
 		return nil, err
 	}
