@@ -32,7 +32,7 @@ Example:
   runlens settled check`
 }
 
-var errSettledDiffer = errors.New("settled records differ from their sources; run 'runlens settled rebuild'")
+var errSettledDiffer = errors.New("the rollup differs from its sources; a running server repairs it, and 'runlens settled rebuild' builds it anew")
 
 func (c settledCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	store, err := openMigrated(ctx, c.storeFlags, logger)
