@@ -74,20 +74,22 @@ func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow
 	if slow && standing.Quiet() < restless || remembered && last.changes == nil && time.Since(last.readAt) < restless {
 		return known{}, nil
 	}
-	if _, err := c.waiting.Do(ctx, "", func(ctx context.Context) (struct{}, error) { return struct{}{}, c.awaitStep(ctx, conn) }); err != nil {
+	key := string(of.organization) + "\x00" + of.source
+	wait := func(ctx context.Context) (struct{}, error) { return struct{}{}, c.awaitStep(ctx, conn, of) }
+	if _, err := c.waiting.Do(ctx, key, wait); err != nil {
 		return known{}, err
 	}
 	// Whoever asks meanwhile waits for the next reading, so that it begins after the call.
-	return c.reading.Do(ctx, string(of.organization)+"\x00"+of.source, func(ctx context.Context) (known, error) {
+	return c.reading.Do(ctx, key, func(ctx context.Context) (known, error) {
 		return c.read(ctx, conn, of)
 	})
 }
 
-// awaitStep waits for the end of a step of settling, if one is going on.
-func (c *changes) awaitStep(ctx context.Context, conn driver.Conn) error {
+// awaitStep waits for the end of a step of settling, if one is going on and the rollup can be used after it.
+func (c *changes) awaitStep(ctx context.Context, conn driver.Conn, of recordsOf) error {
 	for began := time.Now(); ; {
 		settlement, err := moment.ReadSettlement(ctx, conn)
-		if err != nil || settlement.Held || !settlement.Settling || c.isLong(settlement.Number, time.Since(began)) {
+		if err != nil || settlement.Boundary(of.organization, of.source).IsZero() || !settlement.Settling || c.isLong(settlement.Number, time.Since(began)) {
 			return err
 		}
 		if err := moment.Pause(ctx, stepEvery); err != nil {
@@ -113,7 +115,7 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 		return k, err
 	}
 	settlement, err := moment.ReadSettlement(ctx, conn)
-	k.until = settlement.Boundary()
+	k.until = settlement.Boundary(of.organization, of.source)
 	if err != nil || k.until.IsZero() || settlement.Settling {
 		return k, err
 	}

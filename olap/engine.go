@@ -188,7 +188,9 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	if err != nil {
 		return nil, err
 	}
-	in.SettledUntil, in.Changes, r.strategy.Refreshing = before.Boundary(), compile.ChangesStored, before.Settling
+	in.SettledUntil = before.Boundary(in.Organization, in.Query.Model.Source.Table)
+	in.Changes = compile.ChangesStored
+	r.strategy.Refreshing = before.Settling
 	result, err := e.execute(ctx, r, *in, nil)
 	if errors.Is(err, exec.ErrSharedKeys) {
 		r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
@@ -197,22 +199,22 @@ func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Res
 	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
 		return result, err
 	}
-	// So much later, settled records may have been taken out.
+	// So much later, records may have been taken out of the rollup, by a purge or to repair it.
 	after, settlementErr := moment.ReadSettlement(ctx, e.conn)
 	if settlementErr != nil {
 		return nil, errors.Join(err, settlementErr)
 	}
-	if after.Hold == before.Hold {
+	if after.Hold == before.Hold && after.LastDamage == before.LastDamage {
 		return result, err
 	}
 	r.QueryID = uuid.New()
-	return e.readRows(ctx, r, *in, leaseTaken)
+	return e.readRows(ctx, r, *in, rollupAltered)
 }
 
 // Why rows are read although the rollup has what was asked for.
 const (
-	sharedKeys = "shared_initiator_keys" // one of them stands for two texts: rows tell those apart
-	leaseTaken = "lease"                 // the rollup was altered while the query ran
+	sharedKeys    = "shared_initiator_keys" // one of them stands for two texts: rows tell those apart
+	rollupAltered = "rollup_altered"        // the rollup was altered while the query ran
 )
 
 // readRows answers from the base tables, for a reason.

@@ -164,7 +164,22 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 	}
 }
 
-// While several writers copy new runs and new versions and several settlers settle, every sum has at least what was
+// A warnings counts warnings.
+type warnings struct {
+	slog.Handler
+	count atomic.Int64
+}
+
+func (*warnings) Enabled(context.Context, slog.Level) bool { return true }
+
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		w.count.Add(1)
+	}
+	return nil
+}
+
+// While several writers copy new runs and new versions, several settlers settle, parts are merged and the rollup is checked, every sum has at least what was
 // acknowledged before it was asked for and at most what was begun before it was answered, in states that runs
 // really had.
 func TestSumsUnderConcurrentWritersAndSettlers(t *testing.T) {
@@ -212,6 +227,36 @@ func TestSumsUnderConcurrentWritersAndSettlers(t *testing.T) {
 			}
 		})
 	}
+	alarms := &warnings{Handler: slog.DiscardHandler}
+	for range 2 {
+		checker := settle.NewChecker(conn, slog.New(alarms))
+		settling.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if _, err := checker.Step(ctx); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	settling.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := conn.Exec(ctx, "OPTIMIZE TABLE settled_runs FINAL"); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"}, Range: january, Limit: 1}
@@ -232,6 +277,9 @@ func TestSumsUnderConcurrentWritersAndSettlers(t *testing.T) {
 	close(stop)
 	settling.Wait()
 	t.Logf("%d answers", asked)
+	if n := alarms.count.Load(); n > 0 {
+		t.Errorf("%d false alarms of damage", n)
+	}
 	settled(t, settle.New(conn, quiet, 0))
 	if differences, err := settle.Check(ctx, conn); err != nil || len(differences) > 0 {
 		t.Errorf("settled records differ from their sources: %+v, %v", differences, err)

@@ -100,7 +100,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		statement, err := b.statement(a.organization, a.body, settlement.Boundary())
+		statement, err := b.statement(a.organization, a.body, settlement.Watermark())
 		if err != nil {
 			return err
 		}

@@ -132,9 +132,10 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 }
 
 const (
-	// settleIdle and compactIdle are the pauses of maintenance that finds nothing to do.
+	// settleIdle, compactIdle and checkIdle are the pauses of maintenance that finds nothing to do.
 	settleIdle  = time.Second
 	compactIdle = 15 * time.Second
+	checkIdle   = time.Minute
 	// compactQuiet is how long a partition must have been left alone to be merged for a few rows.
 	compactQuiet = 20 * time.Second
 )
@@ -148,6 +149,7 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 	a.maintenance = []*maintain.Worker{
 		maintain.New("settle", settle.New(conn, logger, settle.Margin), logger, share/2, settleIdle),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
+		maintain.New("check", settle.NewChecker(conn, logger), logger, min(share/2, settle.CheckShare), checkIdle),
 	}
 	for _, worker := range a.maintenance {
 		a.maintained.Go(func() { worker.Run(ctx) })

@@ -26,13 +26,13 @@ type settledCheckCmd struct {
 }
 
 func (settledCheckCmd) Help() string {
-	return `Compares every settled record with its source, all columns, and every projection with the rows that it adds up. While it works queries read the records themselves. The exit code is 1 when something differs; queries that used it may have been wrong then, and 'runlens settled rebuild' mends it.
+	return `Compares every settled record with its source, all columns, every projection with the rows that it adds up, and the names of initiators with their keys. Queries go on as they are. The exit code is 1 when something differs; queries that used it may have been wrong then. A running server repairs it by itself, within a round of its own check, and 'runlens settled rebuild' builds everything anew.
 
 Example:
   runlens settled check`
 }
 
-var errSettledDiffer = errors.New("settled records differ from their sources; run 'runlens settled rebuild'")
+var errSettledDiffer = errors.New("the rollup differs from its sources; a running server repairs it, and 'runlens settled rebuild' builds it anew")
 
 func (c settledCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	store, err := openMigrated(ctx, c.storeFlags, logger)
@@ -62,11 +62,11 @@ func (c settledCheckCmd) Run(ctx context.Context, logger *slog.Logger, io stream
 		for _, d := range found {
 			switch {
 			case d.Projection != "":
-				fmt.Fprintf(io.out, "%s: the projection %s does not add up to the rows\n", d.Table, d.Projection)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: the projection %s has %d records, the rows %d, or other sums\n", d.Table, d.Organization, d.Span, d.Projection, d.Settled, d.Records)
 			case d.Table == schema.TableStarters:
-				fmt.Fprintf(io.out, "%s, organization %s: %d are settled of which nobody knows what they stand for\n", d.Table, d.Organization, d.Records)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d keys of initiators, of which %d have their name, or there are wrong names\n", d.Table, d.Organization, d.Span, d.Records, d.Settled)
 			default:
-				fmt.Fprintf(io.out, "%s, organization %s, month %s: %d records in the source, %d settled, or with other contents\n", d.Table, d.Organization, d.Month, d.Records, d.Settled)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d records in the source, %d settled, or with other contents\n", d.Table, d.Organization, d.Span, d.Records, d.Settled)
 			}
 		}
 	}

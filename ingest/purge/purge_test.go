@@ -59,6 +59,10 @@ func filled(t *testing.T) driver.Conn {
 		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
+		damage := "INSERT INTO settlement_marks (kind, organization_id, source, latest) VALUES ('damage', '" + organization + "', 'runs', (1, 0, now64(3)))"
+		if err := conn.Exec(context.Background(), damage); err != nil {
+			t.Fatal(err)
+		}
 		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES ('"+organization+"', now64(3))"); err != nil {
 			t.Fatal(err)
 		}

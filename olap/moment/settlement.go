@@ -29,6 +29,18 @@ type Settlement struct {
 	Begun     uint64    // number of the last batch that was begun
 	Refresher int64     // who began it
 	BegunAt   time.Time // and when
+	// Damaged are the parts of the rollup that are not what their sources say.
+	Damaged []Damage
+	// LastDamage is the number of the newest entry of a damage, also of one that has been repaired; 0 for none.
+	LastDamage uint64
+}
+
+// A Damage is an entry that keeps queries of an organization's records in a source away from the rollup, until it is
+// taken out of the log.
+type Damage struct {
+	Organization schema.OrganizationID
+	Source       string
+	Number       uint64 // of the entry when it was written last
 }
 
 // Next is a number that is greater than all in the rollup log.
@@ -45,18 +57,36 @@ const ClockMargin = 2 * time.Second
 // quicker: nobody settles, or a lot is being copied.
 const staleness = 5 * time.Minute
 
-// Boundary is how far a query may use the settled tables; zero for not at all.
-func (s Settlement) Boundary() time.Time {
+// Boundary is how far a query of an organization's records in a source may use the settled tables; zero for not at all.
+func (s Settlement) Boundary(organization schema.OrganizationID, source string) time.Time {
+	if s.Damage(organization, source) != nil {
+		return time.Time{}
+	}
+	return s.Watermark()
+}
+
+// Watermark is Boundary for whoever has no damage; zero where nobody may use the rollup.
+func (s Settlement) Watermark() time.Time {
 	if s.Held || s.Number == 0 || s.Until.After(s.Now) || s.Now.Sub(s.Until) > staleness {
 		return time.Time{}
 	}
 	return s.Until
 }
 
+// Damage returns the entry of an organization and a source, or nil.
+func (s Settlement) Damage(organization schema.OrganizationID, source string) *Damage {
+	for i, d := range s.Damaged {
+		if d.Organization == organization && d.Source == source {
+			return &s.Damaged[i]
+		}
+	}
+	return nil
+}
+
 const ofOrganization = "organization_id = {organization:String}"
 
 // readSettlement leaves it to mark to find the newest of the few rows: every function in the text costs ClickHouse more than they do.
-const readSettlement = "SELECT now64(3, 'UTC'), kind, tupleElement(latest, 1), tupleElement(latest, 2), tupleElement(latest, 3) FROM " + schema.TableSettlements
+const readSettlement = "SELECT now64(3, 'UTC'), kind, organization_id, source, tupleElement(latest, 1), tupleElement(latest, 2), tupleElement(latest, 3) FROM " + schema.TableSettlements
 
 // A mark is a row of the marks.
 type mark struct {
@@ -80,10 +110,18 @@ func ReadSettlement(ctx context.Context, conn driver.Conn) (Settlement, error) {
 	defer rows.Close()
 	newest := map[string]mark{}
 	for rows.Next() {
-		var kind string
+		var kind, organization, source string
 		var m mark
-		if err := rows.Scan(&s.Now, &kind, &m.number, &m.earliness, &m.at); err != nil {
+		if err := rows.Scan(&s.Now, &kind, &organization, &source, &m.number, &m.earliness, &m.at); err != nil {
 			return s, failure.Of("read the settlement", err)
+		}
+		if kind == "damage" && organization == "" {
+			s.LastDamage = max(s.LastDamage, m.number)
+			continue
+		}
+		if kind == "damage" {
+			s.damaged(Damage{schema.OrganizationID(organization), source, m.number})
+			continue
 		}
 		if m.newer(newest[kind]) {
 			newest[kind] = m
@@ -105,6 +143,15 @@ func ReadSettlement(ctx context.Context, conn driver.Conn) (Settlement, error) {
 	s.Done, s.Begun, s.Refresher, s.BegunAt = done.number, begun.number, begun.earliness, begun.at
 	s.Settling = s.Begun > s.Number
 	return s, nil
+}
+
+// damaged adds an entry, or notes that it was written again.
+func (s *Settlement) damaged(d Damage) {
+	if before := s.Damage(d.Organization, d.Source); before != nil {
+		before.Number = max(before.Number, d.Number)
+		return
+	}
+	s.Damaged = append(s.Damaged, d)
 }
 
 // oneThread is a context for a query of so few rows that a second thread costs more than it helps.

@@ -2,138 +2,149 @@ package settle
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
+	"errors"
+	"log/slog"
+	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/olap/moment"
 )
 
-// A Difference is where a settled table is not what its source says.
-type Difference struct {
-	Table string `json:"table"`
-	// Projection is the one that does not add up to its own table's rows; empty where the rows themselves differ.
-	Projection   string `json:"projection,omitempty"`
-	Organization string `json:"organization_id,omitempty"`
-	Month        string `json:"month,omitempty"` // of the event clock in UTC, YYYYMM; empty for starters
-	Records      int64  `json:"records"`         // by the source; of starters and shared keys those that are missing
-	Settled      int64  `json:"settled"`
-}
+// errHeld is the error of a check beside a lease.
+var errHeld = errors.New("settle: the rollup is being changed under a lease")
 
-// Check compares every settled record with its source, all of its columns, and every projection with the
-// rows it adds up. Meanwhile nobody settles and queries read the records themselves.
+// Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
+// only while a difference is confirmed.
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
-	l, err := take(ctx, conn, 0)
+	w, err := newWalk(ctx, conn, allTables()...)
 	if err != nil {
 		return nil, err
 	}
-	// A check that fails changed nothing, so that the tables may be used again.
-	release := l.run(ctx, l.until, func(ctx context.Context, _ *Lease) error {
-		found, err = l.compare(ctx)
-		return nil
-	})
-	if err == nil {
-		err = release
-	}
-	return found, err
-}
-
-func (l *Lease) compare(ctx context.Context) (found []Difference, err error) {
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(schema.ReadSettings))
-	for _, t := range schema.Settled {
-		differences, err := l.checkRecords(ctx, t)
+	s := New(conn, slog.New(slog.DiscardHandler), Margin)
+	for {
+		next, err := w.next(ctx)
+		if next == nil || err != nil {
+			return found, err
+		}
+		differences, err := s.checkPatiently(ctx, *next)
 		if err != nil {
-			return nil, fmt.Errorf("settle: check %s: %w", t.Table, err)
+			return nil, err
 		}
 		found = append(found, differences...)
-		for _, r := range t.Rollups {
-			same, err := l.checkRollup(ctx, t, r)
-			if err != nil {
-				return nil, fmt.Errorf("settle: check %s of %s: %w", r.Projection, t.Table, err)
-			}
-			if !same {
-				found = append(found, Difference{Table: t.Table, Projection: r.Projection})
-			}
-		}
 	}
-	missing, err := l.checkStarters(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("settle: check %s: %w", schema.TableStarters, err)
-	}
-	shared, err := l.checkSharedKeys(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("settle: check %s: %w", schema.TableSharedKeys, err)
-	}
-	return slices.Concat(found, missing, shared), nil
 }
 
-// checkStarters looks for settled starters of which nobody knows what they stand for.
-func (l *Lease) checkStarters(ctx context.Context) (found []Difference, err error) {
-	rows, err := l.conn.Query(ctx, "SELECT toString(organization_id), toInt64(uniqExact(starter)) FROM "+schema.SettledOf(schema.TableRuns).Table+
-		" WHERE starter != 0 AND (organization_id, starter) NOT IN (SELECT organization_id, starter FROM "+schema.TableStarters+") GROUP BY organization_id ORDER BY organization_id")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		d := Difference{Table: schema.TableStarters}
-		if err := rows.Scan(&d.Organization, &d.Records); err != nil {
+// checkPatiently waits for its turn.
+func (s *Settler) checkPatiently(ctx context.Context, of section) ([]Difference, error) {
+	for {
+		found, under, err := s.confirm(ctx, of)
+		if under != nil {
+			err = under.end(ctx)
+		}
+		switch {
+		case errors.Is(err, errHeld):
+			err = s.replaceAbandoned(ctx)
+		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
+			err = nil
+		default:
+			return found, err
+		}
+		if err == nil {
+			err = moment.Pause(ctx, leasePoll)
+		}
+		if err != nil {
 			return nil, err
 		}
-		found = append(found, d)
 	}
-	return found, rows.Err()
 }
 
-// checkRecords compares counts and sums of checksums by organization and month, over all records but those of
-// which a row was stored behind the boundary.
-func (l *Lease) checkRecords(ctx context.Context, t schema.SettledTable) (found []Difference, err error) {
-	ofSource, ofSettled, _ := t.Lists(len(t.Columns))
-	key := strings.Join(t.RecordKey(), ", ")
-	settled := " WHERE (" + key + ") NOT IN (SELECT " + key + " FROM " + t.Source + " WHERE " + t.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
-	// The hash is of a tuple: of several values one of which is null it would be null.
-	side := func(from, records, signs string, columns []string, sign string) string {
-		return "SELECT organization_id, toString(toYYYYMM(" + t.Clock + ")) AS month, " + records + " AS in_source, " + signs + " AS settled, " +
-			sign + " * reinterpretAsInt64(cityHash64(tuple(" + key + ", first_stored_at, " + strings.Join(columns, ", ") + "))) AS checksum FROM " + from + settled
+// replaceAbandoned empties the rollup if a process died in the middle of a change under a lease.
+func (s *Settler) replaceAbandoned(ctx context.Context) error {
+	state, err := moment.ReadSettlement(ctx, s.conn)
+	if err != nil || !state.Held || state.Now.Sub(state.HeldAt) <= abandoned {
+		return err
 	}
-	rows, err := l.conn.Query(ctx, "SELECT toString(organization_id), month, sum(in_source) AS records, sum(settled) AS settled_records FROM ("+
-		side("(SELECT * FROM "+t.Source+" FINAL WHERE "+t.Counts+")", "toInt64(1)", "toInt64(0)", ofSource, "1")+" UNION ALL "+side(t.Table, "toInt64(0)", "toInt64(sign)", ofSettled, "-sign")+
-		") GROUP BY organization_id, month HAVING records != settled_records OR sum(checksum) != 0 ORDER BY organization_id, month",
-		clickhouse.Named("until", l.until.UnixMilli()))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		d := Difference{Table: t.Table}
-		if err := rows.Scan(&d.Organization, &d.Month, &d.Records, &d.Settled); err != nil {
+	return Rebuild(ctx, s.conn, abandoned)
+}
+
+// claimPatience is how long a check waits for the batches of refreshers.
+const claimPatience = 10 * time.Second
+
+// A suspicion is a claim under which differences are confirmed.
+type suspicion struct {
+	*claim
+	until time.Time // the watermark while the claim is valid
+}
+
+// suspect waits for its turn and takes a claim. The error is errHeld, errClaimed or errClaimLost where others do not
+// let it.
+func (s *Settler) suspect(ctx context.Context) (*suspicion, error) {
+	for began := time.Now(); ; {
+		state, err := moment.ReadSettlement(ctx, s.conn)
+		if err != nil {
 			return nil, err
 		}
-		found = append(found, d)
-	}
-	return found, rows.Err()
-}
-
-// checkRollup compares what a projection has added up with the same sums over the rows.
-func (l *Lease) checkRollup(ctx context.Context, t schema.SettledTable, r schema.Rollup) (bool, error) {
-	keys := append([]string{"organization_id", r.Time}, r.Keys...)
-	columns := append([]string(nil), keys...)
-	for name := range t.Sums {
-		columns = append(columns, "sum("+name+")")
-	}
-	sql := "SELECT groupBitXor(cityHash64(tuple(*))) FROM (SELECT " + strings.Join(columns, ", ") + " FROM " + t.Table + " GROUP BY " + strings.Join(keys, ", ") + ")"
-	var sums [2]uint64
-	for i, settings := range []string{" SETTINGS optimize_use_projections = 0", " SETTINGS force_optimize_projection_name = '" + r.Projection + "'"} {
-		if err := l.conn.QueryRow(ctx, sql+settings).Scan(&sums[i]); err != nil {
-			// An empty table has no part that could have the projection.
-			if i == 1 && sums[0] == 0 {
-				return true, nil
-			}
-			return false, err
+		if state.Held {
+			return nil, errHeld
+		}
+		c, err := s.claim(ctx, state)
+		if err == nil {
+			return &suspicion{c, state.Until}, nil
+		}
+		if !errors.Is(err, errClaimed) || time.Since(began) > claimPatience {
+			return nil, err
+		}
+		if err := moment.Pause(ctx, leasePoll); err != nil {
+			return nil, err
 		}
 	}
-	return sums[0] == sums[1], nil
+}
+
+// end ends the claim and leaves the watermark where it is, also when ctx is done.
+func (s *suspicion) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	defer cancel()
+	return s.done(ctx, s.until)
+}
+
+// confirm compares a section. Where it differs twice, it compares once more under a claim, which comes with the
+// differences and is to be ended. The error is errHeld, errClaimed or errClaimLost where others change the rollup.
+//
+// What differs under a claim is damage:
+//
+//  1. Nobody changes the rollup, the names or the watermark W while the claim is valid: what others send carries a
+//     fence that the claim made false, what they sent before has ended. The claim is checked after the comparison.
+//  2. Every record none of whose rows was stored after W is in the rollup as it is in the source: that is what the
+//     entry says that set W. All other records are left out.
+//  3. The source may be read later than the rollup, but each in one snapshot. A row that appears in between was stored
+//     after W: those stored until W had all been seen when W was set. So its record is left out.
+//  4. Merges change no result. Of the rows with equal keys a merge takes out pairs of 1 and -1; those that refreshes
+//     write alternate, so that no two of one sign are left to be merged into one. Sums of projections are compared
+//     multiplied with hashes of their groups, whichever groups, rows and parts there are, also groups of zeros.
+//  5. A projection that a part does not have is not compared.
+//  6. Names are written before the rows that need them.
+func (s *Settler) confirm(ctx context.Context, of section) (found []Difference, under *suspicion, err error) {
+	for range 2 {
+		state, err := moment.ReadSettlement(ctx, s.conn)
+		if err != nil || state.Number == 0 { // nobody has refreshed yet
+			return nil, nil, err
+		}
+		if state.Held {
+			return nil, nil, errHeld
+		}
+		if found, err = compare(ctx, s.conn, of, state.Until, ""); err != nil || len(found) == 0 {
+			return nil, nil, err
+		}
+	}
+	if under, err = s.suspect(ctx); err != nil {
+		return nil, nil, err
+	}
+	if found, err = compare(ctx, s.conn, of, under.until, claimed()); err == nil {
+		err = under.check(ctx)
+	}
+	if err != nil || len(found) == 0 {
+		return nil, nil, errors.Join(err, under.end(ctx))
+	}
+	return found, under, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/moment"
@@ -41,7 +42,9 @@ func (e *entry) Alter(ctx context.Context, table, change, where string) error {
 	// Replicas evaluate the condition each for itself. What the subqueries read changes only with the right.
 	statement := "ALTER TABLE " + table + " " + change + " WHERE (" + where + ") AND " + e.fence +
 		" SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"
-	if err := e.conn.Exec(ctx, statement); err != nil {
+	// The name tells that the right is alive while the statement runs.
+	named := clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()))
+	if err := e.conn.Exec(named, statement); err != nil {
 		return fmt.Errorf("settle: change %s: %w", table, err)
 	}
 	return e.check(ctx)

@@ -100,7 +100,8 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 				return err
 			}
 		}
-		return nil
+		// What was damaged is gone with the rest.
+		return l.Alter(ctx, schema.TableSettlements, "DELETE", damaged)
 	})
 }
 

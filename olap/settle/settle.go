@@ -263,8 +263,13 @@ func (c *claim) insertPartition(ctx context.Context, t schema.SettledTable, from
 // settles in the end do no harm. Without the claim it writes nothing: a purge may have deleted the starters of a person
 // whose runs it has not changed yet.
 func (c *claim) nameStarters(ctx context.Context, from, until time.Time) error {
+	return c.name(ctx, within(schema.SettledOf(schema.TableRuns).StoredAt), span(from, until)...)
+}
+
+// name keeps what the starters of the rows of runs that satisfy a condition stand for.
+func (c *claim) name(ctx context.Context, condition string, args ...any) error {
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
-		schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)+" AND "+c.fence), span(from, until)...)
+		schema.Starters(condition+" AND "+c.fence), args...)
 	if err != nil {
 		return fmt.Errorf("settle: name starters: %w", err)
 	}

@@ -1,0 +1,113 @@
+package olap_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/maintain"
+	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/schema"
+)
+
+// A pathConn notes whether the last statement read the rollup.
+type pathConn struct {
+	driver.Conn
+	rollup atomic.Bool
+}
+
+func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
+	if strings.Contains(sql, "m_run_count") {
+		c.rollup.Store(strings.Contains(sql, "settled_runs"))
+	}
+	return c.Conn.Query(ctx, sql, args...)
+}
+
+// Damage of the rollup heals while the server runs, without any command. From its entry in the log on, questions of its
+// organization are answered right, from the base tables; those of others go on from the rollup. Servers that remember
+// what changed since the last refresh are no exception.
+func TestDamageHealsItself(t *testing.T) {
+	store := olaptest.OpenStore(t).Conn()
+	const runs = 60
+	var records olaptest.Records
+	for n := range runs {
+		for _, organization := range []string{"acme", "globex"} {
+			run, ada := runOn(n, 1+n%28, "COMPLETED"), "ada@example.com"
+			run.Organization, run.Identifier = organization, &ada
+			records.Runs = append(records.Runs, run)
+		}
+	}
+	olaptest.Load(t, store, records)
+	settled(t, settle.New(store, quiet, 0))
+	conn := &pathConn{Conn: store}
+	engine := olap.NewEngine(conn, []byte("secret"))
+	engine.TakeAsLarge()
+	engine.TrustClock()
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
+	people := q
+	people.Dimensions = []string{"user_identifier"}
+	count := func(organization string) float64 { return ask(t, engine, organization, q).Rows[0][0].(float64) }
+	damaged := func() bool {
+		s, err := moment.ReadSettlement(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Damage("acme", schema.TableRuns) != nil
+	}
+	for _, damage := range []string{
+		"ALTER TABLE settled_runs DELETE WHERE organization_id = 'acme' AND toDayOfMonth(created_at) = 3" +
+			" SETTINGS mutations_sync = 2",
+		"ALTER TABLE starters DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2",
+	} {
+		if n := count("acme"); n != runs {
+			t.Fatalf("%v runs before the damage", n)
+		}
+		if err := store.Exec(t.Context(), damage); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			maintain.New("check", settle.NewChecker(store, quiet), quiet, 0.5, 10*time.Millisecond).Run(ctx)
+		}()
+		for deadline := time.Now().Add(3 * time.Minute); !damaged(); {
+			if time.Now().After(deadline) {
+				t.Fatal("nobody finds the damage")
+			}
+		}
+		asked := 0
+		for deadline := time.Now().Add(3 * time.Minute); damaged(); asked++ {
+			if time.Now().After(deadline) {
+				t.Fatal("nobody repairs the damage")
+			}
+			if n := count("acme"); n != runs || conn.rollup.Load() && damaged() {
+				t.Errorf("%v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
+			}
+			if row := ask(t, engine, "acme", people).Rows[0]; row[0] != "ada@example.com" || row[2].(float64) != runs {
+				t.Errorf("%v, want all runs of one person", row)
+			}
+			if n := count("globex"); n != runs || !conn.rollup.Load() {
+				t.Errorf("another organization: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
+			}
+		}
+		if asked == 0 {
+			t.Error("nobody asked in time")
+		}
+		if n := count("acme"); n != runs || !conn.rollup.Load() {
+			t.Errorf("after the repair: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
+		}
+		stop()
+		<-ended
+	}
+	if found, err := settle.Check(t.Context(), store); err != nil || len(found) > 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
