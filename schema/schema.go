@@ -19,6 +19,7 @@ const (
 	TableSharedKeys   = "shared_initiator_keys"
 	TableStoredCounts = "stored_counts"
 	TablePurgeTargets = "purge_targets"
+	TableReplacements = "replacements"
 )
 
 // DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged is

@@ -75,7 +75,8 @@ func (p *Purge) delete(table, where string) {
 // Organization takes out everything of an organization, its API keys included.
 func Organization(organization schema.OrganizationID) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)})
-	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts}
+	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts,
+		schema.TableReplacements}
 	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())
 	}

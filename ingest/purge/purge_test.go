@@ -54,6 +54,9 @@ func filled(t *testing.T) driver.Conn {
 		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
+		if err := conn.Exec(context.Background(), "INSERT INTO replacements VALUES (1, 'source', '"+organization+"', 'run', generateUUIDv4())"); err != nil {
+			t.Fatal(err)
+		}
 		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES ('"+organization+"', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
