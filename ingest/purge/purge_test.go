@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -54,7 +55,8 @@ func filled(t *testing.T) driver.Conn {
 		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Exec(context.Background(), "INSERT INTO replacements VALUES (1, 'source', '"+organization+"', 'run', generateUUIDv4())"); err != nil {
+		const replacement = "INSERT INTO replacements SELECT 1, 'source', {organization:String}, 'run', generateUUIDv4()"
+		if err := conn.Exec(context.Background(), replacement, clickhouse.Named("organization", organization)); err != nil {
 			t.Fatal(err)
 		}
 		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES ('"+organization+"', now64(3))"); err != nil {

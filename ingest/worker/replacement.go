@@ -25,9 +25,9 @@ import (
 //  3. What the source has of them is stored. A crash before or after: see finish.
 //  4. The ids are taken out. A crash before: see finish. After: the replacement is complete.
 //
-// A worker that starts, and one whose comparison failed, finishes what it finds: it reads the ids from the source again,
-// which is right whatever happened to them meanwhile, and does 2 to 4. Done twice, by two workers too, that leaves what
-// the source has. Of ids that the source does not have any more nothing is stored; what is left of them in the store is
+// A worker that starts, and one whose comparison failed, finishes what it finds: it reads the ids from the source
+// again, which is right whatever happened to them meanwhile, and does 2 to 4. Done twice, by two workers too, that
+// leaves what the source has. Of ids that the source does not have any more nothing is stored; what is left of them in the store is
 // found by the next comparison.
 type replacement struct {
 	number uint64
@@ -41,7 +41,8 @@ func (w *worker) begin(ctx context.Context, part verify.Part, ids []uuid.UUID) (
 	rand.Read(b[:])
 	r := replacement{number: binary.LittleEndian.Uint64(b[:]), part: part, ids: ids}
 	err := w.retry.Do(ctx, "note what is replaced", func() error {
-		batch, err := w.Conn.PrepareBatch(ctx, "INSERT INTO "+schema.TableReplacements+" (replacement, source, organization_id, kind, id)")
+		batch, err := w.Conn.PrepareBatch(ctx, "INSERT INTO "+schema.TableReplacements+
+			" (replacement, source, organization_id, kind, id)")
 		if err != nil {
 			return err
 		}
@@ -110,8 +111,9 @@ func (w *worker) finishOne(ctx context.Context, r replacement) error {
 func (w *worker) unfinished(ctx context.Context) (left []replacement, err error) {
 	var rows driver.Rows
 	err = w.retry.Do(ctx, "look for replacements that did not end", func() (err error) {
-		rows, err = w.Conn.Query(ctx, "SELECT replacement, toString(organization_id), toString(kind), groupUniqArray(id) FROM "+schema.TableReplacements+
-			" WHERE source = {source:String} GROUP BY replacement, organization_id, kind", clickhouse.Named("source", w.Name))
+		rows, err = w.Conn.Query(ctx, "SELECT replacement, toString(organization_id), toString(kind), groupUniqArray(id)"+
+			" FROM "+schema.TableReplacements+" WHERE source = {source:String} GROUP BY replacement, organization_id, kind",
+			clickhouse.Named("source", w.Name))
 		return err
 	})
 	if err != nil {

@@ -45,7 +45,8 @@ func (c *dyingConn) Query(ctx context.Context, statement string, args ...any) (d
 	return c.Conn.Query(ctx, statement, args...)
 }
 
-func (c *dyingConn) PrepareBatch(ctx context.Context, statement string, options ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (c *dyingConn) PrepareBatch(ctx context.Context, statement string, options ...driver.PrepareBatchOption) (
+	driver.Batch, error) {
 	if c.dies(statement) {
 		return nil, errDied
 	}
@@ -56,8 +57,9 @@ func (c *dyingConn) PrepareBatch(ctx context.Context, statement string, options 
 func TestReplacementsSurviveCrashes(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 60)
-	const longAgo = `UPDATE runs SET updated_at = '2026-02-01'; UPDATE agents SET updated_at = '2026-02-01'; UPDATE attributions SET updated_at = '2026-02-01'`
-	b.do(longAgo) // so long that polling does not come by
+	for _, table := range []string{"runs", "agents", "attributions"} {
+		b.do("UPDATE " + table + " SET updated_at = '2026-02-01'") // so long ago that polling does not come by
+	}
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
@@ -69,10 +71,12 @@ func TestReplacementsSurviveCrashes(t *testing.T) {
 		{"after the purge", "INSERT INTO runs ", 40},
 		{"after the source's records are stored", "ALTER TABLE replacements", 0},
 	} {
-		b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour' WHERE get_byte(uuid_send(run_id), 15) <= 40`)
+		b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
+			WHERE get_byte(uuid_send(run_id), 15) <= 40`)
 		dying := &dyingConn{Conn: b.store, before: c.before}
 		err := worker.Run(t.Context(), worker.Options{
-			Source: b.source, Name: "test", Conn: dying, Logger: slog.New(slog.DiscardHandler), Status: worker.NewStatus(time.Now),
+			Source: b.source, Name: "test", Conn: dying, Logger: slog.New(slog.DiscardHandler),
+			Status:       worker.NewStatus(time.Now),
 			PollInterval: 10 * time.Millisecond, Overlap: time.Second, ReconcileEvery: time.Hour,
 			OnReject: func(ingest.Reject) error { return nil },
 		})
@@ -102,15 +106,17 @@ func TestReplacementsOfWhatIsGoneEnd(t *testing.T) {
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	if err := b.store.Exec(t.Context(), `INSERT INTO replacements SELECT 7, 'test', 'acme', 'run', run_id FROM runs;`); err != nil {
-		t.Fatal(err)
+	for _, of := range []string{"7, 'test'", "8, 'another source'"} {
+		if err := b.store.Exec(t.Context(), "INSERT INTO replacements SELECT "+of+", 'acme', 'run', run_id FROM runs"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := b.store.Exec(t.Context(), `INSERT INTO replacements SELECT 8, 'of another source', 'acme', 'run', run_id FROM runs`); err != nil {
-		t.Fatal(err)
-	}
-	b.do(`DELETE FROM runs WHERE get_byte(uuid_send(run_id), 15) = 1; UPDATE runs SET status = 'STATUS_OF_TOMORROW' WHERE get_byte(uuid_send(run_id), 15) = 2`)
+	b.do(`DELETE FROM runs WHERE get_byte(uuid_send(run_id), 15) = 1;
+		UPDATE runs SET status = 'STATUS_OF_TOMORROW' WHERE get_byte(uuid_send(run_id), 15) = 2`)
 	_, stop = b.start(nil)
-	b.until("the replacement is finished", func() bool { return b.count("SELECT count() FROM replacements WHERE replacement = 7") == 0 })
+	b.until("the replacement is finished", func() bool {
+		return b.count("SELECT count() FROM replacements WHERE replacement = 7") == 0
+	})
 	stop()
 	if n := b.count("SELECT uniqExact(run_id) FROM runs"); n != 3 {
 		t.Errorf("%d runs are left, want all three: they are for the next comparison", n)

@@ -13,8 +13,9 @@ import (
 // rows that nobody settles in the end cost time, and change no answer.
 func (c *claim) markSharedKeys(ctx context.Context, from, until time.Time) error {
 	texts := schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt))
-	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator) "+
-		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts)+") WHERE "+c.fence, span(from, until)...)
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator)"+
+		" SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts)+") WHERE "+c.fence,
+		span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: mark shared initiator keys: %w", err)
 	}
