@@ -79,7 +79,8 @@ func TestNamesThatShareAKey(t *testing.T) {
 				}
 				olaptest.Load(t, conn, olaptest.Records{Runs: c.delta})
 				for name, engine := range strategies(conn) {
-					byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id", "user_identifier"}, Range: january, Limit: 10}
+					byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"},
+						Dimensions: []string{"agent_id", "user_identifier"}, Range: january, Limit: 10}
 					for range 2 { // the second one with what the first one found
 						rows := all(t, engine, "acme", byAgent)
 						if len(rows) != 2 || rows[0][3] != c.want[0] || rows[1][3] != c.want[1] {
@@ -87,8 +88,9 @@ func TestNamesThatShareAKey(t *testing.T) {
 						}
 					}
 					// Counts of people are answered in the same way.
-					byDay := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"}, Range: january, Limit: 1}
-					if rows := all(t, engine, "acme", byDay); !reflect.DeepEqual(rows, [][]any{{1.0, 2.0}}) {
+					people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"},
+						Range: january, Limit: 1}
+					if rows := all(t, engine, "acme", people); !reflect.DeepEqual(rows, [][]any{{1.0, 2.0}}) {
 						t.Errorf("%s: %v, want one person with two runs", name, rows)
 					}
 				}
@@ -105,8 +107,11 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 	alone := one
 	alone.Organization = "globex"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{one, other, alone}})
-	byPerson := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_identifier"}, Range: january, Limit: 10}
-	byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id"}, Range: january, Limit: 10}
+	by := func(dimension string) olaptest.Query {
+		return olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{dimension},
+			Range: january, Limit: 10}
+	}
+	byPerson, byAgent := by("user_identifier"), by("agent_id")
 	expect := func(when string) {
 		t.Helper()
 		for name, engine := range strategies(conn) {
@@ -120,7 +125,8 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 				want         string
 			}{{"acme", byPerson, want}, {"acme", byAgent, ""}, {"globex", byPerson, ""}} {
 				if got := rowsReadFor(t, engine, c.organization, c.q); got != c.want {
-					t.Errorf("%s, %s: rows of %s by %v were read for %q, want %q", when, name, c.organization, c.q.Dimensions, got, c.want)
+					t.Errorf("%s, %s: rows of %s by %v were read for %q, want %q",
+						when, name, c.organization, c.q.Dimensions, got, c.want)
 				}
 			}
 		}
@@ -146,12 +152,15 @@ func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string) {
 	forged := func(column, fields string) string {
 		return "(tupleElement(" + column + ", 'state'), tupleElement(" + column + ", 'agent_id'), " + of + fields + ")"
 	}
-	fields := ", tupleElement(record, 'initiator_identifier'), tupleElement(record, 'initiator_name'), tupleElement(record, 'parent_run_id')"
+	fields := ", tupleElement(record, 'initiator_identifier'), tupleElement(record, 'initiator_name')," +
+		" tupleElement(record, 'parent_run_id')"
 	template := run
 	template.Organization = "template"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{template}})
-	if err := conn.Exec(context.Background(), fmt.Sprintf("INSERT INTO runs (organization_id, run_id, created_at, state, agent, initiator, record, latest)"+
-		" SELECT '%s', run_id, created_at, state, agent, %s, %s, latest FROM runs FINAL WHERE organization_id = 'template' AND run_id = '%s'",
+	if err := conn.Exec(context.Background(), fmt.Sprintf(
+		"INSERT INTO runs (organization_id, run_id, created_at, state, agent, initiator, record, latest)"+
+			" SELECT '%s', run_id, created_at, state, agent, %s, %s, latest FROM runs FINAL"+
+			" WHERE organization_id = 'template' AND run_id = '%s'",
 		run.Organization, forged("initiator", ""), forged("record", fields), run.ID)); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +184,8 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 					settled(t, settler)
 				}
 			}
-			people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"}, Range: january, Limit: 10}
+			people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"},
+				Range: january, Limit: 10}
 			expect := func(when string, count float64, groups [][]any) {
 				t.Helper()
 				for name, engine := range strategies(conn) {
@@ -217,7 +227,9 @@ func rowsReadFor(t *testing.T, engine *olap.Engine, organization string, q olapt
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := engine.Run(t.Context(), olap.Request{OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed})
+	result, err := engine.Run(t.Context(), olap.Request{
+		OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

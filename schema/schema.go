@@ -20,6 +20,7 @@ const (
 	TableStoredCounts = "stored_counts"
 	TablePurgeTargets = "purge_targets"
 	TableConflicts    = "conflicting_records"
+	TableReplacements = "replacements"
 )
 
 // DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged is

@@ -25,7 +25,8 @@ func SharedKeys(texts string) string {
 		"\n)" +
 		"\nGROUP BY organization_id, initiator" +
 		// A name that is null is a text of its own.
-		"\nHAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(starter)"
+		"\nHAVING min(initiator_identifier) != max(initiator_identifier)" +
+		" OR uniqExact(tuple(initiator_name)) > uniqExact(starter)"
 }
 
 // AnySharedKey is SQL that selects rows where a key of the organization is shared, and else none: ofOrganization is

@@ -15,7 +15,8 @@ import (
 const damageTimeout = 2 * time.Second
 
 var damageDescription = prometheus.NewDesc("runlens_damaged_parts",
-	"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.", []string{"table"}, nil)
+	"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.",
+	[]string{"table"}, nil)
 
 // damage tells at every scrape which tables have lost parts. ClickHouse itself goes on without them.
 type damage struct{ conn driver.Conn }

@@ -19,7 +19,8 @@ func TestDamagedPartsAreTold(t *testing.T) {
 	}
 	serve := func() (p *process, metrics string) {
 		ready, admin := filepath.Join(t.TempDir(), "ready"), freeAddress(t)
-		p = spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready, "--admin-listen", admin, "--maintenance-share", "0"}, flags...)...)
+		p = spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready, "--admin-listen", admin,
+			"--maintenance-share", "0"}, flags...)...)
 		waitForFile(t, p, ready)
 		_, metrics = get(t, "http://"+admin+"/metrics", "")
 		p.Process.Kill()
@@ -27,14 +28,15 @@ func TestDamagedPartsAreTold(t *testing.T) {
 		return p, metrics
 	}
 	const metric, words = `runlens_damaged_parts{table="runs"} 1`, "ClickHouse found parts of a table damaged"
-	if p, metrics := serve(); strings.Contains(metrics, "runlens_damaged_parts{") || strings.Contains(p.err.String(), words) {
+	p, metrics := serve()
+	if strings.Contains(metrics, "runlens_damaged_parts{") || strings.Contains(p.err.String(), words) {
 		t.Errorf("an undamaged store is told to be damaged: %s", p.err.String())
 	}
 	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
 		t.Fatal(err)
 	}
 	killEngine(t, flags[1])
-	if p, metrics := serve(); !strings.Contains(metrics, metric) || !strings.Contains(p.err.String(), words) {
+	if p, metrics = serve(); !strings.Contains(metrics, metric) || !strings.Contains(p.err.String(), words) {
 		t.Errorf("the log and the metrics do not tell of a damaged part: %s", p.err.String())
 	}
 }

@@ -76,7 +76,8 @@ func (p *Purge) delete(table, where string) {
 func Organization(organization schema.OrganizationID) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)})
 	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts,
-		schema.TableConflicts, schema.TableSettlements} // what is damaged of its rollup
+		schema.TableConflicts, schema.TableReplacements,
+		schema.TableSettlements} // what is damaged of its rollup
 	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -61,6 +62,10 @@ func filled(t *testing.T) driver.Conn {
 		}
 		damage := "INSERT INTO settlement_marks (kind, organization_id, source, latest) VALUES ('damage', '" + organization + "', 'runs', (1, 0, now64(3)))"
 		if err := conn.Exec(context.Background(), damage); err != nil {
+			t.Fatal(err)
+		}
+		const replacement = "INSERT INTO replacements SELECT 1, 'source', {organization:String}, 'run', generateUUIDv4()"
+		if err := conn.Exec(context.Background(), replacement, clickhouse.Named("organization", organization)); err != nil {
 			t.Fatal(err)
 		}
 		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES ('"+organization+"', now64(3))"); err != nil {

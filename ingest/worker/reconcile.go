@@ -52,6 +52,9 @@ func retryable(err error) bool {
 }
 
 func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
+	if err := w.finish(ctx); err != nil { // what an attempt before left
+		return ReconcileStatus{}, err
+	}
 	report, err := verify.Compare(ctx, verify.Options{
 		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, SecondLook: secondLook, MaxIDs: math.MaxInt,
 	})

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
@@ -27,11 +26,9 @@ const (
 //
 //  1. Copiers of this worker finish what they have read, and read nothing more.
 //  2. The source is read once more. What it has now is right.
-//  3. The records are purged.
-//  4. The source's versions are stored, and the copiers read again.
+//  3. The records are replaced (see replacement), and the copiers read again.
 //
-// A worker that dies between 3 and 4 leaves records missing, which the next full comparison copies. What
-// another process had read before 2 and stores after 3 is found by the next one as well.
+// What another process had read before 2 and stores after 3 is found by the next full comparison.
 
 // resolve replaces the stored records whose version the source does not have, and deletes those that it does not
 // have at all, if told to.
@@ -168,13 +165,13 @@ func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, ma
 	if len(going) == 0 {
 		return nil
 	}
-	if err := purge.Records(ctx, w.Conn, part.Kind, part.Organization, going); err != nil {
+	begun, err := w.begin(ctx, part, going)
+	if err != nil {
 		return err
 	}
-	if err := w.writer.Write(ctx, &now.batch); err != nil {
+	if err := w.replace(ctx, begun, going, &now.batch); err != nil {
 		return err
 	}
-	copier.recent.drop(part.Organization, going)
 	found.Deleted += int64(len(deleted))
 	found.Replaced += int64(len(now.valid))
 	w.Status.addReplaced(len(now.valid))

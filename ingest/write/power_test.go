@@ -3,6 +3,7 @@ package write_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/runlens/runlens/olap/settle"
 )
 
-// What is acknowledged survives a loss of power right behind the acknowledgement: records, a checkpoint with all that it
-// stands for, and a refresh with its watermark. So it does when parts were merged and those that they replaced are gone.
+// What is acknowledged survives a loss of power right behind the acknowledgement: records, a checkpoint with all that
+// it stands for, and a refresh with its watermark. So it does when parts were merged and what they replaced is gone.
 func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	disk := clickhousetest.NewDisk(t)
 	dir := filepath.Join(disk.Dir, "data")
@@ -34,11 +35,13 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 		}
 		// ClickHouse does not sync projections of what is inserted. It knows that they are broken, and reads the rows.
 		var n, broken uint64
-		const ofPerson = "SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'"
+		const ofPerson = "SELECT uniqExact(attribution_id) FROM attributions" +
+			" WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'"
 		if err := left.Conn().QueryRow(ctx, ofPerson).Scan(&n); err != nil || n != acknowledged {
 			t.Errorf("%s: %d of %d records of a person are there, %v", when, n, acknowledged, err)
 		}
-		const detached = "SELECT count() FROM system.detached_parts WHERE database = currentDatabase() AND table NOT IN ('stored_counts', 'api_key_uses')"
+		const detached = "SELECT count() FROM system.detached_parts" +
+			" WHERE database = currentDatabase() AND table NOT IN ('stored_counts', 'api_key_uses')"
 		if err := left.Conn().QueryRow(ctx, detached).Scan(&broken); err != nil || broken > 0 {
 			t.Errorf("%s: %d parts are detached, %v", when, broken, err)
 		}
@@ -80,8 +83,8 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 
 	for _, table := range []string{"attributions", "settled_attributions"} {
 		// Dropping something removes what is replaced, at its end.
-		for _, statement := range []string{"OPTIMIZE TABLE " + table + " FINAL", "ALTER TABLE " + table + " DROP PARTITION ID 'none'"} {
-			if err := conn.Exec(ctx, statement); err != nil {
+		for _, statement := range []string{"OPTIMIZE TABLE ? FINAL", "ALTER TABLE ? DROP PARTITION ID 'none'"} {
+			if err := conn.Exec(ctx, strings.Replace(statement, "?", table, 1)); err != nil {
 				t.Fatal(err)
 			}
 		}

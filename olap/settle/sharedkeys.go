@@ -3,19 +3,13 @@ package settle
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/runlens/runlens/schema"
 )
 
-// markSharedKeys keeps which of the initiator keys of the rows that are about to be settled stand for two texts. It
-// follows nameStarters and precedes the rows, so that a query finds a shared key in the marks or in the delta. Marks of
-// rows that nobody settles in the end cost time, and change no answer.
-func (c *claim) markSharedKeys(ctx context.Context, from, until time.Time) error {
-	return c.markShared(ctx, schema.Starters(within(schema.SettledOf(schema.TableRuns).StoredAt)), span(from, until)...)
-}
-
-// markShared keeps which keys of some texts (schema.SharedKeys) stand for two.
+// markShared keeps which initiator keys of some texts (schema.SharedKeys) stand for two. Of rows that are about to be
+// settled it follows their names and precedes the rows, so that a query finds a shared key in the marks or in the delta.
+// Marks of rows that nobody settles in the end cost time, and change no answer.
 func (c *claim) markShared(ctx context.Context, texts string, args ...any) error {
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator) "+
 		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts)+") WHERE "+c.fence, args...)

@@ -1,0 +1,127 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/worker"
+)
+
+var errDied = errors.New("the process died")
+
+// A dyingConn is the store of a process that dies when it is about to send a statement.
+type dyingConn struct {
+	driver.Conn
+	before string // how the statement begins
+	died   atomic.Bool
+}
+
+func (c *dyingConn) dies(statement string) bool {
+	if strings.HasPrefix(statement, c.before) {
+		c.died.Store(true)
+	}
+	return c.died.Load()
+}
+
+func (c *dyingConn) Exec(ctx context.Context, statement string, args ...any) error {
+	if c.dies(statement) {
+		return errDied
+	}
+	return c.Conn.Exec(ctx, statement, args...)
+}
+
+func (c *dyingConn) Query(ctx context.Context, statement string, args ...any) (driver.Rows, error) {
+	if c.dies(statement) {
+		return nil, errDied
+	}
+	return c.Conn.Query(ctx, statement, args...)
+}
+
+func (c *dyingConn) PrepareBatch(ctx context.Context, statement string, options ...driver.PrepareBatchOption) (
+	driver.Batch, error) {
+	if c.dies(statement) {
+		return nil, errDied
+	}
+	return c.Conn.PrepareBatch(ctx, statement, options...)
+}
+
+// Wherever a worker dies while it replaces records, the next one finishes that when it starts, without a comparison.
+func TestReplacementsSurviveCrashes(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 60)
+	for _, table := range []string{"runs", "agents", "attributions"} {
+		b.do("UPDATE " + table + " SET updated_at = '2026-02-01'") // so long ago that polling does not come by
+	}
+	_, stop := b.start(nil)
+	b.untilEqual()
+	stop()
+	for _, c := range []struct {
+		when, before string
+		missing      uint64 // runs, until the next worker starts
+	}{
+		{"after the ids are stored", "INSERT INTO settlement_marks", 0},
+		{"after the purge", "INSERT INTO runs ", 40},
+		{"after the source's records are stored", "ALTER TABLE replacements", 0},
+	} {
+		b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
+			WHERE get_byte(uuid_send(run_id), 15) <= 40`)
+		dying := &dyingConn{Conn: b.store, before: c.before}
+		err := worker.Run(t.Context(), worker.Options{
+			Source: b.source, Name: "test", Conn: dying, Logger: slog.New(slog.DiscardHandler),
+			Status:       worker.NewStatus(time.Now),
+			PollInterval: 10 * time.Millisecond, Overlap: time.Second, ReconcileEvery: time.Hour,
+			OnReject: func(ingest.Reject) error { return nil },
+		})
+		if !errors.Is(err, errDied) {
+			t.Fatalf("%s: the worker ended with %v", c.when, err)
+		}
+		const runs, pending = "SELECT uniqExact(run_id) FROM runs", "SELECT uniqExact(replacement) FROM replacements"
+		if n := b.count(runs); n != 60-c.missing {
+			t.Errorf("%s: %d runs are left, want %d", c.when, n, 60-c.missing)
+		}
+		if n := b.count(pending); n != 1 {
+			t.Errorf("%s: %d replacements are noted, want 1", c.when, n)
+		}
+		_, stop := b.start(nil)
+		b.until(c.when+": the replacement is finished", func() bool { return b.count(pending) == 0 })
+		stop()
+		if d := b.differences(); len(d) != 0 || b.count(runs) != 60 {
+			t.Errorf("%s: %d groups differ, %d runs are there", c.when, len(d), b.count(runs))
+		}
+	}
+}
+
+// What the source deletes or breaks meanwhile is not brought back, and ends the replacement.
+func TestReplacementsOfWhatIsGoneEnd(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 3)
+	_, stop := b.start(nil)
+	b.untilEqual()
+	stop()
+	for _, of := range []string{"7, 'test'", "8, 'another source'"} {
+		if err := b.store.Exec(t.Context(), "INSERT INTO replacements SELECT "+of+", 'acme', 'run', run_id FROM runs"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.do(`DELETE FROM runs WHERE get_byte(uuid_send(run_id), 15) = 1;
+		UPDATE runs SET status = 'STATUS_OF_TOMORROW' WHERE get_byte(uuid_send(run_id), 15) = 2`)
+	_, stop = b.start(nil)
+	b.until("the replacement is finished", func() bool {
+		return b.count("SELECT count() FROM replacements WHERE replacement = 7") == 0
+	})
+	stop()
+	if n := b.count("SELECT uniqExact(run_id) FROM runs"); n != 3 {
+		t.Errorf("%d runs are left, want all three: they are for the next comparison", n)
+	}
+	if n := b.count("SELECT count() FROM replacements"); n != 3 {
+		t.Errorf("%d ids of another source are left, want 3", n)
+	}
+}
