@@ -19,7 +19,8 @@ const (
 	AttributionHashSQL = "toUInt32(cityHash64(?))"
 
 	// contentSQL is the lower half of attributions.earliness: 64 bits of everything that a record says besides its key.
-	contentSQL = "bitAnd(earliness, 18446744073709551615)"
+	contentSQL     = "bitAnd(earliness, 18446744073709551615)"
+	contentsDiffer = "min(" + contentSQL + ") != max(" + contentSQL + ")"
 )
 
 // The kinds of TableConflicts.
@@ -48,12 +49,13 @@ const supersededAttributions = " FROM " + TableConflicts + " WHERE kind = '" + C
 // makes that clock count again by itself.
 func SupersededRuns(stored string) string {
 	return "SELECT organization_id, tupleElement(stored_key, 1) AS created_at, run_id," +
-		" bitOr(bitShiftLeft(toUInt64(tupleElement(winner, 1) - (tupleElement(stored_key, 1) > tupleElement(winner, 2))), 6), " +
-		supersededLow + ") AS state" +
+		" bitOr(bitShiftLeft(toUInt64(tupleElement(winner, 1)" +
+		" - (tupleElement(stored_key, 1) > tupleElement(winner, 2))), 6), " + supersededLow + ") AS state" +
 		" FROM (SELECT organization_id, run_id, groupArray((clock, top)) AS stored_keys," +
 		" maxIf((bitShiftRight(top, 6), clock), bitAnd(top, " + supersededLow + ") != " + supersededLow + ") AS winner" +
 		" FROM (SELECT organization_id, run_id, created_at AS clock, max(state) AS top" +
-		" FROM " + TableRuns + " WHERE " + alike(TableRuns, "run_hash", "run_id", RunHashSQL, stored) +
+		" FROM " + TableRuns + " WHERE " +
+		candidates(TableRuns, "run_hash", "run_id", RunHashSQL, stored, "min(created_at) != max(created_at)") +
 		" GROUP BY organization_id, run_id, created_at)" +
 		" GROUP BY organization_id, run_id HAVING count() > 1)" +
 		" ARRAY JOIN stored_keys AS stored_key" +
@@ -67,10 +69,13 @@ func SupersededRuns(stored string) string {
 func ConflictingAttributions(stored string) string {
 	return "SELECT organization_id, attribution_id AS id, tupleElement(stored_key, 1) AS clock," +
 		" tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded" +
-		" FROM (SELECT organization_id, attribution_id, groupArray((occurred, differs)) AS stored_keys, max((top, occurred)) AS winner" +
+		" FROM (SELECT organization_id, attribution_id, groupArray((occurred, differs)) AS stored_keys," +
+		" max((top, occurred)) AS winner" +
 		" FROM (SELECT organization_id, attribution_id, occurred_at AS occurred, max(earliness) AS top," +
-		" min(" + contentSQL + ") != max(" + contentSQL + ") AS differs" +
-		" FROM " + TableAttributions + " WHERE " + alike(TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored) +
+		" " + contentsDiffer + " AS differs" +
+		" FROM " + TableAttributions + " WHERE " +
+		candidates(TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored,
+			"min(occurred_at) != max(occurred_at) OR "+contentsDiffer) +
 		" GROUP BY organization_id, attribution_id, occurred_at)" +
 		" GROUP BY organization_id, attribution_id HAVING count() > 1 OR max(differs))" +
 		" ARRAY JOIN stored_keys AS stored_key" +
@@ -78,12 +83,16 @@ func ConflictingAttributions(stored string) string {
 		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "')"
 }
 
-// alike is the condition that a row of a table is of a record of which a row satisfies the condition stored, or of
-// another one whose id has the same hash. Half of the hash, for which ClickHouse has a table without collisions,
-// rules most rows out in a third of the time, where few records are looked for.
-func alike(table, column, id, hash, stored string) string {
-	hashes := strings.Replace(hash, "?", id, 1) + " FROM " + table + " WHERE " + stored
-	return "organization_id IN (SELECT organization_id FROM " + table + " WHERE " + stored + ")" +
-		" AND if(toUInt16(" + column + ") IN (SELECT toUInt16(" + strings.Replace(hash, "?", id, 1) + ") FROM " + table + " WHERE " + stored + ")," +
-		" " + column + ", 0) IN (SELECT " + hashes + ")"
+// candidates is the condition that a row of a table is of a record of which a row satisfies the condition stored and
+// which has rows that differ, an aggregate condition, or of another one whose id has the same hash. Only the narrow
+// columns are read of all rows. Half of the hash, for which ClickHouse has a table without collisions, rules most rows
+// out in a third of the time, where few records are looked for.
+func candidates(table, column, id, hash, stored, differ string) string {
+	ofID := strings.Replace(hash, "?", id, 1)
+	whereStored := " FROM " + table + " WHERE " + stored
+	ofOrganizations := "organization_id IN (SELECT organization_id" + whereStored + ")"
+	return ofOrganizations + " AND " + column + " IN (SELECT " + column + " FROM " + table + " WHERE " + ofOrganizations +
+		" AND if(toUInt16(" + column + ") IN (SELECT toUInt16(" + ofID + ")" + whereStored + "), " + column + ", 0)" +
+		" IN (SELECT " + ofID + whereStored + ")" +
+		" GROUP BY organization_id, " + column + " HAVING " + differ + ")"
 }

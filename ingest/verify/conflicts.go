@@ -17,8 +17,8 @@ import (
 )
 
 // A Conflict is the records of a part that the source sent in ways that contradict each other: runs under several
-// created_at, attribution records with several contents or occurred_at. Each counts once (contract 4.20), so that they are no
-// difference.
+// created_at, attribution records with several contents or occurred_at. Each counts once (contract 4.20), so that they
+// are no difference.
 type Conflict struct {
 	Organization schema.OrganizationID `json:"organization_id"`
 	Kind         normalize.Kind        `json:"record"`
@@ -52,7 +52,8 @@ func (o Options) moved(ctx context.Context, g Group, rows rowFaults) error {
 		}
 		args = append(args, clickhouse.Named("ids", ids))
 		found, err := o.Conn.Query(ctx, "SELECT * FROM ("+superseded+
-			") WHERE clock >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND clock <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')", args...)
+			") WHERE clock >= fromUnixTimestamp64Milli({day:Int64}, 'UTC')"+
+			" AND clock <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')", args...)
 		if err != nil {
 			return fmt.Errorf("look for %s records of %s that moved: %w", g.Kind, g.Day, err)
 		}
@@ -113,10 +114,12 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 	var ids []uuid.UUID
 	for part, of := range further {
 		for _, id := range of {
-			organizations, kinds, ids = append(organizations, string(part.Organization)), append(kinds, string(part.Kind)), append(ids, id)
+			organizations, kinds = append(organizations, string(part.Organization)), append(kinds, string(part.Kind))
+			ids = append(ids, id)
 		}
 	}
-	rows, err := o.Conn.Query(ctx, "SELECT organization, record, toInt64(uniqExact(id)), arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
+	rows, err := o.Conn.Query(ctx, "SELECT organization, record, toInt64(uniqExact(id)),"+
+		" arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
 		"SELECT toString(organization_id) AS organization, toString(kind) AS record, id FROM "+schema.TableConflicts+
 		" UNION ALL SELECT tupleElement(further, 1), tupleElement(further, 2), tupleElement(further, 3) FROM ("+
 		"SELECT arrayJoin(arrayZip({organizations:Array(String)}, {kinds:Array(String)}, {ids:Array(UUID)})) AS further)"+

@@ -15,7 +15,8 @@ import (
 func newConflicts() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "runlens_conflicting_records",
-		Help: "Runs that were stored under several created_at, and attribution records that were stored with several contents or occurred_at.",
+		Help: "Runs that were stored under several created_at, " +
+			"and attribution records that were stored with several contents or occurred_at.",
 	}, []string{"record"})
 }
 
@@ -23,16 +24,17 @@ func newConflicts() *prometheus.GaugeVec {
 // calls immutable (contract 4.20).
 //
 //  1. Conflicts between attribution records are written to TableConflicts. From then on queries of the organization
-//     leave out the superseded ones, and so does the rollup rows that this batch writes.
+//     leave out the superseded ones (within seconds, see olap/sizes.go), and so do the
+//     rollup rows that this batch writes.
 //  2. Runs that moved are written there. From then on queries of the organization take nothing for granted that a
 //     moved run could change.
 //  3. Superseded marks are stored. From then on a run counts under one clock.
 //
-// All of it happens under the claim, before the records are refreshed and before the watermark moves. A refresher that dies
-// between two of them leaves the watermark where it was, and the next one looks at the same rows. Each of them only
-// adds rows that are the same whoever adds them, so that repeats do no harm. Without the claim nothing is added: what a
-// purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes them; until
-// then queries find them in the delta.
+// All of it happens under the claim, before the records are refreshed and before the watermark moves. A refresher that
+// dies between two of them leaves the watermark where it was, and the next one looks at the same rows. Each of them
+// only adds rows that are the same whoever adds them, so that repeats do no harm. Without the claim nothing is added:
+// what a purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes
+// them; until then queries find them in the delta.
 func (s *Settler) resolve(ctx context.Context, c *claim, from, until time.Time) error {
 	attributions := schema.ConflictingAttributions(within("first_stored_at"))
 	found, err := s.conflicts(ctx, schema.ConflictAttribution, attributions, from, until)
@@ -40,7 +42,8 @@ func (s *Settler) resolve(ctx context.Context, c *claim, from, until time.Time) 
 		return err
 	}
 	if found {
-		if err := c.note(ctx, schema.ConflictAttribution, "id, clock, superseded", attributions, from, until); err != nil {
+		err := c.note(ctx, schema.ConflictAttribution, "id, clock, superseded", attributions, from, until)
+		if err != nil {
 			return err
 		}
 	}
@@ -77,7 +80,8 @@ func (s *Settler) conflicts(ctx context.Context, kind, selected string, from, un
 		if err := rows.Scan(&organization, &keys); err != nil {
 			return false, fmt.Errorf("settle: look for conflicts: %w", err)
 		}
-		s.logger.Warn("the source changed what should never change", "organization", organization, "record", kind, "count", keys)
+		s.logger.Warn("the source changed what should never change",
+			"organization", organization, "record", kind, "count", keys)
 		found = true
 	}
 	return found, rows.Err()
@@ -85,8 +89,9 @@ func (s *Settler) conflicts(ctx context.Context, kind, selected string, from, un
 
 // note writes conflicts to their table.
 func (c *claim) note(ctx context.Context, kind, columns, selected string, from, until time.Time) error {
-	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+" (organization_id, kind, id, clock, superseded)"+
-		" SELECT organization_id, '"+kind+"', "+columns+" FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+
+		" (organization_id, kind, id, clock, superseded) SELECT organization_id, '"+kind+"', "+columns+
+		" FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("settle: note conflicts: %w", err)
 	}
@@ -108,8 +113,8 @@ func (c *claim) supersede(ctx context.Context, selected string, from, until time
 func (s *Settler) countConflicts(ctx context.Context) error {
 	for _, kind := range []string{schema.ConflictRun, schema.ConflictAttribution} {
 		var n uint64
-		err := s.conn.QueryRow(ctx, "SELECT uniqExact(organization_id, id) FROM "+schema.TableConflicts+" WHERE kind = {kind:String}",
-			clickhouse.Named("kind", kind)).Scan(&n)
+		err := s.conn.QueryRow(ctx, "SELECT uniqExact(organization_id, id) FROM "+schema.TableConflicts+
+			" WHERE kind = {kind:String}", clickhouse.Named("kind", kind)).Scan(&n)
 		if err != nil {
 			return fmt.Errorf("settle: count conflicts: %w", err)
 		}
