@@ -30,6 +30,10 @@ type Server struct {
 func (p Product) Serve(ctx context.Context, dir string, flags ...string) (*Server, error) {
 	ready := filepath.Join(dir, "ready")
 	s := &Server{log: filepath.Join(dir, "server.log"), ended: make(chan struct{})}
+	// One of a server that was killed tells an address at which nobody listens.
+	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
 	s.process = p.Command(ctx, append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready}, flags...)...)
 	output, err := os.Create(s.log)
 	if err != nil {
