@@ -88,8 +88,9 @@ func (t *trial) run(ctx context.Context) error {
 
 func (t *trial) lack() string {
 	var all []string
+	least := demanded(t.Answers)
 	for _, class := range t.counts.lacking(t.Answers) {
-		all = append(all, fmt.Sprintf("%s × %d", class, t.Answers-t.counts.answers(class)))
+		all = append(all, fmt.Sprintf("%s × %d", class, t.counts.lacks(class, least[class])))
 	}
 	return strings.Join(all, "; ")
 }
@@ -109,12 +110,12 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 	}
 	length := askFor
 	switch rarest := lacking[0]; {
-	case strings.HasSuffix(rarest, "delta cached"):
+	case strings.Contains(rarest, "delta cached"):
 		t.stalled.pause()
 		if err := t.change(ctx, false); err != nil {
 			return err
 		}
-	case strings.HasSuffix(rarest, "delta inline"):
+	case strings.Contains(rarest, "delta inline"):
 		t.stalled.pause()
 		if err := t.change(ctx, true); err != nil {
 			return err
@@ -124,7 +125,7 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 		if err := t.stallRefresh(ctx); err != nil {
 			return err
 		}
-	case strings.HasSuffix(rarest, "delta none"):
+	case strings.Contains(rarest, "delta none"):
 		if t.random.IntN(3) == 0 {
 			if err := t.change(ctx, false); err != nil {
 				return err

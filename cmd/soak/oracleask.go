@@ -19,6 +19,7 @@ const mostPages = 4
 
 // A verdict is what was seen of one answer.
 type verdict struct {
+	model     string
 	different string // what it should have been; empty where it is right
 }
 
@@ -75,7 +76,7 @@ func (i *inquiry) ask(ctx context.Context, c *client, organization string, q que
 		}
 		expected := want[:min(len(want), q.rows())]
 		want = want[len(expected):]
-		seen := verdict{different: difference(p.Rows, expected)}
+		seen := verdict{q.Model, difference(p.Rows, expected)}
 		if further := p.Cursor != nil; seen.different == "" && further != (len(want) > 0) {
 			seen.different = fmt.Sprintf("a cursor: %v; further rows: %d", further, len(want))
 		}
@@ -118,14 +119,14 @@ type strategyLine struct {
 	}
 }
 
-// classes are the counts that an answer belongs to.
-func (l strategyLine) classes() []string {
+// classes are the counts that an answer of a model belongs to.
+func (l strategyLine) classes(model string) []string {
 	s := l.Strategy
 	reads := s.Reads
 	if s.Delta != "" {
 		reads += ", delta " + s.Delta
 	}
-	all := []string{reads, "page: " + s.Page}
+	all := []string{reads, reads + of + model, "page: " + s.Page}
 	if s.Refreshing {
 		all = append(all, refreshingClass)
 	}
@@ -135,13 +136,26 @@ func (l strategyLine) classes() []string {
 	return all
 }
 
-const refreshingClass = "a refresh in progress"
+const (
+	refreshingClass = "a refresh in progress"
+	of              = " of "
+)
 
-// demanded are the classes of which enough answers must be seen.
-var demanded = []string{
-	"base", "base_runs_sent", "rollup_rows, delta none", "rollup_rows, delta cached", "rollup_rows, delta inline",
-	"rollup_aggregates, delta none", "rollup_aggregates, delta cached", "rollup_aggregates, delta inline",
-	refreshingClass, "page: single", "page: first", "page: next",
+// demanded are the classes of which answers must be seen: of every strategy enough, of each with either model a fifth
+// of that.
+func demanded(enough int) map[string]int {
+	least := map[string]int{"base": enough, "base_runs_sent": enough, refreshingClass: enough,
+		"page: single": enough, "page: first": enough, "page: next": enough}
+	for _, reads := range []string{wantRows, wantAggregates} {
+		for _, delta := range []string{"none", "cached", "inline"} {
+			class := reads + ", delta " + delta
+			least[class] = enough
+			for _, model := range []string{"agent_runs", "agent_user_activity"} {
+				least[class+of+model] = enough / 5
+			}
+		}
+	}
+	return least
 }
 
 // A classCount is what was seen of one class.
@@ -181,7 +195,7 @@ func (c *classCounts) follow(log string, offset int64, pending *verdicts) (int64
 			continue
 		}
 		delete(pending.of, line.RequestID)
-		for _, class := range line.classes() {
+		for _, class := range line.classes(seen.model) {
 			if c.of[class] == nil {
 				c.of[class] = &classCount{}
 			}
@@ -191,7 +205,7 @@ func (c *classCounts) follow(log string, offset int64, pending *verdicts) (int64
 			}
 		}
 		if seen.different != "" {
-			c.examples.add("%v: %s", line.classes(), seen.different)
+			c.examples.add("%v: %s", line.classes(seen.model), seen.different)
 		}
 	}
 }
@@ -203,26 +217,28 @@ func (c *classCounts) answers(class string) int {
 	return c.of[class].answers
 }
 
-// lacking are the demanded classes of which there are not enough answers, the rarest first.
+// lacks is how many answers of a class are missing.
+func (c *classCounts) lacks(class string, least int) int { return max(0, least-c.answers(class)) }
+
+// lacking are the demanded classes of which there are not enough answers, the one that lacks most first.
 func (c *classCounts) lacking(enough int) []string {
-	lacking := slices.DeleteFunc(slices.Clone(demanded), func(class string) bool { return c.answers(class) >= enough })
-	slices.SortFunc(lacking, func(a, b string) int { return c.answers(a) - c.answers(b) })
+	least := demanded(enough)
+	lacking := slices.Sorted(maps.Keys(least))
+	lacking = slices.DeleteFunc(lacking, func(class string) bool { return c.lacks(class, least[class]) == 0 })
+	slices.SortStableFunc(lacking, func(a, b string) int { return c.lacks(b, least[b]) - c.lacks(a, least[a]) })
 	return lacking
 }
 
 // report adds a line for every class.
 func (c *classCounts) report(s *soak, enough int) {
-	for _, class := range demanded {
+	demand := demanded(enough)
+	for class := range demand {
 		if c.of[class] == nil {
 			c.of[class] = &classCount{}
 		}
 	}
 	for _, class := range slices.Sorted(maps.Keys(c.of)) {
-		least := 0
-		if slices.Contains(demanded, class) {
-			least = enough
-		}
-		at := c.of[class]
+		least, at := demand[class], c.of[class]
 		s.hold(class, fmt.Sprintf("%d answers, %d different", at.answers, at.different), fmt.Sprintf("at least %d, 0", least),
 			at.answers >= least && at.different == 0)
 	}

@@ -29,7 +29,7 @@ const (
 var (
 	drawnStatuses = []string{"COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "FAILED", "CANCELLED",
 		"RUNNING", "PENDING", "PAUSED", "SLEEPING", "WAITING_FOR_SLOT", "CANCELLING", "AWAITING_REPLY", "PAUSING"}
-	drawnKinds       = []string{"agent", "agent", "agent", "agent", "agent", "agent", "sub_agent", "browser"}
+	drawnKinds       = []string{"sub_agent", "browser", "phone", "inbound_phone", "platform"} // besides agent
 	drawnTypes       = []string{"internal", "external", "automated", "unknown", ""}
 	drawnActivities  = []string{"initiated", "associated", "interacted", "interacted"}
 	drawnInitiations = []string{"human", "automated", "unknown"}
@@ -140,7 +140,7 @@ func (a *author) writeBatch(out *bufio.Writer, b batch) {
 		a.writeAgent(out, c)
 	}
 	for range b.runs {
-		r := oracle.Run{ID: a.id(), AgentID: one(a, c.agents), Kind: one(a, drawnKinds), CreatedAt: a.instant()}
+		r := oracle.Run{ID: a.id(), AgentID: one(a, c.agents), Kind: a.kind(), CreatedAt: a.instant()}
 		a.draw(c, &r)
 		a.writeRun(out, c, r)
 		if len(c.runs) < mostRemembered {
@@ -190,6 +190,14 @@ func (a *author) draw(c *chronicle, r *oracle.Run) {
 	if kind := one(a, drawnTypes); kind != "" {
 		r.Type = &kind
 	}
+}
+
+// kind is agent in 19 of 20 draws: only those runs count, also to tell whether an organization is a large one.
+func (a *author) kind() string {
+	if a.random.IntN(20) > 0 {
+		return "agent"
+	}
+	return one(a, drawnKinds)
 }
 
 func (a *author) name() *string {

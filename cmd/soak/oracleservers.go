@@ -16,6 +16,9 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
+// modelTries is how often a question is drawn again until it is of the model that is wanted.
+const modelTries = 10
+
 // lazyShare lets the servers that are asked refresh now and then.
 const lazyShare = "0.02"
 
@@ -155,8 +158,11 @@ func (t *trial) askAll(ctx context.Context, lacking []string, length time.Durati
 			q := &questioner{random: rand.New(rand.NewPCG(t.random.Uint64(), 0)), author: t.author}
 			asking.Go(func() {
 				for end.Err() == nil {
-					organization, want, paged := q.choose(lacking)
+					organization, want, model, paged := q.choose(lacking)
 					drawn := q.draw(want, organization, paged)
+					for tries := 0; model != "" && drawn.Model != model && tries < modelTries; tries++ {
+						drawn = q.draw(want, organization, paged)
+					}
 					if t.inquiry.ask(ctx, a.clients[organization], organization, drawn) == 0 {
 						pause(end, refusedPause)
 					}
@@ -168,18 +174,19 @@ func (t *trial) askAll(ctx context.Context, lacking []string, length time.Durati
 }
 
 // choose chooses an organization and what its question is made for: half of the questions are for the rarest classes.
-func (q *questioner) choose(lacking []string) (organization, want string, paged bool) {
+func (q *questioner) choose(lacking []string) (organization, want, model string, paged bool) {
 	organization, paged = mainOrganization, q.random.IntN(2) == 0
 	switch q.random.IntN(20) {
 	case 0:
-		return oneOf(q, smallOrganizations), wantAny, paged
+		return oneOf(q, smallOrganizations), wantAny, "", paged
 	case 1:
-		return organization, wantAny, paged
+		return organization, wantAny, "", paged
 	}
 	class := oneOf(q, lacking)
 	if q.random.IntN(2) == 0 {
 		class = lacking[0]
 	}
+	_, model, _ = strings.Cut(class, of)
 	for _, page := range []string{"first", "next"} {
 		if slices.Contains(lacking, "page: "+page) {
 			paged = paged || q.random.IntN(2) == 0
@@ -197,5 +204,5 @@ func (q *questioner) choose(lacking []string) (organization, want string, paged 
 	default:
 		want = oneOf(q, []string{wantRows, wantAggregates})
 	}
-	return organization, want, paged
+	return organization, want, model, paged
 }
