@@ -256,23 +256,6 @@ func (c *claim) insertPartition(ctx context.Context, t schema.SettledTable, from
 	return c.conn.Exec(ctx, sql, span(from, until)...)
 }
 
-// nameStarters keeps what the starters of the rows that are about to be settled stand for, and marks shared ones. Those of rows that nobody
-// settles in the end do no harm. Without the claim it writes nothing: a purge may have deleted the starters of a person
-// whose runs it has not changed yet.
-func (c *claim) nameStarters(ctx context.Context, from, until time.Time) error {
-	return c.name(ctx, within(schema.SettledOf(schema.TableRuns).StoredAt), span(from, until)...)
-}
-
-// name keeps what the starters of the rows of runs that satisfy a condition stand for, and which of them are shared.
-func (c *claim) name(ctx context.Context, condition string, args ...any) error {
-	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
-		schema.Starters(condition+" AND "+c.fence), args...)
-	if err != nil {
-		return fmt.Errorf("settle: name starters: %w", err)
-	}
-	return c.markShared(ctx, schema.Starters(condition), args...)
-}
-
 // inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no insert
 // for the repeat of another: the same rows may have to be written again after a record changed there and back.
 func inserting(ctx context.Context, more clickhouse.Settings) context.Context {

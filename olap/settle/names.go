@@ -3,9 +3,27 @@ package settle
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/runlens/runlens/schema"
 )
+
+// nameStarters keeps what the starters of the rows that are about to be settled stand for, and marks shared ones. Those of rows that nobody
+// settles in the end do no harm. Without the claim it writes nothing: a purge may have deleted the starters of a person
+// whose runs it has not changed yet.
+func (c *claim) nameStarters(ctx context.Context, from, until time.Time) error {
+	return c.name(ctx, within(schema.SettledOf(schema.TableRuns).StoredAt), span(from, until)...)
+}
+
+// name keeps what the starters of the rows of runs that satisfy a condition stand for, and which of them are shared.
+func (c *claim) name(ctx context.Context, condition string, args ...any) error {
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableStarters+" (organization_id, starter, initiator_identifier, initiator_name) "+
+		schema.Starters(condition+" AND "+c.fence), args...)
+	if err != nil {
+		return fmt.Errorf("settle: name starters: %w", err)
+	}
+	return c.markShared(ctx, schema.Starters(condition), args...)
+}
 
 // markShared keeps which initiator keys of some texts (schema.SharedKeys) stand for two. Of rows that are about to be
 // settled it follows their names and precedes the rows, so that a query finds a shared key in the marks or in the delta.
