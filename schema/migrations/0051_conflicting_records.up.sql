@@ -8,3 +8,4 @@ CREATE TABLE IF NOT EXISTS conflicting_records
 )
 ENGINE = ReplacingMergeTree
 ORDER BY (organization_id, kind, id, clock, superseded)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1
