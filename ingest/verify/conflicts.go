@@ -2,8 +2,8 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -26,51 +26,59 @@ type Conflict struct {
 }
 
 // maxIDs bounds the ids of one statement.
-const maxIDs = 10_000
+const maxIDs = 5_000
 
 // moved tells of extra rows apart those that do not count, because the store has their record under another clock: the
 // next refresh of the rollup supersedes them.
-func (o Options) moved(ctx context.Context, g Group, rows rowFaults) error {
-	if tables[g.Kind].clock == "" {
-		return nil
-	}
-	var extras []uuid.UUID
-	for id, fault := range rows {
-		if fault.way == extra {
-			extras = append(extras, id)
-		}
-	}
-	for ids := range slices.Chunk(extras, maxIDs) {
-		where, args, err := ofGroup(g)
-		if err != nil {
-			return err
-		}
-		where += " AND " + tables[g.Kind].id + " IN {ids:Array(UUID)}"
-		superseded := "SELECT run_id, created_at AS clock FROM (" + schema.SupersededRuns(where) + ")"
-		if g.Kind == normalize.KindAttribution {
-			superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
-		}
-		args = append(args, clickhouse.Named("ids", ids))
-		found, err := o.Conn.Query(ctx, "SELECT * FROM ("+superseded+
-			") WHERE clock >= fromUnixTimestamp64Milli({day:Int64}, 'UTC')"+
-			" AND clock <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')", args...)
-		if err != nil {
-			return fmt.Errorf("look for %s records of %s that moved: %w", g.Kind, g.Day, err)
-		}
-		for found.Next() {
-			var id uuid.UUID
-			var clock time.Time
-			if err = found.Scan(&id, &clock); err != nil {
-				break
+func (o Options) moved(ctx context.Context, found faults) error {
+	extras := map[Part]map[uuid.UUID]bool{}
+	for g, rows := range found {
+		for id, fault := range rows {
+			if fault.way != extra || tables[g.Kind].clock == "" {
+				continue
 			}
-			rows[id] = fault{moved, -1}
+			part := Part{g.Organization, g.Kind}
+			if extras[part] == nil {
+				extras[part] = map[uuid.UUID]bool{}
+			}
+			extras[part][id] = true
 		}
-		found.Close()
-		if err = errors.Join(err, found.Err()); err != nil {
-			return fmt.Errorf("look for %s records of %s that moved: %w", g.Kind, g.Day, err)
+	}
+	for part, ids := range extras {
+		for chunk := range slices.Chunk(slices.Collect(maps.Keys(ids)), maxIDs) {
+			if err := o.movedOf(ctx, part, chunk, found); err != nil {
+				return fmt.Errorf("look for %s records that moved: %w", part.Kind, err)
+			}
 		}
 	}
 	return nil
+}
+
+func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found faults) error {
+	where := "organization_id = {organization:String} AND " + tables[part.Kind].id + " IN {ids:Array(UUID)}"
+	superseded := "SELECT run_id, created_at AS clock FROM (" + schema.SupersededRuns(where) + ")"
+	if part.Kind == normalize.KindAttribution {
+		superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
+	}
+	rows, err := o.Conn.Query(ctx, "SELECT *, toString(toDate32(clock)) FROM ("+superseded+")",
+		clickhouse.Named("organization", string(part.Organization)), clickhouse.Named("ids", ids))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id uuid.UUID
+		var clock time.Time
+		g := Group{Organization: part.Organization, Kind: part.Kind}
+		if err := rows.Scan(&id, &clock, &g.Day); err != nil {
+			return err
+		}
+		if fault, ok := found[g][id]; ok && fault.way == extra {
+			fault.way = moved
+			found[g][id] = fault
+		}
+	}
+	return rows.Err()
 }
 
 // collapse takes records out of groups that a source has under another clock too, which counts instead, maybe in

@@ -64,11 +64,8 @@ func (o Options) look(ctx context.Context, suspects []Difference) (faults, error
 		if err := o.compareRows(ctx, g, wanted[g], found); err != nil {
 			return nil, err
 		}
-		if err := o.moved(ctx, g, found[g]); err != nil {
-			return nil, err
-		}
 	}
-	return found, nil
+	return found, o.moved(ctx, found)
 }
 
 // compareRows takes the store's rows of a group out of the source's; what is left is missing.

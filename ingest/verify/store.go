@@ -89,9 +89,15 @@ func storeSums(ctx context.Context, conn driver.Conn, kind normalize.Kind, organ
 // storeRows calls visit with every row of a group.
 func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) error {
 	t := tables[g.Kind]
-	where, args, err := ofGroup(g)
-	if err != nil {
-		return err
+	where := "organization_id = {organization:String}"
+	args := []any{clickhouse.Named("organization", string(g.Organization))}
+	if t.clock != "" {
+		day, err := time.Parse(time.DateOnly, g.Day)
+		if err != nil {
+			return err
+		}
+		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock + " <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
+		args = append(args, clickhouse.Named("day", day.UnixMilli()), clickhouse.Named("last", day.UnixMilli()+millisPerDay-1))
 	}
 	rows, err := conn.Query(ctx, "SELECT "+t.id+", "+t.version+", xxHash64("+t.text+") FROM "+t.name+" FINAL WHERE "+where+
 		" AND "+t.counts, args...)
@@ -109,20 +115,4 @@ func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) 
 		visit(r)
 	}
 	return rows.Err()
-}
-
-// ofGroup is the condition that a row belongs to a group, with its parameters.
-func ofGroup(g Group) (where string, args []any, err error) {
-	t := tables[g.Kind]
-	where = "organization_id = {organization:String}"
-	args = []any{clickhouse.Named("organization", string(g.Organization))}
-	if t.clock == "" {
-		return where, args, nil
-	}
-	day, err := time.Parse(time.DateOnly, g.Day)
-	if err != nil {
-		return "", nil, err
-	}
-	where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock + " <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
-	return where, append(args, clickhouse.Named("day", day.UnixMilli()), clickhouse.Named("last", day.UnixMilli()+millisPerDay-1)), nil
 }
