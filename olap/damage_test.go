@@ -78,13 +78,13 @@ func TestDamageHealsItself(t *testing.T) {
 			defer close(ended)
 			maintain.New("check", settle.NewChecker(store, quiet), quiet, 0.5, 10*time.Millisecond).Run(ctx)
 		}()
-		for deadline := time.Now().Add(3 * time.Minute); !damaged(); {
+		for deadline := time.Now().Add(10 * time.Minute); !damaged(); {
 			if time.Now().After(deadline) {
 				t.Fatal("nobody finds the damage")
 			}
 		}
 		asked := 0
-		for deadline := time.Now().Add(3 * time.Minute); damaged(); asked++ {
+		for deadline := time.Now().Add(10 * time.Minute); damaged(); asked++ {
 			if time.Now().After(deadline) {
 				t.Fatal("nobody repairs the damage")
 			}
