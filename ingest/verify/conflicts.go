@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -25,8 +26,12 @@ type Conflict struct {
 	Rows
 }
 
-// maxIDs bounds the ids of one statement.
-const maxIDs = 5_000
+const (
+	// maxIDs bounds the ids of one statement that looks for records that moved.
+	maxIDs = 100_000
+	// tableIDs comes with a statement that is asked about some ids: as parameters they would make too long a URL.
+	tableIDs = "ids"
+)
 
 // moved tells of extra rows apart those that do not count, because the store has their record under another clock: the
 // next refresh of the rollup supersedes them.
@@ -55,13 +60,22 @@ func (o Options) moved(ctx context.Context, found faults) error {
 }
 
 func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found faults) error {
-	where := "organization_id = {organization:String} AND " + tables[part.Kind].id + " IN {ids:Array(UUID)}"
+	where := "organization_id = {organization:String} AND " + tables[part.Kind].id + " IN (SELECT id FROM " + tableIDs + ")"
 	superseded := "SELECT run_id, created_at AS clock FROM (" + schema.SupersededRuns(where) + ")"
 	if part.Kind == normalize.KindAttribution {
 		superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
 	}
-	rows, err := o.Conn.Query(ctx, "SELECT *, toString(toDate32(clock)) FROM ("+superseded+")",
-		clickhouse.Named("organization", string(part.Organization)), clickhouse.Named("ids", ids))
+	asked, err := ext.NewTable(tableIDs, ext.Column("id", "UUID"))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := asked.Append(id); err != nil {
+			return err
+		}
+	}
+	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(asked)),
+		"SELECT *, toString(toDate32(clock)) FROM ("+superseded+")", clickhouse.Named("organization", string(part.Organization)))
 	if err != nil {
 		return err
 	}
@@ -118,22 +132,23 @@ func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]
 
 // conflicts are those that the store knows of, and the further ones of moved.
 func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([]Conflict, error) {
-	var organizations, kinds []string
-	var ids []uuid.UUID
-	for part, of := range further {
-		for _, id := range of {
-			organizations, kinds = append(organizations, string(part.Organization)), append(kinds, string(part.Kind))
-			ids = append(ids, id)
+	known, err := ext.NewTable(tableIDs, ext.Column("organization", "String"), ext.Column("record", "String"), ext.Column("id", "UUID"))
+	if err != nil {
+		return nil, err
+	}
+	for part, ids := range further {
+		for _, id := range ids {
+			if err := known.Append(string(part.Organization), string(part.Kind), id); err != nil {
+				return nil, err
+			}
 		}
 	}
-	rows, err := o.Conn.Query(ctx, "SELECT organization, record, toInt64(uniqExact(id)),"+
+	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(known)), "SELECT organization, record, toInt64(uniqExact(id)),"+
 		" arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
 		"SELECT toString(organization_id) AS organization, toString(kind) AS record, id FROM "+schema.TableConflicts+
-		" UNION ALL SELECT tupleElement(further, 1), tupleElement(further, 2), tupleElement(further, 3) FROM ("+
-		"SELECT arrayJoin(arrayZip({organizations:Array(String)}, {kinds:Array(String)}, {ids:Array(UUID)})) AS further)"+
+		" UNION ALL SELECT organization, record, id FROM "+tableIDs+
 		") WHERE {organization:String} IN ('', organization) GROUP BY organization, record ORDER BY organization, record",
-		clickhouse.Named("most", int64(o.MaxIDs)), clickhouse.Named("organization", string(o.Organization)),
-		clickhouse.Named("organizations", organizations), clickhouse.Named("kinds", kinds), clickhouse.Named("ids", ids))
+		clickhouse.Named("most", int64(o.MaxIDs)), clickhouse.Named("organization", string(o.Organization)))
 	if err != nil {
 		return nil, fmt.Errorf("look for conflicts: %w", err)
 	}
