@@ -186,7 +186,7 @@ func (l *killLane) work(ctx context.Context, store *killStore) (more bool, err e
 			l.wanted.missed()
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || len(pointOf) == 0 { // others took the last kills: nothing happened here
 		return false, nil
 	}
 	findings, err := p.check(ctx)
