@@ -3,8 +3,10 @@ package olap_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/google/uuid"
@@ -25,6 +27,22 @@ type response struct {
 	Rows           [][]any
 	Cursor         *string
 	Warnings       []struct{ Code, Member, Message string }
+}
+
+// fewerChecks makes the test draw one of n of the cases that -rapid.checks asks for, where a case refreshes the rollup
+// several times.
+func fewerChecks(t *testing.T, n int) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks").Value
+	before := checks.String()
+	wanted, err := strconv.Atoi(before)
+	if err == nil {
+		err = checks.Set(strconv.Itoa(max(1, wanted/n)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { checks.Set(before) })
 }
 
 func ask(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest.Query) response {
