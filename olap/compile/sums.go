@@ -88,7 +88,7 @@ func (p *planned) consistsOf(span int64) bool {
 // spans are the numbers of the first span of time that lies in the range as a whole, and of the one behind the last.
 func (p *planned) spans(span int64) (first, behind int64) {
 	r := p.Query.Range
-	return -floorDiv(-r.StartUTC.UnixMilli(), span), floorDiv(r.EndUTC.UnixMilli(), span)
+	return -schema.SpanOf(-r.StartUTC.UnixMilli(), span), schema.SpanOf(r.EndUTC.UnixMilli(), span)
 }
 
 // sums adds up the settled records and what changed since.
@@ -285,13 +285,4 @@ func (w *printer) signedRows(from string, conditions []string, clock string, key
 		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
 	}
 	return sql
-}
-
-// floorDiv rounds down, also before 1970.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

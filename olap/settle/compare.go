@@ -168,7 +168,7 @@ func (s section) ofProjection(r schema.Rollup) string {
 	return sums + fmt.Sprintf("mergeTreeProjection(currentDatabase(), %s, %s)"+
 		"\nWHERE %s AND _partition_id = {partition:String} AND %s BETWEEN %d AND %d\nGROUP BY organization_id",
 		s.table.Table, r.Projection, ofOrganizations, r.Time,
-		floorDiv(start.UnixMilli(), r.SpanMillis), floorDiv(end.UnixMilli()-1, r.SpanMillis))
+		schema.SpanOf(start.UnixMilli(), r.SpanMillis), schema.SpanOf(end.UnixMilli()-1, r.SpanMillis))
 }
 
 func groupHash(r schema.Rollup) string {
@@ -236,12 +236,3 @@ func background(ctx context.Context, id string) context.Context {
 
 // claimed is a name for a statement under a claim: it tells others that the claim is alive.
 func claimed() string { return moment.SettleQueryPrefix + rand.Text() }
-
-// floorDiv rounds down, also before 1970.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
