@@ -13,9 +13,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 var january = olaptest.Range{Start: "2026-01-01", End: "2026-01-31", Timezone: "UTC"}
@@ -41,16 +41,16 @@ func TestPagesKeepTheirBoundary(t *testing.T) {
 			if !c.remembers {
 				engine.RememberNothing()
 			}
-			settler := settle.New(store.Conn(), quiet, 0)
-			pagesKeepTheirBoundary(t, store.Conn(), engine, func() { settled(t, settler) })
+			refresher := rollup.New(store.Conn(), quiet, 0)
+			pagesKeepTheirBoundary(t, store.Conn(), engine, func() { refreshed(t, refresher) })
 		})
 	}
 }
 
-// pagesKeepTheirBoundary calls settle whenever something was stored.
-func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine, settle func()) {
+// pagesKeepTheirBoundary calls refresh whenever something was stored.
+func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine, refresh func()) {
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")}})
-	settle()
+	refresh()
 
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
 	first := ask(t, engine, "acme", q)
@@ -61,7 +61,7 @@ func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine,
 	updated := runOn(2, 2, "COMPLETED")
 	updated.UpdatedAt = updated.UpdatedAt.Add(time.Hour)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")}})
-	settle()
+	refresh()
 	behind := runOn(4, 2, "FAILED")
 	behind.UpdatedAt = behind.UpdatedAt.Add(time.Hour)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{behind}})
@@ -95,7 +95,7 @@ func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(3, 3, "RUNNING")}})
-	engine.CalmFrom(0) // so that the boundary rests on the last look
+	engine.IdleFrom(0) // so that the boundary rests on the last look
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
 	for range 2 { // the first look is not remembered: an older server's inserts may not be counted
 		ask(t, engine, "acme", q)
@@ -172,7 +172,7 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 	// And an answer without rows tells a boundary too.
 	q.Range = olaptest.Range{Start: "2025-01-01", End: "2025-01-31", Timezone: "UTC"}
 	for range 2 {
-		before, err := moment.Now(context.Background(), store.Conn())
+		before, err := snapshot.Now(context.Background(), store.Conn())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 		default:
 		}
 		before := acknowledged.Load()
-		then, err := moment.Now(context.Background(), store.Conn())
+		then, err := snapshot.Now(context.Background(), store.Conn())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,22 +315,22 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 	}
 }
 
-// An insert that settles records is told apart from those of records, which a boundary waits for.
+// An insert that refreshes records is told apart from those of records, which a boundary waits for.
 func TestSettlingInFlight(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn := olaptest.OpenStore(t).Conn()
-	if _, _, settling, err := moment.InFlight(ctx, conn); settling || err != nil {
-		t.Fatalf("settling without a settler: %v, %v", settling, err)
+	if _, _, refreshing, err := snapshot.InFlight(ctx, conn); refreshing || err != nil {
+		t.Fatalf("refreshing without a refresher: %v, %v", refreshing, err)
 	}
-	id := moment.SettleQueryPrefix + "test"
+	id := snapshot.RefreshQueryPrefix + "test"
 	began := time.Now().Add(-time.Second)
 	go conn.Exec(clickhouse.Context(ctx, clickhouse.WithQueryID(id)),
-		"INSERT INTO settled_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
-	for settling := false; !settling; {
+		"INSERT INTO rollup_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
+	for refreshing := false; !refreshing; {
 		var oldest time.Time
 		var err error
-		if _, oldest, settling, err = moment.InFlight(ctx, conn); err != nil || oldest.Before(began) {
+		if _, oldest, refreshing, err = snapshot.InFlight(ctx, conn); err != nil || oldest.Before(began) {
 			t.Fatalf("inserts since %v: %v", oldest, err)
 		}
 	}

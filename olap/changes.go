@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/flight"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -20,13 +20,13 @@ const (
 	maxChanged = 50
 	// changesAge bounds how long changes are remembered that nobody asks for.
 	changesAge = time.Minute
-	// restless is how long changes are not read again after there were too many; nor, for a slow statement, after the last
+	// backOff is how long changes are not read again after there were too many; nor, for a slow statement, after the last
 	// row was stored.
-	restless = 2 * time.Second
-	// slowFrom is from where on a statement looks for changes itself while rows arrive if those given did not hold: a step of settling
+	backOff = 2 * time.Second
+	// slowThreshold is from where on a statement looks for changes itself while rows arrive if those given did not hold: a refresh batch
 	// would begin too often before it ends. Where it can be seen when a statement began, that does not matter (watchMarks).
-	slowFrom = 450 * time.Millisecond
-	// stepPatience is how long a query waits for the end of a step of settling, beside which changes cannot be read apart. To look for them meanwhile takes
+	slowThreshold = 450 * time.Millisecond
+	// stepPatience is how long a query waits for the end of a refresh batch, beside which changes cannot be read apart. To look for them meanwhile takes
 	// longer, and the step too. One that takes longer is that of a large load; nobody waits for it again.
 	stepPatience = time.Second
 	// stepEvery is the time between two looks whether it has ended.
@@ -35,13 +35,13 @@ const (
 	watchEvery = 50 * time.Millisecond
 )
 
-// A known is what changed in an organization since records were settled.
+// A known is what changed in an organization since records were refreshed.
 type known struct {
-	standing moment.Standing // before the changes were read
-	until    time.Time       // how far records were settled
-	changes  *moment.Changes // nil where they could not be read apart from a statement
-	shared   bool            // an initiator key stands for two texts, those of the changes among them
-	since    time.Time       // what is not among them was stored after it
+	counters snapshot.Counters // before the changes were read
+	until    time.Time         // how far records were refreshed
+	changes  *snapshot.Changes // nil where they could not be read apart from a statement
+	shared   bool              // an initiator key stands for two texts, those of the changes among them
+	since    time.Time         // what is not among them was stored after it
 	readAt   time.Time
 }
 
@@ -62,16 +62,16 @@ type changes struct {
 // know returns what changed in an organization with everything that was acknowledged before the call, for a statement
 // that is slow or not.
 func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow bool) (known, error) {
-	standing, err := moment.ReadStanding(ctx, conn, of.organization, of.source)
+	counters, err := snapshot.ReadCounters(ctx, conn, of.organization, of.source)
 	if err != nil {
 		return known{}, err
 	}
 	last, remembered := c.recent.get(of)
-	if remembered && standing.Records == last.standing.Records && standing.Marks == last.standing.Marks {
-		last.standing.Now = standing.Now
+	if remembered && counters.Records == last.counters.Records && counters.Marks == last.counters.Marks {
+		last.counters.Now = counters.Now
 		return last, nil
 	}
-	if slow && standing.Quiet() < restless || remembered && last.changes == nil && time.Since(last.readAt) < restless {
+	if slow && counters.Quiet() < backOff || remembered && last.changes == nil && time.Since(last.readAt) < backOff {
 		return known{}, nil
 	}
 	key := string(of.organization) + "\x00" + of.source
@@ -85,14 +85,14 @@ func (c *changes) know(ctx context.Context, conn driver.Conn, of recordsOf, slow
 	})
 }
 
-// awaitStep waits for the end of a step of settling, if one is going on and the rollup can be used after it.
+// awaitStep waits for the end of a refresh batch, if one is going on and the rollup can be used after it.
 func (c *changes) awaitStep(ctx context.Context, conn driver.Conn, of recordsOf) error {
 	for began := time.Now(); ; {
-		settlement, err := moment.ReadSettlement(ctx, conn)
-		if err != nil || settlement.Boundary(of.organization, of.source).IsZero() || !settlement.Settling || c.isLong(settlement.Number, time.Since(began)) {
+		watermark, err := snapshot.ReadRollupState(ctx, conn)
+		if err != nil || watermark.Boundary(of.organization, of.source).IsZero() || !watermark.Refreshing || c.isLong(watermark.Number, time.Since(began)) {
 			return err
 		}
-		if err := moment.Pause(ctx, stepEvery); err != nil {
+		if err := snapshot.Pause(ctx, stepEvery); err != nil {
 			return err
 		}
 	}
@@ -108,28 +108,28 @@ func (c *changes) isLong(number uint64, waited time.Duration) bool {
 	return c.longStep == number
 }
 
-// read reads what changed and remembers it. While nobody settles, what changed before stays so, and only what was stored since is looked for.
+// read reads what changed and remembers it. While nobody refreshes, what changed before stays so, and only what was stored since is looked for.
 func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k known, err error) {
-	table := schema.SettledOf(of.source)
-	if k.standing, err = moment.ReadStanding(ctx, conn, of.organization, of.source); err != nil {
+	table := schema.RollupOf(of.source)
+	if k.counters, err = snapshot.ReadCounters(ctx, conn, of.organization, of.source); err != nil {
 		return k, err
 	}
-	settlement, err := moment.ReadSettlement(ctx, conn)
-	k.until = settlement.Boundary(of.organization, of.source)
-	if err != nil || k.until.IsZero() || settlement.Settling {
+	watermark, err := snapshot.ReadRollupState(ctx, conn)
+	k.until = watermark.Boundary(of.organization, of.source)
+	if err != nil || k.until.IsZero() || watermark.Refreshing {
 		return k, err
 	}
 	// A batch that was claimed since may write already.
-	now, oldest, settling, err := moment.InFlight(ctx, conn)
-	if err != nil || settling || !c.counted(now, oldest) {
+	now, oldest, refreshing, err := snapshot.InFlight(ctx, conn)
+	if err != nil || refreshing || !c.counted(now, oldest) {
 		return k, err
 	}
-	since, before := k.until, (*moment.Changes)(nil)
-	if last, _ := c.recent.get(of); last.changes != nil && last.standing.Marks == k.standing.Marks && last.since.After(since) {
+	since, before := k.until, (*snapshot.Changes)(nil)
+	if last, _ := c.recent.get(of); last.changes != nil && last.counters.Marks == k.counters.Marks && last.since.After(since) {
 		since, before = last.since, last.changes
 	}
 	k.since = oldest.Add(-c.margin - time.Millisecond)
-	k.changes, err = moment.ReadChanges(ctx, conn, of.organization, table, since, before, c.most)
+	k.changes, err = snapshot.ReadChanges(ctx, conn, of.organization, table, since, before, c.most)
 	if err == nil && k.changes != nil && len(table.Texts) > 0 {
 		k.shared, err = k.changes.ReadShared(ctx, conn, of.organization)
 	}
@@ -140,7 +140,7 @@ func (c *changes) read(ctx context.Context, conn driver.Conn, of recordsOf) (k k
 	return k, err
 }
 
-// counted reports whether all inserts are counted in standings: those are not that began before the migration by
+// counted reports whether all inserts are counted in counters: those are not that began before the migration by
 // which they are, which was before this server looked first.
 func (c *changes) counted(now, oldest time.Time) bool {
 	c.mu.Lock()
@@ -151,11 +151,11 @@ func (c *changes) counted(now, oldest time.Time) bool {
 	return oldest.After(c.observed)
 }
 
-// watchMarks reads the marks of settling once a statement has its snapshots: ClickHouse takes them all before it reads the first row. If
+// watchMarks reads the marks of refreshing once a statement has its snapshots: ClickHouse takes them all before it reads the first row. If
 // they are not those wanted, it calls stop. The function that it returns is to be called when the statement has ended; it tells whether they
 // are, and whether they were read only then, because the statement was quick or runs on another node. given is how many rows come with the
 // statement, which may count as read.
-func (e *Engine) watchMarks(ctx context.Context, id uuid.UUID, given int, want moment.Count, stop func()) (ended func() (held, atEnd bool, err error)) {
+func (e *Engine) watchMarks(ctx context.Context, id uuid.UUID, given int, want snapshot.Count, stop func()) (ended func() (held, atEnd bool, err error)) {
 	end, early := make(chan struct{}), make(chan bool, 1)
 	go func() {
 		defer close(early)
@@ -165,14 +165,14 @@ func (e *Engine) watchMarks(ctx context.Context, id uuid.UUID, given int, want m
 				return
 			case <-time.After(e.watch):
 			}
-			reads, err := moment.Reads(ctx, e.conn, id, given)
+			reads, err := snapshot.Reads(ctx, e.conn, id, given)
 			if err != nil {
 				return
 			}
 			if !reads {
 				continue
 			}
-			if marks, err := moment.ReadMarks(ctx, e.conn); err == nil {
+			if marks, err := snapshot.ReadLogCounter(ctx, e.conn); err == nil {
 				if early <- marks == want; marks != want {
 					stop()
 				}
@@ -185,7 +185,7 @@ func (e *Engine) watchMarks(ctx context.Context, id uuid.UUID, given int, want m
 		if held, known := <-early; known {
 			return held, false, nil
 		}
-		marks, err := moment.ReadMarks(ctx, e.conn)
+		marks, err := snapshot.ReadLogCounter(ctx, e.conn)
 		return marks == want, true, err
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/maintain"
-	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -25,7 +25,7 @@ type pathConn struct {
 
 func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
 	if strings.Contains(sql, "m_run_count") {
-		c.rollup.Store(strings.Contains(sql, "settled_runs"))
+		c.rollup.Store(strings.Contains(sql, "rollup_runs"))
 	}
 	return c.Conn.Query(ctx, sql, args...)
 }
@@ -45,7 +45,7 @@ func TestDamageHealsItself(t *testing.T) {
 		}
 	}
 	olaptest.Load(t, store, records)
-	settled(t, settle.New(store, quiet, 0))
+	refreshed(t, rollup.New(store, quiet, 0))
 	conn := &pathConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.TakeAsLarge()
@@ -55,16 +55,16 @@ func TestDamageHealsItself(t *testing.T) {
 	people.Dimensions = []string{"user_identifier"}
 	count := func(organization string) float64 { return ask(t, engine, organization, q).Rows[0][0].(float64) }
 	damaged := func() bool {
-		s, err := moment.ReadSettlement(t.Context(), store)
+		s, err := snapshot.ReadRollupState(t.Context(), store)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s.Damage("acme", schema.TableRuns) != nil
 	}
 	for _, damage := range []string{
-		"ALTER TABLE settled_runs DELETE WHERE organization_id = 'acme' AND toDayOfMonth(created_at) = 3" +
+		"ALTER TABLE rollup_runs DELETE WHERE organization_id = 'acme' AND toDayOfMonth(created_at) = 3" +
 			" SETTINGS mutations_sync = 2",
-		"ALTER TABLE starters DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2",
+		"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2",
 	} {
 		if n := count("acme"); n != runs {
 			t.Fatalf("%v runs before the damage", n)
@@ -76,7 +76,7 @@ func TestDamageHealsItself(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			maintain.New("check", settle.NewChecker(store, quiet), quiet, 0.5, 10*time.Millisecond).Run(ctx)
+			maintain.New("check", rollup.NewChecker(store, quiet), quiet, 0.5, 10*time.Millisecond).Run(ctx)
 		}()
 		for deadline := time.Now().Add(10 * time.Minute); !damaged(); {
 			if time.Now().After(deadline) {
@@ -107,7 +107,7 @@ func TestDamageHealsItself(t *testing.T) {
 		stop()
 		<-ended
 	}
-	if found, err := settle.Check(t.Context(), store); err != nil || len(found) > 0 {
+	if found, err := rollup.Check(t.Context(), store); err != nil || len(found) > 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

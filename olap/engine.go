@@ -15,8 +15,8 @@ import (
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/flight"
-	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -26,14 +26,14 @@ type Engine struct {
 	sealer  atomic.Pointer[cursor.Sealer]
 	flights flight.Group[*Result]
 	single  memory // those that were answered with a single page of rows
-	slow    memory // those to which changes were given that did not hold for the slowFrom they took
+	slow    memory // those to which changes were given that did not hold for the slowThreshold they took
 
 	sizes     sizes
 	changes   changes
-	missing   missingRuns
+	missing   runsOutside
 	looks     recent[recordsOf, look]
-	addUpFrom uint64
-	calmFrom  time.Duration
+	largeFrom uint64
+	idleFrom  time.Duration
 	watch     time.Duration // between two looks whether a statement has its snapshots
 }
 
@@ -41,10 +41,10 @@ type Engine struct {
 // applied, and uses cursorSecrets for cursors, which all servers of a deployment share, as UseCursorSecrets does.
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
-		conn: conn, addUpFrom: addUpFrom, calmFrom: calmFrom, watch: watchEvery,
+		conn: conn, largeFrom: largeFrom, idleFrom: idleFrom, watch: watchEvery,
 		sizes:   sizes{recent[recordsOf, size]{age: sizeAge, most: maxSizes}},
-		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges, patient: stepPatience, margin: moment.ClockMargin},
-		missing: missingRuns{recent: recent[rangeOf, missing]{age: missingAge, most: maxMissingOf}},
+		changes: changes{recent: recent[recordsOf, known]{age: changesAge, most: maxChanged}, most: maxChanges, patient: stepPatience, margin: snapshot.ClockMargin},
+		missing: runsOutside{recent: recent[rangeOf, missing]{age: outsideAge, most: maxOutsideOf}},
 		looks:   recent[recordsOf, look]{age: lookAge, most: maxLooks},
 	}
 	e.UseCursorSecrets(cursorSecrets...)
@@ -127,21 +127,21 @@ func (e *Engine) answer(ctx context.Context, r Request) (result *Result, err err
 // statement to what it would have to look for.
 func (e *Engine) attempt(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
-	size, err := e.sizes.of(ctx, e.conn, of, e.addUpFrom)
+	size, err := e.sizes.of(ctx, e.conn, of, e.largeFrom)
 	in.Large, in.Conflicts = size.large, size.conflicts
 	switch {
 	case err != nil:
 		return nil, err
-	case size.large && compile.AddsUp(in.Query):
+	case size.large && compile.FitsRollup(in.Query):
 		return e.addUp(ctx, r, in, of)
-	case size.large && compile.LooksForRuns(in.Query):
-		return e.giveMissing(ctx, r, *in)
+	case size.large && compile.JoinsRunWindow(in.Query):
+		return e.sendRunsOutside(ctx, r, *in)
 	}
 	return e.execute(ctx, r, *in, nil)
 }
 
-// addUp adds up the settled records of a large organization and what changed since. The changes are remembered from one
-// statement to the next, and given to it: they hold while nothing is stored. What is settled must be the same until
+// addUp adds up the records in the rollup of a large organization and what changed since. The changes are remembered from one
+// statement to the next, and given to it: they hold while nothing is stored. What is refreshed must be the same until
 // the statement has its snapshots, or records could be counted twice.
 func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of recordsOf) (*Result, error) {
 	last, err := e.changes.know(ctx, e.conn, of, e.slow.expected(r.OrganizationID, r.Query.Canonical()))
@@ -155,16 +155,16 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 		return e.readRows(ctx, r, *in, sharedKeys)
 	}
 	given := *in
-	given.SettledUntil, given.Changes = last.until, compile.ChangesGiven
+	given.Watermark, given.Changes = last.until, compile.DeltaCached
 	if last.changes.Len() == 0 {
-		given.Changes = compile.ChangesNone
+		given.Changes = compile.DeltaNone
 	}
 	if given.AsOf.IsZero() {
-		given.AsOf = last.standing.Now // what is stored from now on may be missing
+		given.AsOf = last.counters.Now // what is stored from now on may be missing
 	}
 	executing, stop := context.WithCancel(ctx)
 	defer stop()
-	ended, began := e.watchMarks(ctx, r.QueryID, last.changes.Len(), last.standing.Marks, stop), time.Now()
+	ended, began := e.watchMarks(ctx, r.QueryID, last.changes.Len(), last.counters.Marks, stop), time.Now()
 	result, err := e.execute(executing, r, given, last.changes)
 	held, atEnd, marksErr := ended()
 	if ctx.Err() != nil {
@@ -173,7 +173,7 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	if marksErr != nil {
 		return nil, errors.Join(err, marksErr)
 	}
-	e.slow.note(r.OrganizationID, r.Query.Canonical(), !held && atEnd && time.Since(began) >= slowFrom)
+	e.slow.note(r.OrganizationID, r.Query.Canonical(), !held && atEnd && time.Since(began) >= slowThreshold)
 	if held {
 		return result, err
 	}
@@ -181,30 +181,30 @@ func (e *Engine) addUp(ctx context.Context, r Request, in *compile.Input, of rec
 	return e.lookUp(ctx, r, in)
 }
 
-// lookUp adds up settled records with a statement that looks for changes itself.
+// lookUp adds up records in the rollup with a statement that looks for changes itself.
 func (e *Engine) lookUp(ctx context.Context, r Request, in *compile.Input) (*Result, error) {
 	began := time.Now()
-	before, err := moment.ReadSettlement(ctx, e.conn)
+	before, err := snapshot.ReadRollupState(ctx, e.conn)
 	if err != nil {
 		return nil, err
 	}
-	in.SettledUntil = before.Boundary(in.Organization, in.Query.Model.Source.Table)
-	in.Changes = compile.ChangesStored
-	r.strategy.Refreshing = before.Settling
+	in.Watermark = before.Boundary(in.Organization, in.Query.Model.Source.Table)
+	in.Changes = compile.DeltaInline
+	r.strategy.Refreshing = before.Refreshing
 	result, err := e.execute(ctx, r, *in, nil)
 	if errors.Is(err, exec.ErrSharedKeys) {
 		r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
 		return e.readRows(ctx, r, *in, sharedKeys)
 	}
-	if in.SettledUntil.IsZero() || time.Since(began) < moment.SettledFor || ctx.Err() != nil {
+	if in.Watermark.IsZero() || time.Since(began) < snapshot.ValidFor || ctx.Err() != nil {
 		return result, err
 	}
 	// So much later, records may have been taken out of the rollup, by a purge or to repair it.
-	after, settlementErr := moment.ReadSettlement(ctx, e.conn)
-	if settlementErr != nil {
-		return nil, errors.Join(err, settlementErr)
+	after, stateErr := snapshot.ReadRollupState(ctx, e.conn)
+	if stateErr != nil {
+		return nil, errors.Join(err, stateErr)
 	}
-	if after.Hold == before.Hold && after.LastDamage == before.LastDamage {
+	if after.Lease == before.Lease && after.LastDamage == before.LastDamage {
 		return result, err
 	}
 	r.QueryID = uuid.New()
@@ -219,16 +219,16 @@ const (
 
 // readRows answers from the base tables, for a reason.
 func (e *Engine) readRows(ctx context.Context, r Request, in compile.Input, reason string) (*Result, error) {
-	in.SettledUntil = time.Time{}
+	in.Watermark = time.Time{}
 	r.strategy.Reason = reason
 	return e.execute(ctx, r, in, nil)
 }
 
 // begin sets the inclusion boundary of a first page, for a statement that does not set its own.
 func (e *Engine) begin(ctx context.Context, in *compile.Input) error {
-	read := moment.Now
+	read := snapshot.Now
 	if in.Query.Pages() {
-		read = moment.Settled
+		read = snapshot.PageBoundary
 	}
 	boundary, err := read(ctx, e.conn)
 	in.AsOf = boundary.AsOf
@@ -247,10 +247,10 @@ func (e *Engine) resume(in *compile.Input) error {
 
 // execute runs the input's statement, to which changes are given if it needs them and the other tables that come with it, and makes an answer
 // of its rows.
-func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, changes *moment.Changes, external ...*ext.Table) (*Result, error) {
+func (e *Engine) execute(ctx context.Context, r Request, in compile.Input, changes *snapshot.Changes, external ...*ext.Table) (*Result, error) {
 	statement := compile.Compile(in)
 	if len(statement.ChangeColumns) > 0 {
-		given, err := changes.Table(statement.ChangeColumns, func(c moment.Change) bool { return in.AsksFor(c.Clock, c.StoredFirst, c.Sign < 0) })
+		given, err := changes.Table(statement.ChangeColumns, func(c snapshot.Change) bool { return in.AsksFor(c.Clock, c.StoredFirst, c.Sign < 0) })
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/compile"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 const (
@@ -16,8 +16,8 @@ const (
 	maxLooks = 10_000
 	// lookAge bounds how long that is.
 	lookAge = time.Hour
-	// calmFrom is how long ago the last row of an organization was stored where no other is expected at any moment.
-	calmFrom = time.Second
+	// idleFrom is how long ago the last row of an organization was stored where no other is expected at any moment.
+	idleFrom = time.Second
 	// freshFor is how old the boundary of a look may be to be told: requests in such quick succession share one.
 	freshFor = 50 * time.Millisecond
 	// behindNow is by how much a boundary is set behind the store's clock as the last look tells it, so that the next one, at the
@@ -25,28 +25,28 @@ const (
 	behindNow = 2 * time.Millisecond
 )
 
-// A look tells what is being stored (its standing has no Marks). Nothing with a stamp before oldest can appear any more; and nothing of the
+// A look tells what is being stored (its counters has no Marks). Nothing with a stamp before oldest can appear any more; and nothing of the
 // organization appeared since an earlier look that counted as many records. The inserts in flight are read first: one that is not among
-// them, and ended since the earlier look, is counted (moment.Standing).
+// them, and ended since the earlier look, is counted (snapshot.Counters).
 type look struct {
 	oldest   time.Time // begin of the oldest insert in flight
-	standing moment.Standing
-	at       time.Time // by this server's clock, when the standing was known
+	counters snapshot.Counters
+	at       time.Time // by this server's clock, when the counters was known
 	whole    bool      // every insert that is over is counted
 }
 
 // now is the store's clock, rather a little earlier than later.
-func (l look) now() time.Time { return l.standing.Now.Add(time.Since(l.at)) }
+func (l look) now() time.Time { return l.counters.Now.Add(time.Since(l.at)) }
 
 // boundary is an instant until when everything stored was there at the look, and is all there will be.
 func (l look) boundary() time.Time { return l.oldest.Add(-time.Millisecond).Truncate(time.Millisecond) }
 
 // fresh reports whether boundary is recent, and has all of the organization's records.
 func (l look) fresh() bool {
-	return l.now().Sub(l.boundary()) < freshFor && l.standing.StoredUntil(l.boundary())
+	return l.now().Sub(l.boundary()) < freshFor && l.counters.StoredUntil(l.boundary())
 }
 
-// firstPage answers with a page that another one may follow: they share its boundary. To read one that they can (moment.Settled)
+// firstPage answers with a page that another one may follow: they share its boundary. To read one that they can (snapshot.PageBoundary)
 // takes a third of the time of a small statement. So where nothing has been stored of the organization of late, the boundary is that of the
 // last look, while it is fresh, and else set from it; and while the statement runs, it is looked again. A fresh boundary can be
 // shared if no record was counted since. One that was set can if besides no insert that began before is in flight: all that was stored until
@@ -54,7 +54,7 @@ func (l look) fresh() bool {
 func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*Result, error) {
 	of := recordsOf{in.Organization, in.Query.Model.Source.Table}
 	last, known := e.looks.get(of)
-	calm := known && last.standing.Quiet() >= e.calmFrom
+	calm := known && last.counters.Quiet() >= e.idleFrom
 	fresh := calm && last.fresh()
 	switch {
 	case fresh:
@@ -72,7 +72,7 @@ func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*R
 		var err error
 		if fresh {
 			seen = last
-			seen.standing, err = moment.ReadStored(ctx, e.conn, of.organization, of.source)
+			seen.counters, err = snapshot.ReadInsertCounter(ctx, e.conn, of.organization, of.source)
 		} else {
 			seen, err = e.look(ctx, of)
 		}
@@ -84,7 +84,7 @@ func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*R
 		return result, err
 	}
 	if !seen.oldest.After(in.AsOf) { // somebody is storing rows, of whatever organization
-		waited, err := moment.SettledAt(ctx, e.conn, in.AsOf)
+		waited, err := snapshot.AwaitInserts(ctx, e.conn, in.AsOf)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*R
 			return nil, err
 		}
 	}
-	if seen.standing.Records == last.standing.Records {
+	if seen.counters.Records == last.counters.Records {
 		return result, nil
 	}
 	if err := e.begin(ctx, &in); err != nil {
@@ -109,15 +109,15 @@ func (e *Engine) firstPage(ctx context.Context, r Request, in compile.Input) (*R
 
 // look looks what is being stored, and remembers it.
 func (e *Engine) look(ctx context.Context, of recordsOf) (seen look, err error) {
-	now, oldest, _, err := moment.InFlight(ctx, e.conn)
+	now, oldest, _, err := snapshot.InFlight(ctx, e.conn)
 	if err != nil {
 		return seen, err
 	}
-	standing, err := moment.ReadStored(ctx, e.conn, of.organization, of.source)
+	counters, err := snapshot.ReadInsertCounter(ctx, e.conn, of.organization, of.source)
 	if err != nil {
 		return seen, err
 	}
-	seen = look{oldest, standing, time.Now(), e.changes.counted(now, oldest)}
+	seen = look{oldest, counters, time.Now(), e.changes.counted(now, oldest)}
 	if seen.whole {
 		e.looks.put(of, seen)
 	}

@@ -18,7 +18,7 @@ func TestCalmsEnd(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.CalmFrom(calm)
+	engine.IdleFrom(calm)
 	load := func(n int) {
 		var records olaptest.Records
 		for day := range 3 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // brokenEngines answer by every strategy: reading records, adding up with a remembered delta, and looking for the delta.
@@ -42,7 +42,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engines := brokenEngines(conn)
-	settler := settle.New(conn, quiet, 0)
+	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
 	rapid.Check(t, func(t *rapid.T) {
 		organizations++
@@ -55,15 +55,15 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 		maintain := func() {
 			switch n := rapid.IntRange(0, 9).Draw(t, "maintenance"); {
 			case n < 4:
-				settled(t, settler)
+				refreshed(t, refresher)
 			case n == 4:
-				for _, table := range []string{"runs", "attributions", "settled_runs", "settled_attributions"} {
+				for _, table := range []string{"runs", "attributions", "rollup_runs", "rollup_attributions"} {
 					if err := conn.Exec(ctx, "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
 						t.Fatal(err)
 					}
 				}
 			case n == 5:
-				if err := settle.Rebuild(ctx, conn, settle.Abandoned); err != nil {
+				if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
 					t.Fatal(err)
 				}
 			case n == 6: // what is remembered now must not hold later
@@ -74,7 +74,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 			olaptest.Load(t, conn, batch)
 			maintain()
 		}
-		settled(t, settler)
+		refreshed(t, refresher)
 		maintain()
 		for range 4 {
 			name := rapid.SampledFrom([]string{"small", "remembering", "looking"}).Draw(t, "engine")
@@ -85,9 +85,9 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 			compare(t, engines[name], records, organization, q)
 		}
 	})
-	settled(t, settler)
-	if differences, err := settle.Check(ctx, conn); err != nil || len(differences) > 0 {
-		t.Errorf("settled records differ from their sources: %+v, %v", differences, err)
+	refreshed(t, refresher)
+	if differences, err := rollup.Check(ctx, conn); err != nil || len(differences) > 0 {
+		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settled(t, settle.New(conn, quiet, 0))
+	refreshed(t, rollup.New(conn, quiet, 0))
 	var answers []string
 	for merged := range 2 {
 		if merged == 1 {

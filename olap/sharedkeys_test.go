@@ -15,7 +15,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -58,10 +58,10 @@ func TestNamesThatShareAKey(t *testing.T) {
 	for _, order := range [][2]string{{earlierName, laterName}, {laterName, earlierName}} {
 		one, other := startedBy(1, ada, order[0]), startedBy(2, ada, order[1])
 		for _, c := range []struct {
-			name    string
-			settled []olaptest.Run // one refresh each
-			delta   []olaptest.Run
-			want    [2]string // names of the runs
+			name      string
+			refreshed []olaptest.Run // one refresh each
+			delta     []olaptest.Run
+			want      [2]string // names of the runs
 		}{
 			{"refreshed at once", []olaptest.Run{one, other}, nil, order},
 			{"one is in the delta", []olaptest.Run{one}, []olaptest.Run{other}, order},
@@ -71,11 +71,11 @@ func TestNamesThatShareAKey(t *testing.T) {
 		} {
 			t.Run(order[0]+" first, "+c.name, func(t *testing.T) {
 				conn := olaptest.OpenStore(t).Conn()
-				settler := settle.New(conn, quiet, 0)
-				settled(t, settler)
-				for _, run := range c.settled {
+				refresher := rollup.New(conn, quiet, 0)
+				refreshed(t, refresher)
+				for _, run := range c.refreshed {
 					olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}})
-					settled(t, settler)
+					refreshed(t, refresher)
 				}
 				olaptest.Load(t, conn, olaptest.Records{Runs: c.delta})
 				for name, engine := range strategies(conn) {
@@ -102,7 +102,7 @@ func TestNamesThatShareAKey(t *testing.T) {
 // The first answer tells why rows were read; who has no such names keeps the rollup.
 func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	settler := settle.New(conn, quiet, 0)
+	refresher := rollup.New(conn, quiet, 0)
 	one, other := startedBy(1, "ada@example.com", earlierName), startedBy(2, "ada@example.com", laterName)
 	alone := one
 	alone.Organization = "globex"
@@ -131,12 +131,12 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 			}
 		}
 	}
-	settled(t, settler)
+	refreshed(t, refresher)
 	expect("refreshed")
 	if err := purge.Person("acme", "ada@example.com").Run(t.Context(), conn, func(purge.Step) {}); err != nil {
 		t.Fatal(err)
 	}
-	settled(t, settler)
+	refreshed(t, refresher)
 	for name, engine := range strategies(conn) {
 		if got := rowsReadFor(t, engine, "acme", byPerson); got != "" {
 			t.Errorf("%s: rows were read for %q after the person was purged", name, got)
@@ -158,8 +158,8 @@ func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string) {
 	template.Organization = "template"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{template}})
 	if err := conn.Exec(context.Background(), fmt.Sprintf(
-		"INSERT INTO runs (organization_id, run_id, created_at, state, agent, initiator, record, latest)"+
-			" SELECT '%s', run_id, created_at, state, agent, %s, %s, latest FROM runs FINAL"+
+		"INSERT INTO runs (organization_id, run_id, created_at, state, agent, initiator, record)"+
+			" SELECT '%s', run_id, created_at, state, agent, %s, %s FROM runs FINAL"+
 			" WHERE organization_id = 'template' AND run_id = '%s'",
 		run.Organization, forged("initiator", ""), forged("record", fields), run.ID)); err != nil {
 		t.Fatal(err)
@@ -173,15 +173,15 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 	for _, inDelta := range []int{0, 1, 2} {
 		t.Run(fmt.Sprintf("%d in the delta", inDelta), func(t *testing.T) {
 			conn := olaptest.OpenStore(t).Conn()
-			settler := settle.New(conn, quiet, 0)
-			settled(t, settler)
+			refresher := rollup.New(conn, quiet, 0)
+			refreshed(t, refresher)
 			for n, store := range []func(){
 				func() { olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{startedBy(1, ada, "Ada")}}) },
 				func() { forge(t, conn, startedBy(2, bob, "Bob"), ada) },
 			} {
 				store()
 				if n < 2-inDelta {
-					settled(t, settler)
+					refreshed(t, refresher)
 				}
 			}
 			people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"},
@@ -210,7 +210,7 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 			}
 			left := [][]any{{bob, "Bob", 1.0, 1.0}, {nil, nil, 0.0, 1.0}}
 			expect("after the purge", 1, left)
-			settled(t, settler)
+			refreshed(t, refresher)
 			expect("refreshed after the purge", 1, left)
 		})
 	}

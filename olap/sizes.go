@@ -6,14 +6,14 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
 const (
-	// addUpFrom is the number of settled records from which adding them up is quicker than reading
+	// largeFrom is the number of records in the rollup from which adding them up is quicker than reading
 	// them: it costs about 20 ms whatever there is, and a scan as much for a million.
-	addUpFrom = 500_000
+	largeFrom = 500_000
 	// sizeAge is how long a number is believed, which only decides between two ways to the same answer, and that there is
 	// no conflict between attribution records.
 	sizeAge = 10 * time.Second
@@ -35,7 +35,7 @@ func (s *sizes) of(ctx context.Context, conn driver.Conn, of recordsOf, from uin
 	if last, known := s.get(of); known {
 		return last, nil
 	}
-	records, conflicts, err := moment.SettledRecords(ctx, conn, of.organization, schema.SettledOf(of.source))
+	records, conflicts, err := snapshot.RollupRecords(ctx, conn, of.organization, schema.RollupOf(of.source))
 	if err != nil {
 		return size{}, err
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
-// Beside a step of settling, changes cannot be read to be remembered. A query waits for the end of the step; of one that takes too long, only once.
+// Beside a refresh batch, changes cannot be read to be remembered. A query waits for the end of the step; of one that takes too long, only once.
 func TestStepsAreWaitedFor(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -21,10 +21,10 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.TakeAsLarge()
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING")}})
-	settled(t, settle.New(conn, quiet, 0))
+	refreshed(t, rollup.New(conn, quiet, 0))
 	begin := func(kind string) {
 		t.Helper()
-		if err := conn.Exec(ctx, "INSERT INTO settlement_marks (kind, latest) SELECT $1, (tupleElement(latest, 1) + 1, tupleElement(latest, 2), now64(3, 'UTC')) FROM settlement_marks FINAL WHERE kind = 'done'", kind); err != nil {
+		if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT $1, (tupleElement(latest, 1) + 1, tupleElement(latest, 2), now64(3, 'UTC')) FROM rollup_log FINAL WHERE kind = 'commit'", kind); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	ask(t, engine, "acme", q) // the first look is not remembered: an older server's inserts may not be counted
 	expect("before", 1, 0)
 
-	begin("intent")
+	begin("begin")
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(2, 2, "RUNNING")}})
 	engine.WaitForSteps(time.Hour)
 	parsed, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
@@ -54,6 +54,6 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	expect("after a wait in vain", 2, 0)
 	engine.WaitForSteps(time.Hour)
 	expect("beside a step known to be long", 2, 0)
-	begin("done")
+	begin("commit")
 	expect("after the step", 2, 1)
 }

@@ -32,7 +32,7 @@ func (s Strategy) next(in compile.Input, reads compile.Reads) Strategy {
 	s.Attempt++
 	s.Delta = ""
 	switch {
-	case reads == compile.ReadsBase && in.MissingSince.IsZero():
+	case reads == compile.ReadsBase && in.OutsideSince.IsZero():
 		s.Reads = "base"
 	case reads == compile.ReadsBase:
 		s.Reads = "base_runs_sent"
@@ -43,8 +43,8 @@ func (s Strategy) next(in compile.Input, reads compile.Reads) Strategy {
 	}
 	if reads != compile.ReadsBase {
 		s.Reason = ""
-		s.Delta = map[compile.ChangesFrom]string{
-			compile.ChangesNone: "none", compile.ChangesStored: "inline", compile.ChangesGiven: "cached",
+		s.Delta = map[compile.DeltaFrom]string{
+			compile.DeltaNone: "none", compile.DeltaInline: "inline", compile.DeltaCached: "cached",
 		}[in.Changes]
 	}
 	return s

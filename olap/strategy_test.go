@@ -11,14 +11,14 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // Every result says how it was computed, and ClickHouse's log_comment says it in the same words.
 func TestStrategies(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	settler := settle.New(conn, quiet, 0)
-	settled(t, settler)
+	refresher := rollup.New(conn, quiet, 0)
+	refreshed(t, refresher)
 	newEngine := func() *olap.Engine {
 		e := olap.NewEngine(conn, []byte("secret"))
 		e.TrustClock()
@@ -30,11 +30,11 @@ func TestStrategies(t *testing.T) {
 	forgetful.RememberNothing()
 	cursor := ""
 	for _, step := range []struct {
-		engine *olap.Engine
-		store  bool // one run before
-		settle bool
-		query  string
-		want   olap.Strategy
+		engine  *olap.Engine
+		store   bool // one run before
+		refresh bool
+		query   string
+		want    olap.Strategy
 	}{
 		{small, true, false, runs, olap.Strategy{Reads: "base", Page: "single", Attempt: 1}},
 		{large, false, false, activity, olap.Strategy{Reads: "base_runs_sent", Page: "single", Attempt: 1}},
@@ -42,7 +42,7 @@ func TestStrategies(t *testing.T) {
 		{forgetful, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "inline", Page: "single",
 			Attempt: 1}},
 		{large, true, true, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "none", Page: "single", Attempt: 1}},
-		{large, false, false, starters, olap.Strategy{Reads: "rollup_rows", Delta: "none", Page: "single", Attempt: 1}},
+		{large, false, false, initiator_keys, olap.Strategy{Reads: "rollup_rows", Delta: "none", Page: "single", Attempt: 1}},
 		{small, false, false, days, olap.Strategy{Reads: "base", Page: "first", Attempt: 1}},
 		{small, false, false, days, olap.Strategy{Reads: "base", Page: "next", Attempt: 1}},
 	} {
@@ -51,8 +51,8 @@ func TestStrategies(t *testing.T) {
 				olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(n, 1+n, "RUNNING")}})
 			}
 		}
-		if step.settle {
-			settled(t, settler)
+		if step.refresh {
+			refreshed(t, refresher)
 		}
 		body := step.query
 		if step.want.Page == "next" {
@@ -94,9 +94,9 @@ func TestStrategies(t *testing.T) {
 }
 
 const (
-	ofJanuary = `"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
-	runs      = `{"model":"agent_runs","metrics":["run_count"],` + ofJanuary
-	days      = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` + ofJanuary
-	starters  = `{"model":"agent_runs","metrics":["unique_initiator_count"],` + ofJanuary
-	activity  = `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],` + ofJanuary
+	ofJanuary      = `"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+	runs           = `{"model":"agent_runs","metrics":["run_count"],` + ofJanuary
+	days           = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` + ofJanuary
+	initiator_keys = `{"model":"agent_runs","metrics":["unique_initiator_count"],` + ofJanuary
+	activity       = `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],` + ofJanuary
 )

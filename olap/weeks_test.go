@@ -9,28 +9,28 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // Sums by person are kept by the week, those by agent by the hour, and people of a day are told apart by the quarter of an hour, unless days begin within
 // one, as they did in Monrovia until 1972, at 00:44:30 UTC. Runs at the first and the last instant of a week, of an hour, of a day, and of the range
-// count once if they lie in it, whatever the zone and the century, settled or not, and changed since or not.
+// count once if they lie in it, whatever the zone and the century, refreshed or not, and changed since or not.
 func TestRangesOfWholeWeeks(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	engine.TakeAsLarge()
 
-	var settledRuns, changes olaptest.Records
+	var rollupRuns, changes olaptest.Records
 	statuses := []string{"COMPLETED", "FAILED", "RUNNING"}
 	record := func(at time.Time) {
-		n := len(settledRuns.Runs)
+		n := len(rollupRuns.Runs)
 		run := runOn(n, 1, statuses[n%3])
 		run.CreatedAt, run.AgentID = at, olaptest.ShortID(n%2)
 		identifier, name := fmt.Sprintf("person%d@example.com", n%11), fmt.Sprint("Name ", n%5)
 		if n%11 > 0 {
 			run.Identifier, run.Name = &identifier, &name
 		}
-		settledRuns.Runs = append(settledRuns.Runs, run)
+		rollupRuns.Runs = append(rollupRuns.Runs, run)
 		if n%9 == 0 {
 			other := "other@example.com"
 			run.Status, run.Identifier, run.UpdatedAt = "CANCELLED", &other, run.UpdatedAt.Add(time.Hour)
@@ -48,10 +48,10 @@ func TestRangesOfWholeWeeks(t *testing.T) {
 			}
 		}
 	}
-	olaptest.Load(t, store.Conn(), settledRuns)
-	settled(t, settle.New(store.Conn(), quiet, 0))
+	olaptest.Load(t, store.Conn(), rollupRuns)
+	refreshed(t, rollup.New(store.Conn(), quiet, 0))
 
-	records := settledRuns
+	records := rollupRuns
 	for _, change := range []olaptest.Records{{}, changes} {
 		olaptest.Load(t, store.Conn(), change)
 		records.Runs = slices.Concat(records.Runs, change.Runs)

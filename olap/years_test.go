@@ -10,7 +10,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // Ranges of any year and zone count what lies in them, in small and in large organizations, also where they begin
@@ -40,7 +40,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 		}
 	}
 	olaptest.Load(t, store.Conn(), records)
-	settled(t, settle.New(store.Conn(), quiet, 0))
+	refreshed(t, rollup.New(store.Conn(), quiet, 0))
 
 	list, err := os.ReadFile("daterange/zones.txt")
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	// only: ids may share it.
 	AttributionHashSQL = "toUInt32(cityHash64(?))"
 
-	// contentSQL is the lower half of attributions.earliness: 64 bits of everything that a record says besides its key.
-	contentSQL     = "bitAnd(earliness, 18446744073709551615)"
+	// contentSQL is the lower half of attributions.inverted_timestamp: 64 bits of everything that a record says besides its key.
+	contentSQL     = "bitAnd(inverted_timestamp, 18446744073709551615)"
 	contentsDiffer = "min(" + contentSQL + ") != max(" + contentSQL + ")"
 )
 
@@ -71,7 +71,7 @@ func ConflictingAttributions(stored string) string {
 		" tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded" +
 		" FROM (SELECT organization_id, attribution_id, groupArray((occurred, differs)) AS stored_keys," +
 		" max((top, occurred)) AS winner" +
-		" FROM (SELECT organization_id, attribution_id, occurred_at AS occurred, max(earliness) AS top," +
+		" FROM (SELECT organization_id, attribution_id, occurred_at AS occurred, max(inverted_timestamp) AS top," +
 		" " + contentsDiffer + " AS differs" +
 		" FROM " + TableAttributions + " WHERE " +
 		candidates(TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored,

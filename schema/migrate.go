@@ -20,8 +20,8 @@ var migrations embed.FS
 const (
 	dirtyPatience = 5 * time.Second
 	dirtyPoll     = 100 * time.Millisecond
-	// failurePatience is how long a migration that fails is tried again.
-	failurePatience = 30 * time.Second
+	// baseline is the number of the first migration. Stores of before have smaller versions.
+	baseline = 100
 )
 
 // A State says which migrations a store has.
@@ -34,18 +34,20 @@ type State struct {
 // Current reports whether the store has exactly the migrations of this binary.
 func (s State) Current() bool { return s.Version == s.Latest && !s.Dirty }
 
-// ErrNewerStore is returned when the store was migrated by a newer binary.
-var ErrNewerStore = errors.New("the store's schema is newer than this binary: upgrade runlens")
+var (
+	// ErrNewerStore is returned when the store was migrated by a newer binary.
+	ErrNewerStore = errors.New("the store's schema is newer than this binary: upgrade runlens")
+	// ErrOlderStore is returned when the store was made before the first release.
+	ErrOlderStore = errors.New("the store was made by an unreleased version of runlens: " +
+		"start with an empty database or data directory, and copy the records again")
+)
 
 // Up applies the pending migrations to the database that db is connected to. Its errors wrap those of the database
 // and of ctx.
 //
 // Several processes may call it at once. ClickHouse has no lock for them, so safety comes from the migrations: each
-// is one idempotent statement. A process that finds another one's migration unfinished waits for it 5 s, then takes
-// it for
-// interrupted and runs it again, which harms nobody. One that fails does so too, for half a minute: other processes that are behind,
-// one after the other, may just have dropped a table that they are going to make again. A version that cannot be
-// recorded, as on a full disk, ends it at once.
+// statement may be run again. A process that finds a migration of another one unfinished waits for it 5 s, then takes
+// it for interrupted and runs it again. A version that cannot be recorded, as on a full disk, ends it at once.
 func Up(ctx context.Context, db *sql.DB) error {
 	m, err := open(ctx, db)
 	if err != nil {
@@ -55,20 +57,25 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	dirtySince := time.Time{}
-	failingSince := time.Time{}
-	for {
+	for dirtySince := time.Now(); ; {
 		state, err := status(m, latest)
+		if err == nil {
+			err = state.compatible()
+		}
 		switch {
 		case err != nil:
 			return err
-		case state.Version > latest:
-			return ErrNewerStore
 		case state.Current():
 			return nil
-		case state.Dirty && dirtySince.IsZero():
+		case !state.Dirty:
 			dirtySince = time.Now()
-		case state.Dirty && time.Since(dirtySince) > dirtyPatience:
+			err := m.Up()
+			var dirty migrate.ErrDirty
+			if err == nil || errors.As(err, &dirty) || errors.Is(err, migrate.ErrNoChange) {
+				break // another process may have begun, or ended, meanwhile
+			}
+			return fmt.Errorf("schema: migrate up: %w", err)
+		case time.Since(dirtySince) > dirtyPatience:
 			previous, err := before(state.Version)
 			if err == nil {
 				err = m.Force(previous)
@@ -76,25 +83,7 @@ func Up(ctx context.Context, db *sql.DB) error {
 			if err != nil {
 				return fmt.Errorf("schema: clear an interrupted migration: %w", err)
 			}
-			dirtySince = time.Time{}
-		case !state.Dirty:
-			dirtySince = time.Time{}
-			err := m.Up()
-			if err == nil {
-				continue
-			}
-			var dirty migrate.ErrDirty
-			if errors.As(err, &dirty) || errors.Is(err, migrate.ErrNoChange) {
-				break
-			}
-			if errors.Is(err, errRecord) || ctx.Err() != nil {
-				return err
-			}
-			if failingSince.IsZero() {
-				failingSince = time.Now()
-			} else if time.Since(failingSince) > failurePatience {
-				return fmt.Errorf("schema: migrate up: %w", err)
-			}
+			dirtySince = time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -102,6 +91,17 @@ func Up(ctx context.Context, db *sql.DB) error {
 		case <-time.After(dirtyPoll):
 		}
 	}
+}
+
+// compatible returns ErrNewerStore or ErrOlderStore for a store that this binary cannot use.
+func (s State) compatible() error {
+	switch {
+	case s.Version > s.Latest:
+		return ErrNewerStore
+	case s.Version > 0 && s.Version < baseline:
+		return ErrOlderStore
+	}
+	return nil
 }
 
 // before is the version that golang-migrate resumes from to run version again: the one before it. Versions have gaps.
@@ -117,10 +117,17 @@ func before(version uint) (int, error) {
 	return int(previous), err
 }
 
-// Down takes back the newest steps migrations and the rows their tables hold. Steps is at least 1;
-// more than there are takes back all.
+// Down rolls the newest steps migrations back, and removes the rows of their tables. Steps is at least 1;
+// more than there are rolls all of them back.
 func Down(ctx context.Context, db *sql.DB, steps int) error {
 	m, err := open(ctx, db)
+	if err != nil {
+		return err
+	}
+	state, err := status(m, 0)
+	if err == nil && state.Version > 0 && state.Version < baseline {
+		err = ErrOlderStore
+	}
 	if err != nil {
 		return err
 	}

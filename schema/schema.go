@@ -6,37 +6,37 @@ package schema
 
 // The tables, all in the database of the connection.
 const (
-	TableAgents       = "agents"
-	TableRuns         = "runs"
-	TableAttributions = "attributions"
-	TableAPIKeys      = "api_keys"
-	TableAPIKeyUses   = "api_key_uses"
-	TableSecrets      = "secrets"
-	TableAuditLog     = "audit_log"
-	TableCheckpoints  = "checkpoints"
-	TableSettlements  = "settlement_marks"
-	TableStarters     = "starters"
-	TableSharedKeys   = "shared_initiator_keys"
-	TableStoredCounts = "stored_counts"
-	TablePurgeTargets = "purge_targets"
-	TableConflicts    = "conflicting_records"
-	TableReplacements = "replacements"
+	TableAgents         = "agents"
+	TableRuns           = "runs"
+	TableAttributions   = "attributions"
+	TableAPIKeys        = "api_keys"
+	TableAPIKeyUses     = "api_key_uses"
+	TableSecrets        = "secrets"
+	TableAuditLog       = "audit_log"
+	TableCheckpoints    = "checkpoints"
+	TableRollupLog      = "rollup_log"
+	TableInitiatorKeys  = "initiator_keys"
+	TableSharedKeys     = "shared_initiator_keys"
+	TableInsertCounters = "insert_counters"
+	TablePurgeTargets   = "purge_targets"
+	TableConflicts      = "conflicting_records"
+	TableReplacements   = "replacements"
 )
 
 // DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged is
 // synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which each
-// row may be lost are not among them: stored_counts and api_key_uses (decisions/power-loss.md).
+// row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
 const DurableSettings = "fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1"
 
-// TableChanges is the external table that comes with a statement to which changes are given (olap/compile).
-const TableChanges = "changes"
+// TableDelta is the external table that comes with a statement to which changes are given (olap/compile).
+const TableDelta = "changes"
 
 // ColumnAsked is its column that is 1 for the rows that are asked for, else 0.
 const ColumnAsked = "asked"
 
-// TableMissingRuns is the external table that comes with a statement to which the hashes of runs are given that are not near
+// TableRunsOutside is the external table that comes with a statement to which the hashes of runs are given that are not near
 // (olap/compile): run_hash.
-const TableMissingRuns = "missing_runs"
+const TableRunsOutside = "runs_outside_window"
 
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.
 // They are the record fields of contract 3; the columns that are missing here (first_stored_at
@@ -95,7 +95,7 @@ const (
 var ActiveStatuses = []RunStatus{StatusPending, StatusRunning, StatusWaitingForSlot, StatusCancelling,
 	StatusAwaitingReply, StatusSleeping, StatusPausing, StatusPaused}
 
-// InitiatorTypes are the starter classes of spec 2.7 in the order of their codes, from 1; code 0 is null.
+// InitiatorTypes are the initiator_key classes of spec 2.7 in the order of their codes, from 1; code 0 is null.
 var InitiatorTypes = []string{"internal", "external", "automated", "unknown"}
 
 // ReadSettings are the settings of ClickHouse for statements that read records.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
@@ -34,14 +35,19 @@ func (v versions) Lock() error { return nil }
 // Unlock does nothing.
 func (v versions) Unlock() error { return nil }
 
-// Run executes one migration, which is one statement.
+// Run executes one migration: statements that end with a semicolon at the end of a line. ClickHouse takes one at a
+// time.
 func (v versions) Run(migration io.Reader) error {
-	statement, err := io.ReadAll(migration)
+	text, err := io.ReadAll(migration)
 	if err != nil {
 		return err
 	}
-	_, err = v.db.ExecContext(v.ctx, string(statement))
-	return err
+	for statement := range strings.SplitSeq(string(text), ";\n") {
+		if _, err := v.db.ExecContext(v.ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetVersion records that a migration begins (dirty) or has ended. The record with the greatest sequence holds.

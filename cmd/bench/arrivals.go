@@ -13,11 +13,11 @@ const (
 	mostWhileArriving = 1.5
 	mostAfterOthers   = 1.2
 	// While rows arrive, and before and after that, each question is measured in several turns, between which all others are asked: rows come in every
-	// second and are settled and merged every few, and a machine may be slow for a minute.
+	// second and are refreshed and merged every few, and a machine may be slow for a minute.
 	arrivalTurns = 6
 	quietTurns   = arrivalTurns / 2
 
-	// mostExtraCores is what settling may cost, in cores.
+	// mostExtraCores is what refreshing may cost, in cores.
 	mostExtraCores = 0.20
 
 	arrivalPeriod = time.Second
@@ -89,7 +89,7 @@ func (b *bench) apiOnly(ctx context.Context, all []question, turns int) (measure
 
 // measureCores observes how much processor time the engine and the server take while rows arrive and nobody
 // asks anything: into our tables, and into the naive ones. What ours cost beyond those is an upper bound of
-// what settling costs.
+// what refreshing costs.
 func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 	engine, err := b.engineProcess()
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 	}
 	r := result{Scenario: "arrivals", Name: fmt.Sprintf("cores used by %d rows a second", b.Rate), Unit: "cores",
 		Ours: statsOf(cores[:1]), Against: "naive", Reference: statsOf(cores[1:]), Measured: cores[0] - cores[1],
-		Note: "(the difference, an upper bound of what settling costs)"}
+		Note: "(the difference, an upper bound of what refreshing costs)"}
 	b.report.add(r.goal(fmt.Sprintf("at most %.2f more", mostExtraCores), r.Measured <= mostExtraCores))
 	return nil
 }

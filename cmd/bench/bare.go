@@ -22,13 +22,13 @@ import (
 )
 
 // statement compiles the question as the server does for a request that it has answered before.
-// settledUntil is how far a large organization's records are settled; zero for a small one.
-func (b *bench) statement(organization schema.OrganizationID, body []byte, settledUntil time.Time) (compile.Statement, error) {
+// watermark is how far a large organization's records are refreshed; zero for a small one.
+func (b *bench) statement(organization schema.OrganizationID, body []byte, watermark time.Time) (compile.Statement, error) {
 	q, err := query.Parse(body)
 	if err != nil {
 		return compile.Statement{}, err
 	}
-	return compile.Compile(compile.Input{Organization: organization, Query: q, SettledUntil: settledUntil}), nil
+	return compile.Compile(compile.Input{Organization: organization, Query: q, Watermark: watermark}), nil
 }
 
 // runBare executes a compiled statement through the driver, with the server's settings, and decodes its rows. exec.Run

@@ -13,7 +13,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -166,7 +166,7 @@ const (
 	maintainedFrom = 0.01
 )
 
-// maintained waits until the engine is at rest and the server has settled what was stored and merged the product's partitions, as it would
+// maintained waits until the engine is at rest and the server has refreshed what was stored and merged the product's partitions, as it would
 // have long before anybody asks for a year. The naive tables are left to ClickHouse. The report calls what went before as after does.
 func (b *bench) maintained(ctx context.Context, after string) error {
 	b.rest(ctx)
@@ -174,23 +174,23 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 		return nil
 	}
 	began := time.Now()
-	loaded, err := moment.ReadSettlement(ctx, b.store.Conn())
+	loaded, err := snapshot.ReadRollupState(ctx, b.store.Conn())
 	if err != nil {
 		return err
 	}
 	for deadline := began.Add(maintainPatience); ; time.Sleep(time.Second) {
-		settlement, err := moment.ReadSettlement(ctx, b.store.Conn())
+		watermark, err := snapshot.ReadRollupState(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}
 		var pending uint64
 		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE database = currentDatabase() AND active"+
-			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'settled_')) GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
+			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'rollup_')) GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
 			return err
 		}
-		settled := settlement.Until.After(loaded.Now)
-		if b.Share == 0 || pending == 0 && settled || time.Now().After(deadline) {
-			b.report.note("maintenance came to rest %s after %s; everything settled: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), after, settled, pending)
+		refreshed := watermark.Until.After(loaded.Now)
+		if b.Share == 0 || pending == 0 && refreshed || time.Now().After(deadline) {
+			b.report.note("maintenance came to rest %s after %s; everything refreshed: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), after, refreshed, pending)
 			return nil
 		}
 	}

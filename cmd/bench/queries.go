@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/compile"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -96,11 +96,11 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	defer probe.Close()
 	for _, q := range all {
 		a := b.ask(q, b.world.large.first())
-		settlement, err := moment.ReadSettlement(ctx, b.store.Conn())
+		watermark, err := snapshot.ReadRollupState(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}
-		statement, err := b.statement(a.organization, a.body, settlement.Watermark())
+		statement, err := b.statement(a.organization, a.body, watermark.Watermark())
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/maintain"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -132,8 +132,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 }
 
 const (
-	// settleIdle, compactIdle and checkIdle are the pauses of maintenance that finds nothing to do.
-	settleIdle  = time.Second
+	// refreshIdle, compactIdle and checkIdle are the pauses of maintenance that finds nothing to do.
+	refreshIdle = time.Second
 	compactIdle = 15 * time.Second
 	checkIdle   = time.Minute
 	// compactQuiet is how long a partition must have been left alone to be merged for a few rows.
@@ -147,9 +147,9 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 	}
 	conn := a.store.Conn()
 	a.maintenance = []*maintain.Worker{
-		maintain.New("settle", settle.New(conn, logger, settle.Margin), logger, share/2, settleIdle),
+		maintain.New("refresh", rollup.New(conn, logger, rollup.Margin), logger, share/2, refreshIdle),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
-		maintain.New("check", settle.NewChecker(conn, logger), logger, min(share/2, settle.CheckShare), checkIdle),
+		maintain.New("check", rollup.NewChecker(conn, logger), logger, min(share/2, rollup.CheckShare), checkIdle),
 	}
 	for _, worker := range a.maintenance {
 		a.maintained.Go(func() { worker.Run(ctx) })

@@ -8,7 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // damageTimeout bounds what one look for damaged parts may wait for the store.
@@ -26,7 +26,7 @@ func (d damage) Describe(out chan<- *prometheus.Desc) { out <- damageDescription
 func (d damage) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), damageTimeout)
 	defer cancel()
-	parts, err := moment.DamagedParts(ctx, d.conn)
+	parts, err := snapshot.DamagedParts(ctx, d.conn)
 	if err != nil {
 		return // readiness tells that the store does not answer
 	}
@@ -39,7 +39,7 @@ func (d damage) Collect(out chan<- prometheus.Metric) {
 func (d damage) report(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, damageTimeout)
 	defer cancel()
-	parts, err := moment.DamagedParts(ctx, d.conn)
+	parts, err := snapshot.DamagedParts(ctx, d.conn)
 	if err != nil {
 		logger.Warn("cannot look for damaged parts", "cause", err.Error())
 	}

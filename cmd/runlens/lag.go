@@ -7,7 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // lagTimeout bounds what one scrape of the metrics may wait for the store.
@@ -24,7 +24,7 @@ func (l ingestLag) Describe(out chan<- *prometheus.Desc) { out <- lagDescription
 func (l ingestLag) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), lagTimeout)
 	defer cancel()
-	run, attribution, err := moment.Newest(ctx, l.conn)
+	run, attribution, err := snapshot.Newest(ctx, l.conn)
 	if err != nil {
 		return // readiness tells that the store does not answer
 	}

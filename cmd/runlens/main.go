@@ -35,7 +35,7 @@ type cli struct {
 	Worker  workerCmd  `cmd:"" help:"Copy continuously from a PostgreSQL database."`
 	Verify  verifyCmd  `cmd:"" help:"Prove that the store holds what files or a database hold."`
 	Purge   purgeCmd   `cmd:"" help:"Take an organization or a person out of the store for good."`
-	Settled settledCmd `cmd:"" help:"Check or rebuild the records that are settled for quick sums."`
+	Rollup  rollupCmd  `cmd:"" help:"Check the rollup against the records, or rebuild it."`
 	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
 	Query   queryCmd   `cmd:"" help:"Run one query against a server, from the terminal."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`

@@ -17,7 +17,7 @@ import (
 	server "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // joined is a connection to the store of the flags.
@@ -40,13 +40,13 @@ func counted(t *testing.T, conn driver.Conn, query string, args ...any) (n uint6
 	return n
 }
 
-// refreshed settles everything that is stored, and checks it.
+// refreshed refreshes everything that is stored, and checks it.
 func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 	t.Helper()
-	if err := settle.New(conn, slog.New(slog.DiscardHandler), 0).Settle(context.Background()); err != nil {
+	if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, stderr := command(t, "", append([]string{"settled", "check"}, flags...)...); code != 0 {
+	if code, out, stderr := command(t, "", append([]string{"refreshed", "check"}, flags...)...); code != 0 {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
 	}
 }
@@ -71,9 +71,9 @@ func TestStoppedPurge(t *testing.T) {
 		}
 	}
 	purge := append([]string{"purge", "--org", "acme", "--person", "p7@example.com", "--yes"}, flags...)
-	exec("SYSTEM STOP MERGES settled_attributions") // so that the first statement does not end
+	exec("SYSTEM STOP MERGES rollup_attributions") // so that the first statement does not end
 	p := spawn(t, purge...)
-	const mutating = "SELECT count() FROM system.mutations WHERE table = 'settled_attributions' AND NOT is_done"
+	const mutating = "SELECT count() FROM system.mutations WHERE table = 'rollup_attributions' AND NOT is_done"
 	for counted(t, conn, mutating) == 0 {
 		select {
 		case <-p.ended:
@@ -84,8 +84,8 @@ func TestStoppedPurge(t *testing.T) {
 	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	exec("SYSTEM START MERGES settled_attributions")
-	if err := settle.Rebuild(ctx, conn, time.Nanosecond); err != nil {
+	exec("SYSTEM START MERGES rollup_attributions")
+	if err := rollup.Rebuild(ctx, conn, time.Nanosecond); err != nil {
 		t.Fatal(err)
 	}
 	refreshed(t, conn, flags)
@@ -97,7 +97,7 @@ func TestStoppedPurge(t *testing.T) {
 		t.Errorf("the stopped purge ended with %d, want 1 and that its lease was lost:\n%s", code, p.err.String())
 	}
 	refreshed(t, conn, flags)
-	if n := counted(t, conn, "SELECT uniqExact(starter) FROM settled_runs"); n != 50 {
+	if n := counted(t, conn, "SELECT uniqExact(initiator_key) FROM rollup_runs"); n != 50 {
 		t.Errorf("%d people are counted, want all 50 that the runs name", n)
 	}
 	if code, _, stderr := command(t, "", purge...); code != 0 {
@@ -107,7 +107,7 @@ func TestStoppedPurge(t *testing.T) {
 	for _, left := range []string{
 		"SELECT count() FROM attributions WHERE user_identifier = 'p7@example.com'",
 		"SELECT count() FROM runs WHERE tupleElement(record, 'initiator_identifier') = 'p7@example.com'",
-		"SELECT count() FROM starters WHERE initiator_identifier = 'p7@example.com'",
+		"SELECT count() FROM initiator_keys WHERE initiator_identifier = 'p7@example.com'",
 		"SELECT count() FROM purge_targets",
 	} {
 		if n := counted(t, conn, left); n != 0 {

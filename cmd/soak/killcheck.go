@@ -12,7 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/cmd/internal/process"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -44,7 +44,7 @@ func (k *killStore) checkAll(ctx context.Context, want versions) ([]finding, err
 	return append(found, more...), err
 }
 
-// checkRollup waits until everything stored is in the rollup, and compares: with `settled check`, and the number of
+// checkRollup waits until everything stored is in the rollup, and compares: with `rollup check`, and the number of
 // records by SQL of its own.
 func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 	server, err := k.open(ctx)
@@ -52,13 +52,13 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	conn := server.Conn()
-	now, err := moment.Now(ctx, conn)
+	now, err := snapshot.Now(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
 	for deadline := time.Now().Add(refreshPatience); ; {
-		state, err := moment.ReadSettlement(ctx, conn)
-		if err == nil && !state.Held && state.Until.After(now.AsOf) {
+		state, err := snapshot.ReadRollupState(ctx, conn)
+		if err == nil && !state.Leased && state.Until.After(now.AsOf) {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -72,13 +72,13 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := k.settledCheck(ctx)
+	more, err := k.rollupCheck(ctx)
 	return append(found, more...), err
 }
 
 // compareCounts compares the number of records of each organization in the rollup and in the base tables.
 func compareCounts(ctx context.Context, conn driver.Conn) (found []finding, err error) {
-	for _, t := range schema.Settled {
+	for _, t := range schema.RollupTables {
 		rows, err := conn.Query(ctx, "SELECT toString(organization_id), sum(n) FROM ("+
 			"SELECT organization_id, toInt64(sum(sign)) AS n FROM "+t.Table+" GROUP BY organization_id UNION ALL "+
 			"SELECT organization_id, -toInt64(count()) FROM "+t.Source+" FINAL GROUP BY organization_id)"+
@@ -104,9 +104,9 @@ func compareCounts(ctx context.Context, conn driver.Conn) (found []finding, err 
 	return found, nil
 }
 
-// settledCheck runs `runlens settled check`.
-func (k *killStore) settledCheck(ctx context.Context) ([]finding, error) {
-	out, err := k.output(ctx, "settled", "check", "--json")
+// rollupCheck runs `runlens rollup check`.
+func (k *killStore) rollupCheck(ctx context.Context) ([]finding, error) {
+	out, err := k.output(ctx, "refreshed", "check", "--json")
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
@@ -114,16 +114,16 @@ func (k *killStore) settledCheck(ctx context.Context) ([]finding, error) {
 	var differences []struct {
 		Table, Projection, Month string
 		Organization             string `json:"organization_id"`
-		Records, Settled         int64
+		Records, InRollup        int64
 	}
 	if jsonErr := json.Unmarshal([]byte(out), &differences); jsonErr != nil {
-		return []finding{{differing: 1, what: fmt.Sprint("settled check: ", err)}}, nil
+		return []finding{{differing: 1, what: fmt.Sprint("rollup check: ", err)}}, nil
 	}
 	var found []finding
 	for _, d := range differences {
 		found = append(found, finding{cycle: d.Organization, differing: 1,
-			what: fmt.Sprintf("settled check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Month,
-				d.Records, d.Settled)})
+			what: fmt.Sprintf("rollup check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Month,
+				d.Records, d.InRollup)})
 	}
 	return found, nil
 }

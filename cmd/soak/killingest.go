@@ -29,8 +29,8 @@ func (k *killStore) atInserts() (all []trap.Point) {
 	}
 	all = append(all, k.atLog("agents", 1)...)
 	all = append(all, k.atPart("agents", 1)...)
-	all = append(all, k.atPart("stored_counts", 1)...)
-	all = append(all, k.atPart("stored_counts", 2)...)
+	all = append(all, k.atPart("insert_counters", 1)...)
+	all = append(all, k.atPart("insert_counters", 2)...)
 	all = append(all, k.atPart("checkpoints", 1)...)
 	return append(all, k.atAnswer("checkpoints", 1)...)
 }

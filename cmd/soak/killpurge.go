@@ -8,7 +8,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -30,8 +30,8 @@ const purged = "p7@example.com"
 
 func (p *purgePrey) points() (all []trap.Point) {
 	k, targets := p.store, p.store.folders[schema.TablePurgeTargets]
-	all = append(all, k.atPart(schema.TableSettlements, 1)...) // the lease
-	all = append(all, k.atAnswer(schema.TableSettlements, 1)...)
+	all = append(all, k.atPart(schema.TableRollupLog, 1)...) // the lease
+	all = append(all, k.atAnswer(schema.TableRollupLog, 1)...)
 	all = append(all, k.atMutation(schema.TablePurgeTargets, 1)...)
 	for n := range 3 {
 		all = append(all, k.atPart(schema.TablePurgeTargets, n+1)...)
@@ -44,7 +44,7 @@ func (p *purgePrey) points() (all []trap.Point) {
 	}
 	all = append(all, atRename(schema.TablePurgeTargets, targets, "emptied part", "tmp_empty_", 1)...)
 	all = append(all, atRename(schema.TablePurgeTargets, targets, "deleted part", `[^/"]+", ".*delete_tmp_`, 1)...)
-	all = append(all, k.atPart(schema.TableSettlements, 2)...) // the release
+	all = append(all, k.atPart(schema.TableRollupLog, 2)...) // the release
 	return append(all, k.atPart("audit_log", 1)...)
 }
 
@@ -68,13 +68,13 @@ func (p *purgePrey) prepare(ctx context.Context, cycle string) error {
 	if err != nil {
 		return err
 	}
-	now, err := moment.Now(ctx, server.Conn())
+	now, err := snapshot.Now(ctx, server.Conn())
 	if err != nil {
 		return err
 	}
 	for {
-		state, err := moment.ReadSettlement(ctx, server.Conn())
-		if err != nil || !state.Held && state.Until.After(now.AsOf) {
+		state, err := snapshot.ReadRollupState(ctx, server.Conn())
+		if err != nil || !state.Leased && state.Until.After(now.AsOf) {
 			return err
 		}
 		if !pause(ctx, refreshPoll) {
@@ -104,11 +104,11 @@ func (p *purgePrey) checkPerson(ctx context.Context) error {
 	}
 	initiator := strings.ReplaceAll(schema.InitiatorOfSQL, "?", "'"+purged+"'")
 	for table, condition := range map[string]string{
-		schema.TableRuns:         "(" + of("latest") + " OR " + of("record") + ")",
-		schema.TableAttributions: "user_identifier = '" + purged + "'",
-		schema.TableStarters:     "initiator_identifier = '" + purged + "'",
-		schema.SettledOf(schema.TableRuns).Table: fmt.Sprintf("bitShiftRight(starter, %d) = %s",
-			schema.StarterInitiatorShift, initiator),
+		schema.TableRuns:          "(" + of("latest") + " OR " + of("record") + ")",
+		schema.TableAttributions:  "user_identifier = '" + purged + "'",
+		schema.TableInitiatorKeys: "initiator_identifier = '" + purged + "'",
+		schema.RollupOf(schema.TableRuns).Table: fmt.Sprintf("bitShiftRight(initiator_key, %d) = %s",
+			schema.InitiatorKeyShift, initiator),
 	} {
 		var left uint64
 		sql := "SELECT count() FROM " + table + " WHERE organization_id = '" + p.cycle + "' AND " + condition

@@ -7,7 +7,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -28,9 +28,9 @@ func newRefreshPrey(store *killStore) (prey, error) {
 }
 
 func (p *refreshPrey) points() (all []trap.Point) {
-	for _, table := range []string{schema.Settled[0].Table, schema.Settled[1].Table, schema.TableStarters} {
+	for _, table := range []string{schema.RollupTables[0].Table, schema.RollupTables[1].Table, schema.TableInitiatorKeys} {
 		parts := 2 // one a quarter
-		if table == schema.TableStarters {
+		if table == schema.TableInitiatorKeys {
 			parts = 1
 		}
 		for n := range parts {
@@ -39,13 +39,13 @@ func (p *refreshPrey) points() (all []trap.Point) {
 		}
 		all = append(all, p.store.atAnswer(table, 1)...)
 	}
-	log := schema.TableSettlements
+	log := schema.TableRollupLog
 	for n := range 2 { // the claim and the commit
 		all = append(all, p.store.atLog(log, n+1)...)
 		all = append(all, p.store.atPart(log, n+1)...)
 		all = append(all, p.store.atAnswer(log, n+1)...)
 	}
-	return append(all, p.store.atPart(schema.TableStoredCounts, 1)...) // where the log's entries are counted
+	return append(all, p.store.atPart(schema.TableInsertCounters, 1)...) // where the log's entries are counted
 }
 
 // The refresher waits for more rows than these, unless the last refresh was 10 s ago.
@@ -78,7 +78,7 @@ func (p *refreshPrey) prepare(ctx context.Context, cycle string) error {
 	if err != nil {
 		return err
 	}
-	now, err := moment.Now(ctx, server.Conn())
+	now, err := snapshot.Now(ctx, server.Conn())
 	p.stored = now.AsOf
 	return err
 }
@@ -89,7 +89,7 @@ func (p *refreshPrey) refreshed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	state, err := moment.ReadSettlement(ctx, server.Conn())
+	state, err := snapshot.ReadRollupState(ctx, server.Conn())
 	return !state.Until.Before(p.stored), err
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 const (
@@ -184,16 +184,16 @@ func (t *trial) readClock(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now, err := moment.Now(ctx, server.Conn())
+		now, err := snapshot.Now(ctx, server.Conn())
 		t.stored = now.AsOf
 		return err
 	})
 }
 
-// settlement reads how far the rollup has come; the zero one while the engine is away.
-func (t *trial) settlement(ctx context.Context) (state moment.Settlement) {
+// watermark reads how far the rollup has come; the zero one while the engine is away.
+func (t *trial) watermark(ctx context.Context) (state snapshot.RollupState) {
 	if server, err := t.store.open(ctx); err == nil {
-		state, _ = moment.ReadSettlement(ctx, server.Conn())
+		state, _ = snapshot.ReadRollupState(ctx, server.Conn())
 	}
 	return state
 }
@@ -202,7 +202,7 @@ func (t *trial) settlement(ctx context.Context) (state moment.Settlement) {
 func (t *trial) catchUp(ctx context.Context, patience time.Duration) error {
 	t.stalled.resume()
 	for deadline := time.Now().Add(patience); ; {
-		if state := t.settlement(ctx); !state.Held && !state.Until.Before(t.stored) {
+		if state := t.watermark(ctx); !state.Leased && !state.Until.Before(t.stored) {
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -222,7 +222,7 @@ func (t *trial) stallRefresh(ctx context.Context) error {
 	}
 	t.stalled.resume()
 	for deadline := time.Now().Add(askFor); time.Now().Before(deadline); {
-		if t.settlement(ctx).Settling {
+		if t.watermark(ctx).Refreshing {
 			break
 		}
 		if !pause(ctx, enginePoll) {

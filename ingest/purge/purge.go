@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/olap/moment"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -37,7 +37,7 @@ type Step struct {
 	What  string `json:"what"` // WhatDeleted, WhatAnonymous or WhatNameless
 	Rows  int64  `json:"rows"` // stored rows, repeats and older versions included
 
-	again  string // condition for the rows that are marked beforehand as just stored, so that they are settled again
+	again  string // condition for the rows that are marked beforehand as just stored, so that they are refreshed again
 	change string // what ALTER TABLE does
 	where  string
 }
@@ -75,9 +75,9 @@ func (p *Purge) delete(table, where string) {
 // Organization takes out everything of an organization, its API keys included.
 func Organization(organization schema.OrganizationID) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)})
-	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableStoredCounts,
+	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableInsertCounters,
 		schema.TableConflicts, schema.TableReplacements,
-		schema.TableSettlements} // what is damaged of its rollup
+		schema.TableRollupLog} // what is damaged of its rollup
 	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())
 	}
@@ -97,12 +97,12 @@ func Organization(organization schema.OrganizationID) *Purge {
 func Person(organization schema.OrganizationID, identifier string) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)},
 		target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
-	settledRuns, settledAttributions := schema.SettledOf(schema.TableRuns), schema.SettledOf(schema.TableAttributions)
+	rollupRuns, rollupAttributions := schema.RollupOf(schema.TableRuns), schema.RollupOf(schema.TableAttributions)
 	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
 	ofIdentifier := p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
-	ofStarter := fmt.Sprintf("bitShiftRight(starter, %d) IN ", schema.StarterInitiatorShift) + ofIdentifier
+	ofStarter := fmt.Sprintf("bitShiftRight(initiator_key, %d) IN ", schema.InitiatorKeyShift) + ofIdentifier
 	// Older versions that have not been merged away hold the person as well.
-	started := p.ofOrganization() + " AND (" + p.startedBy("record") + " OR " + p.startedBy("latest") + ")"
+	started := p.ofOrganization() + " AND " + p.startedBy()
 	// All rows of those runs, whoever started them in other versions.
 	ofRuns := "run_id IN " + p.keys(targetRun, "toUUIDOrZero(key)")
 
@@ -112,38 +112,31 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 			" WHERE " + ofPerson + " AND activity_type = 'initiated'",
 		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions +
 			" WHERE " + ofPerson + " AND isNotNull(user_name)",
-		"SELECT 'record', toString(run_id) FROM " + settledRuns.Table + " WHERE " + p.ofOrganization() + " AND " + ofStarter,
-	}
-	for _, column := range []string{"record", "latest"} {
-		name := "tupleElement(" + column + ", 'initiator_name')"
-		p.derive = append(p.derive, "SELECT 'name', assumeNotNull("+name+") FROM "+schema.TableRuns+
-			" WHERE "+p.ofOrganization()+" AND "+p.startedBy(column)+" AND isNotNull("+name+")")
+		"SELECT 'record', toString(run_id) FROM " + rollupRuns.Table + " WHERE " + p.ofOrganization() + " AND " + ofStarter,
+		"SELECT 'name', assumeNotNull(" + initiatorName + ") FROM " + schema.TableRuns +
+			" WHERE " + started + " AND isNotNull(" + initiatorName + ")",
 	}
 
 	// Rows of the rollup do not tell the person, so they go before what they are found by. So do those of runs, all
-	// of each; they are settled again as they will be then.
-	p.delete(settledAttributions.Table, p.ofOrganization()+
+	// of each; they are refreshed again as they will be then.
+	p.delete(rollupAttributions.Table, p.ofOrganization()+
 		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
-	p.delete(settledRuns.Table, p.ofOrganization()+" AND ("+ofStarter+" OR "+ofRuns+")")
-	// Texts go by text. Another person's may share a key with them, whose runs are settled again too.
-	p.delete(schema.TableStarters, p.ofOrganization()+" AND initiator_identifier IN "+p.keys(targetIdentifier, "key"))
+	p.delete(rollupRuns.Table, p.ofOrganization()+" AND ("+ofStarter+" OR "+ofRuns+")")
+	// Texts go by text. Another person's may share a key with them, whose runs are refreshed again too.
+	p.delete(schema.TableInitiatorKeys, p.ofOrganization()+" AND initiator_identifier IN "+p.keys(targetIdentifier, "key"))
 	p.delete(schema.TableSharedKeys, p.ofOrganization()+" AND initiator IN "+ofIdentifier)
 	// Names before the identifiers and the records that they are found by, so that a purge that ended early finds
 	// them again.
 	p.Steps = append(p.Steps, Step{
 		Table: schema.TableRuns, What: WhatNameless,
-		where: p.ofOrganization() + " AND (" + p.nameless("record", ofRuns) + " OR " + p.nameless("latest", ofRuns) + ")",
-		change: "UPDATE latest = if(" + p.nameless("latest", ofRuns) + ", " + latestWithout + ", latest)" +
-			", record = if(" + p.nameless("record", ofRuns) + ", " + recordWithout + ", record)",
+		where:  p.ofOrganization() + " AND " + p.nameless(ofRuns),
+		change: "UPDATE record = " + recordWithout,
 	}, Step{
 		Table: schema.TableRuns, What: WhatAnonymous,
 		again: p.ofOrganization() + " AND (" + ofRuns + " OR run_id IN " + p.keys(targetRecord, "toUUIDOrZero(key)") + ")",
 		where: started,
-		// Each column for itself: where versions tie, latest may have another winner than the columns that queries
-		// read (schema/DESIGN.md). The number of an identifier tells who it is just as well.
-		change: "UPDATE latest = if(" + p.startedBy("latest") + ", " + latestWithout + ", latest)" +
-			", record = if(" + p.startedBy("record") + ", " + recordWithout + ", record)" +
-			", initiator = if(" + p.startedBy("record") + ", " + initiatorWithout + ", initiator)",
+		// The number of an identifier says who it is just as well.
+		change: "UPDATE record = " + recordWithout + ", initiator = " + initiatorWithout,
 	})
 	p.delete(schema.TableAttributions, ofPerson)
 	return p
@@ -155,23 +148,21 @@ const null = "CAST(NULL, 'Nullable(String)')"
 
 // The columns of runs without the one who started the run.
 const (
-	latestWithout = "(tupleElement(latest, 'state'), tupleElement(latest, 'agent_id'), " + null + ", " + null +
-		", tupleElement(latest, 'parent_run_id'))"
+	initiatorName = "tupleElement(record, 'initiator_name')"
 	recordWithout = "(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), 0, " + null + ", " + null +
 		", tupleElement(record, 'parent_run_id'))"
 	initiatorWithout = "(tupleElement(initiator, 'state'), tupleElement(initiator, 'agent_id'), 0)"
 )
 
-// startedBy is the condition that a column of runs names the person as the one who started the run.
-func (p *Purge) startedBy(column string) string {
-	return "ifNull(tupleElement(" + column + ", 'initiator_identifier') IN " + p.keys(targetIdentifier, "key") + ", false)"
+// startedBy is the condition that a row of runs names the person as the one who started the run.
+func (p *Purge) startedBy() string {
+	return "ifNull(tupleElement(record, 'initiator_identifier') IN " + p.keys(targetIdentifier, "key") + ", false)"
 }
 
-// nameless is the condition that a column of runs has a name without an identifier that may be the person's.
-func (p *Purge) nameless(column, ofRuns string) string {
-	name := "tupleElement(" + column + ", 'initiator_name')"
-	return "(isNull(tupleElement(" + column + ", 'initiator_identifier')) AND isNotNull(" + name + ")" +
-		" AND (" + ofRuns + " OR ifNull(" + name + " IN " + p.keys(targetName, "key") + ", false)))"
+// nameless is the condition that a row of runs has a name without an identifier that may be the person's.
+func (p *Purge) nameless(ofRuns string) string {
+	return "isNull(tupleElement(record, 'initiator_identifier')) AND isNotNull(" + initiatorName + ")" +
+		" AND (" + ofRuns + " OR ifNull(" + initiatorName + " IN " + p.keys(targetName, "key") + ", false))"
 }
 
 // Records takes out single records of an organization.
@@ -189,8 +180,8 @@ func Records(
 	p := newPurge(targets...)
 	ofRecords := p.ofOrganization() + " AND " + string(kind) + "_id IN " + p.keys(targetRecord, "toUUIDOrZero(key)")
 	p.delete(table, ofRecords)
-	if settled := schema.SettledOf(table); settled != nil {
-		p.delete(settled.Table, ofRecords)
+	if rollup := schema.RollupOf(table); rollup != nil {
+		p.delete(rollup.Table, ofRecords)
 		// What is stored in their place may be right where they were wrong.
 		p.delete(schema.TableConflicts, p.ofOrganization()+" AND kind = '"+string(kind)+"' AND id IN "+
 			p.keys(targetRecord, "toUUIDOrZero(key)"))
@@ -200,16 +191,16 @@ func Records(
 
 // Run does the steps under a lease, one after the other, and calls after behind each. It returns when the files of
 // what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends early,
-// with an error or with the process, is to be run again; the error is settle.ErrLost when another process took the
+// with an error or with the process, is to be run again; the error is rollup.ErrLost when another process took the
 // lease meanwhile.
 func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) error {
-	err := settle.Hold(ctx, conn, func(ctx context.Context, lease *settle.Lease) error {
+	err := rollup.WithLease(ctx, conn, func(ctx context.Context, lease *rollup.Lease) error {
 		// Targets of processes that died.
 		if err := lease.Alter(ctx, schema.TablePurgeTargets, deletes, fmt.Sprintf("purge != %d", p.number)); err != nil {
 			return err
 		}
 		return p.aim(ctx, conn, func() error {
-			now, err := moment.Now(ctx, conn)
+			now, err := snapshot.Now(ctx, conn)
 			if err != nil {
 				return err
 			}

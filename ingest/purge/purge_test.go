@@ -13,7 +13,7 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 
 	"github.com/google/uuid"
@@ -60,7 +60,7 @@ func filled(t *testing.T) driver.Conn {
 		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
-		damage := "INSERT INTO settlement_marks (kind, organization_id, source, latest) VALUES ('damage', '" + organization + "', 'runs', (1, 0, now64(3)))"
+		damage := "INSERT INTO rollup_log (kind, organization_id, source, latest) VALUES ('damage', '" + organization + "', 'runs', (1, 0, now64(3)))"
 		if err := conn.Exec(context.Background(), damage); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func filled(t *testing.T) driver.Conn {
 			t.Fatal(err)
 		}
 	}
-	if err := settle.New(conn, slog.New(slog.DiscardHandler), 0).Settle(context.Background()); err != nil {
+	if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -93,14 +93,14 @@ func run(t *testing.T, conn driver.Conn, p *purge.Purge) {
 	}
 }
 
-// consistent checks that what was taken out is not settled any more either.
+// consistent checks that what was taken out is not refreshed any more either.
 func consistent(t *testing.T, conn driver.Conn) {
 	t.Helper()
 	for range 2 {
-		if found, err := settle.Check(context.Background(), conn); err != nil || len(found) > 0 {
-			t.Errorf("settled records differ: %+v, %v", found, err)
+		if found, err := rollup.Check(context.Background(), conn); err != nil || len(found) > 0 {
+			t.Errorf("records in the rollup differ: %+v, %v", found, err)
 		}
-		if err := settle.New(conn, slog.New(slog.DiscardHandler), 0).Settle(context.Background()); err != nil {
+		if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestOrganization(t *testing.T) {
 		}
 	}
 	run(t, conn, p)
-	emptied := []string{"agents", "runs", "attributions", "api_keys", "settled_runs", "settled_attributions", "starters",
+	emptied := []string{"agents", "runs", "attributions", "api_keys", "rollup_runs", "rollup_attributions", "initiator_keys",
 		"shared_initiator_keys", "conflicting_records"}
 	for _, table := range emptied {
 		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")
@@ -144,7 +144,7 @@ func TestOrganization(t *testing.T) {
 	if n := number(t, conn, "SELECT count() FROM api_key_uses"); n != 1 {
 		t.Errorf("%d uses of keys, want that of the other organization", n)
 	}
-	for table, projection := range map[string]string{"attributions": "by_person", "runs": "by_storing_time"} {
+	for table, projection := range map[string]string{"attributions": "by_person", "runs": "by_last_stored_at"} {
 		of := func(organization string) uint64 {
 			return number(t, conn, "SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') WHERE organization_id = '"+organization+"'")
 		}
@@ -163,27 +163,26 @@ func TestPerson(t *testing.T) {
 	run(t, conn, purge.Person("acme", " ADA@example.com "))
 	for query, want := range map[string]uint64{
 		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                         20,
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(latest, 'initiator_identifier') = 'ada@example.com'":              0,
 		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme' AND " + schema.CurrentRunSQL: 9,
 		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":           11,
 		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'":         9,
 		// The number of an identifier is personal data too, and who is not there any more is not counted.
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'":                                                              0,
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                              0,
-		"SELECT uniqExact(organization_id) FROM runs WHERE " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                                        1,
-		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs FINAL WHERE organization_id = 'acme'":                                        1,
-		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs FINAL WHERE organization_id = 'globex'":                                      2,
-		"SELECT count() FROM attributions WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                                                                                   0,
-		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'attributions', 'by_person') WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                            0,
-		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'runs', 'by_storing_time') WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'": 0,
-		"SELECT count() FROM settled_runs WHERE organization_id = 'acme' AND bitShiftRight(starter, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                                   0,
-		"SELECT count() FROM settled_runs WHERE organization_id = 'globex' AND bitShiftRight(starter, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                                 9,
-		"SELECT count() FROM starters WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com'":                                                                                  0,
-		"SELECT count() FROM starters FINAL WHERE organization_id = 'globex' AND initiator_identifier = 'ada@example.com'":                                                                          2,
-		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'acme'":                                                                                                            1,
-		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'globex'":                                                                                                          2,
-		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'globex' AND user_identifier = 'ada@example.com'":                                                               10,
-		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'acme'":                                                                                                         10,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'":                                                                0,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                                0,
+		"SELECT uniqExact(organization_id) FROM runs WHERE " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                                          1,
+		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs FINAL WHERE organization_id = 'acme'":                                          1,
+		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs FINAL WHERE organization_id = 'globex'":                                        2,
+		"SELECT count() FROM attributions WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                                                                                     0,
+		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'attributions', 'by_person') WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                              0,
+		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'runs', 'by_last_stored_at') WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'": 0,
+		"SELECT count() FROM rollup_runs WHERE organization_id = 'acme' AND bitShiftRight(initiator_key, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                                0,
+		"SELECT count() FROM rollup_runs WHERE organization_id = 'globex' AND bitShiftRight(initiator_key, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                              9,
+		"SELECT count() FROM initiator_keys WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com'":                                                                              0,
+		"SELECT count() FROM initiator_keys FINAL WHERE organization_id = 'globex' AND initiator_identifier = 'ada@example.com'":                                                                      2,
+		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'acme'":                                                                                                              1,
+		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'globex'":                                                                                                            2,
+		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'globex' AND user_identifier = 'ada@example.com'":                                                                 10,
+		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'acme'":                                                                                                           10,
 	} {
 		if n := number(t, conn, query); n != want {
 			t.Errorf("%d, want %d: %s", n, want, query)

@@ -10,7 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -28,7 +28,7 @@ const (
 	targetIdentifier   targetKind = "identifier" // of the person
 	targetRun          targetKind = "run"        // id of a run that the person started
 	targetName         targetKind = "name"       // of the person
-	// targetRecord is the id of a record; of a run, one whose settled rows are the person's, or of who shares a key.
+	// targetRecord is the id of a record; of a run, one whose rollup rows are the person's, or of who shares a key.
 	targetRecord targetKind = "record"
 )
 
@@ -57,7 +57,7 @@ func (p *Purge) aim(ctx context.Context, conn driver.Conn, work func() error) er
 func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 	// The name of the statements tells that they store no records.
 	naming := func() context.Context {
-		return clickhouse.Context(ctx, clickhouse.WithQueryID(moment.SettleQueryPrefix+rand.Text()),
+		return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
 			clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
 	}
 	batch, err := conn.PrepareBatch(naming(), "INSERT INTO "+schema.TablePurgeTargets+" (purge, kind, key)")
@@ -146,7 +146,7 @@ func sweepTable(ctx context.Context, conn driver.Conn, table string) error {
 		if left == 0 {
 			return nil
 		}
-		if err := moment.Pause(ctx, sweepPoll); err != nil {
+		if err := snapshot.Pause(ctx, sweepPoll); err != nil {
 			return err
 		}
 	}

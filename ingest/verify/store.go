@@ -42,7 +42,7 @@ var tables = map[normalize.Kind]table{
 	},
 	normalize.KindAttribution: {
 		name: schema.TableAttributions, id: "attribution_id", clock: "occurred_at", day: "toString(toDate32(occurred_at))",
-		counts:  schema.SettledOf(schema.TableAttributions).Counts,
+		counts:  schema.RollupOf(schema.TableAttributions).Counts,
 		version: "toInt64(0)",
 		text: "concat(" + number("occurred_at") + ", toString(run_id), '|', toString(agent_id), '|', " + text("user_identifier") +
 			", " + text("user_name") + ", toString(toInt8(activity_type)), '|', toString(toInt8(run_initiation_type)), '|', " + text("toString(source)") +

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -155,7 +155,7 @@ func (o Options) explain(ctx context.Context, suspects []Difference, further map
 		return nil, err
 	}
 	if o.SecondLook > 0 {
-		if moment.Pause(ctx, o.SecondLook) != nil {
+		if snapshot.Pause(ctx, o.SecondLook) != nil {
 			return nil, ctx.Err()
 		}
 		suspects = slices.DeleteFunc(suspects, func(d Difference) bool { return differing[d.Group] == nil })

@@ -18,7 +18,7 @@ import (
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 func file(lines []string) *source.File {
@@ -286,7 +286,7 @@ func TestConflictsAreNoDifference(t *testing.T) {
 		if strings.Contains(named, id(5)) {
 			t.Errorf("%s: what did not move is named: %s", when, named)
 		}
-		if err := settle.New(conn, slog.New(slog.DiscardHandler), 0).Settle(context.Background()); err != nil {
+		if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}

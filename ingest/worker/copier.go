@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/write"
-	"github.com/runlens/runlens/olap/moment"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // pageRows bounds the records of one batch, and so the worker's memory.
@@ -77,7 +77,7 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 			c.Logger.Info("caught up", "kind", c.kind)
 			firstPass <- struct{}{}
 		}
-		if moment.Pause(ctx, c.PollInterval) != nil {
+		if snapshot.Pause(ctx, c.PollInterval) != nil {
 			return ctx.Err()
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
 // refreshed is how many runs of an organization a query counts when the rollup was refreshed once.
 func (b *bed) refreshed(organization string) uint64 {
 	b.Helper()
-	if err := settle.New(b.store, slog.New(slog.DiscardHandler), 0).Settle(context.Background()); err != nil {
+	if err := rollup.New(b.store, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2025-08-01","end":"2026-06-30","timezone":"UTC"}}`))

@@ -15,8 +15,8 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
-	"github.com/runlens/runlens/olap/moment"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // secondLook is how much later a reconcile looks again at rows that differ: polling copies them
@@ -40,7 +40,7 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 			"copied_again", found.Repaired, "replaced", found.Replaced, "missing_in_source", found.Missing,
 			"deleted", found.Deleted, "deletions_refused", found.Refused, "invalid_in_source", found.Invalid,
 			"rejected", found.Rejected)
-		if moment.Pause(ctx, w.ReconcileEvery) != nil {
+		if snapshot.Pause(ctx, w.ReconcileEvery) != nil {
 			return ctx.Err()
 		}
 	}
@@ -48,7 +48,7 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 
 // retryable reports whether a reconcile that ended with an error is made again. One that lost its lease in the middle of deleting is.
 func retryable(err error) bool {
-	return postgres.Retryable(err) || write.Retryable(err) || errors.Is(err, settle.ErrLost)
+	return postgres.Retryable(err) || write.Retryable(err) || errors.Is(err, rollup.ErrLost)
 }
 
 func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {

@@ -67,7 +67,7 @@ func TestReplacementsSurviveCrashes(t *testing.T) {
 		when, before string
 		missing      uint64 // runs, until the next worker starts
 	}{
-		{"after the ids are stored", "INSERT INTO settlement_marks", 0},
+		{"after the ids are stored", "INSERT INTO rollup_log", 0},
 		{"after the purge", "INSERT INTO runs ", 40},
 		{"after the source's records are stored", "ALTER TABLE replacements", 0},
 	} {

@@ -15,7 +15,7 @@ import (
 func TestRepeatedInsertsAreCounted(t *testing.T) {
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
-	if err := conn.Exec(ctx, "ALTER TABLE stored_counts ADD CONSTRAINT never CHECK rows = 0"); err != nil {
+	if err := conn.Exec(ctx, "ALTER TABLE insert_counters ADD CONSTRAINT never CHECK rows = 0"); err != nil {
 		t.Fatal(err)
 	}
 	b := batch(3)
@@ -25,7 +25,7 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 	if n := rows(t, conn); n != 3 {
 		t.Fatalf("%d rows are stored before they are counted, want 3", n)
 	}
-	if err := conn.Exec(ctx, "ALTER TABLE stored_counts DROP CONSTRAINT never"); err != nil {
+	if err := conn.Exec(ctx, "ALTER TABLE insert_counters DROP CONSTRAINT never"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []uint64{3, 6} { // what is counted twice is only looked at twice
@@ -69,7 +69,7 @@ func TestRowsAreStoredBeforeTheyAreCounted(t *testing.T) {
 // counted is how many rows of acme are counted.
 func counted(t *testing.T, conn driver.Conn) (n uint64) {
 	t.Helper()
-	if err := conn.QueryRow(context.Background(), "SELECT sum(rows) FROM stored_counts WHERE source = 'attributions' AND organization_id = 'acme'").Scan(&n); err != nil {
+	if err := conn.QueryRow(context.Background(), "SELECT sum(rows) FROM insert_counters WHERE source = 'attributions' AND organization_id = 'acme'").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

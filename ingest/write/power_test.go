@@ -13,7 +13,7 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/settle"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // What is acknowledged survives a loss of power right behind the acknowledgement: records, a checkpoint with all that
@@ -41,7 +41,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 			t.Errorf("%s: %d of %d records of a person are there, %v", when, n, acknowledged, err)
 		}
 		const detached = "SELECT count() FROM system.detached_parts" +
-			" WHERE database = currentDatabase() AND table NOT IN ('stored_counts', 'api_key_uses')"
+			" WHERE database = currentDatabase() AND table NOT IN ('insert_counters', 'api_key_uses')"
 		if err := left.Conn().QueryRow(ctx, detached).Scan(&broken); err != nil || broken > 0 {
 			t.Errorf("%s: %d parts are detached, %v", when, broken, err)
 		}
@@ -70,10 +70,10 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 		}
 	})
 
-	if err := settle.New(conn, quiet.Logger, 0).Settle(ctx); err != nil {
+	if err := rollup.New(conn, quiet.Logger, 0).Refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
-	const refreshed = "SELECT toUInt64(sum(records)) FROM settled_attributions"
+	const refreshed = "SELECT toUInt64(sum(records)) FROM rollup_attributions"
 	survives("behind a refresh", func(left driver.Conn) {
 		var n uint64
 		if err := left.QueryRow(ctx, refreshed).Scan(&n); err != nil || n != acknowledged {
@@ -81,7 +81,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 		}
 	})
 
-	for _, table := range []string{"attributions", "settled_attributions"} {
+	for _, table := range []string{"attributions", "rollup_attributions"} {
 		// Dropping something removes what is replaced, at its end.
 		for _, statement := range []string{"OPTIMIZE TABLE ? FINAL", "ALTER TABLE ? DROP PARTITION ID 'none'"} {
 			if err := conn.Exec(ctx, strings.Replace(statement, "?", table, 1)); err != nil {

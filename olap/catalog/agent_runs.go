@@ -35,28 +35,28 @@ var agentRuns = Model{
 		{
 			Name: "run_count", Additive: true,
 			Description: "How many runs were created, whatever their status is now.",
-			Aggregate:   "count()", CountsRows: true, Settled: "runs",
+			Aggregate:   "count()", CountsRows: true, RollupSum: "runs",
 		},
 		{
 			Name: "completed_run_count", Additive: true,
 			Description: "How many of the runs are COMPLETED now.",
-			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true, Settled: "completed",
+			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true, RollupSum: "completed",
 		},
 		{
 			Name: "failed_run_count", Additive: true,
 			Description: "How many of the runs are FAILED now.",
-			Aggregate:   countStatus(schema.StatusFailed), Fields: []string{"status"}, CountsRows: true, Settled: "failed",
+			Aggregate:   countStatus(schema.StatusFailed), Fields: []string{"status"}, CountsRows: true, RollupSum: "failed",
 		},
 		{
 			Name: "cancelled_run_count", Additive: true,
 			Description: "How many of the runs are CANCELLED now.",
-			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true, Settled: "cancelled",
+			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true, RollupSum: "cancelled",
 		},
 		{
 			Name: "active_run_count", Additive: true,
 			Description: "How many of the runs have not ended: their status is PENDING, RUNNING, WAITING_FOR_SLOT, CANCELLING, " +
 				"AWAITING_REPLY, SLEEPING, PAUSING or PAUSED now.",
-			Aggregate: countStatus(schema.ActiveStatuses...), Fields: []string{"status"}, CountsRows: true, Settled: "active",
+			Aggregate: countStatus(schema.ActiveStatuses...), Fields: []string{"status"}, CountsRows: true, RollupSum: "active",
 		},
 		{
 			Name: "run_success_rate", Kind: Ratio,
@@ -67,9 +67,9 @@ var agentRuns = Model{
 		},
 		{
 			Name:        "unique_initiator_count",
-			Description: "How many different people or automated starters, told apart by identifier, started the runs. Starters without an identifier are not counted.",
+			Description: "How many different people or automated initiator_keys, told apart by identifier, started the runs. InitiatorKeys without an identifier are not counted.",
 			// The number of a missing identifier is 0 (schema/DESIGN.md).
-			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"}, Starters: true,
+			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"}, CountsInitiators: true,
 		},
 	},
 
@@ -85,12 +85,12 @@ var agentRuns = Model{
 			Description: "Who or what started the run: an identifier such as a normalized email address or phone number. Runs without one form a group whose value is null.",
 			Companions: []Companion{{
 				Name: "user_name", Field: "user_name",
-				Description: "A display name of the starter: of the names recorded in the group the one that sorts last. Null in the group without an identifier.",
+				Description: "A display name of the initiator_key: of the names recorded in the group the one that sorts last. Null in the group without an identifier.",
 			}},
 		},
 		{
 			Name: "user_type", Kind: Text, Field: "user_type", Show: showCode(schema.InitiatorTypes),
-			Description: "The class of the starter: internal, external, automated (a schedule or an integration, no person) or unknown. Null when none was recorded.",
+			Description: "The class of the initiator_key: internal, external, automated (a schedule or an integration, no person) or unknown. Null when none was recorded.",
 		},
 		{
 			Name: "day", Kind: Day,

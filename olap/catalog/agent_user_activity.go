@@ -64,7 +64,7 @@ var agentUserActivity = Model{
 		{
 			Name: "interaction_count", Additive: true,
 			Description: "How many interactions were recorded. Every one counts, also several by one person in one run.",
-			Aggregate:   "countIf(" + isInteracted + ")", Fields: []string{"activity_type"}, CountsRows: true, Settled: "interacted",
+			Aggregate:   "countIf(" + isInteracted + ")", Fields: []string{"activity_type"}, CountsRows: true, RollupSum: "interacted",
 		},
 		pairsWithStatus("completed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is COMPLETED now.", schema.StatusCompleted),
 		pairsWithStatus("failed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is FAILED now.", schema.StatusFailed),

@@ -68,10 +68,10 @@ type Metric struct {
 	// CountsRows says that a repeated row would be counted twice, so that versions must be
 	// collapsed first. Distinct counts of immutable rows do not need that.
 	CountsRows bool
-	// Settled names the sum of the model's schema.SettledTable whose total the metric is; empty for none.
-	Settled string
-	// Starters says that the metric counts the different initiators of settled records.
-	Starters bool
+	// RollupSum names the sum of the model's schema.RollupTable whose total the metric is; empty for none.
+	RollupSum string
+	// CountsInitiators says that the metric counts the different initiators of records in the rollup.
+	CountsInitiators bool
 }
 
 // A DimensionKind says how a dimension is grouped, filtered and shown.

@@ -34,7 +34,7 @@ func (w *printer) conditions() []string {
 		conditions = append(conditions, w.source.Predicate)
 	}
 	if w.Conflicts && !w.source.Mutable {
-		conditions = append(conditions, "("+w.source.ClockColumn+", "+schema.SettledOf(w.source.Table).ID+")"+
+		conditions = append(conditions, "("+w.source.ClockColumn+", "+schema.RollupOf(w.source.Table).ID+")"+
 			" NOT IN ("+schema.SupersededAttributions(ofOrganization)+")")
 	}
 	return append(conditions, w.kept()...)
@@ -84,13 +84,13 @@ func (in Input) ends() (start, last time.Time) {
 }
 
 // kept are the conditions over what is grouped by: the filters, and to come behind the cursor, unless that is only known when
-// starters have their names.
+// initiator_keys have their names.
 func (w *printer) kept() []string {
 	var conditions []string
 	for i, filter := range w.Query.Filters {
 		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
 	}
-	if w.After != nil && !w.byStarter() {
+	if w.After != nil && !w.byInitiatorKey() {
 		conditions = append(conditions, w.behind())
 	}
 	return conditions
@@ -130,8 +130,8 @@ func (w *printer) filter(name string, f query.Filter) string {
 	case catalog.AgentID:
 		return w.agentFilter(name, f)
 	case catalog.Identifier:
-		if w.settled != nil {
-			return "f_starter IN (SELECT f_starter FROM (\n" + indent(w.known()) + "\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
+		if w.rollup != nil {
+			return "f_initiator_key IN (SELECT f_initiator_key FROM (\n" + indent(w.known()) + "\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
 		}
 		fallthrough
 	default:

@@ -34,26 +34,26 @@ func TestGolden(t *testing.T) {
 		{"activity_totals", `{"model":"agent_user_activity","metrics":["attributed_run_count","associated_run_count","interacted_run_count"],"range":RANGE}`, nil},
 		{"activity_interactions_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 		{"activity_statuses_by_agent", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
-		{"activity_statuses_by_agent_given", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
-		{"activity_statuses_by_agent_parts_given", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
+		{"activity_statuses_by_agent_outside_sent", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
+		{"activity_statuses_by_agent_merged_parts", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_statuses_totals_of_a_year", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count","active_attributed_run_count","interaction_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
 		{"activity_statuses_totals_of_a_large_year", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":{"start":"2025-02-01","end":"2026-01-30","timezone":"Asia/Tokyo"}}`, nil},
 		{"activity_statuses_totals_conflicts", `{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":RANGE}`, nil},
 		{"activity_by_every_dimension", `{"model":"agent_user_activity","metrics":["attributed_run_count"],"dimensions":["agent_id","user_identifier","user_domain","activity_type","run_initiation_type","source","day"],"range":RANGE}`, nil},
-		{"settled_runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, nil},
-		{"settled_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
+		{"rollup_runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, nil},
+		{"rollup_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
 			[]cursor.Value{{Kind: cursor.Day, Day: 20600}, text("0b7e4d2c-0000-4000-8000-000000000001")}},
-		{"settled_runs_filtered", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}`, nil},
-		{"settled_runs_by_day_own_clock", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
-		{"settled_runs_by_agent_unchanged", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
-		{"settled_starters_beside_weeks", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
-		{"settled_starters_by_day", `{"model":"agent_runs","metrics":["unique_initiator_count","failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_identifier","op":"eq","value":"cron"}],"range":RANGE}`, nil},
-		{"settled_runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}`,
+		{"rollup_runs_filtered", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}`, nil},
+		{"rollup_runs_by_day_own_clock", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
+		{"rollup_runs_by_agent_unchanged", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
+		{"rollup_initiators_range_edges", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
+		{"rollup_initiators_by_day", `{"model":"agent_runs","metrics":["unique_initiator_count","failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_identifier","op":"eq","value":"cron"}],"range":RANGE}`, nil},
+		{"rollup_runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}`,
 			[]cursor.Value{text("ada@example.com"), {Kind: cursor.Null}}},
-		{"settled_runs_by_day_given", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
-		{"settled_runs_by_person_given", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}`, nil},
-		{"settled_runs_by_day_behind", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
-		{"settled_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
+		{"rollup_runs_by_day_cached_delta", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
+		{"rollup_runs_by_person_cached_delta", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}`, nil},
+		{"rollup_runs_by_day_after_as_of", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}`, nil},
+		{"rollup_activity_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q, err := query.Parse([]byte(strings.ReplaceAll(c.body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}`)))
@@ -61,22 +61,22 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := Input{Organization: "acme", Query: q, AsOf: time.UnixMilli(1_770_000_000_000), After: c.after}
-			if strings.HasPrefix(c.name, "settled_") {
-				in.SettledUntil = in.AsOf.Add(-time.Minute)
+			if strings.HasPrefix(c.name, "rollup_") {
+				in.Watermark = in.AsOf.Add(-time.Minute)
 				switch {
-				case strings.HasSuffix(c.name, "_behind"):
-					in.SettledUntil = in.AsOf.Add(time.Minute)
+				case strings.HasSuffix(c.name, "_after_as_of"):
+					in.Watermark = in.AsOf.Add(time.Minute)
 				case strings.HasSuffix(c.name, "_unchanged"):
-					in.Changes = ChangesNone
-				case strings.HasSuffix(c.name, "_given"):
-					in.Changes = ChangesGiven
+					in.Changes = DeltaNone
+				case strings.HasSuffix(c.name, "_cached_delta"):
+					in.Changes = DeltaCached
 				}
 			}
-			if strings.HasPrefix(c.name, "activity_") && strings.HasSuffix(c.name, "_given") {
-				in.MissingSince = in.AsOf.Add(-time.Minute)
+			if strings.HasPrefix(c.name, "activity_") && (strings.HasSuffix(c.name, "_outside_sent") || strings.HasSuffix(c.name, "_merged_parts")) {
+				in.OutsideSince = in.AsOf.Add(-time.Minute)
 			}
-			if strings.HasSuffix(c.name, "_parts_given") {
-				in.WholeParts = []string{"202601_1_9_2"}
+			if strings.HasSuffix(c.name, "_merged_parts") {
+				in.MergedParts = []string{"202601_1_9_2"}
 			}
 			in.Large = strings.Contains(c.name, "_large_")
 			in.Conflicts = strings.HasSuffix(c.name, "_conflicts")

@@ -12,9 +12,9 @@ const (
 	// maxPairConditions is how many bits a pair has.
 	maxPairConditions = 8
 
-	// longShares is in how many shares the pairs of a long range are counted when their runs' states are needed,
+	// hashBuckets is in how many shares the pairs of a long range are counted when their runs' states are needed,
 	// which takes a second hash table. A share of ten million runs fits into a gibibyte.
-	longShares = 3
+	hashBuckets = 3
 )
 
 // totalsOfPairs is the layer of aggregates of a totals query that counts pairs. A distinct count keeps a
@@ -62,18 +62,18 @@ func (w *printer) totalsOfPairs() string {
 	if len(w.joinRun) == 0 || !w.long() {
 		return "SELECT\n    " + named(ofAll, names) + pairs("")
 	}
-	return sumOfShares(names, func(share string) string {
+	return sumOfBuckets(names, func(share string) string {
 		return "SELECT tuple(" + strings.Join(ofAll, ", ") + ")" + pairs(share)
 	})
 }
 
-// sumOfShares adds up what part counts in each share of the runs. A pair has one run, so that no two shares
+// sumOfBuckets adds up what part counts in each share of the runs. A pair has one run, so that no two shares
 // count the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around
 // them, so that only one share's hash tables exist at a time.
-func sumOfShares(names []string, part func(share string) string) string {
-	parts := make([]string, longShares)
+func sumOfBuckets(names []string, part func(share string) string) string {
+	parts := make([]string, hashBuckets)
 	for i := range parts {
-		share := fmt.Sprintf("\n    AND ? %% %d = %d", longShares, i)
+		share := fmt.Sprintf("\n    AND ? %% %d = %d", hashBuckets, i)
 		parts[i] = "(\n" + indent(part(share)) + "\n)"
 	}
 	sums := make([]string, len(names))

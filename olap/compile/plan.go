@@ -25,13 +25,13 @@ type planned struct {
 	aggregates []*catalog.Metric
 	agentNames bool
 
-	// settled is the table whose rows are to be added up instead, by which keys, and rollup its projection that has
+	// refreshed is the table whose rows are to be added up instead, by which keys, and rollup its projection that has
 	// the sums; nil for none.
-	settled     *schema.SettledTable
-	settledKeys []string
-	// settledBehind says that some of them may have been first stored after the inclusion boundary.
-	settledBehind bool
-	rollup        *schema.Rollup
+	rollup     *schema.RollupTable
+	rollupKeys []string
+	// rollupAfterAsOf says that some of them may have been first stored after the inclusion boundary.
+	rollupAfterAsOf bool
+	projection      *schema.Projection
 }
 
 func plan(in Input) planned {

@@ -20,12 +20,12 @@ func (p planned) statement() Statement {
 	w := &printer{planned: p}
 	w.param("organization", string(p.Organization))
 	columns, selected := w.columns()
-	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.settled != nil && p.Changes == ChangesStored || len(p.WholeParts) > 0}
+	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.rollup != nil && p.Changes == DeltaInline || len(p.MergedParts) > 0}
 	switch {
-	case p.rollup != nil:
+	case p.projection != nil:
 		statement.Reads = ReadsRollupAggregates
-		statement.Projection, statement.OneThread = p.rollup.Projection, len(p.rollup.Keys) == 0
-	case p.settled != nil:
+		statement.Projection, statement.OneThread = p.projection.Name, len(p.projection.Keys) == 0
+	case p.rollup != nil:
 		statement.Reads = ReadsRollupRows
 	}
 	head := "SELECT\n    "
@@ -91,7 +91,7 @@ func (w *printer) columns() (columns []Column, selected []string) {
 
 // grouped is the layer of keys and aggregates.
 func (w *printer) grouped() string {
-	if w.settled != nil {
+	if w.rollup != nil {
 		return w.sums()
 	}
 	return w.groups()
@@ -148,7 +148,7 @@ func (w *printer) joined(share string, versions bool) string {
 		return sql
 	}
 	join("ANY LEFT", states, "s")
-	if len(w.WholeParts) > 0 {
+	if len(w.MergedParts) > 0 {
 		join("ANY LEFT", w.newerStates(), "v")
 	}
 	return sql

@@ -77,30 +77,30 @@ type Input struct {
 	// collapsed whatever is counted. Runs need no telling: their rows are always collapsed.
 	Conflicts bool
 	AsOf      time.Time // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
-	// SettledUntil is the boundary of the settled tables (schema/DESIGN.md): every record none of whose
-	// rows was stored after it is settled. Zero for not to use them.
-	SettledUntil time.Time
-	// Changes tells where the records are of which a row was stored after SettledUntil.
-	Changes ChangesFrom
-	// MissingSince says that the table schema.TableMissingRuns comes with the statement, with the runs that are not near (MissingRuns) of all
+	// Watermark is the boundary of the rollup (schema/DESIGN.md): every record none of whose
+	// rows was stored after it is refreshed. Zero for not to use them.
+	Watermark time.Time
+	// Changes tells where the records are of which a row was stored after Watermark.
+	Changes DeltaFrom
+	// OutsideSince says that the table schema.TableRunsOutside comes with the statement, with the runs that are not near (RunsOutside) of all
 	// records that were stored until then; zero where it does not.
-	MissingSince time.Time
-	// WholeParts are names of parts of the runs in none of which a run has two rows, nor in two of them; of any that are not there (any more), the
+	OutsideSince time.Time
+	// MergedParts are names of parts of the runs in none of which a run has two rows, nor in two of them; of any that are not there (any more), the
 	// runs are read like those of all other parts, which takes longer. None for not to tell parts apart.
-	WholeParts []string
-	After      []cursor.Value // the row to continue behind, in the completed order; nil for a first page
+	MergedParts []string
+	After       []cursor.Value // the row to continue behind, in the completed order; nil for a first page
 }
 
-// A ChangesFrom is where a statement finds the records that changed since they were settled.
-type ChangesFrom uint8
+// A DeltaFrom is where a statement finds the records that changed since they were refreshed.
+type DeltaFrom uint8
 
 const (
-	ChangesStored ChangesFrom = iota // in the store, where it looks for them, and for shared initiator keys
-	ChangesGiven                     // in the table schema.TableChanges that comes with the statement (schema.SettledTable.SettledChanges, with schema.ColumnAsked)
-	ChangesNone                      // nowhere: nothing was stored
+	DeltaInline DeltaFrom = iota // in the store, where it looks for them, and for shared initiator keys
+	DeltaCached                  // in the table schema.TableDelta that comes with the statement (schema.RollupTable.RollupDelta, with schema.ColumnAsked)
+	DeltaNone                    // nowhere: nothing was stored
 )
 
-// SharedKeysMessage is in the exception of a statement that looks for changes itself (ChangesStored) and finds that an
+// SharedKeysMessage is in the exception of a statement that looks for changes itself (DeltaInline) and finds that an
 // initiator key which the answer may rest on stands for two texts.
 const SharedKeysMessage = "initiator keys are shared"
 
@@ -110,18 +110,18 @@ func Compile(in Input) Statement {
 	return plan(in).statement()
 }
 
-// LooksForRuns reports whether the query needs the states of runs, of which those around the range are read and others looked for.
-func LooksForRuns(q query.Query) bool {
+// JoinsRunWindow reports whether the query needs the states of runs, of which those around the range are read and others looked for.
+func JoinsRunWindow(q query.Query) bool {
 	w := &printer{planned: plan(Input{Query: q})}
 	return len(w.joinRun) > 0 && !w.long()
 }
 
-// ByInitiatorKey reports whether the query, answered by adding up settled records, rests on initiator keys.
+// ByInitiatorKey reports whether the query, answered by adding up records in the rollup, rests on initiator keys.
 func ByInitiatorKey(q query.Query) bool {
-	return slices.Contains(plan(Input{Query: q, SettledUntil: time.UnixMilli(1)}).settledKeys, keyStarter)
+	return slices.Contains(plan(Input{Query: q, Watermark: time.UnixMilli(1)}).rollupKeys, keyInitiatorKey)
 }
 
-// AddsUp reports whether the query can be answered by adding up settled records.
-func AddsUp(q query.Query) bool {
-	return plan(Input{Query: q, SettledUntil: time.UnixMilli(1)}).settled != nil
+// FitsRollup reports whether the query can be answered by adding up records in the rollup.
+func FitsRollup(q query.Query) bool {
+	return plan(Input{Query: q, Watermark: time.UnixMilli(1)}).rollup != nil
 }

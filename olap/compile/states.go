@@ -12,8 +12,8 @@ import (
 // Most attribution records are written soon after their run was created. These bound the runs that are
 // read by their creation before any is looked up by its id; no answer depends on them.
 const (
-	nearBefore = 3 * 24 * time.Hour // before the range's first instant
-	nearBehind = 24 * time.Hour     // after its last one
+	windowBefore = 3 * 24 * time.Hour // before the range's first instant
+	windowAfter  = 24 * time.Hour     // after its last one
 
 	// longRange is from where on it pays to read a range in several parts, each in the cheapest way; and all runs of the organization at once: to look for
 	// those that are not near costs a second join, which must be cheaper than a join with all others.
@@ -21,7 +21,7 @@ const (
 )
 
 // runStates are the current states of the runs of the rows, and of other runs; with versions those of all stored versions instead. FINAL leaves
-// one version of each, without a hash table of all of them. Where WholeParts are known, near runs have the states in those, to which newerStates are to be joined.
+// one version of each, without a hash table of all of them. Where MergedParts are known, near runs have the states in those, to which newerStates are to be joined.
 //
 // Attribution records do not know when their run was created, and the ids are random, so that no order of the
 // table helps to find thousands of them. Near runs are read as a range of the sorting key; only ids that are not
@@ -35,8 +35,8 @@ func (w *printer) runStates(rows, share string, versions bool) string {
 	switch {
 	case versions:
 		final = ""
-	case len(w.WholeParts) > 0:
-		final, whole = "", "\n    AND _part IN "+w.wholeParts()
+	case len(w.MergedParts) > 0:
+		final, whole = "", "\n    AND _part IN "+w.mergedParts()
 	}
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
 		"\nFROM " + schema.TableRuns + final +
@@ -45,23 +45,23 @@ func (w *printer) runStates(rows, share string, versions bool) string {
 		return read
 	}
 	near := w.near()
-	return read + "\n    AND " + near + whole + "\nUNION ALL\n" + w.farStates(rows, near)
+	return read + "\n    AND " + near + whole + "\nUNION ALL\n" + w.statesOutside(rows, near)
 }
 
-// newerStates are the greatest states of the near runs in the other parts, where runStates has those of WholeParts. There are few of them; to merge
+// newerStates are the greatest states of the near runs in the other parts, where runStates has those of MergedParts. There are few of them; to merge
 // them with the others by FINAL would take several times as long as to read those.
 func (w *printer) newerStates() string {
 	return "SELECT run_id AS f_run_id, max(state) AS newer_state" +
 		"\nFROM " + schema.TableRuns +
-		"\nWHERE " + ofOrganization + "\n    AND " + schema.CurrentRunSQL + "\n    AND " + w.near() + "\n    AND _part NOT IN " + w.wholeParts() +
+		"\nWHERE " + ofOrganization + "\n    AND " + schema.CurrentRunSQL + "\n    AND " + w.near() + "\n    AND _part NOT IN " + w.mergedParts() +
 		"\nGROUP BY run_id"
 }
 
-func (w *printer) wholeParts() string { return w.param("whole_parts", w.WholeParts) }
+func (w *printer) mergedParts() string { return w.param("merged_parts", w.MergedParts) }
 
 // state is SQL of the state of a row's run; with versions, of one of its versions.
 func (w *printer) state(versions bool) string {
-	if !versions && len(w.WholeParts) > 0 {
+	if !versions && len(w.MergedParts) > 0 {
 		return "greatest(run_state, newer_state)"
 	}
 	return "run_state"
@@ -75,19 +75,19 @@ func ofRun(f *catalog.Field, state string) string {
 // near is the condition that a run was created around the range.
 func (w *printer) near() string {
 	start, last := Near(w.Query.Range)
-	return "created_at >= " + w.instant("near_start_ms", start) +
-		"\n    AND created_at <= " + w.instant("near_last_ms", last)
+	return "created_at >= " + w.instant("window_start_ms", start) +
+		"\n    AND created_at <= " + w.instant("window_last_ms", last)
 }
 
 // Near are the first and the last instant at which a run was created that is near a range.
 func Near(r daterange.Range) (start, last time.Time) {
-	return clamp(r.StartUTC.Add(-nearBefore)), clamp(r.EndUTC.Add(nearBehind))
+	return clamp(r.StartUTC.Add(-windowBefore)), clamp(r.EndUTC.Add(windowAfter))
 }
 
-// farStates are the states of the rows' runs that are not near, and of runs that share a hash with one.
-func (w *printer) farStates(rows, near string) string {
+// statesOutside are the states of the rows' runs that are not near, and of runs that share a hash with one.
+func (w *printer) statesOutside(rows, near string) string {
 	wanted := "run_hash IN\n    (\n" + indent(indent(missing(rows, near, " FINAL"))) + "\n    )"
-	if !w.MissingSince.IsZero() {
+	if !w.OutsideSince.IsZero() {
 		wanted = w.given()
 	}
 	return "SELECT run_id AS f_run_id, max(state) AS run_state" +
@@ -112,16 +112,16 @@ func missing(rows, near, final string) string {
 // the organization are none: half of their hash, for which ClickHouse has a table without collisions, rules most of them out, in a
 // third of the time. (Were 0 among the hashes, all runs would be found: more than needed, and never wrong.)
 func (w *printer) given() string {
-	hashes := "SELECT run_hash\nFROM " + schema.TableMissingRuns + "\nUNION ALL\nSELECT " + hashOf("run_id") +
-		"\nFROM " + w.source.Table + "\nWHERE " + strings.Join(append(w.inRange(), "first_stored_at > "+w.instant("missing_ms", w.MissingSince)), "\n    AND ")
+	hashes := "SELECT run_hash\nFROM " + schema.TableRunsOutside + "\nUNION ALL\nSELECT " + hashOf("run_id") +
+		"\nFROM " + w.source.Table + "\nWHERE " + strings.Join(append(w.inRange(), "first_stored_at > "+w.instant("outside_ms", w.OutsideSince)), "\n    AND ")
 	return "if(toUInt16(run_hash) IN\n    (\n" + indent(indent("SELECT toUInt16(run_hash)\nFROM\n(\n"+indent(hashes)+"\n)")) + "\n    ), run_hash, 0) IN" +
 		"\n    (\n" + indent(indent(hashes)) + "\n    )"
 }
 
-// MissingRuns returns the statement that reads the hashes, most at most, of all runs of the records in the query's range that are
+// RunsOutside returns the statement that reads the hashes, most at most, of all runs of the records in the query's range that are
 // not near: whichever of them a statement selects, and whatever is stored later, those runs are not among others of theirs. That, and
-// WholeParts, is for organizations no run of which has moved (schema.TableConflicts).
-func MissingRuns(in Input, most int) Statement {
+// MergedParts, is for organizations no run of which has moved (schema.TableConflicts).
+func RunsOutside(in Input, most int) Statement {
 	w := &printer{planned: plan(in)}
 	w.param("organization", string(w.Organization))
 	rows := "SELECT run_id AS f_run_id\nFROM " + w.source.Table + "\nWHERE " + strings.Join(w.inRange(), "\n    AND ")

@@ -7,8 +7,8 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// The range has its first instant and not its end. What was first stored after asOf is left out; but what is settled of it is taken
-// away where all that is settled is added up, which is so unless some of it may have been stored after asOf.
+// The range has its first instant and not its end. What was first stored after asOf is left out; but what is refreshed of it is taken
+// away where all that is refreshed is added up, which is so unless some of it may have been stored after asOf.
 func TestGivenChangesThatAreAskedFor(t *testing.T) {
 	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
 	if err != nil {
@@ -32,9 +32,9 @@ func TestGivenChangesThatAreAskedFor(t *testing.T) {
 		{name: "stored later, taken away where it was not added", clock: start, first: asOf.Add(time.Millisecond), takesAway: true, behind: true},
 		{name: "taken away", clock: start, first: asOf, takesAway: true, behind: true, want: true},
 	} {
-		in := Input{Organization: "acme", Query: q, AsOf: asOf, SettledUntil: asOf}
+		in := Input{Organization: "acme", Query: q, AsOf: asOf, Watermark: asOf}
 		if c.behind {
-			in.SettledUntil = asOf.Add(time.Second)
+			in.Watermark = asOf.Add(time.Second)
 		}
 		if got := in.AsksFor(c.clock.UnixMilli(), c.first.UnixMilli(), c.takesAway); got != c.want {
 			t.Errorf("%s: asked for: %v, want %v", c.name, got, c.want)
@@ -45,7 +45,7 @@ func TestGivenChangesThatAreAskedFor(t *testing.T) {
 // The smallest projection with all keys is added up: where the range consists of its spans of time, or is long and has some of them; and where days are
 // told apart, only if no day begins within a span. Weeks begin on Thursdays, at 00:00 UTC, as 1970-01-01 was one.
 func TestProjectionsThatAreAddedUp(t *testing.T) {
-	const runs, starters = `"model":"agent_runs","metrics":["run_count"]`, `"model":"agent_runs","metrics":["unique_initiator_count"]`
+	const runs, initiator_keys = `"model":"agent_runs","metrics":["run_count"]`, `"model":"agent_runs","metrics":["unique_initiator_count"]`
 	for _, c := range []struct {
 		name, asked, start, end, zone string
 		want                          string
@@ -56,31 +56,31 @@ func TestProjectionsThatAreAddedUp(t *testing.T) {
 		{"days that begin within hours", runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "", "", ""},
 		{"no days, which begin within hours", runs + `,"dimensions":["agent_id"]`, "2026-01-01", "2026-01-31", "Asia/Kathmandu", "", "", ""},
 		{"long, no days, which begin within hours", runs + `,"dimensions":["agent_id"]`, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "by_agent", "2025-12-31T19:00:00Z", "2026-06-30T18:00:00Z"},
-		{"whole weeks", starters, "2026-01-01", "2026-01-28", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-01-29T00:00:00Z"},
-		{"many whole weeks", starters, "2026-01-01", "2026-06-03", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-06-04T00:00:00Z"},
-		{"a few weeks and what lies beside them", starters, "2025-12-31", "2026-01-29", "UTC", "", "", ""},
-		{"weeks and what lies beside them", starters, "2025-12-31", "2026-06-04", "UTC", "by_starter", "2026-01-01T00:00:00Z", "2026-06-04T00:00:00Z"},
-		{"a range that begins a little late", starters, "2026-01-01", "2026-06-03", "America/New_York", "by_starter", "2026-01-08T00:00:00Z", "2026-06-04T00:00:00Z"},
-		{"a range that ends a little early", starters, "2026-01-01", "2026-06-03", "Asia/Tokyo", "by_starter", "2026-01-01T00:00:00Z", "2026-05-28T00:00:00Z"},
-		{"days of whole weeks", starters + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
-		{"a day of whole weeks", starters + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
-		{"weeks before 1970", starters, "1969-12-25", "1969-12-31", "UTC", "by_starter", "1969-12-25T00:00:00Z", "1970-01-01T00:00:00Z"},
+		{"whole weeks", initiator_keys, "2026-01-01", "2026-01-28", "UTC", "by_initiator_key", "2026-01-01T00:00:00Z", "2026-01-29T00:00:00Z"},
+		{"many whole weeks", initiator_keys, "2026-01-01", "2026-06-03", "UTC", "by_initiator_key", "2026-01-01T00:00:00Z", "2026-06-04T00:00:00Z"},
+		{"a few weeks and what lies beside them", initiator_keys, "2025-12-31", "2026-01-29", "UTC", "", "", ""},
+		{"weeks and what lies beside them", initiator_keys, "2025-12-31", "2026-06-04", "UTC", "by_initiator_key", "2026-01-01T00:00:00Z", "2026-06-04T00:00:00Z"},
+		{"a range that begins a little late", initiator_keys, "2026-01-01", "2026-06-03", "America/New_York", "by_initiator_key", "2026-01-08T00:00:00Z", "2026-06-04T00:00:00Z"},
+		{"a range that ends a little early", initiator_keys, "2026-01-01", "2026-06-03", "Asia/Tokyo", "by_initiator_key", "2026-01-01T00:00:00Z", "2026-05-28T00:00:00Z"},
+		{"days of whole weeks", initiator_keys + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
+		{"a day of whole weeks", initiator_keys + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`, "2026-01-01", "2026-01-28", "UTC", "", "", ""},
+		{"weeks before 1970", initiator_keys, "1969-12-25", "1969-12-31", "UTC", "by_initiator_key", "1969-12-25T00:00:00Z", "1970-01-01T00:00:00Z"},
 	} {
 		q, err := query.Parse([]byte("{" + c.asked + `,"range":{"start":"` + c.start + `","end":"` + c.end + `","timezone":"` + c.zone + `"}}`))
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		p := plan(Input{Organization: "acme", Query: q, AsOf: time.Now(), SettledUntil: time.UnixMilli(1)})
-		if p.rollup == nil || c.want == "" {
-			if p.rollup != nil || c.want != "" {
-				t.Errorf("%s: %+v, want %q", c.name, p.rollup, c.want)
+		p := plan(Input{Organization: "acme", Query: q, AsOf: time.Now(), Watermark: time.UnixMilli(1)})
+		if p.projection == nil || c.want == "" {
+			if p.projection != nil || c.want != "" {
+				t.Errorf("%s: %+v, want %q", c.name, p.projection, c.want)
 			}
 			continue
 		}
-		first, behind := p.spans(p.rollup.SpanMillis)
-		from, until := time.UnixMilli(first*p.rollup.SpanMillis).UTC().Format(time.RFC3339), time.UnixMilli(behind*p.rollup.SpanMillis).UTC().Format(time.RFC3339)
-		if p.rollup.Projection != c.want || from != c.wholeFrom || until != c.wholeUntil {
-			t.Errorf("%s: %s from %s until %s, want %s from %s until %s", c.name, p.rollup.Projection, from, until, c.want, c.wholeFrom, c.wholeUntil)
+		first, behind := p.spans(p.projection.SpanMillis)
+		from, until := time.UnixMilli(first*p.projection.SpanMillis).UTC().Format(time.RFC3339), time.UnixMilli(behind*p.projection.SpanMillis).UTC().Format(time.RFC3339)
+		if p.projection.Name != c.want || from != c.wholeFrom || until != c.wholeUntil {
+			t.Errorf("%s: %s from %s until %s, want %s from %s until %s", c.name, p.projection.Name, from, until, c.want, c.wholeFrom, c.wholeUntil)
 		}
 	}
 }

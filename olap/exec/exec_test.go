@@ -10,8 +10,8 @@ import (
 
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/exec"
-	"github.com/runlens/runlens/olap/moment"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // The end of the context stops the query in ClickHouse itself, not only the waiting for it.
@@ -95,7 +95,7 @@ func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 func TestNewest(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
-	run, attribution, err := moment.Newest(ctx, store.Conn())
+	run, attribution, err := snapshot.Newest(ctx, store.Conn())
 	if err != nil || !run.IsZero() || !attribution.IsZero() {
 		t.Errorf("an empty store has %v and %v, %v", run, attribution, err)
 	}
@@ -105,7 +105,7 @@ func TestNewest(t *testing.T) {
 		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: clock, Kind: "agent", Status: "FAILED"})
 	}
 	olaptest.Load(t, store.Conn(), records)
-	if run, attribution, err = moment.Newest(ctx, store.Conn()); err != nil || !run.Equal(at) || !attribution.IsZero() {
+	if run, attribution, err = snapshot.Newest(ctx, store.Conn()); err != nil || !run.Equal(at) || !attribution.IsZero() {
 		t.Errorf("got %v and %v, %v, want %v and none", run, attribution, err, at)
 	}
 }

@@ -39,7 +39,7 @@ type partition struct{ table, id string }
 // compacted are the tables whose rows have versions, repeats or signs.
 func compacted() []string {
 	tables := []string{schema.TableRuns, schema.TableAttributions, schema.TableAgents}
-	for _, t := range schema.Settled {
+	for _, t := range schema.RollupTables {
 		tables = append(tables, t.Table)
 	}
 	return tables

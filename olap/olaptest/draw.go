@@ -162,10 +162,10 @@ func DrawSum(t *rapid.T) Query {
 	if q.Model == "agent_runs" {
 		return q
 	}
-	settled := []string{"agent_id", "activity_type", "day"}
+	refreshed := []string{"agent_id", "activity_type", "day"}
 	q.Metrics = []string{"interaction_count"}
-	q.Dimensions = only(q.Dimensions, settled...)
-	q.Filters = slices.DeleteFunc(q.Filters, func(f Filter) bool { return !slices.Contains(settled, f.Member) })
+	q.Dimensions = only(q.Dimensions, refreshed...)
+	q.Filters = slices.DeleteFunc(q.Filters, func(f Filter) bool { return !slices.Contains(refreshed, f.Member) })
 	q.Order = slices.DeleteFunc(q.Order, func(o Term) bool {
 		return len(q.Dimensions) == 0 || !slices.Contains(slices.Concat(q.Dimensions, q.Metrics), o.Member)
 	})

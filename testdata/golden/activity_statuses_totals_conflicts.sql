@@ -30,8 +30,8 @@ FROM
             FROM runs
             WHERE organization_id = {organization:String}
                 AND bitAnd(state, 63) != 63
-                AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
-                AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+                AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
+                AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
             UNION ALL
             SELECT run_id AS f_run_id, max(state) AS run_state
             FROM runs
@@ -58,8 +58,8 @@ FROM
                         FROM runs FINAL
                         WHERE organization_id = {organization:String}
                             AND bitAnd(state, 63) != 63
-                            AND created_at >= fromUnixTimestamp64Milli({near_start_ms:Int64}, 'UTC')
-                            AND created_at <= fromUnixTimestamp64Milli({near_last_ms:Int64}, 'UTC')
+                            AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
                     ) AS n USING (f_run_id)
                 )
             GROUP BY run_id
@@ -72,5 +72,5 @@ FROM
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- as_of_ms = 1770000000000
--- near_start_ms = 1766966400000
--- near_last_ms = 1769990400000
+-- window_start_ms = 1766966400000
+-- window_last_ms = 1769990400000

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
+)
+
+type rollupCmd struct {
+	Check   rollupCheckCmd   `cmd:"" help:"Prove that the records in the rollup are what their sources say."`
+	Rebuild rollupRebuildCmd `cmd:"" help:"Build the records in the rollup anew."`
+}
+
+func (rollupCmd) Help() string {
+	return `The server copies records, versions and repeats collapsed, into tables that are quick to add up. No answer depends on how far that has come.`
+}
+
+type rollupCheckCmd struct {
+	storeFlags
+	JSON bool `help:"Print the differences as JSON."`
+}
+
+func (rollupCheckCmd) Help() string {
+	return `Compares every refreshed record with its source, all columns, every projection with the rows that it adds up, and the names of initiators with their keys. Queries go on as they are. The exit code is 1 when something differs; queries that used it may have been wrong then. A running server repairs it by itself, within a round of its own check, and 'runlens rollup rebuild' builds everything anew.
+
+Example:
+  runlens rollup check`
+}
+
+var errRollupDiffers = errors.New("the rollup differs from its sources; a running server repairs it, and 'runlens rollup rebuild' builds it anew")
+
+func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	found, err := rollup.Check(ctx, store.Conn())
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.JSON:
+		if found == nil {
+			found = []rollup.Difference{}
+		}
+		if err := json.NewEncoder(io.out).Encode(found); err != nil {
+			return err
+		}
+	case len(found) == 0:
+		fmt.Fprintln(io.out, "all records in the rollup are what their sources say")
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	if !c.JSON {
+		for _, d := range found {
+			switch {
+			case d.Projection != "":
+				fmt.Fprintf(io.out, "%s, organization %s, %s: the projection %s has %d records, the rows %d, or other sums\n", d.Table, d.Organization, d.Span, d.Projection, d.InRollup, d.Records)
+			case d.Table == schema.TableInitiatorKeys:
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d keys of initiators, of which %d have their name, or there are wrong names\n", d.Table, d.Organization, d.Span, d.Records, d.InRollup)
+			default:
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d records in the source, %d refreshed, or with other contents\n", d.Table, d.Organization, d.Span, d.Records, d.InRollup)
+			}
+		}
+	}
+	return errRollupDiffers
+}
+
+type rollupRebuildCmd struct {
+	storeFlags
+}
+
+func (rollupRebuildCmd) Help() string {
+	return `Empties the rollup and refreshes everything again. Until that is done queries read the records themselves.
+
+Example:
+  runlens rollup rebuild`
+}
+
+func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger) error {
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := rollup.Rebuild(ctx, store.Conn(), rollup.Abandoned); err != nil {
+		return err
+	}
+	return rollup.New(store.Conn(), logger, rollup.Margin).Refresh(ctx)
+}

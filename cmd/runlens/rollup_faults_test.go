@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// Two servers refresh while records are ingested; servers and engine are killed at random moments. Afterwards everything
+// refreshed is what its sources say.
+func TestSettlingSurvivesKills(t *testing.T) {
+	dir := t.TempDir()
+	flags := store(t)
+	serve := func() *process {
+		return spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--maintenance-share", "0.9"}, flags...)...)
+	}
+	servers := []*process{serve(), serve()}
+	var files []string
+	for i, kills := 0, 8; i < kills; i++ {
+		file := filepath.Join(dir, strconv.Itoa(i)+".ndjson")
+		export(t, file, "acme-"+strconv.Itoa(i%3), 2200+400*i) // more than 8,000 rows, for which refreshing does not wait for more
+		files = append(files, file)
+		ingested := make(chan int, 1)
+		go func() {
+			// One whose engine is killed while it connects fails, and is run again as an operator would.
+			code := 1
+			for range 5 {
+				if code, _, _ = command(t, "", append([]string{"ingest", file}, flags...)...); code == 0 {
+					break
+				}
+			}
+			ingested <- code
+		}()
+		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond))))
+		if n := rand.IntN(3); n < 2 {
+			servers[n].Process.Kill()
+			<-servers[n].ended
+			servers[n] = serve()
+		} else {
+			killEngine(t, flags[1])
+		}
+		if code := <-ingested; code != 0 {
+			t.Fatalf("ingest of file %d ended with %d", i, code)
+		}
+	}
+	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer joined.Close()
+	pending := func() bool {
+		for i := range 3 {
+			for _, table := range schema.RollupTables {
+				organization := schema.OrganizationID("acme-" + strconv.Itoa(i))
+				watermark, err := snapshot.ReadRollupState(context.Background(), joined.Conn())
+				if err != nil || watermark.Number == 0 {
+					return true
+				}
+				if changes, err := snapshot.ReadChanges(context.Background(), joined.Conn(), organization, &table, watermark.Until, nil, 1); err != nil || changes == nil || changes.Len() > 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(2 * time.Minute); pending(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not everything is refreshed")
+		}
+	}
+	if code, out, stderr := command(t, "", append([]string{"refreshed", "check"}, flags...)...); code != 0 {
+		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
+	}
+	var refreshed, truth int64
+	if err := joined.Conn().QueryRow(context.Background(), "SELECT (SELECT toInt64(sum(runs)) FROM rollup_runs), (SELECT toInt64(count()) FROM runs FINAL)").Scan(&refreshed, &truth); err != nil {
+		t.Fatal(err)
+	}
+	if refreshed != truth || truth < 3*2200 {
+		t.Errorf("%d runs are refreshed, %d stored", refreshed, truth)
+	}
+	verified(t, flags, files...)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The command names what is damaged, and ends with 1. A server that runs repairs it by itself.
+func TestServerRepairsTheRollup(t *testing.T) {
+	flags := store(t)
+	file := filepath.Join(t.TempDir(), "a.ndjson")
+	export(t, file, "acme", 2000)
+	if code, _, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
+		t.Fatalf("ingest ended with %d: %.2000s", code, stderr)
+	}
+	conn := joined(t, flags)
+	refreshed(t, conn, flags)
+	const damage = "ALTER TABLE rollup_runs DELETE WHERE toDayOfMonth(created_at) = 2 SETTINGS mutations_sync = 2"
+	if err := conn.Exec(context.Background(), damage); err != nil {
+		t.Fatal(err)
+	}
+	check := func() (int, string) {
+		code, out, _ := command(t, "", append([]string{"refreshed", "check"}, flags...)...)
+		return code, out
+	}
+	// Runs were created every minute: 1,440 on the first day, the others on the second.
+	const named = "rollup_runs, organization acme, 2026-Q1: 2000 records in the source, 1440 refreshed"
+	if code, out := check(); code != 1 || !strings.Contains(out, named) {
+		t.Errorf("check ended with %d:\n%s", code, out)
+	}
+	server := spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"}, flags...)...)
+	for deadline := time.Now().Add(3 * time.Minute); ; {
+		if code, out := check(); code == 0 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("nobody repairs it; check ended with %d:\n%s", code, out)
+		}
+	}
+	server.Process.Kill()
+	<-server.ended
+}

@@ -1,0 +1,150 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+// errLeased is the error of a check beside a lease.
+var errLeased = errors.New("rollup: the rollup is being changed under a lease")
+
+// Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
+// only while a difference is confirmed.
+func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
+	w, err := newWalk(ctx, conn, allTables()...)
+	if err != nil {
+		return nil, err
+	}
+	s := New(conn, slog.New(slog.DiscardHandler), Margin)
+	for {
+		next, err := w.next(ctx)
+		if next == nil || err != nil {
+			return found, err
+		}
+		differences, err := s.checkPatiently(ctx, *next)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, differences...)
+	}
+}
+
+// checkPatiently waits for its turn.
+func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Difference, error) {
+	for {
+		found, under, err := s.confirm(ctx, of)
+		if under != nil {
+			err = under.end(ctx)
+		}
+		switch {
+		case errors.Is(err, errLeased):
+			err = s.replaceAbandoned(ctx)
+		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
+			err = nil
+		default:
+			return found, err
+		}
+		if err == nil {
+			err = snapshot.Pause(ctx, leasePoll)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// replaceAbandoned empties the rollup if a process died in the middle of a change under a lease.
+func (s *Refresher) replaceAbandoned(ctx context.Context) error {
+	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	if err != nil || !state.Leased || state.Now.Sub(state.LeasedAt) <= abandoned {
+		return err
+	}
+	return Rebuild(ctx, s.conn, abandoned)
+}
+
+// claimPatience is how long a check waits for the batches of refreshers.
+const claimPatience = 10 * time.Second
+
+// A suspicion is a claim under which differences are confirmed.
+type suspicion struct {
+	*claim
+	until time.Time // the watermark while the claim is valid
+}
+
+// suspect waits for its turn and takes a claim. The error is errLeased, errClaimed or errClaimLost where others do not
+// let it.
+func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
+	for began := time.Now(); ; {
+		state, err := snapshot.ReadRollupState(ctx, s.conn)
+		if err != nil {
+			return nil, err
+		}
+		if state.Leased {
+			return nil, errLeased
+		}
+		c, err := s.claim(ctx, state)
+		if err == nil {
+			return &suspicion{c, state.Until}, nil
+		}
+		if !errors.Is(err, errClaimed) || time.Since(began) > claimPatience {
+			return nil, err
+		}
+		if err := snapshot.Pause(ctx, leasePoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// end ends the claim and leaves the watermark where it is, also when ctx is done.
+func (s *suspicion) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	defer cancel()
+	return s.commit(ctx, s.until)
+}
+
+// confirm compares a section. Where it differs twice, it compares once more under a claim, which comes with the
+// differences and is to be ended. The error is errLeased, errClaimed or errClaimLost where others change the rollup.
+//
+// What differs under a claim is damage:
+//
+//  1. Nobody changes the rollup, the names or the watermark W while the claim is valid: what others send carries a
+//     fence that the claim made false, what they sent before has ended. The claim is checked after the comparison.
+//  2. Every record none of whose rows was stored after W is in the rollup as it is in the source: that is what the
+//     entry says that set W. All other records are left out.
+//  3. The source may be read later than the rollup, but each in one snapshot. A row that appears in between was stored
+//     after W: those stored until W had all been seen when W was set. So its record is left out.
+//  4. Merges change no result. Of the rows with equal keys a merge takes out pairs of 1 and -1; those that refreshes
+//     write alternate, so that no two of one sign are left to be merged into one. Sums of projections are compared
+//     multiplied with hashes of their groups, whichever groups, rows and parts there are, also groups of zeros.
+//  5. A projection that a part does not have is not compared.
+//  6. Names are written before the rows that need them.
+func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference, under *suspicion, err error) {
+	for range 2 {
+		state, err := snapshot.ReadRollupState(ctx, s.conn)
+		if err != nil || state.Number == 0 { // nobody has refreshed yet
+			return nil, nil, err
+		}
+		if state.Leased {
+			return nil, nil, errLeased
+		}
+		if found, err = compare(ctx, s.conn, of, state.Until, ""); err != nil || len(found) == 0 {
+			return nil, nil, err
+		}
+	}
+	if under, err = s.suspect(ctx); err != nil {
+		return nil, nil, err
+	}
+	if found, err = compare(ctx, s.conn, of, under.until, claimed()); err == nil {
+		err = under.check(ctx)
+	}
+	if err != nil || len(found) == 0 {
+		return nil, nil, errors.Join(err, under.end(ctx))
+	}
+	return found, under, nil
+}

@@ -1,0 +1,195 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+// CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it.
+const CheckShare = 0.02
+
+// A Checker compares the rollup with its sources as long as the server runs, round after round, a section a step. Where
+// it finds damage it writes an entry into the rollup log, by which all servers answer that organization from the base
+// tables, and repairs it. So it does with entries that others wrote and did not finish. Several checkers on one store
+// do no harm. It is a maintain.Task.
+type Checker struct {
+	refresher *Refresher
+	logger    *slog.Logger
+
+	walk   *walk    // of this round; nil between two
+	next   *section // to be compared; nil for the next one of walk
+	began  time.Time
+	gaps   bool                      // a section of this round could not be compared
+	whole  atomic.Pointer[time.Time] // when the last round began that has ended; before the first, when the checker did
+	repair *repair                   // nil for none
+	told   map[Difference]bool       // of the damages that are there
+	turn   int                       // which of them is next
+	failed bool                      // the last step failed to repair one: a section comes first
+
+	rounds, differences, repairs prometheus.Counter
+	damages                      prometheus.Gauge
+	age                          prometheus.GaugeFunc
+}
+
+// NewChecker returns a Checker that does nothing yet.
+func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	c := &Checker{
+		refresher: New(conn, logger, Margin), logger: logger, told: map[Difference]bool{},
+		rounds: counter("runlens_rollup_check_rounds_total",
+			"Times this server compared the whole rollup with its sources."),
+		differences: counter("runlens_rollup_damaged_spans_total",
+			"Differences between rollup and sources that this server found, by organization, table and quarter of a year."),
+		repairs: counter("runlens_rollup_repairs_total",
+			"Damages of an organization and a source that this server repaired."),
+		damages: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_damages",
+			Help: "Organizations and sources whose rollup is damaged, so that queries read the base tables."}),
+	}
+	now := time.Now()
+	c.whole.Store(&now)
+	c.age = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_check_age_seconds",
+		Help: "Every part of the rollup was compared since so many seconds ago, or since this server started."},
+		func() float64 { return time.Since(*c.whole.Load()).Seconds() })
+	return c
+}
+
+// Describe is part of prometheus.Collector.
+func (c *Checker) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
+
+// Collect is part of prometheus.Collector.
+func (c *Checker) Collect(out chan<- prometheus.Metric) {
+	for _, metric := range []prometheus.Collector{c.rounds, c.differences, c.repairs, c.damages, c.age} {
+		metric.Collect(out)
+	}
+}
+
+// Step repairs what is damaged, or else compares the next section. It reports whether there may be more to do at once:
+// not at the end of a round, nor while nobody may use the rollup.
+func (c *Checker) Step(ctx context.Context) (more bool, err error) {
+	if !c.refresher.able {
+		if c.refresher.able, err = c.refresher.check(ctx); !c.refresher.able {
+			return false, err
+		}
+	}
+	state, err := snapshot.ReadRollupState(ctx, c.refresher.conn)
+	if err != nil {
+		return false, err
+	}
+	c.damages.Set(float64(len(state.Damaged)))
+	if len(state.Damaged) == 0 {
+		clear(c.told)
+	}
+	switch {
+	case state.Watermark().IsZero():
+		return false, nil
+	case len(state.Damaged) > 0 && !c.failed:
+		more, err = true, c.mend(ctx, state.Damaged[c.turn%len(state.Damaged)])
+		if c.failed = err != nil && !atWork(err); c.failed {
+			c.turn++
+		}
+	default:
+		c.failed = false
+		more, err = c.compare(ctx)
+	}
+	if atWork(err) {
+		return true, nil
+	}
+	return more, err
+}
+
+// compare compares the next section.
+func (c *Checker) compare(ctx context.Context) (more bool, err error) {
+	if c.walk == nil {
+		c.began, c.gaps = time.Now(), false
+		if c.walk, err = newWalk(ctx, c.refresher.conn, allTables()...); err != nil {
+			return false, err
+		}
+	}
+	if c.next == nil {
+		if c.next, err = c.walk.next(ctx); err != nil {
+			return false, err
+		}
+	}
+	if c.next == nil {
+		c.walk = nil
+		if began := c.began; !c.gaps {
+			c.rounds.Inc()
+			c.whole.Store(&began)
+		}
+		return false, nil
+	}
+	found, under, err := c.refresher.confirm(ctx, *c.next)
+	if under != nil {
+		err = c.report(ctx, under, found)
+	}
+	if !atWork(err) {
+		c.next, c.gaps = nil, c.gaps || err != nil
+	}
+	return true, err
+}
+
+// atWork reports whether an error says that others change the rollup.
+func atWork(err error) bool {
+	return errors.Is(err, errLeased) || errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
+}
+
+// report writes damage into the rollup log, and tells of it.
+func (c *Checker) report(ctx context.Context, under *suspicion, found []Difference) error {
+	var organizations []string
+	for _, d := range found {
+		organizations = append(organizations, d.Organization)
+	}
+	if err := under.writeDamage(ctx, c.next.table, organizations...); err != nil {
+		return err
+	}
+	c.tell(found)
+	return under.end(ctx)
+}
+
+// tell logs and counts each difference once.
+func (c *Checker) tell(found []Difference) {
+	for _, d := range found {
+		of := d
+		of.Records, of.InRollup = 0, 0
+		if c.told[of] {
+			continue
+		}
+		c.told[of] = true
+		c.differences.Inc()
+		c.logger.Warn("the rollup is damaged; its organization is answered from the base tables until it is repaired",
+			"table", d.Table, "projection", d.Projection, "organization", d.Organization, "span", d.Span,
+			"records", d.Records, "in_rollup", d.InRollup)
+	}
+}
+
+// mend repairs a damage, until it is done or ctx is. What was begun is gone on with.
+func (c *Checker) mend(ctx context.Context, damage snapshot.Damage) (err error) {
+	if r := c.repair; r == nil || r.of.Organization != damage.Organization || r.of.Source != damage.Source {
+		if c.repair, err = c.refresher.newRepair(ctx, damage, c.tell); err != nil {
+			return err
+		}
+	}
+	for {
+		over, ended, err := c.repair.step(ctx)
+		if over {
+			c.repair = nil
+		}
+		if ended {
+			c.repairs.Inc()
+			c.logger.Info("the rollup is repaired", "organization", string(damage.Organization), "source", damage.Source)
+		}
+		if over || err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package rollup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// claimAge is the age at which a claim is taken for that of a process that died, where none of its statements runs.
+// A claim that is taken over too early costs work and nothing else.
+var claimAge = 10 * time.Second // shorter only in tests
+
+var (
+	// errClaimLost is the error of a batch that another refresher, or a lease, took over. What it wrote stays.
+	errClaimLost = errors.New("rollup: another process took the refresh batch over")
+	// errClaimed is the error of a batch that another refresher is working on.
+	errClaimed = errors.New("rollup: another process refreshes the rollup")
+)
+
+// A claim is the exclusive right to write to the rollup: one refresh batch at a time, of one process. Unlike a lease
+// it leaves queries and their use of the rollup alone.
+//
+// A claim is an entry of the kind begin with a number and the refresher's random name. It is valid while no begin is
+// greater than (number, name), and since the batch began nothing was committed and no lease was taken.
+//
+//  1. Claim. The number is one more than the greatest in the log. The insert carries the condition that the log is
+//     still as it was read. Then the inserts that run are waited for and the condition is read again: of several
+//     refreshers whose claims have one number the one with the greatest name has the claim. A crash leaves a claim
+//     without statements: see 4.
+//  2. Write. Every statement computes the difference between what its records are in the source and what the rollup
+//     has of them *when it runs*, and writes that difference. It carries the fence, which ClickHouse evaluates when
+//     the statement begins. A statement that changes one partition writes one part, which is there as a whole or not
+//     at all. So whatever a crash, a lost connection or a time-out leaves, the same statement run again writes what is
+//     missing and nothing else. No statement relies on deduplication tokens.
+//  3. Commit. The entry commit with the claim's number moves the watermark, under the same fence. Before it the watermark
+//     is the old one, and queries compute what was stored since, whatever of it is in the rollup already.
+//  4. Take over. A claim of claimAge none of whose statements runs is replaced by one with a greater number, as in 1.
+//     The old one is lost by that: what its process sends later writes nothing. What it sent before is waited for.
+//
+// This rests on two properties of ClickHouse: a statement is listed in system.processes before it evaluates its
+// conditions, and a part becomes visible by one rename (TestRefreshSurvivesKillsAtRenames, TestClaimsExcludeEachOther).
+type claim struct{ entry }
+
+// claim takes the next batch. The error is errClaimed where another process has it.
+func (s *Refresher) claim(ctx context.Context, state snapshot.RollupState) (*claim, error) {
+	if state.Refreshing && state.Refresher != s.name && state.Now.Sub(state.BegunAt).Abs() < claimAge {
+		return nil, errClaimed
+	}
+	if state.Refreshing {
+		if _, _, running, err := snapshot.InFlight(ctx, s.conn); err != nil || running {
+			return nil, cmp.Or(err, errClaimed)
+		}
+	}
+	c := &claim{entry{conn: s.conn, number: state.Next(), holder: s.name, lost: errClaimLost}}
+	c.fence = fmt.Sprintf("((SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d) FROM %s) AND %s)",
+		c.number, c.holder, schema.TableRollupLog, unchanged(state))
+	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun, schema.TableRollupLog, unchanged(state))
+	if err := write(ctx, s.conn, begin, c.number, c.holder, free); err != nil {
+		return nil, err
+	}
+	if err := waitForInserts(ctx, s.conn); err != nil {
+		return nil, err
+	}
+	if err := c.check(ctx); err != nil {
+		if errors.Is(err, errClaimLost) {
+			return nil, errClaimed
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// commit ends the batch: the rollup has every record none of whose rows was stored after an instant.
+func (c *claim) commit(ctx context.Context, until time.Time) error {
+	if err := write(ctx, c.conn, commit, c.number, -until.UnixMilli(), c.fence); err != nil {
+		return err
+	}
+	state, err := snapshot.ReadRollupState(ctx, c.conn)
+	if err != nil {
+		return err
+	}
+	if state.Done != c.number { // greater where another one has committed since: that says nothing of this batch
+		return errClaimLost
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package rollup_test
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+// The engine is killed at each of the first renames of a refresh, which are those of the log's entries and of the
+// rollup's parts. The refresh is then made again, as the server does. Every record is in the rollup once, without
+// a rebuild.
+func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
+	engine, dir := olaptest.OwnEngine(t)
+	conn := engine.Conn()
+	const kills = 14 // more than a refresh of two tables with two partitions each takes
+	retries := 0
+	for n := 1; n <= kills; n++ {
+		load(t, conn, 10*n, []string{"RUNNING", "COMPLETED", "PAUSED"}[n%3])
+		detach := clickhousetest.KillAtRename(t, dir, n)
+		defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
+		until(t, func() bool {
+			err := rollup.New(conn, quiet, 0).Refresh(ctx)
+			if err != nil {
+				retries++
+			}
+			return err == nil
+		})
+		detach()
+		want := int64(2 * 10 * n)
+		for _, query := range []string{"SELECT toInt64(sum(runs)) FROM rollup_runs", "SELECT toInt64(sum(records)) FROM rollup_attributions"} {
+			if got := number(t, conn, query); got != want {
+				t.Errorf("killed at rename %d: %d, want %d: %s", n, got, want, query)
+			}
+		}
+	}
+	if retries == 0 {
+		t.Error("no kill hit a refresh")
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Of several refreshers that claim the same batch one has it.
+func TestClaimsExcludeEachOther(t *testing.T) {
+	conn := refreshed(t, 10)
+	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // every one tries, whoever claimed before
+	for range 10 {
+		before := state(t, conn)
+		var claimed, done atomic.Int64
+		var refreshers sync.WaitGroup
+		for range 6 {
+			refreshers.Go(func() {
+				batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
+				if errors.Is(err, rollup.ErrClaimed) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				claimed.Add(1)
+				switch err := batch.Done(ctx, before.Until); {
+				case err == nil:
+					done.Add(1)
+				case !errors.Is(err, rollup.ErrClaimLost):
+					t.Error(err)
+				}
+			})
+		}
+		refreshers.Wait()
+		if claimed.Load() == 0 || done.Load() == 0 || state(t, conn).Refreshing && done.Load() == claimed.Load() {
+			t.Errorf("%d claimed, %d did the batch", claimed.Load(), done.Load())
+		}
+	}
+}
+
+// A refresher that stood still while another one took its batch over writes nothing and moves nothing, whatever it
+// still sends.
+func TestLostClaimWritesNothing(t *testing.T) {
+	conn := refreshed(t, 40)
+	load(t, conn, 50, "COMPLETED")
+	before := state(t, conn)
+	stopped, err := rollup.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rollup.New(conn, quiet, 0).Claim(ctx); !errors.Is(err, rollup.ErrClaimed) {
+		t.Errorf("a second claim: %v", err)
+	}
+	defer rollup.SetClaimAge(rollup.SetClaimAge(0))
+	taken, err := rollup.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert := func(b rollup.Batch, runs int64) {
+		t.Helper()
+		if err := b.Insert(ctx, before.Until, before.Now); err != nil {
+			t.Error(err)
+		}
+		if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != runs {
+			t.Errorf("%d runs are in the rollup, want %d", n, runs)
+		}
+	}
+	insert(stopped, 80)
+	if err := stopped.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) {
+		t.Errorf("committing without the claim: %v", err)
+	}
+	if s := state(t, conn); !s.Until.Equal(before.Until) {
+		t.Errorf("the watermark was moved from %v to %v", before.Until, s.Until)
+	}
+	insert(taken, 100)
+	insert(taken, 100) // once more, as after a crash that hid the outcome
+	insert(stopped, 100)
+	if err := taken.Done(ctx, before.Now); err != nil {
+		t.Error(err)
+	}
+	insert(taken, 100) // too late, and the same
+	all(t, conn)
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Who takes a batch over, or a lease, waits for what its predecessor has sent and what still runs.
+func TestClaimWaitsForRunningInserts(t *testing.T) {
+	conn := refreshed(t, 10)
+	const runs = "SELECT toInt64(count()) FROM system.processes WHERE query_id = 'runlens-refresh-slow'"
+	ended := make(chan error, 1)
+	go func() {
+		slow := clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+"slow"))
+		ended <- conn.Exec(slow, "SELECT sleepEachRow(0.5) FROM numbers(4) SETTINGS max_block_size = 1 FORMAT Null")
+	}()
+	until(t, func() bool { return number(t, conn, runs) == 1 })
+	if _, err := rollup.New(conn, quiet, 0).Claim(ctx); err != nil {
+		t.Error(err)
+	}
+	if n := number(t, conn, runs); n != 0 {
+		t.Error("the claim was given while an insert of another one ran")
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A claim that a lease has ended does not come back when the lease is released.
+func TestLeaseEndsClaims(t *testing.T) {
+	conn := refreshed(t, 40)
+	before := state(t, conn)
+	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Insert(ctx, time.UnixMilli(0), before.Now); err != nil {
+		t.Error(err)
+	}
+	if n := number(t, conn, "SELECT toInt64(count()) FROM rollup_runs"); n != 0 {
+		t.Errorf("%d rows were written", n)
+	}
+	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) || !state(t, conn).Watermark().IsZero() {
+		t.Errorf("the emptied rollup is in use: %v", err)
+	}
+	all(t, conn)
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}

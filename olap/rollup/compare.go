@@ -1,0 +1,238 @@
+package rollup
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// A Difference is where the rollup is not what its source says.
+type Difference struct {
+	Table string `json:"table"`
+	// Projection is the one that does not add up to its own table's rows; empty where the rows themselves differ.
+	Projection   string `json:"projection,omitempty"`
+	Organization string `json:"organization_id"`
+	Span         string `json:"span"`      // of the event clock in UTC: year and quarter, 2026-Q1
+	Records      int64  `json:"records"`   // by the source; of a projection by the rows; of initiator_keys those that rows have
+	InRollup     int64  `json:"in_rollup"` // by the table or projection; with as many records their contents differ
+}
+
+// compare compares a section of the rollup with its source, in one statement and one snapshot of each table:
+//
+//   - the rows with the source: numbers, and sums of checksums over all columns, of all records none of which has a row
+//     that was stored after the watermark;
+//   - the columns that a row derives from others with the expressions that define them;
+//   - each projection with the rows: sums of the products of a hash of the group and the group's sums. They do not
+//     depend on how rows are merged into groups or parts, so that no merge changes them;
+//   - the table initiator_keys with the rows: each key with its name is there, and no key stands for another text;
+//   - the marks of shared initiator keys with the table initiator_keys.
+//
+// Checksums are sums of 64 bits of a hash, so that a difference of two is zero by chance once in 10^19 comparisons.
+// id names the statement in ClickHouse; empty for any name.
+func compare(
+	ctx context.Context, conn driver.Conn, s section, watermark time.Time, id string,
+) (found []Difference, err error) {
+	projections, err := completeProjections(ctx, conn, s.table)
+	if err != nil {
+		return nil, err
+	}
+	parts := []string{s.ofSource(), s.ofRollup()}
+	for _, r := range projections {
+		parts = append(parts, s.ofProjection(r))
+	}
+	if len(projections) > 0 {
+		parts = append(parts, s.ofRows(projections))
+	}
+	if s.table.Key("initiator_key") != nil {
+		parts = append(parts, s.ofNames(), s.ofSharedKeys())
+	}
+	rows, err := conn.Query(background(ctx, id), "SELECT organization, part, sum(expected), sum(found) FROM (\n"+
+		strings.Join(parts, "\nUNION ALL\n")+"\n) GROUP BY organization, part"+
+		" HAVING sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0 ORDER BY organization, part",
+		append(s.args(), clickhouse.Named("until", watermark.UnixMilli()), clickhouse.Named("partition", s.id()))...)
+	if err != nil {
+		return nil, fmt.Errorf("rollup: compare %s %s: %w", s.table.Table, s.span(), err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		d := Difference{Table: s.table.Table, Span: s.span()}
+		if err := rows.Scan(&d.Organization, &d.Projection, &d.Records, &d.InRollup); err != nil {
+			return nil, err
+		}
+		if d.Projection == schema.TableInitiatorKeys || d.Projection == schema.TableSharedKeys {
+			d.Table, d.Projection = d.Projection, ""
+		}
+		found = append(found, d)
+	}
+	return found, rows.Err()
+}
+
+// selected are the columns of every part of a comparison.
+func selected(part, expected, found, broken, checksum string) string {
+	return "SELECT toString(organization_id) AS organization, '" + part + "' AS part," +
+		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken + ") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
+}
+
+// rollupOnly is the condition that no row of a record was stored after the watermark.
+func (s section) rollupOnly() string {
+	key := strings.Join(s.table.RecordKey(), ", ")
+	return "(" + key + ") NOT IN (SELECT " + key + " FROM " + s.table.Source + " WHERE " + s.where() +
+		" AND " + s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
+}
+
+// hash is the checksum of a record, whose columns are SQL. It is of a tuple: of several values one of which is null it
+// would be null.
+func (s section) hash(columns []string) string {
+	columns = slices.Concat(s.table.RecordKey(), []string{"first_stored_at"}, columns)
+	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(columns, ", ") + ")))"
+}
+
+func (s section) ofSource() string {
+	ofSource, _, _ := s.table.Lists(len(s.table.Columns))
+	return selected("", "count()", "0", "0", "sum("+s.hash(ofSource)+")") + s.table.Source + " FINAL" +
+		"\nWHERE " + s.where() + " AND " + s.table.Counts + " AND " + s.rollupOnly() + "\nGROUP BY organization_id"
+}
+
+func (s section) ofRollup() string {
+	_, ofRollup, _ := s.table.Lists(len(s.table.Columns))
+	broken := "countIf(NOT (" + strings.Join(s.derived(), " AND ") + "))"
+	return selected("", "0", "sum(sign)", broken, "-sum(sign * "+s.hash(ofRollup)+")") + s.table.Table +
+		"\nWHERE " + s.where() + " AND " + s.rollupOnly() + "\nGROUP BY organization_id"
+}
+
+// derived are the conditions that the columns which a row derives from others are what defines them.
+func (s section) derived() (conditions []string) {
+	for _, r := range s.table.Projections {
+		condition := fmt.Sprintf("%s = floor(toUnixTimestamp64Milli(%s) / %d)", r.Time, s.table.Clock, r.SpanMillis)
+		if !slices.Contains(conditions, condition) {
+			conditions = append(conditions, condition)
+		}
+	}
+	for _, k := range s.table.Keys {
+		if k.SQL != k.Name {
+			conditions = append(conditions, k.Name+" = "+s.overRows(k.SQL))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.table.Sums)) {
+		conditions = append(conditions, name+" = "+s.table.Sums[name])
+	}
+	return conditions
+}
+
+// overRows is SQL over Columns as SQL over rows of the rollup.
+func (s section) overRows(sql string) string {
+	for _, c := range s.table.Columns {
+		if c.InRollup != "" {
+			sql = replaceName(sql, c.Name, c.InRollup)
+		}
+	}
+	return sql
+}
+
+// replaceName puts an expression in the place of a column.
+func replaceName(sql, name, expression string) string {
+	return regexp.MustCompile(`\b`+name+`\b`).ReplaceAllLiteralString(sql, expression)
+}
+
+// ofRows are the sums of projections by the rows. No projection has the column sign, so that ClickHouse reads rows.
+func (s section) ofRows(projections []schema.Projection) string {
+	weight := s.weighed(func(name string) string { return s.table.Sums[name] })
+	var sums []string
+	for _, r := range projections {
+		sums = append(sums, "('"+r.Name+"', toInt64(sum("+s.table.Sums[s.table.Records]+")), "+
+			"sum("+groupHash(r)+" * ("+weight+")))")
+	}
+	return "SELECT toString(organization_id), tupleElement(sums, 1), tupleElement(sums, 2), 0, 0, tupleElement(sums, 3)" +
+		"\nFROM (SELECT organization_id, arrayJoin([" + strings.Join(sums, ", ") + "]) AS sums FROM " + s.table.Table +
+		" WHERE " + ofOrganizations + " AND _partition_id = {partition:String} GROUP BY organization_id)"
+}
+
+// ofProjection are the same by the projection.
+func (s section) ofProjection(r schema.Projection) string {
+	sum := func(name string) string { return "finalizeAggregation(`sum(" + name + ")`)" }
+	start, end := s.bounds()
+	sums := selected(r.Name, "0", "sum("+sum(s.table.Records)+")", "0",
+		"-sum("+groupHash(r)+" * ("+s.weighed(sum)+"))")
+	return sums + fmt.Sprintf("mergeTreeProjection(currentDatabase(), %s, %s)"+
+		"\nWHERE %s AND _partition_id = {partition:String} AND %s BETWEEN %d AND %d\nGROUP BY organization_id",
+		s.table.Table, r.Name, ofOrganizations, r.Time,
+		schema.SpanOf(start.UnixMilli(), r.SpanMillis), schema.SpanOf(end.UnixMilli()-1, r.SpanMillis))
+}
+
+func groupHash(r schema.Projection) string {
+	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(append([]string{r.Time}, r.Keys...), ", ") + ")))"
+}
+
+// weighed is the sum of all sums of a row or a group, each times a number of its own.
+func (s section) weighed(sum func(name string) string) string {
+	var terms []string
+	for _, name := range slices.Sorted(maps.Keys(s.table.Sums)) {
+		terms = append(terms, "toInt64("+sum(name)+") * reinterpretAsInt64(cityHash64('"+name+"'))")
+	}
+	return strings.Join(terms, " + ")
+}
+
+// ofNames looks for keys that rows have and nobody has named, and for names that are not those of their keys.
+func (s section) ofNames() string {
+	return selected(schema.TableInitiatorKeys, "sum(has)", "sum(least(has, named))", "sum(wrong)", "0") +
+		"(\nSELECT organization_id, initiator_key, initiator_name, max(of_rows) AS has, max(right) AS named," +
+		" max(misnamed) AS wrong" +
+		"\nFROM (\nSELECT organization_id, initiator_key, initiator_name, 1 AS of_rows, 0 AS right, 0 AS misnamed" +
+		"\nFROM " + s.table.Table + " WHERE " + s.where() + " AND initiator_key != 0" +
+		"\nUNION ALL\nSELECT organization_id, initiator_key, initiator_name, 0, NOT (" + misnamed + "), " + misnamed +
+		"\nFROM " + schema.TableInitiatorKeys + " WHERE " + ofOrganizations +
+		"\n) GROUP BY organization_id, initiator_key, initiator_name\n)\nGROUP BY organization_id"
+}
+
+// misnamed is the condition that the text of a row of initiator_keys is not that of its key.
+var misnamed = "initiator_key != " + replaceName(schema.InitiatorKeySQL, "initiator",
+	strings.Replace(schema.InitiatorOfSQL, "?", "initiator_identifier", 1))
+
+// completeProjections are those projections that every part of a table has. Of the others queries read rows.
+func completeProjections(
+	ctx context.Context, conn driver.Conn, t *schema.RollupTable,
+) (complete []schema.Projection, err error) {
+	var names []string
+	err = conn.QueryRow(ctx, "SELECT groupArrayIntersect(projections) FROM system.parts"+
+		" WHERE active AND database = currentDatabase() AND table = {table:String}",
+		clickhouse.Named("table", t.Table)).Scan(&names)
+	if err != nil {
+		return nil, fmt.Errorf("rollup: list projections: %w", err)
+	}
+	for _, r := range t.Projections {
+		if slices.Contains(names, r.Name) {
+			complete = append(complete, r)
+		}
+	}
+	return complete, nil
+}
+
+// background is a context for a statement of the check: one thread and bounded memory, so that queries are not
+// disturbed. id names the statement; empty for any name.
+func background(ctx context.Context, id string) context.Context {
+	settings := clickhouse.Settings{
+		"enable_shared_storage_snapshot_in_query": 1,
+
+		"max_threads":                        1,
+		"max_memory_usage":                   2 << 30,
+		"max_bytes_before_external_group_by": 512 << 20,
+	}
+	maps.Copy(settings, schema.ReadSettings)
+	id = cmp.Or(id, "runlens-check-"+rand.Text())
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(id), clickhouse.WithSettings(settings))
+}
+
+// claimed is a name for a statement under a claim: it tells others that the claim is alive.
+func claimed() string { return snapshot.RefreshQueryPrefix + rand.Text() }

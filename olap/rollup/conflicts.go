@@ -1,0 +1,125 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// newConflicts returns the gauge of the records of TableConflicts by kind.
+func newConflicts() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "runlens_conflicting_records",
+		Help: "Runs that were stored under several created_at, " +
+			"and attribution records that were stored with several contents or occurred_at.",
+	}, []string{"record"})
+}
+
+// resolve makes every record of which a row was stored in the span count once, where its source broke what contract 3
+// calls immutable (contract 4.20).
+//
+//  1. Conflicts between attribution records are written to TableConflicts. From then on queries of the organization
+//     leave out the superseded ones (within seconds, see olap/sizes.go), and so do the
+//     rollup rows that this batch writes.
+//  2. Runs that moved are written there. From then on queries of the organization take nothing for granted that a
+//     moved run could change.
+//  3. Superseded marks are stored. From then on a run counts under one clock.
+//
+// All of it happens under the claim, before the records are refreshed and before the watermark moves. A refresher that
+// dies between two of them leaves the watermark where it was, and the next one looks at the same rows. Each of them
+// only adds rows that are the same whoever adds them, so that repeats do no harm. Without the claim nothing is added:
+// what a purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes
+// them; until then queries find them in the delta.
+func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time) error {
+	attributions := schema.ConflictingAttributions(within("first_stored_at"))
+	found, err := s.conflicts(ctx, schema.ConflictAttribution, attributions, from, until)
+	if err != nil {
+		return err
+	}
+	if found {
+		err := c.note(ctx, schema.ConflictAttribution, "id, clock, superseded", attributions, from, until)
+		if err != nil {
+			return err
+		}
+	}
+	runs := schema.SupersededRuns(within("last_stored_at"))
+	moved, err := s.conflicts(ctx, schema.ConflictRun, runs, from, until)
+	if err != nil {
+		return err
+	}
+	if moved {
+		if err := c.note(ctx, schema.ConflictRun, "run_id, created_at, true", runs, from, until); err != nil {
+			return err
+		}
+		if err := c.supersede(ctx, runs, from, until); err != nil {
+			return err
+		}
+	}
+	if found || moved || !s.counted {
+		return s.countConflicts(ctx)
+	}
+	return nil
+}
+
+// conflicts logs the conflicts that a statement selects, by organization, and reports whether there are any.
+func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool, err error) {
+	rows, err := s.conn.Query(inserting(ctx, nil), "SELECT toString(organization_id), count() FROM ("+selected+
+		") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
+	if err != nil {
+		return false, fmt.Errorf("rollup: look for conflicts: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var organization string
+		var keys uint64
+		if err := rows.Scan(&organization, &keys); err != nil {
+			return false, fmt.Errorf("rollup: look for conflicts: %w", err)
+		}
+		s.logger.Warn("the source changed what should never change",
+			"organization", organization, "record", kind, "count", keys)
+		found = true
+	}
+	return found, rows.Err()
+}
+
+// note writes conflicts to their table.
+func (c *claim) note(ctx context.Context, kind, columns, selected string, from, until time.Time) error {
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+
+		" (organization_id, kind, id, clock, superseded) SELECT organization_id, '"+kind+"', "+columns+
+		" FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
+	if err != nil {
+		return fmt.Errorf("rollup: note conflicts: %w", err)
+	}
+	return nil
+}
+
+// supersede stores the marks of runs that moved.
+func (c *claim) supersede(ctx context.Context, selected string, from, until time.Time) error {
+	ctx = inserting(ctx, clickhouse.Settings{"max_partitions_per_insert_block": 0})
+	err := c.conn.Exec(ctx, "INSERT INTO "+schema.TableRuns+" (organization_id, created_at, run_id, state)"+
+		" SELECT organization_id, created_at, run_id, state FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
+	if err != nil {
+		return fmt.Errorf("rollup: mark superseded runs: %w", err)
+	}
+	return nil
+}
+
+// countConflicts sets the gauge.
+func (s *Refresher) countConflicts(ctx context.Context) error {
+	for _, kind := range []string{schema.ConflictRun, schema.ConflictAttribution} {
+		var n uint64
+		err := s.conn.QueryRow(ctx, "SELECT uniqExact(organization_id, id) FROM "+schema.TableConflicts+
+			" WHERE kind = {kind:String}", clickhouse.Named("kind", kind)).Scan(&n)
+		if err != nil {
+			return fmt.Errorf("rollup: count conflicts: %w", err)
+		}
+		s.conflicting.WithLabelValues(kind).Set(float64(n))
+	}
+	s.counted = true
+	return nil
+}

@@ -1,0 +1,192 @@
+package rollup_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
+)
+
+var clock = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+
+// version is a version of a run, from hours after clock, created later by move.
+func version(organization string, id, hours int, move time.Duration) olaptest.Run {
+	ada := "ada@example.com"
+	return olaptest.Run{Organization: organization, ID: olaptest.ID(id), AgentID: olaptest.ID(1), CreatedAt: clock.Add(move), Kind: "agent",
+		Status: "COMPLETED", Identifier: &ada, Name: &ada, UpdatedAt: clock.Add(time.Duration(hours) * time.Hour)}
+}
+
+func copyOf(organization string, id int, activity string, move time.Duration) olaptest.Attribution {
+	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id), AgentID: olaptest.ID(1), Identifier: "ada@example.com",
+		Activity: activity, InitiationType: "human", Source: "web", OccurredAt: clock.Add(move)}
+}
+
+// broken stores a run and an attribution record, refreshes, and stores them again as they should never come again.
+func broken(t *testing.T, conn driver.Conn, organization string) {
+	t.Helper()
+	olaptest.Load(t, conn, olaptest.Records{
+		Runs:         []olaptest.Run{version(organization, 1, 1, 0), version(organization, 2, 1, 0)},
+		Attributions: []olaptest.Attribution{copyOf(organization, 1, "interacted", 0), copyOf(organization, 2, "initiated", 0)},
+	})
+	all(t, conn)
+	olaptest.Load(t, conn, olaptest.Records{
+		Runs:         []olaptest.Run{version(organization, 1, 2, time.Millisecond)},
+		Attributions: []olaptest.Attribution{copyOf(organization, 1, "interacted", 61*24*time.Hour), copyOf(organization, 2, "interacted", 0)},
+	})
+}
+
+// once tells what is wrong with what broken has left, one refresh later.
+func once(t *testing.T, conn driver.Conn, organization string) {
+	t.Helper()
+	of := " WHERE organization_id = '" + organization + "'"
+	for query, want := range map[string]int64{
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of:                                             2,
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of + " AND created_at = '2026-01-05 10:00:00'": 1,
+		"SELECT toInt64(sum(runs)) FROM rollup_runs" + of:                                                                                  2,
+		"SELECT toInt64(sum(interacted)) FROM rollup_attributions" + of:                                                                    1,
+		"SELECT toInt64(count()) FROM attributions FINAL" + of + " AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
+			schema.SupersededAttributions("organization_id = '"+organization+"'") + ")": 1,
+		"SELECT toInt64(uniqExact(created_at)) FROM runs" + of + " AND NOT " + schema.CurrentRunSQL: 1,
+	} {
+		if n := number(t, conn, query); n != want {
+			t.Errorf("%s: %d, want %d", query, n, want)
+		}
+	}
+}
+
+// errCrash is what a crashingConn ends with.
+var errCrash = errors.New("crash")
+
+// A crashingConn does left further statements that write, and then nothing more: before the next one, or, with late,
+// after it.
+type crashingConn struct {
+	driver.Conn
+	left int
+	late bool
+}
+
+func (c *crashingConn) Exec(ctx context.Context, sql string, args ...any) error {
+	c.left--
+	if c.left < 0 && !(c.late && c.left == -1) {
+		return errCrash
+	}
+	err := c.Conn.Exec(ctx, sql, args...)
+	if c.left < 0 {
+		return errCrash
+	}
+	return err
+}
+
+// A refresher that dies between any two of its statements, or after one whose outcome it does not learn, leaves what
+// the next one makes right.
+func TestConflictsSurviveCrashes(t *testing.T) {
+	defer rollup.SetClaimAge(rollup.SetClaimAge(0))
+	conn := olaptest.OpenStore(t).Conn()
+	crashes := 0
+	for _, late := range []bool{false, true} {
+		for after, crashed := 0, true; crashed; after++ {
+			organization := fmt.Sprintf("after-%d-%t", after, late)
+			broken(t, conn, organization)
+			err := rollup.New(&crashingConn{Conn: conn, left: after, late: late}, quiet, 0).Refresh(ctx)
+			if crashed = err != nil; crashed {
+				crashes++
+				if !errors.Is(err, errCrash) {
+					t.Fatal(err)
+				}
+			}
+			all(t, conn) // what broken has left, and
+			all(t, conn) // the marks
+			once(t, conn, organization)
+		}
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	if crashes < 12 { // claim, two notes, marks, names, two tables, commit: more than six, twice
+		t.Errorf("%d crashes", crashes)
+	}
+}
+
+// What a source changed is told in a metric and in the log, by organization and not by what identifies a person; and a
+// mark holds nothing of a person.
+func TestConflictsAreTold(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	broken(t, conn, "acme")
+	var log bytes.Buffer
+	refresher := rollup.New(conn, slog.New(slog.NewTextHandler(&log, nil)), 0)
+	if err := refresher.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	all(t, conn) // the marks too
+	once(t, conn, "acme")
+	for _, want := range []string{"organization=acme record=run count=1", "organization=acme record=attribution count=2"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "ada") {
+		t.Errorf("the log names a person:\n%s", log.String())
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(refresher)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() == "runlens_conflicting_records" {
+			for _, m := range f.GetMetric() {
+				told[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	if told[schema.ConflictRun] != 1 || told[schema.ConflictAttribution] != 2 {
+		t.Errorf("%v, want 1 run and 2 attribution records", told)
+	}
+	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
+		t.Fatal(err)
+	}
+	const personal = "SELECT toInt64(countIf(isNotNull(tupleElement(record, 'initiator_identifier')) OR isNotNull(tupleElement(record, 'initiator_name'))" +
+		" OR tupleElement(initiator, 'initiator') != 0))" +
+		" FROM runs WHERE NOT " + schema.CurrentRunSQL
+	if n := number(t, conn, personal); n != 0 {
+		t.Error("a mark holds who started the run")
+	}
+}
+
+// A version that wins under a superseded clock makes that clock count again, whatever the order, and a repeat of an
+// older one changes nothing for longer than a refresh.
+func TestRunsMoveBackAndForth(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	for i, v := range []struct{ hours, move int }{{1, 0}, {2, 1}, {3, 0}, {4, 1}, {4, 0}, {4, 2}, {1, 0}, {3, 0}, {5, -1}} {
+		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{version("acme", 1, v.hours, time.Duration(v.move)*time.Millisecond)}})
+		all(t, conn)
+		want := clock.UnixMilli() + []int64{0, 1, 0, 1, 1, 2, 2, 2, -1}[i]
+		for _, from := range []string{
+			"SELECT toUnixTimestamp64Milli(created_at) FROM runs FINAL WHERE bitAnd(bitShiftRight(state, 3), 7) = 1",
+			"SELECT toInt64(sum(toUnixTimestamp64Milli(created_at) * runs)) FROM rollup_runs",
+		} {
+			if strings.Contains(from, "refreshed") {
+				all(t, conn) // the marks too
+			}
+			if n := number(t, conn, from); n != want {
+				t.Errorf("step %d: %s: %d, want %d", i, from, n, want)
+			}
+		}
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}

@@ -1,0 +1,57 @@
+package rollup
+
+import (
+	"context"
+	"time"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+func init() { grace = 0 }
+
+// SetAbandoned changes the age of a lease's last sign of life at which it is taken over.
+func SetAbandoned(age time.Duration) (before time.Duration) {
+	before, abandoned = abandoned, age
+	return before
+}
+
+// SetClaimAge changes the age at which a claim is taken over.
+func SetClaimAge(age time.Duration) (before time.Duration) {
+	before, claimAge = claimAge, age
+	return before
+}
+
+// ErrClaimLost and ErrClaimed are what a batch that another refresher has ends with.
+var ErrClaimLost, ErrClaimed = errClaimLost, errClaimed
+
+// A Batch is a refresh batch that was claimed, to be done statement by statement.
+type Batch struct{ c *claim }
+
+// Claim takes the next batch as the store's log is.
+func (s *Refresher) Claim(ctx context.Context) (Batch, error) {
+	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	if err != nil {
+		return Batch{}, err
+	}
+	c, err := s.claim(ctx, state)
+	return Batch{c}, err
+}
+
+// NameInitiatorKeys is a part of a batch.
+func (b Batch) NameInitiatorKeys(ctx context.Context, from, until time.Time) error {
+	return b.c.nameInitiatorKeys(ctx, from, until)
+}
+
+// Insert is a part of a batch.
+func (b Batch) Insert(ctx context.Context, from, until time.Time) error {
+	for _, t := range schema.RollupTables {
+		if err := b.c.insert(ctx, t, from, until, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Done ends a batch.
+func (b Batch) Done(ctx context.Context, until time.Time) error { return b.c.commit(ctx, until) }

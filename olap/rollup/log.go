@@ -1,0 +1,45 @@
+package rollup
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// A kind of mark in the table watermarks. Of each kind the greatest number counts, and of one number
+// the mark that goes least far.
+type kind string
+
+const (
+	begin  kind = "begin"  // a refresher claims the next batch
+	commit kind = "commit" // everything up to the watermark is in the rollup
+	lease  kind = "lease"  // nobody may read the rollup or refresh it
+)
+
+// unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
+// been kept alive, and batches claimed.
+func unchanged(state snapshot.RollupState) string {
+	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), kind = 'lease') = %d FROM %s)",
+		state.Done, state.Lease, schema.TableRollupLog)
+}
+
+// write adds a mark if a condition holds in the store while the statement runs. The token is new each time, so that
+// ClickHouse takes no mark for the repeat of another. The name of the statement tells that it changes no records, and
+// lets take wait for the ones of others.
+func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
+		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
+	err := conn.Exec(ctx, "INSERT INTO "+schema.TableRollupLog+" (kind, latest)"+
+		" SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC')) WHERE "+condition,
+		clickhouse.Named("kind", string(k)), clickhouse.Named("number", number), clickhouse.Named("value", value))
+	if err != nil {
+		return fmt.Errorf("rollup: write %s %d: %w", k, number, err)
+	}
+	return nil
+}

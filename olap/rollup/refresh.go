@@ -1,0 +1,284 @@
+// Package rollup keeps the rollup: it copies the records that changed since the last time,
+// versions and repeats collapsed, into tables of signed rows, which add up without collapsing anything and in whose
+// projections sums are a look-up. What is not refreshed yet is found by a query itself (olap/compile), whenever it
+// runs; so refreshing changes no answer, only its cost. schema/DESIGN.md tells how that stays exact.
+package rollup
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that
+// is set back by less must not hide a row behind the watermark.
+const Margin = snapshot.ClockMargin
+
+const (
+	// chunkRows is about how many rows one step refreshes; more only if they were stored within one second.
+	chunkRows = 500_000
+	// Fewer rows than smallStep wait for more, at most smallWait: eight times as many take a step two or three times as long, and queries wait for
+	// its end. With still more, what is not refreshed yet costs them more than that.
+	smallStep = 8_000
+	smallWait = 10 * time.Second
+	// refresh is the age at which a watermark is renewed although nothing was stored.
+	refresh = time.Minute
+)
+
+// A Refresher refreshes one store, step by step. Several of them on one store do no harm (schema/DESIGN.md).
+// It is a prometheus.Collector.
+type Refresher struct {
+	conn   driver.Conn
+	logger *slog.Logger
+	margin time.Duration
+
+	name  int64 // in claims
+	able  bool  // the store can do it, which is asked once
+	clock clockWatch
+
+	records     prometheus.Counter
+	age         prometheus.Gauge
+	conflicting *prometheus.GaugeVec
+	counted     bool // conflicting was set once
+}
+
+// New returns a Refresher that does nothing yet. margin is Margin but for tests.
+func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher {
+	return &Refresher{
+		conn: conn, logger: logger, margin: margin, name: randomName(), conflicting: newConflicts(),
+		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_rollup_rows_total", Help: "Stored rows that were looked at to refresh their records."}),
+		age:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_age_seconds", Help: "How long ago the newest row was stored that is refreshed with all before it."}),
+	}
+}
+
+// Describe is part of prometheus.Collector.
+func (s *Refresher) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
+
+// Collect is part of prometheus.Collector.
+func (s *Refresher) Collect(out chan<- prometheus.Metric) {
+	s.records.Collect(out)
+	s.age.Collect(out)
+	s.conflicting.Collect(out)
+}
+
+// Step refreshes the next rows, unless there are so few that it waits for more, and reports whether there may be
+// more to do at once.
+func (s *Refresher) Step(ctx context.Context) (more bool, err error) {
+	if more, err = s.step(ctx, true); errors.Is(err, errClaimed) || errors.Is(err, errClaimLost) {
+		return false, nil
+	}
+	return more, err
+}
+
+// Refresh refreshes everything that was stored before the call, but for the margin.
+func (s *Refresher) Refresh(ctx context.Context) error {
+	for {
+		more, err := s.step(ctx, false)
+		switch {
+		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
+			err = snapshot.Pause(ctx, leasePoll)
+		case !more:
+			return err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err error) {
+	if !s.able {
+		if s.able, err = s.check(ctx); !s.able {
+			return false, err
+		}
+	}
+	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	if err != nil {
+		return false, err
+	}
+	if state.Number == 0 {
+		// Numbers begin where no earlier table of watermarks has been, which a process that stood still may know.
+		return true, write(ctx, s.conn, commit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
+	}
+	s.age.Set(state.Now.Sub(state.Until).Seconds())
+	if state.Leased {
+		if state.Now.Sub(state.LeasedAt) > abandoned {
+			s.logger.Warn("rollup tables were left in the middle of a change, building them anew")
+			return true, Rebuild(ctx, s.conn, abandoned)
+		}
+		return false, nil
+	}
+	if back := s.clock.setBack(state.Now); back > 0 || state.Until.After(state.Now) {
+		// Rows may have been stored since that seem to be older than the watermark. It is taken back
+		// behind all of them, which is always allowed: what is refreshed twice changes nothing.
+		s.logger.Warn("the clock of ClickHouse was set back, refreshing again from before that", "by", back)
+		until := state.Now
+		if state.Until.Before(until) {
+			until = state.Until
+		}
+		return true, s.moveBack(ctx, state, until.Add(-back-s.margin))
+	}
+	target, err := snapshot.AwaitInserts(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
+	if err != nil || !target.After(state.Until) {
+		return false, err
+	}
+	next, rows, more, err := s.next(ctx, state.Until, target)
+	if err != nil {
+		return false, err
+	}
+	behind := target.Sub(state.Until)
+	if patient && (rows == 0 && behind < refresh || rows > 0 && rows < smallStep && behind < smallWait) {
+		return false, nil
+	}
+	return more, s.refresh(ctx, state, next, rows)
+}
+
+// next chooses how far to refresh: all up to target, or less if that is more than a chunk.
+func (s *Refresher) next(ctx context.Context, from, target time.Time) (until time.Time, rows uint64, more bool, err error) {
+	var parts []string
+	for _, t := range schema.RollupTables {
+		parts = append(parts, "SELECT toUnixTimestamp64Milli("+t.StoredAt+") AS stored FROM "+t.Source+" WHERE "+within(t.StoredAt))
+	}
+	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second",
+		span(from, target)...)
+	if err != nil {
+		return until, 0, false, fmt.Errorf("rollup: look for rows: %w", err)
+	}
+	defer found.Close()
+	until = target
+	for found.Next() {
+		var second int64
+		var count uint64
+		if err := found.Scan(&second, &count); err != nil {
+			return until, 0, false, err
+		}
+		if rows > 0 && rows+count > chunkRows {
+			return time.UnixMilli(second*1000 - 1), rows, true, nil
+		}
+		rows += count
+	}
+	return until, rows, false, found.Err()
+}
+
+// moveBack sets the watermark to an earlier instant.
+func (s *Refresher) moveBack(ctx context.Context, state snapshot.RollupState, until time.Time) error {
+	c, err := s.claim(ctx, state)
+	if err != nil {
+		return err
+	}
+	return c.commit(ctx, until)
+}
+
+// refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and moves
+// the watermark there. The protocol is that of claim.
+func (s *Refresher) refresh(ctx context.Context, state snapshot.RollupState, until time.Time, rows uint64) error {
+	c, err := s.claim(ctx, state)
+	if err != nil {
+		return err
+	}
+	if rows > 0 {
+		if err := s.resolve(ctx, c, state.Until, until); err != nil {
+			return err
+		}
+		if err := c.nameInitiatorKeys(ctx, state.Until, until); err != nil {
+			return err
+		}
+		for _, t := range schema.RollupTables {
+			if err := c.insert(ctx, t, state.Until, until, rows); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.commit(ctx, until); err != nil {
+		return err
+	}
+	s.records.Add(float64(rows))
+	if rows >= chunkRows/2 {
+		s.logger.Info("refreshed", "rows", rows, "until", until)
+	}
+	return nil
+}
+
+// insert refreshes one table. A big chunk is refreshed partition by partition, to bound memory.
+func (c *claim) insert(ctx context.Context, t schema.RollupTable, from, until time.Time, rows uint64) error {
+	partitions := []string{""}
+	if rows > 2*chunkRows {
+		var err error
+		if partitions, err = c.partitions(ctx, t, from, until); err != nil {
+			return err
+		}
+	}
+	for _, partition := range partitions {
+		if err := c.insertPartition(ctx, t, from, until, partition); err != nil {
+			return fmt.Errorf("rollup: write to %s: %w", t.Table, err)
+		}
+	}
+	return nil
+}
+
+func (c *claim) partitions(ctx context.Context, t schema.RollupTable, from, until time.Time) (found []string, err error) {
+	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&found)
+	return found, err
+}
+
+func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from, until time.Time, partition string) error {
+	stored := within(t.StoredAt)
+	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
+	if partition != "" {
+		ofPartition := " AND " + t.Partition() + " = " + partition
+		stored, known = stored+ofPartition, known+ofPartition
+	}
+	stored += " AND " + t.Counts
+	n := len(t.Columns)
+	_, _, names := t.Lists(n)
+	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
+		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
+		// Without the claim it writes nothing.
+		" WHERE " + c.fence
+	ctx = inserting(ctx, clickhouse.Settings{
+		// One block: the rows that take a record's old values away and add the new ones are in one part.
+		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
+		"max_partitions_per_insert_block": 0,
+	})
+	return c.conn.Exec(ctx, sql, span(from, until)...)
+}
+
+// inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no insert
+// for the repeat of another: the same rows may have to be written again after a record changed there and back.
+func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
+	settings := clickhouse.Settings{
+		"async_insert": 0, "insert_deduplication_token": rand.Text(),
+		"enable_shared_storage_snapshot_in_query": 1,
+
+		"max_threads":                        1, // within the share of one core
+		"max_bytes_before_external_group_by": 1 << 30,
+	}
+	maps.Copy(settings, schema.ReadSettings)
+	maps.Copy(settings, more)
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()), clickhouse.WithSettings(settings))
+}
+
+// check reports whether the store can refresh: a query that reads a rollup table twice must see it once.
+func (s *Refresher) check(ctx context.Context) (bool, error) {
+	var known uint64
+	if err := s.conn.QueryRow(ctx, "SELECT count() FROM system.settings WHERE name = 'enable_shared_storage_snapshot_in_query'").Scan(&known); err != nil {
+		return false, fmt.Errorf("rollup: ask for settings: %w", err)
+	}
+	if known == 0 {
+		s.logger.Warn("this ClickHouse is too old to refresh records; queries read them all")
+	}
+	return known > 0, nil
+}

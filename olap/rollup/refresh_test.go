@@ -1,0 +1,237 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+var (
+	ctx   = context.Background()
+	quiet = slog.New(slog.DiscardHandler)
+)
+
+// load stores runs 0 to n-1 of two organizations in four months, in a status.
+func load(t *testing.T, conn driver.Conn, n int, status string) {
+	t.Helper()
+	var records olaptest.Records
+	at, ada := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), "ada@example.com"
+	for i := range n {
+		for _, organization := range []string{"acme", "globex"} {
+			created := at.AddDate(0, i%4, 0)
+			var initiator_key *string // those of globex have none
+			if organization == "acme" {
+				initiator_key = &ada
+			}
+			records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: created,
+				Kind: "agent", Status: status, Identifier: initiator_key, UpdatedAt: created.Add(time.Duration(len(status)) * time.Hour)})
+			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(i % 3),
+				Identifier: ada, Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: created})
+		}
+	}
+	olaptest.Load(t, conn, records)
+}
+
+func all(t *testing.T, conn driver.Conn) {
+	t.Helper()
+	if err := rollup.New(conn, quiet, 0).Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refreshed is a store with runs 0 to n-1 of two organizations that are in the rollup.
+func refreshed(t *testing.T, n int) driver.Conn {
+	t.Helper()
+	conn := olaptest.OpenStore(t).Conn()
+	load(t, conn, n, "RUNNING")
+	all(t, conn)
+	return conn
+}
+
+func number(t *testing.T, conn driver.Conn, query string) (n int64) {
+	t.Helper()
+	if err := conn.QueryRow(ctx, query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func check(t *testing.T, conn driver.Conn) []rollup.Difference {
+	t.Helper()
+	found, err := rollup.Check(ctx, conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func state(t *testing.T, conn driver.Conn) snapshot.RollupState {
+	t.Helper()
+	s, err := snapshot.ReadRollupState(ctx, conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A changed record counts once, as it is now; repeats change nothing.
+func TestRefreshesChanges(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	for _, status := range []string{"PAUSED", "RUNNING", "PENDING", "COMPLETED", "PAUSED"} {
+		load(t, conn, 40, status)
+		all(t, conn)
+	}
+	for query, want := range map[string]int64{
+		"SELECT toInt64(sum(runs)) FROM rollup_runs":               80,
+		"SELECT toInt64(sum(completed)) FROM rollup_runs":          80,
+		"SELECT toInt64(sum(active)) FROM rollup_runs":             0,
+		"SELECT toInt64(sum(interacted)) FROM rollup_attributions": 80,
+		"SELECT toInt64(count()) FROM rollup_attributions":         80,
+	} {
+		if n := number(t, conn, query); n != want {
+			t.Errorf("%d, want %d: %s", n, want, query)
+		}
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Rows younger than the margin wait; so do a few rows, for more.
+func TestWaits(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	load(t, conn, 10, "RUNNING")
+	if err := rollup.New(conn, quiet, time.Hour).Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, conn, "SELECT toInt64(count()) FROM rollup_runs"); n != 0 {
+		t.Errorf("%d rows were refreshed before the margin", n)
+	}
+	all(t, conn)
+	load(t, conn, 10, "COMPLETED")
+	if _, err := rollup.New(conn, quiet, 0).Step(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM rollup_runs"); n != 0 {
+		t.Errorf("%d rows were refreshed at once although they are few", n)
+	}
+}
+
+// A refresher that is behind, or repeats a step that was done in part, adds nothing twice.
+func TestRepeatedStepsAddNothing(t *testing.T) {
+	conn := refreshed(t, 40)
+	// As if nothing of it was known, and one quarter of the year was lost.
+	if err := conn.Exec(ctx, "TRUNCATE TABLE rollup_log"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Exec(ctx, "ALTER TABLE rollup_runs DROP PARTITION 20262"); err != nil {
+		t.Fatal(err)
+	}
+	load(t, conn, 50, "COMPLETED")
+	for range 2 {
+		all(t, conn)
+	}
+	if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 100 {
+		t.Errorf("%d runs are refreshed, want 100", n)
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Check names what is wrong, in records and in projections, and rebuilding mends it.
+func TestCheckAndRebuild(t *testing.T) {
+	conn := refreshed(t, 40)
+	for _, damage := range []string{
+		"INSERT INTO rollup_runs (organization_id, created_at, run_id, state, agent_id, initiator_key, first_stored_at, sign) SELECT organization_id, created_at, run_id, state + 64, agent_id, initiator_key, first_stored_at, sign FROM rollup_runs WHERE organization_id = 'acme' LIMIT 1",
+		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toYYYYMM(occurred_at) = 202603 SETTINGS mutations_sync = 2",
+		"TRUNCATE TABLE initiator_keys",
+		"ALTER TABLE rollup_runs UPDATE first_stored_at = now64(3) WHERE organization_id = 'acme' AND toYYYYMM(created_at) = 202603 SETTINGS mutations_sync = 2",
+	} {
+		if err := conn.Exec(ctx, damage); err != nil {
+			t.Fatal(err)
+		}
+		found := check(t, conn)
+		spans := map[string]int{"initiator_keys": 2}[found[0].Table] // names lack everywhere
+		if len(found) != max(spans, 1) || found[0].Organization != "acme" || !strings.HasPrefix(found[0].Span, "2026-Q") {
+			t.Errorf("after %s: %+v", damage, found)
+		}
+		if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+			t.Fatal(err)
+		}
+		if s := state(t, conn); s.Leased || !s.Watermark().IsZero() {
+			t.Errorf("after emptying the tables queries may use them: %+v", s)
+		}
+		all(t, conn)
+		if found := check(t, conn); len(found) > 0 {
+			t.Errorf("after rebuilding: %+v", found)
+		}
+	}
+}
+
+// While the tables are held nobody refreshes and no query uses them; a second hold waits for its turn. A hold whose
+// change fails stays, until a refresher finds it abandoned and builds the tables anew.
+func TestHold(t *testing.T) {
+	conn := refreshed(t, 40)
+	before := state(t, conn)
+	second := make(chan error, 1)
+	inside := false
+	err := rollup.WithLease(ctx, conn, func(ctx context.Context, _ *rollup.Lease) error {
+		inside = true
+		if s := state(t, conn); !s.Leased || !s.Watermark().IsZero() {
+			t.Errorf("queries may use held tables: %+v", s)
+		}
+		load(t, conn, 50, "COMPLETED")
+		all(t, conn)
+		if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 80 {
+			t.Errorf("%d runs are refreshed under a hold, want 80 as before", n)
+		}
+		go func() {
+			second <- rollup.WithLease(context.WithoutCancel(ctx), conn, func(context.Context, *rollup.Lease) error {
+				if inside {
+					t.Error("two holds at once")
+				}
+				return nil
+			})
+		}()
+		inside = false
+		return nil
+	})
+	if err == nil {
+		err = <-second
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, conn); s.Leased || !s.Until.Equal(before.Until) || s.Number <= before.Number {
+		t.Errorf("after the holds %+v, before %+v", s, before)
+	}
+	broken := errors.New("broken")
+	if err := rollup.WithLease(ctx, conn, func(context.Context, *rollup.Lease) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if s := state(t, conn); !s.Leased {
+		t.Errorf("released after a failure: %+v", s)
+	}
+	all(t, conn) // not abandoned yet
+	if !state(t, conn).Leased {
+		t.Error("released by a refresher")
+	}
+	defer rollup.SetAbandoned(rollup.SetAbandoned(-1))
+	all(t, conn)
+	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM rollup_runs"); state(t, conn).Leased || n != 100 {
+		t.Errorf("held %v, %d runs are refreshed, want all 100", state(t, conn).Leased, n)
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}

@@ -1,0 +1,211 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// A repair makes the rollup of an organization and a source what the source says. Nothing rests on the process that
+// does it: whatever a crash leaves, the entry of the damage stays in the log, and the next checker of any server begins
+// a repair of its own.
+//
+//  1. Begin. Mutations of processes that died are waited for. Then the sections are compared, one after the other. A
+//     crash: the entry is there, begin again.
+//  2. A section differs under a claim. The entry is written again with the claim's number, by which statements find the
+//     organization. Then 2 * snapshot.ValidFor pass, for queries that read the log before the first entry. A crash
+//     leaves two rows of the entry, of which the greater number counts.
+//  3. Names that are wrong are deleted, and all names of the section written again. If rows or names still differ, the
+//     organization's rows in the section are deleted and written again as the records are now. Those of which a row was
+//     stored after the watermark too: a delta is relative to what the rollup has. If a projection still differs, the
+//     partition is merged, which makes all of its projections from rows. Every statement carries the claim's fence, but
+//     the merge, which changes nothing that is right. A crash leaves a part of that, and the entry.
+//  4. The section is compared again. A difference is an error; the entry stays.
+//  5. End. When all sections were compared, and the entry has the number that it had at 1, which says that nobody
+//     repaired anything meanwhile, it is taken out of the log, under a claim. Else begin again.
+//
+// While a lease is held nothing is repaired. Whoever takes over an abandoned lease empties the rollup, and takes out
+// the entries of damages as well.
+type repair struct {
+	refresher *Refresher
+	tell      func([]Difference) // of what is repaired
+	of        snapshot.Damage    // as it was at 1
+	table     *schema.RollupTable
+	walk      *walk
+	next      *section // nil behind the last one
+}
+
+// newRepair does 1.
+func (s *Refresher) newRepair(ctx context.Context, of snapshot.Damage, tell func([]Difference)) (r *repair, err error) {
+	r = &repair{refresher: s, tell: tell, of: of, table: schema.RollupOf(of.Source)}
+	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
+	if err := wait(ctx, s.conn, mutations); err != nil {
+		return nil, err
+	}
+	if r.walk, err = newWalk(ctx, s.conn, r.table); err != nil {
+		return nil, err
+	}
+	r.advance()
+	return r, nil
+}
+
+// advance goes on with the next partition.
+func (r *repair) advance() {
+	r.next = nil
+	if len(r.walk.pending) > 0 {
+		next := r.walk.pending[0].of(string(r.of.Organization))
+		r.next, r.walk.pending = &next, r.walk.pending[1:]
+	}
+}
+
+// step does 2 to 4 for one section, and 5 behind the last one. ended says that there is nothing left to do; over, that
+// the repair has to begin again if not.
+func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
+	if r.next == nil {
+		ended, err = r.end(ctx)
+		return true, ended, err
+	}
+	found, under, err := r.refresher.confirm(ctx, *r.next)
+	if under != nil {
+		r.tell(found)
+		err = r.section(ctx, under, found)
+		if endErr := under.end(ctx); err == nil {
+			err = endErr
+		}
+	}
+	if err == nil {
+		r.advance()
+	}
+	return false, false, err
+}
+
+// section does 2 to 4.
+func (r *repair) section(ctx context.Context, under *suspicion, found []Difference) error {
+	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
+		return err
+	}
+	if err := snapshot.Pause(ctx, grace); err != nil {
+		return err
+	}
+	s := *r.next
+	for _, mend := range []struct {
+		what func(Difference) bool
+		do   func(context.Context, *suspicion, section) error
+	}{
+		{ofNames, r.name}, {ofRecords, r.rewrite}, {func(Difference) bool { return true }, r.merge},
+	} {
+		if !slices.ContainsFunc(found, mend.what) {
+			continue
+		}
+		if err := mend.do(ctx, under, s); err != nil {
+			return err
+		}
+		var err error
+		if found, err = compare(ctx, r.refresher.conn, s, under.until, claimed()); err != nil {
+			return err
+		}
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("rollup: %s of %s is still not what its source says after a repair", s.span(), s.table.Table)
+	}
+	return nil
+}
+
+func ofNames(d Difference) bool {
+	return d.Table == schema.TableInitiatorKeys || d.Table == schema.TableSharedKeys
+}
+func ofRecords(d Difference) bool { return d.Projection == "" }
+
+// entries is SQL of the number of a row of the log, behind the condition that the row is a damage of the source.
+func (r *repair) entries() string {
+	return damaged + " AND source = '" + r.table.Source + "' AND tupleElement(latest, 1)"
+}
+
+// ofDamaged is the condition that a row is the organization's. ClickHouse keeps the texts of mutations, so that they
+// do not name it.
+func (r *repair) ofDamaged(c *claim) string {
+	return fmt.Sprintf("organization_id IN (SELECT organization_id FROM %s WHERE %s = %d)",
+		schema.TableRollupLog, r.entries(), c.number)
+}
+
+func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
+	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under.claim)+" AND "+misnamed); err != nil {
+		return err
+	}
+	if err := under.name(ctx, s.where(), s.args()...); err != nil {
+		return err
+	}
+	return under.markShared(ctx, s.texts(), s.args()...)
+}
+
+func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error {
+	if s.table.Key("initiator_key") != nil {
+		if err := under.name(ctx, s.where(), s.args()...); err != nil {
+			return err
+		}
+	}
+	err := under.Alter(ctx, s.table.Table, "DELETE IN PARTITION ID '"+s.id()+"'", r.ofDamaged(under.claim))
+	if err != nil {
+		return err
+	}
+	ofSource, _, names := s.table.Lists(len(s.table.Columns))
+	key := s.table.RecordKey()
+	err = r.refresher.conn.Exec(inserting(ctx, nil), "INSERT INTO "+s.table.Table+
+		" ("+strings.Join(slices.Concat(key, names), ", ")+", first_stored_at, sign)"+
+		" SELECT "+strings.Join(slices.Concat(key, ofSource), ", ")+", first_stored_at, 1"+
+		" FROM "+s.table.Source+" FINAL WHERE "+s.where()+" AND "+s.table.Counts+" AND "+under.fence, s.args()...)
+	if err != nil {
+		return fmt.Errorf("rollup: write %s again: %w", s.table.Table, err)
+	}
+	return under.check(ctx)
+}
+
+func (r *repair) merge(ctx context.Context, under *suspicion, s section) error {
+	optimize := "OPTIMIZE TABLE " + s.table.Table + " PARTITION ID '" + s.id() + "' FINAL"
+	if err := r.refresher.conn.Exec(inserting(ctx, nil), optimize); err != nil {
+		return fmt.Errorf("rollup: merge %s: %w", s.table.Table, err)
+	}
+	return under.check(ctx)
+}
+
+// end does 5.
+func (r *repair) end(ctx context.Context) (ended bool, err error) {
+	under, err := r.refresher.suspect(ctx)
+	if err != nil {
+		return false, err
+	}
+	if ended, err = r.unlessRepaired(ctx); ended {
+		err = r.takeOut(ctx, under)
+	}
+	if endErr := under.end(ctx); err == nil {
+		err = endErr
+	}
+	return ended && err == nil, err
+}
+
+// unlessRepaired reports whether the entry has the number that it had at 1.
+func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
+	state, err := snapshot.ReadRollupState(ctx, r.refresher.conn)
+	if err != nil {
+		return false, err
+	}
+	entry := state.Damage(r.of.Organization, r.of.Source)
+	return entry != nil && entry.Number == r.of.Number, nil
+}
+
+// takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's
+// number. Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
+func (r *repair) takeOut(ctx context.Context, under *suspicion) error {
+	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
+		return err
+	}
+	older := fmt.Sprintf("%s < %d AND %s", r.entries(), under.number, r.ofDamaged(under.claim))
+	if err := under.Alter(ctx, schema.TableRollupLog, "DELETE", older); err != nil {
+		return err
+	}
+	return under.Alter(ctx, schema.TableRollupLog, "DELETE", fmt.Sprintf("%s = %d", r.entries(), under.number))
+}

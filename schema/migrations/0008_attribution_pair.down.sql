@@ -1,1 +1,0 @@
-ALTER TABLE attributions DROP COLUMN IF EXISTS pair

@@ -1,1 +1,0 @@
-ALTER TABLE attributions CLEAR PROJECTION IF EXISTS by_person

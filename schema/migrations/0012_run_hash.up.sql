@@ -1,2 +1,0 @@
-ALTER TABLE runs ADD COLUMN IF NOT EXISTS
-    run_hash UInt32 MATERIALIZED toUInt32(cityHash64(run_id)) CODEC(NONE)

@@ -1,1 +1,0 @@
-ALTER TABLE runs DROP PROJECTION IF EXISTS state_by_run

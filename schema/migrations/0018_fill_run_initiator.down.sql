@@ -1,1 +1,0 @@
-ALTER TABLE runs CLEAR COLUMN IF EXISTS initiator

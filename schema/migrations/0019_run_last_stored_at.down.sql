@@ -1,1 +1,0 @@
-ALTER TABLE runs DROP COLUMN IF EXISTS last_stored_at

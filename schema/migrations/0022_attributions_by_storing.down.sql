@@ -1,1 +1,0 @@
-ALTER TABLE attributions DROP PROJECTION IF EXISTS by_storing

@@ -1,1 +1,0 @@
-ALTER TABLE attributions MATERIALIZE PROJECTION IF EXISTS by_storing

@@ -1,1 +1,0 @@
-ALTER TABLE runs CLEAR PROJECTION IF EXISTS by_storing_time

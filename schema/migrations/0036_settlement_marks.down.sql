@@ -1,1 +1,0 @@
-DROP TABLE IF EXISTS settlement_marks SYNC

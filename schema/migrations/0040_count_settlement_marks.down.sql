@@ -1,1 +1,0 @@
-DROP VIEW IF EXISTS count_settlement_marks SYNC

@@ -1,1 +1,0 @@
-ALTER TABLE settled_runs CLEAR PROJECTION IF EXISTS by_starter

@@ -1,1 +1,0 @@
-ALTER TABLE settled_runs MATERIALIZE PROJECTION IF EXISTS by_starter

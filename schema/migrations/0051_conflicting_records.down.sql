@@ -1,1 +1,0 @@
-DROP TABLE IF EXISTS conflicting_records SYNC

@@ -1,1 +1,0 @@
-DROP TABLE IF EXISTS shared_initiator_keys SYNC

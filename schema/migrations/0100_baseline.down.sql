@@ -1,0 +1,21 @@
+-- In reverse order, so that no view is left without its table.
+DROP TABLE IF EXISTS replacements;
+DROP TABLE IF EXISTS purge_targets;
+DROP TABLE IF EXISTS checkpoints;
+DROP TABLE IF EXISTS audit_log;
+DROP TABLE IF EXISTS secrets;
+DROP TABLE IF EXISTS api_key_uses;
+DROP TABLE IF EXISTS api_keys;
+DROP VIEW IF EXISTS count_rollup_log;
+DROP VIEW IF EXISTS count_inserted_attributions;
+DROP VIEW IF EXISTS count_inserted_runs;
+DROP TABLE IF EXISTS insert_counters;
+DROP TABLE IF EXISTS rollup_log;
+DROP TABLE IF EXISTS shared_initiator_keys;
+DROP TABLE IF EXISTS initiator_keys;
+DROP TABLE IF EXISTS rollup_attributions;
+DROP TABLE IF EXISTS rollup_runs;
+DROP TABLE IF EXISTS conflicting_records;
+DROP TABLE IF EXISTS attributions;
+DROP TABLE IF EXISTS runs;
+DROP TABLE IF EXISTS agents

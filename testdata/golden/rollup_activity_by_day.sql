@@ -1,0 +1,63 @@
+-- {"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}
+SELECT
+    toInt64(g.f_day) AS c0,
+    toUInt64(m_interaction_count) AS c1
+FROM
+(
+    SELECT
+        f_day,
+        sum(s_interacted) AS m_interaction_count
+    FROM
+    (
+        WITH
+            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+        SELECT
+            f_day,
+            sum(records) AS s_records,
+            sum(interacted) AS s_interacted
+        FROM rollup_attributions
+        WHERE organization_id = {organization:String}
+            AND quarter >= {first_span:Int64}
+            AND quarter < {behind_span:Int64}
+        GROUP BY f_day
+        UNION ALL
+        WITH
+            toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+        SELECT
+            f_day,
+            sign AS s_records,
+            if(activity_type = 'interacted', sign, 0) AS s_interacted
+        FROM (
+            SELECT occurred_at, tupleElement(tupleElement(change, 1), 2) AS activity_type, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            FROM
+            (
+                SELECT organization_id, occurred_at, attribution_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                FROM
+                (
+                    SELECT organization_id, occurred_at, attribution_id, tuple(inverted_timestamp, activity_type) AS record, first_stored_at AS stored_at, 0 AS in_rollup
+                    FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                    UNION ALL
+                    SELECT organization_id, occurred_at, attribution_id, tuple(bitNot(toUInt128(0)), activity_type), first_stored_at, 1
+                    FROM rollup_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                )
+                GROUP BY organization_id, occurred_at, attribution_id
+            )
+            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+        )
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+    ) AS r
+    GROUP BY f_day
+    HAVING sum(s_records) > 0
+) AS g
+ORDER BY c0 ASC NULLS LAST
+LIMIT {limit:Int64}
+
+-- organization = acme
+-- first_span = 1963584
+-- behind_span = 1966560
+-- offset_0 = 0
+-- as_of_ms = 1770000000000
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- watermark_ms = 1769999940000
+-- limit = 101

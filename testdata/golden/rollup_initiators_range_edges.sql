@@ -1,0 +1,100 @@
+-- {"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}
+SELECT
+    toUInt64(m_unique_initiator_count) AS c0
+FROM
+(
+    SELECT
+        countIf(s_runs > 0 AND (f_initiator != 0 OR f_initiator_high != 0)) AS m_unique_initiator_count
+    FROM
+    (
+        SELECT
+            f_initiator,
+            f_initiator_high,
+            sum(s_runs) AS s_runs
+        FROM
+        (
+            WITH
+                initiator_key AS f_initiator_key,
+                toUInt64(bitShiftRight(f_initiator_key, 48)) AS f_initiator,
+                toUInt16(bitShiftRight(f_initiator_key, 112)) AS f_initiator_high
+            SELECT
+                f_initiator,
+                f_initiator_high,
+                sum(runs) AS s_runs
+            FROM rollup_runs
+            WHERE organization_id = {organization:String}
+                AND week >= {first_span:Int64}
+                AND week < {behind_span:Int64}
+            GROUP BY f_initiator, f_initiator_high
+            UNION ALL
+            WITH
+                initiator_key AS f_initiator_key,
+                toUInt64(bitShiftRight(f_initiator_key, 48)) AS f_initiator,
+                toUInt16(bitShiftRight(f_initiator_key, 112)) AS f_initiator_high
+            SELECT
+                f_initiator,
+                f_initiator_high,
+                runs AS s_runs
+            FROM rollup_runs
+            WHERE organization_id = {organization:String}
+                AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                AND (created_at < fromUnixTimestamp64Milli({spans_start_ms:Int64}, 'UTC') OR created_at > fromUnixTimestamp64Milli({spans_last_ms:Int64}, 'UTC'))
+            UNION ALL
+            WITH
+                if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS f_initiator_key,
+                toUInt64(bitShiftRight(f_initiator_key, 48)) AS f_initiator,
+                toUInt16(bitShiftRight(f_initiator_key, 112)) AS f_initiator_high
+            SELECT
+                f_initiator,
+                f_initiator_high,
+                if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+            FROM (
+                SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(tupleElement(change, 1), 3) AS initiator, tupleElement(tupleElement(change, 1), 4) AS initiator_name, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+                FROM
+                (
+                    SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                    FROM
+                    (
+                        SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), bitShiftRight(tupleElement(record, 'initiator'), 48), if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name'))) AS record, first_stored_at AS stored_at, 0 AS in_rollup
+                        FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                        UNION ALL
+                        SELECT organization_id, created_at, run_id, tuple(state, agent_id, bitShiftRight(initiator_key, 48), initiator_name), first_stored_at, 1
+                        FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                    )
+                    GROUP BY organization_id, created_at, run_id
+                )
+                ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+            )
+            WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+        ) AS r
+        GROUP BY f_initiator, f_initiator_high
+    ) AS r
+    WHERE NOT throwIf(1 IN (
+        SELECT 1 FROM shared_initiator_keys WHERE organization_id = {organization:String}
+        UNION ALL
+        SELECT 1 FROM
+        (
+        SELECT organization_id, bitShiftRight(initiator_key, 48) AS initiator
+        FROM
+        (
+            SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM initiator_keys
+            WHERE (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            UNION ALL
+            SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
+        )
+        GROUP BY organization_id, initiator
+        HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)
+        )
+    ), 'initiator keys are shared')
+) AS g
+
+-- organization = acme
+-- first_span = 2875
+-- behind_span = 2926
+-- spans_start_ms = 1738800000000
+-- spans_last_ms = 1769644799999
+-- start_ms = 1738368000000
+-- last_ms = 1769903999999
+-- as_of_ms = 1770000000000
+-- watermark_ms = 1769999940000

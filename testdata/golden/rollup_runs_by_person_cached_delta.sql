@@ -1,0 +1,70 @@
+-- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}
+SELECT
+    CAST(g.f_user_identifier, 'Nullable(String)') AS c0,
+    CAST(g.n_user_name, 'Nullable(String)') AS c1,
+    toUInt64(m_run_count) AS c2
+FROM
+(
+    SELECT
+        f_user_identifier,
+        if(isNull(f_user_identifier), NULL, maxIf(f_user_name, s_runs > 0)) AS n_user_name,
+        sum(s_runs) AS m_run_count
+    FROM
+    (
+        SELECT *
+        FROM
+        (
+            SELECT
+                f_initiator_key,
+                sum(s_runs) AS s_runs
+            FROM
+            (
+                WITH
+                    initiator_key AS f_initiator_key
+                SELECT
+                    f_initiator_key,
+                    runs AS s_runs
+                FROM rollup_runs
+                WHERE organization_id = {organization:String}
+                    AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
+                    AND quarter >= {first_quarter:Int64}
+                    AND quarter < {behind_quarter:Int64}
+                UNION ALL
+                WITH
+                    initiator_key AS f_initiator_key
+                SELECT
+                    f_initiator_key,
+                    runs AS s_runs
+                FROM changes
+                WHERE asked
+            ) AS r
+            GROUP BY f_initiator_key
+        ) AS r
+        ANY LEFT JOIN
+        (
+            SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+            FROM initiator_keys
+            WHERE organization_id = {organization:String}
+            UNION ALL
+            SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+            FROM
+            (
+                SELECT DISTINCT initiator_key, initiator_identifier, initiator_name
+                FROM changes
+                WHERE isNotNull(initiator_identifier)
+            )
+        ) AS t USING (f_initiator_key)
+        WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
+    ) AS r
+    GROUP BY f_user_identifier
+    HAVING sum(s_runs) > 0
+) AS g
+ORDER BY c0 ASC NULLS LAST
+LIMIT {limit:Int64}
+
+-- organization = acme
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- first_quarter = 1963584
+-- behind_quarter = 1966560
+-- limit = 101

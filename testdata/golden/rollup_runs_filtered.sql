@@ -1,0 +1,68 @@
+-- {"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}
+SELECT
+    toInt64(g.f_day) AS c0,
+    toUInt64(m_failed_run_count) AS c1
+FROM
+(
+    SELECT
+        f_day,
+        sum(s_failed) AS m_failed_run_count
+    FROM
+    (
+        WITH
+            user_type AS f_user_type,
+            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+        SELECT
+            f_day,
+            sum(runs) AS s_runs,
+            sum(failed) AS s_failed
+        FROM rollup_runs
+        WHERE organization_id = {organization:String}
+            AND quarter >= {first_span:Int64}
+            AND quarter < {behind_span:Int64}
+            AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
+        GROUP BY f_day
+        UNION ALL
+        WITH
+            toUInt8(bitAnd(state, 7)) AS f_user_type,
+            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+        SELECT
+            f_day,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
+        FROM (
+            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            FROM
+            (
+                SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                FROM
+                (
+                    SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS in_rollup
+                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                    UNION ALL
+                    SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
+                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                )
+                GROUP BY organization_id, created_at, run_id
+            )
+            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+        )
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+            AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
+    ) AS r
+    GROUP BY f_day
+    HAVING sum(s_runs) > 0
+) AS g
+ORDER BY c0 ASC NULLS LAST
+LIMIT {limit:Int64}
+
+-- organization = acme
+-- first_span = 1963561
+-- behind_span = 1966537
+-- offset_0 = 20700000
+-- filter_0 = [internal]
+-- as_of_ms = 1770000000000
+-- start_ms = 1767204900000
+-- last_ms = 1769883299999
+-- watermark_ms = 1769999940000
+-- limit = 101

@@ -1,0 +1,53 @@
+-- {"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}
+SELECT
+    toUInt64(m_run_count) AS c0,
+    CAST(if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count + m_failed_run_count)), 'Nullable(Float64)') AS c1
+FROM
+(
+    SELECT
+        sum(s_runs) AS m_run_count,
+        sum(s_completed) AS m_completed_run_count,
+        sum(s_failed) AS m_failed_run_count
+    FROM
+    (
+        SELECT
+            sum(runs) AS s_runs,
+            sum(completed) AS s_completed,
+            sum(failed) AS s_failed
+        FROM rollup_runs
+        WHERE organization_id = {organization:String}
+            AND quarter >= {first_span:Int64}
+            AND quarter < {behind_span:Int64}
+        UNION ALL
+        SELECT
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 9, sign, 0) AS s_completed,
+            if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
+        FROM (
+            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            FROM
+            (
+                SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                FROM
+                (
+                    SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS in_rollup
+                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                    UNION ALL
+                    SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
+                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                )
+                GROUP BY organization_id, created_at, run_id
+            )
+            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+        )
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+    ) AS r
+) AS g
+
+-- organization = acme
+-- first_span = 1963584
+-- behind_span = 1966560
+-- as_of_ms = 1770000000000
+-- start_ms = 1767225600000
+-- last_ms = 1769903999999
+-- watermark_ms = 1769999940000
