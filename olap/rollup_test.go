@@ -20,9 +20,9 @@ import (
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -44,8 +44,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	remembering, looking := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
 	remembering.TakeAsLarge()
 	looking.TakeAsLarge()
-	looking.RememberNothing()
-	remembering.WatchEvery(time.Millisecond)
+	looking.CacheNoDelta()
 	remembering.TrustClock()
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
@@ -189,7 +188,6 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.TakeAsLarge()
-	engine.WatchEvery(time.Millisecond)
 	engine.TrustClock()
 	const writers, refreshers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64
@@ -420,7 +418,8 @@ func statementOf(t *testing.T, body string) compile.Statement {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	statement := compile.Compile(compile.Input{Organization: schema.OrganizationID("acme"), Query: q, AsOf: now.Add(time.Hour), Watermark: now})
+	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60, Damage: 1 << 60})
+	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 	if !statement.OneSnapshot {
 		t.Errorf("%s: read as rows", body)
 	}

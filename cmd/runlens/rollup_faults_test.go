@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -59,11 +60,13 @@ func TestSettlingSurvivesKills(t *testing.T) {
 		for i := range 3 {
 			for _, table := range schema.RollupTables {
 				organization := schema.OrganizationID("acme-" + strconv.Itoa(i))
-				watermark, err := snapshot.ReadRollupState(context.Background(), joined.Conn())
+				watermark, err := rollup.ReadState(context.Background(), joined.Conn())
 				if err != nil || watermark.Number == 0 {
 					return true
 				}
-				if changes, err := snapshot.ReadChanges(context.Background(), joined.Conn(), organization, &table, watermark.Until, nil, 1); err != nil || changes == nil || changes.Len() > 0 {
+				of := snapshot.Records{Organization: organization, Source: table.Source}
+				delta, err := rollup.ReadDelta(context.Background(), joined.Conn(), of, watermark.Until, nil, 1)
+				if err != nil || delta == nil || delta.Len() > 0 {
 					return true
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/cmd/internal/process"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -57,12 +58,12 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	for deadline := time.Now().Add(refreshPatience); ; {
-		state, err := snapshot.ReadRollupState(ctx, conn)
-		if err == nil && !state.Leased && state.Until.After(now.AsOf) {
+		state, err := rollup.ReadState(ctx, conn)
+		if err == nil && !state.Leased && state.Until.After(now) {
 			break
 		}
 		if time.Now().After(deadline) {
-			return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now.AsOf, err)}}, nil
+			return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, nil
 		}
 		if !pause(ctx, refreshPoll) {
 			return nil, ctx.Err()

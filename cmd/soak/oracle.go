@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -185,15 +186,15 @@ func (t *trial) readClock(ctx context.Context) error {
 			return err
 		}
 		now, err := snapshot.Now(ctx, server.Conn())
-		t.stored = now.AsOf
+		t.stored = now
 		return err
 	})
 }
 
 // watermark reads how far the rollup has come; the zero one while the engine is away.
-func (t *trial) watermark(ctx context.Context) (state snapshot.RollupState) {
+func (t *trial) watermark(ctx context.Context) (state rollup.State) {
 	if server, err := t.store.open(ctx); err == nil {
-		state, _ = snapshot.ReadRollupState(ctx, server.Conn())
+		state, _ = rollup.ReadState(ctx, server.Conn())
 	}
 	return state
 }

@@ -206,7 +206,7 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 			}
 			for _, s := range p.Steps {
 				if s.again != "" {
-					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.AsOf.UnixMilli())
+					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.UnixMilli())
 					if err := lease.Alter(ctx, s.Table, stored, s.again); err != nil {
 						return err
 					}

@@ -105,7 +105,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 			return false, err
 		}
 	}
-	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	state, err := ReadState(ctx, s.conn)
 	if err != nil {
 		return false, err
 	}
@@ -174,7 +174,7 @@ func (s *Refresher) next(ctx context.Context, from, target time.Time) (until tim
 }
 
 // moveBack sets the watermark to an earlier instant.
-func (s *Refresher) moveBack(ctx context.Context, state snapshot.RollupState, until time.Time) error {
+func (s *Refresher) moveBack(ctx context.Context, state State, until time.Time) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (s *Refresher) moveBack(ctx context.Context, state snapshot.RollupState, un
 
 // refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and moves
 // the watermark there. The protocol is that of claim.
-func (s *Refresher) refresh(ctx context.Context, state snapshot.RollupState, until time.Time, rows uint64) error {
+func (s *Refresher) refresh(ctx context.Context, state State, until time.Time, rows uint64) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from,
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
 	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
-		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
+		t.Signed(t.Changed(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
 		// Without the claim it writes nothing.
 		" WHERE " + c.fence
 	ctx = inserting(ctx, clickhouse.Settings{
