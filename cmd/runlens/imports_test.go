@@ -1,83 +1,278 @@
-package main
+package main_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
-const module = "github.com/runlens/runlens"
+// The names in these tables are import paths below our module, or whole import paths of others. A name that ends
+// in "/..." is that package and every package below it.
 
-// The arrows between the rooms. What a package may not import, not even through others, keeps
-// data flowing one way; what is pure must neither reach the store nor read the clock.
-func TestRoomsKeepTheirDoors(t *testing.T) {
-	const (
-		driver = "github.com/ClickHouse/clickhouse-go"
-		fiber  = "github.com/gofiber/fiber"
-	)
-	pure := []string{driver, fiber, module + "/http", module + "/ingest"}
-	copying := []string{module + "/olap/query", module + "/olap/compile", module + "/http", fiber}
-	for room, forbidden := range map[string][]string{
-		"schema":           {module + "/olap", module + "/ingest", module + "/http", driver},
-		"olap/catalog":     pure,
-		"olap/query":       pure,
-		"olap/daterange":   pure,
-		"olap/cursor":      pure,
-		"olap/compile":     pure,
-		"ingest/normalize": {driver, fiber, module + "/http", module + "/olap"},
-		"olap/exec":        {module + "/http", module + "/ingest", fiber},
-		"olap/maintain":    {module + "/http", module + "/ingest", fiber},
-		"olap/rollup":      {module + "/http", module + "/ingest", fiber},
-		"olap/flight":      pure,
-		"olap/keys":        {module + "/http", module + "/ingest", fiber},
-		"olap/audit":       {module + "/http", module + "/ingest", fiber},
-		"olap/clickhouse":  {module + "/http", module + "/ingest", fiber},
-		"olap":             {module + "/http", module + "/ingest", fiber},
-		"olap/snapshot":    {module + "/olap/compile", module + "/http", module + "/ingest", fiber},
-		"ingest":           copying,
-		"ingest/purge":     copying,
-		"ingest/verify":    copying,
-		"ingest/worker":    copying,
-		"ingest/write":     copying,
-		"http/admin":       {fiber, driver},
-		"http/auth":        {fiber, driver},
-		"http/limit":       {fiber, driver},
+// arrows says which of our packages the code of a package, without its tests, may import. A package that no row
+// names may not exist; a row whose package does not exist yet is allowed.
+var arrows = map[string]string{
+	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema",
+
+	"http":       "http/auth http/conns http/limit olap olap/catalog olap/failure olap/query",
+	"http/admin": "",
+	"http/auth":  "schema",
+	// A client is for programs that have nothing else of ours.
+	"http/client": "",
+	"http/conns":  "",
+	"http/limit":  "",
+
+	"olap": "olap/cache olap/catalog olap/compile olap/cursor olap/exec olap/failure olap/flight olap/plan olap/query" +
+		" olap/rollup olap/snapshot schema",
+	"olap/audit":              "schema",
+	"olap/cache":              "",
+	"olap/catalog":            "schema",
+	"olap/clickhouse":         "",
+	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema",
+	"olap/cursor":             "schema",
+	"olap/daterange":          "",
+	"olap/daterange/genzones": "",
+	"olap/exec":               "olap/compile olap/cursor olap/daterange olap/failure schema",
+	"olap/failure":            "",
+	"olap/flight":             "",
+	"olap/keys":               "schema",
+	"olap/maintain":           "schema",
+	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
+	"olap/query":              "olap/catalog olap/daterange schema",
+	"olap/rollup":             "olap/cache olap/failure olap/snapshot schema",
+	"olap/snapshot":           "olap/cache olap/failure schema",
+
+	"ingest":                 "ingest/checkpoint ingest/normalize ingest/source ingest/write",
+	"ingest/checkpoint":      "ingest/write schema",
+	"ingest/normalize":       "schema",
+	"ingest/purge":           "ingest/normalize olap/rollup olap/snapshot schema",
+	"ingest/source":          "ingest/normalize",
+	"ingest/source/postgres": "ingest/normalize ingest/source schema",
+	"ingest/verify":          "ingest/normalize ingest/source ingest/source/postgres olap/snapshot schema",
+	"ingest/worker":          "ingest/... olap/rollup olap/snapshot schema",
+	"ingest/write":           "ingest/normalize schema",
+
+	"schema": "",
+
+	// For tests: see testOnly.
+	"olap/clickhouse/clickhousetest": "olap/clickhouse",
+	"olap/olaptest":                  "olap/clickhouse olap/clickhouse/clickhousetest schema",
+	"ingest/source/postgrestest":     "",
+}
+
+// testOnly are packages that only tests may import, each other, and the commands of devCommands.
+var testOnly = []string{
+	"olap/clickhouse/clickhousetest", "olap/olaptest", "ingest/source/postgrestest",
+	"cmd/internal/oracle", "cmd/internal/process", "cmd/internal/trap",
+}
+
+// devCommands are commands that are not installed.
+var devCommands = []string{"cmd/bench", "cmd/soak"}
+
+// libraries says which packages may import those of others that decide what a package is for.
+var libraries = map[string]string{
+	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse olap/exec olap/failure olap/keys olap/maintain" +
+		" olap/olaptest olap/rollup olap/snapshot",
+	fiber:                                      "http",
+	"github.com/valyala/fasthttp/...":          "http",
+	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",
+	"github.com/golang-migrate/migrate/v4/...": "schema",
+	"github.com/ebitengine/purego/...":         "olap/clickhouse cmd/bench",
+	"github.com/parquet-go/parquet-go/...":     "ingest/source",
+	"github.com/alecthomas/kong/...":           "cmd/...",
+	"github.com/testcontainers/...":            "olap/clickhouse/clickhousetest",
+}
+
+// unreachable says what a package may not import, not even through others.
+var unreachable = map[string]string{
+	"olap/...":   "http/... ingest/... " + fiber,
+	"ingest/...": "olap/query olap/plan olap/compile http/... " + fiber,
+	"schema":     "olap/... ingest/... http/... " + driver + " " + fiber,
+	// These packages are pure.
+	"olap/catalog":     driver,
+	"olap/query":       driver,
+	"olap/daterange":   driver,
+	"olap/plan":        driver,
+	"olap/compile":     driver,
+	"olap/cursor":      driver,
+	"ingest/normalize": driver + " olap/...",
+	// These packages know HTTP only from the standard library, and no store.
+	"http/admin": driver + " " + fiber,
+	"http/auth":  driver + " " + fiber,
+	"http/conns": driver + " " + fiber,
+	"http/limit": driver + " " + fiber,
+}
+
+const (
+	module = "github.com/runlens/runlens/"
+	driver = "github.com/ClickHouse/clickhouse-go/v2/..."
+	fiber  = "github.com/gofiber/fiber/v2/..."
+)
+
+func TestImports(t *testing.T) {
+	for _, wrong := range wrongImports(importsOf(t)) {
+		t.Error(wrong)
+	}
+}
+
+// TestImportsCanFail adds one forbidden import at a time to the real ones: each is found.
+func TestImportsCanFail(t *testing.T) {
+	real := importsOf(t)
+	for _, c := range []struct{ from, to, want string }{
+		{"olap", "http", "olap may not import http"},
+		{"olap", "github.com/gofiber/fiber/v2", "olap may not import github.com/gofiber/fiber/v2"},
+		{"olap/snapshot", "olap/compile", "olap/snapshot may not import olap/compile"},
+		{"ingest/worker", "olap/query", "ingest/worker may not import olap/query"},
+		{"ingest/purge", "http/auth", "ingest/purge may not import http/auth"},
+		{"http", "github.com/ClickHouse/clickhouse-go/v2/lib/driver",
+			"http may not import github.com/ClickHouse/clickhouse-go/v2/lib/driver"},
+		{"http/limit", "github.com/valyala/fasthttp", "http/limit may not import github.com/valyala/fasthttp"},
+		{"http/client", "schema", "http/client may not import schema"},
+		{"olap/plan", "olap/exec", "olap/plan may not import olap/exec"},
+		{"olap/plan", "olap/exec", "olap/plan reaches " + strings.TrimSuffix(driver, "/...")},
+		{"schema", "ingest/normalize", "schema reaches ingest/normalize"},
+		{"olap/rollup", "olap/compile", "ingest/worker reaches olap/compile"},
+		{"cmd/runlens", "olap/olaptest", "cmd/runlens may not import olap/olaptest: it is for tests"},
+		{"cmd/sampledata", "cmd/internal/trap", "cmd/sampledata may not import cmd/internal/trap: it is for tests"},
+		{"olap/invented", "schema", "olap/invented has no row in the table of imports"},
 	} {
-		for _, dependency := range list(t, "-deps", "./"+room) {
-			for _, prefix := range forbidden {
-				if strings.HasPrefix(dependency, prefix) {
-					t.Errorf("%s reaches %s", room, dependency)
+		imports := map[string][]string{}
+		for from, to := range real {
+			imports[from] = to
+		}
+		imports[c.from] = append(slices.Clone(real[c.from]), c.to)
+		if wrong := wrongImports(imports); !slices.Contains(wrong, c.want) {
+			t.Errorf("%s imports %s: got %q, want %q among them", c.from, c.to, wrong, c.want)
+		}
+	}
+}
+
+// wrongImports is what the tables forbid of the imports of each package.
+func wrongImports(imports map[string][]string) (wrong []string) {
+	for from, all := range imports {
+		allowed, named := rowOf(from)
+		if !named {
+			wrong = append(wrong, from+" has no row in the table of imports")
+			continue
+		}
+		for _, to := range all {
+			_, ours := rowOf(to)
+			switch {
+			case ours && !matches(allowed, to), !ours && !libraryAllowed(from, to):
+				wrong = append(wrong, fmt.Sprintf("%s may not import %s", from, to))
+			case slices.Contains(testOnly, to) && !slices.Contains(testOnly, from) && !slices.Contains(devCommands, from):
+				wrong = append(wrong, fmt.Sprintf("%s may not import %s: it is for tests", from, to))
+			}
+		}
+		for rule, forbidden := range unreachable {
+			if !matches(rule, from) {
+				continue
+			}
+			for to := range reached(imports, from) {
+				if to != from && matches(forbidden, to) {
+					wrong = append(wrong, fmt.Sprintf("%s reaches %s", from, to))
 				}
 			}
 		}
 	}
-	// The HTTP room knows the driver only through olap.
-	for _, room := range []string{"http", "http/auth", "http/limit"} {
-		for _, imported := range list(t, "-f", `{{join .Imports "\n"}}`, "./"+room) {
-			if strings.HasPrefix(imported, driver) {
-				t.Errorf("%s imports %s", room, imported)
+	slices.Sort(wrong)
+	return wrong
+}
+
+// rowOf is the row of arrows for one of our packages. Its own row comes before that of a folder.
+func rowOf(name string) (allowed string, named bool) {
+	if allowed, named = arrows[name]; named {
+		return allowed, true
+	}
+	for row, allowed := range arrows {
+		if matches(row, name) {
+			return allowed, true
+		}
+	}
+	return "", false
+}
+
+func libraryAllowed(from, to string) bool {
+	for library, users := range libraries {
+		if matches(library, to) && !matches(users, from) {
+			return false
+		}
+	}
+	return true
+}
+
+// reached is a package and all that it imports, also through others of ours.
+func reached(imports map[string][]string, from string) map[string]bool {
+	seen, todo := map[string]bool{from: true}, []string{from}
+	for len(todo) > 0 {
+		next := todo[0]
+		todo = todo[1:]
+		for _, to := range imports[next] {
+			if !seen[to] {
+				seen[to] = true
+				todo = append(todo, to)
 			}
 		}
 	}
+	return seen
 }
 
-// A pure package takes its times from its caller.
-func TestPurePackagesDoNotReadTheClock(t *testing.T) {
-	for _, room := range []string{"catalog", "query", "daterange", "cursor", "compile"} {
-		out, err := exec.Command("grep", "-rnE", `time\.(Now|Since|Until)\(`, "../../olap/"+room, "--include=*.go").CombinedOutput()
-		if err == nil && !strings.Contains(string(out), "_test.go") {
-			t.Errorf("olap/%s reads the clock:\n%s", room, out)
+// matches reports whether one of the names, with spaces between them, names a package.
+func matches(names, name string) bool {
+	for _, n := range strings.Fields(names) {
+		folder, whole := strings.CutSuffix(n, "/...")
+		if name == folder || whole && strings.HasPrefix(name, folder+"/") {
+			return true
 		}
 	}
+	return false
 }
 
-func list(t *testing.T, args ...string) []string {
+// A goPackage is what `go list -json` prints of one.
+type goPackage struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+}
+
+// importsOf is what each of our packages imports, without its tests and the standard library.
+func importsOf(t *testing.T) map[string][]string {
 	t.Helper()
-	command := exec.Command("go", append([]string{"list"}, args...)...)
+	imports := map[string][]string{}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		imports[name] = nil
+		for _, to := range p.Imports {
+			if first, _, _ := strings.Cut(to, "/"); strings.Contains(first, ".") {
+				imports[name] = append(imports[name], strings.TrimPrefix(to, module))
+			}
+		}
+	}
+	return imports
+}
+
+// packages are all of our module.
+func packages(t *testing.T) (all []goPackage) {
+	t.Helper()
+	command := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
 	command.Dir = "../.."
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("go list %v: %v", args, err)
+		t.Fatalf("go list: %v", err)
 	}
-	return strings.Fields(string(out))
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
 }

@@ -78,7 +78,7 @@ func TestSettlingSurvivesKills(t *testing.T) {
 			t.Fatal("not everything is refreshed")
 		}
 	}
-	if code, out, stderr := command(t, "", append([]string{"refreshed", "check"}, flags...)...); code != 0 {
+	if code, out, stderr := command(t, "", append([]string{"rollup", "check"}, flags...)...); code != 0 {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
 	}
 	var refreshed, truth int64

@@ -157,14 +157,13 @@ func (s *soak) holdHonest(what string, h *honestly) {
 
 // restingDescriptors waits until the server has at most so many files open, or for restPatience, and returns how many
 // they are; -1 when the admin address does not tell.
-func (t *target) restingDescriptors(ctx context.Context, most int64) int64 {
-	for until := time.Now().Add(restPatience); ; {
-		open, err := t.descriptors(ctx)
-		if err != nil {
-			return -1
+func (t *target) restingDescriptors(ctx context.Context, most int64) (open int64) {
+	poll(ctx, restPatience, time.Second/4, func() bool {
+		var err error
+		if open, err = t.descriptors(ctx); err != nil {
+			open = -1
 		}
-		if open <= most || time.Now().After(until) || !pause(ctx, time.Second/4) {
-			return open
-		}
-	}
+		return open <= most
+	})
+	return open
 }

@@ -57,17 +57,12 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(refreshPatience); ; {
-		state, err := rollup.ReadState(ctx, conn)
-		if err == nil && !state.Leased && state.Until.After(now) {
-			break
-		}
-		if time.Now().After(deadline) {
-			return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, nil
-		}
-		if !pause(ctx, refreshPoll) {
-			return nil, ctx.Err()
-		}
+	if !poll(ctx, refreshPatience, refreshPoll, func() bool {
+		var state rollup.State
+		state, err = rollup.ReadState(ctx, conn)
+		return err == nil && !state.Leased && state.Until.After(now)
+	}) {
+		return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, ctx.Err()
 	}
 	found, err := compareCounts(ctx, conn)
 	if err != nil {
@@ -107,15 +102,16 @@ func compareCounts(ctx context.Context, conn driver.Conn) (found []finding, err 
 
 // rollupCheck runs `runlens rollup check`.
 func (k *killStore) rollupCheck(ctx context.Context) ([]finding, error) {
-	out, err := k.output(ctx, "refreshed", "check", "--json")
+	out, err := k.output(ctx, "rollup", "check", "--json")
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
 	}
 	var differences []struct {
-		Table, Projection, Month string
-		Organization             string `json:"organization_id"`
-		Records, InRollup        int64
+		Table, Projection, Span string
+		Organization            string `json:"organization_id"`
+		Records                 int64
+		InRollup                int64 `json:"in_rollup"`
 	}
 	if jsonErr := json.Unmarshal([]byte(out), &differences); jsonErr != nil {
 		return []finding{{differing: 1, what: fmt.Sprint("rollup check: ", err)}}, nil
@@ -123,7 +119,7 @@ func (k *killStore) rollupCheck(ctx context.Context) ([]finding, error) {
 	var found []finding
 	for _, d := range differences {
 		found = append(found, finding{cycle: d.Organization, differing: 1,
-			what: fmt.Sprintf("rollup check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Month,
+			what: fmt.Sprintf("rollup check: %s%s %s: %d records, %d in the rollup", d.Table, d.Projection, d.Span,
 				d.Records, d.InRollup)})
 	}
 	return found, nil

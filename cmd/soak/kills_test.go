@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,12 +21,7 @@ func TestKillsAtChosenPoints(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	c := command{
-		Only: []string{"kills"}, Kills: 10, KillsOf: []string{"ingest", "worker", "refresh"},
-		Dir: filepath.Join(dir, "soak"), Runlens: binary, EngineLib: clickhousetest.Library(),
-		RangesFor: time.Second, HoldFor: time.Second, MixedFor: time.Second, KillEvery: time.Second, OracleFor: time.Second,
-		Connections: 1, Tries: 1, MemoryBound: 1, Answers: 1, OracleRuns: 1,
-	}
+	c := killsCommand(dir, binary)
 	var out, progress bytes.Buffer
 	err := c.run(t.Context(), &out, &progress)
 	if strings.Contains(out.String(), trap.ErrUnable.Error()) {
@@ -33,5 +29,36 @@ func TestKillsAtChosenPoints(t *testing.T) {
 	}
 	if err != nil {
 		t.Errorf("%v\n%s\n%s", err, &out, &progress)
+	}
+}
+
+// Where there is no strace, the part is skipped, says so in one line, and misses nothing.
+func TestKillsAreSkippedWithoutStrace(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, dir := t.TempDir(), t.TempDir()
+	if err := os.Symlink(sleep, filepath.Join(programs, "sleep")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", programs)
+	c := killsCommand(dir, filepath.Join(dir, "no-binary"))
+	var out, progress bytes.Buffer
+	if err := c.run(t.Context(), &out, &progress); err != nil {
+		t.Errorf("%v\n%s", err, &progress)
+	}
+	if line := "kills, skipped: " + trap.ErrUnable.Error(); strings.Count(out.String(), line) != 1 {
+		t.Errorf("%s\nwant one line %q", &out, line)
+	}
+}
+
+// killsCommand proves ten kills with a binary, and keeps what it makes in a folder.
+func killsCommand(dir, binary string) command {
+	return command{
+		Only: []string{"kills"}, Kills: 10, KillsOf: []string{"ingest", "worker", "refresh"},
+		Dir: filepath.Join(dir, "soak"), Runlens: binary, EngineLib: clickhousetest.Library(),
+		RangesFor: time.Second, HoldFor: time.Second, MixedFor: time.Second, KillEvery: time.Second, OracleFor: time.Second,
+		Connections: 1, Tries: 1, MemoryBound: 1, Answers: 1, OracleRuns: 1,
 	}
 }

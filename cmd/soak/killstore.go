@@ -22,6 +22,9 @@ const (
 	// commandTries is how often a command is run until it succeeds.
 	commandTries = 10
 	enginePoll   = 20 * time.Millisecond
+	// openPatience is how long an engine that was killed may take until it can be used again.
+	openPatience = time.Minute
+	openPoll     = time.Second / 10
 )
 
 // A killStore is a store whose engine is killed.
@@ -129,30 +132,31 @@ func (k *killStore) release(set *trap.Trap) (hit bool) {
 
 // open returns a connection to the engine that runs now. It does not keep it running.
 func (k *killStore) open(ctx context.Context) (*clickhouse.Server, error) {
-	for deadline := time.Now().Add(time.Minute); ; {
-		e, err := k.living(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if k.conn != nil && k.pid == e.PID {
-			return k.conn, nil
-		}
-		k.leave()
-		password, err := os.ReadFile(filepath.Join(k.product.DataDir, "engine", "password"))
-		if err != nil {
-			return nil, err
-		}
-		url := fmt.Sprintf("http://runlens:%s@%s/runlens", password, e.Addr)
-		k.conn, err = clickhouse.Open(ctx, clickhouse.Config{URL: url})
-		if err == nil {
-			k.pid = e.PID
-			return k.conn, nil
-		}
-		k.conn = nil
-		if time.Now().After(deadline) || !pause(ctx, time.Second/10) { // it died meanwhile
-			return nil, errors.Join(err, ctx.Err())
-		}
+	var err error
+	if poll(ctx, openPatience, openPoll, func() bool { err = k.connect(ctx); return err == nil }) {
+		return k.conn, nil
 	}
+	return nil, errors.Join(err, ctx.Err())
+}
+
+// connect connects to the engine that runs now, unless it is connected. The engine may die meanwhile.
+func (k *killStore) connect(ctx context.Context) error {
+	e, err := k.living(ctx)
+	if err != nil || k.conn != nil && k.pid == e.PID {
+		return err
+	}
+	k.leave()
+	password, err := os.ReadFile(filepath.Join(k.product.DataDir, "engine", "password"))
+	if err != nil {
+		return err
+	}
+	url := fmt.Sprintf("http://runlens:%s@%s/runlens", password, e.Addr)
+	server, err := clickhouse.Open(ctx, clickhouse.Config{URL: url})
+	if err != nil {
+		return err
+	}
+	k.conn, k.pid = server, e.PID
+	return nil
 }
 
 func (k *killStore) leave() {

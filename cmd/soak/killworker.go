@@ -232,12 +232,10 @@ func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
 	}
 	defer server.Stop()
 	var verified []finding
-	for deadline := time.Now().Add(copyPatience); ; {
+	poll(ctx, copyPatience, time.Second, func() bool {
 		verified = p.store.verify(ctx, "--second-look", "0s", "--source", p.source.URL())
-		if len(verified) == 0 || time.Now().After(deadline) || !pause(ctx, time.Second) {
-			break
-		}
-	}
+		return len(verified) == 0
+	})
 	want, err := p.read(ctx, nil)
 	if err != nil {
 		return nil, err

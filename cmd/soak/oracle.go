@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -202,17 +203,13 @@ func (t *trial) watermark(ctx context.Context) (state rollup.State) {
 // catchUp waits until everything stored is in the rollup.
 func (t *trial) catchUp(ctx context.Context, patience time.Duration) error {
 	t.stalled.resume()
-	for deadline := time.Now().Add(patience); ; {
-		if state := t.watermark(ctx); !state.Leased && !state.Until.Before(t.stored) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the rollup did not catch up within %s", patience)
-		}
-		if !pause(ctx, refreshPoll) {
-			return ctx.Err()
-		}
+	if !poll(ctx, patience, refreshPoll, func() bool {
+		state := t.watermark(ctx)
+		return !state.Leased && !state.Until.Before(t.stored)
+	}) {
+		return errors.Join(fmt.Errorf("the rollup did not catch up within %s", patience), ctx.Err())
 	}
+	return nil
 }
 
 // stallRefresh has a refresh begin and stops its process in the middle of it, if it is still on by then.

@@ -102,6 +102,16 @@ func (s *soak) none(what string, seen *examples) {
 	}
 }
 
+// poll asks at an interval until something is done. It reports false when patience has passed before, or ctx has ended.
+func poll(ctx context.Context, patience, interval time.Duration, done func() bool) bool {
+	for deadline := time.Now().Add(patience); !done(); {
+		if time.Now().After(deadline) || !pause(ctx, interval) {
+			return false
+		}
+	}
+	return true
+}
+
 // pause waits, and tells whether ctx is still on.
 func pause(ctx context.Context, length time.Duration) bool {
 	select {

@@ -51,6 +51,25 @@ type Trap struct {
 	over   chan struct{} // closed when strace has ended and all of its output is read
 }
 
+// Able returns ErrUnable, wrapped, where no process can be trapped on this machine. It tries it on a process that does
+// nothing.
+func Able(ctx context.Context) error {
+	idle := exec.Command("sleep", "60")
+	if err := idle.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = idle.Process.Kill()
+		_ = idle.Wait() // it was killed
+	}()
+	set, err := Set(ctx, idle.Process.Pid, Point{Nth: 1, Watch: []string{"rename"}, Delay: []string{"rename"},
+		For: time.Millisecond})
+	if err == nil {
+		set.Release()
+	}
+	return err
+}
+
 // Set has a process killed with SIGKILL at a point, and returns when that is sure to happen. The error is ErrUnable
 // where it cannot be done on this machine.
 func Set(ctx context.Context, pid int, p Point) (*Trap, error) {
