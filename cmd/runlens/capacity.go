@@ -27,7 +27,7 @@ const (
 // connectionCaps are the caps of the flags, lowered where the process may not open as many files: the store,
 // the admin address and new connections must find descriptors at any time.
 func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
-	caps := conns.Caps{All: c.MaxConnections, PerAddress: c.MaxPerAddress}
+	caps := conns.Caps{All: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return caps, fmt.Errorf("read the limit of open files: %w", err)

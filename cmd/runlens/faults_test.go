@@ -206,7 +206,7 @@ func TestWorkerSurvivesKills(t *testing.T) {
 			t.Fatalf("the worker ended:\n%.3000s", copying.err.String())
 		default:
 		}
-		code, out, _ := command(t, "", append([]string{"verify", "--second-look", "0s", "--source", server.URL()}, flags...)...)
+		code, out, _ := command(t, "", append([]string{"verify", "--recheck-after", "0s", "--source", server.URL()}, flags...)...)
 		if code == 0 {
 			t.Log(strings.TrimSpace(out))
 			break

@@ -16,14 +16,13 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 )
 
-// formatFlags tell how files are read; ingest and verify share them.
+// formatFlags say how files are read; ingest and verify share them.
 type formatFlags struct {
-	Record string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"Kind of all records of CSV and Parquet files: agent, run or attribution."`
-	Format string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"ndjson, csv or parquet. Default: by the file's name, NDJSON for others and standard input."`
-
-	Delimiter     string `default:"," placeholder:"CHARACTER" help:"What stands between the cells of CSV: one character, or tab (${default})."`
-	Null          string `default:"\\N" placeholder:"TEXT" help:"A CSV cell with this text and without quotes is null, as an empty one is (${default})."`
-	IgnoreUnknown bool   `help:"Leave out fields and columns that no record of the kind has, instead of an error."`
+	Record        string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"${record}"`
+	Format        string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"${format}"`
+	Delimiter     string `default:"," placeholder:"CHARACTER" help:"${delimiter}"`
+	Null          string `default:"\\N" placeholder:"TEXT" help:"${null}"`
+	IgnoreUnknown bool   `help:"${ignore_unknown}"`
 }
 
 // delimiter is the character of --delimiter.

@@ -125,7 +125,7 @@ func TestVerifyTellsRejects(t *testing.T) {
 	url, conn := operational(t, 20)
 	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), gen_random_uuid(), 'STATUS_OF_TOMORROW')")
 	copied(t, url, flags...)
-	verify := append([]string{"verify", "--source", url, "--second-look", "0s", "--ids", "1"}, flags...)
+	verify := append([]string{"verify", "--source", url, "--recheck-after", "0s", "--ids", "1"}, flags...)
 	if code, out, stderr := command(t, "", verify...); code != exitRejected || !strings.Contains(out, "1 records of the source that BREAK A RULE") {
 		t.Errorf("%d %s %s", code, out, stderr)
 	}

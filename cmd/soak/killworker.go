@@ -233,7 +233,7 @@ func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
 	defer server.Stop()
 	var verified []finding
 	for deadline := time.Now().Add(copyPatience); ; {
-		verified = p.store.verify(ctx, "--second-look", "0s", "--source", p.source.URL())
+		verified = p.store.verify(ctx, "--recheck-after", "0s", "--source", p.source.URL())
 		if len(verified) == 0 || time.Now().After(deadline) || !pause(ctx, time.Second) {
 			break
 		}

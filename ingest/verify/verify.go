@@ -24,11 +24,11 @@ type Options struct {
 	Conn         driver.Conn
 	Organization schema.OrganizationID // the only one to compare; empty for all
 	Subset       bool                  // the source holds a part: what only the store has, and newer versions there, are right
-	// SecondLook is for a source that changes meanwhile: rows that differ are looked at again so much
+	// RecheckAfter is for a source that changes meanwhile: rows that differ are looked at again so much
 	// later, and count only if they differ still and have not changed in between. 0 for files.
-	SecondLook time.Duration
-	MaxIDs     int              // named ids of a kind of difference in a group
-	Progress   func(read int64) // records of the source; nil for none
+	RecheckAfter time.Duration
+	MaxIDs       int              // named ids of a kind of difference in a group
+	Progress     func(read int64) // records of the source; nil for none
 }
 
 // A Report says what Compare found.
@@ -154,8 +154,8 @@ func (o Options) explain(ctx context.Context, suspects []Difference, further map
 	if err != nil || len(differing) == 0 {
 		return nil, err
 	}
-	if o.SecondLook > 0 {
-		if snapshot.Pause(ctx, o.SecondLook) != nil {
+	if o.RecheckAfter > 0 {
+		if snapshot.Pause(ctx, o.RecheckAfter) != nil {
 			return nil, ctx.Err()
 		}
 		suspects = slices.DeleteFunc(suspects, func(d Difference) bool { return differing[d.Group] == nil })
