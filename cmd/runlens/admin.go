@@ -9,7 +9,7 @@ import (
 
 // tokenFlags say what token the admin address requires. Servers and clients of it share them.
 type tokenFlags struct {
-	AdminTokenFile string `env:"RUNLENS_ADMIN_TOKEN_FILE" placeholder:"FILE" help:"${admin_token_file}"`
+	AdminTokenFile string `env:"RUNLENS_ADMIN_TOKEN_FILE" placeholder:"FILE" help:"@admin_token_file"`
 }
 
 func (f tokenFlags) token() (string, error) {
@@ -23,7 +23,7 @@ func (f tokenFlags) token() (string, error) {
 // adminFlags say how an admin address is served; serve and worker share them.
 type adminFlags struct {
 	tokenFlags
-	Pprof *bool `env:"RUNLENS_PPROF" negatable:"" help:"${pprof}"`
+	Pprof *bool `env:"RUNLENS_PPROF" negatable:"" help:"@pprof"`
 }
 
 // open opens an admin address; "off" gives none.

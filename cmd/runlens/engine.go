@@ -9,7 +9,7 @@ import (
 
 type engineCmd struct {
 	storeFlags
-	Listen string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"${engine_listen}"`
+	Listen string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"@engine_listen"`
 }
 
 func (engineCmd) Help() string {

@@ -6,12 +6,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"${listen}".
+// flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
 var flagHelp = kong.Vars{
 	// storeFlags
 	"clickhouse_url": "The ClickHouse server: clickhouse://user@host:9000/database, or http(s)://host:8123/database. " +
 		"Only the variable may contain a password. Without a server the command starts or joins the embedded engine.",
-	"password_file": "File with the password of the server's user, instead of a password in RUNLENS_CLICKHOUSE_URL.",
+	"password_file": "File with the password of the server's user, instead of one in RUNLENS_CLICKHOUSE_URL.",
 	"engine_lib":    "The embedded engine's library. Default: the one that 'make engine' fetched.",
 	"engine_memory": "The most memory the embedded engine may use. Default: half of the machine's.",
 	"data_dir":      "Where the embedded engine keeps its data.",
@@ -22,7 +22,8 @@ var flagHelp = kong.Vars{
 	"pprof": "Serve profiles on the admin address. Default: only on a loopback address.",
 
 	// databaseFlags
-	"source": "The operational database: postgres://user@host:5432/database. Only the variable may contain a password. " +
+	"source": "The operational database: postgres://user@host:5432/database. Only the variable may contain a " +
+		"password. " +
 		"PGPASSWORD and PGPASSFILE work too.",
 	"mapping": "File with one SELECT per kind of records, for other tables than those of 'runlens worker layout'.",
 
@@ -44,13 +45,15 @@ var flagHelp = kong.Vars{
 		"While all are busy, new ones are refused.",
 	"max_per_address": "Connections of one client address, or proxy, at once.",
 	"max_body_bytes":  "Largest request body, in bytes.",
-	"cursor_secret_file": "File with the secret that signs cursors, the same on every server. A second line is accepted too. " +
+	"cursor_secret_file": "File with the secret that signs cursors, the same on every server. A second line is " +
+		"accepted too. " +
 		"Or set RUNLENS_CURSOR_SECRET. Default: the secret that the store keeps.",
-	"query_timeout":     "Longest time for one query.",
-	"maintenance_share": "The most of one core to spend on refreshing, checking and merging, from 0 to 1. 0 turns it off.",
-	"drain_timeout":     "Longest time to finish requests after a signal.",
-	"tls_cert":          "Certificate chain in PEM. With --tls-key the API speaks TLS.",
-	"tls_key":           "Private key in PEM. Both files are read again when they change.",
+	"query_timeout": "Longest time for one query.",
+	"maintenance_share": "The most of one core to spend on refreshing, checking and merging, from 0 to 1. 0 turns " +
+		"it off.",
+	"drain_timeout": "Longest time to finish requests after a signal.",
+	"tls_cert":      "Certificate chain in PEM. With --tls-key the API speaks TLS.",
+	"tls_key":       "Private key in PEM. Both files are read again when they change.",
 	"trusted_proxies": "Comma-separated networks of proxies. Their X-Forwarded-For says where a request comes from, " +
 		"for keys with networks.",
 
@@ -64,18 +67,21 @@ var flagHelp = kong.Vars{
 	"delete_missing_share": "With --delete-missing: delete nothing of a kind if more than this share of its rows, " +
 		"and more than 100, are missing.",
 
-	"engine_listen": "Where the engine serves ClickHouse's HTTP protocol. Other addresses than loopback are for containers.",
+	"engine_listen": "Where the engine serves ClickHouse's HTTP protocol. Other addresses than loopback are for " +
+		"containers.",
 
 	// keys
 	"key_expires": "When the key expires: 90d, 36h, a day such as 2027-01-31 (its first instant in UTC), " +
 		"or an RFC 3339 instant. Default: never.",
-	"key_networks":    "Comma-separated networks from which the key is valid, such as 10.0.0.0/8,2001:db8::/32. Default: all.",
+	"key_networks": "Comma-separated networks from which the key is valid, such as 10.0.0.0/8,2001:db8::/32. " +
+		"Default: all.",
 	"key_scopes":      "Comma-separated scopes. An empty text makes a key without scopes.",
 	"overlap_key":     "How long the replaced key stays valid, such as 36h or 7d. 0s ends it at once.",
 	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",
 
 	// verify
-	"subset":        "The source has only some of the records: more records, or newer versions, in the store are no difference.",
+	"subset": "The source has only some of the records: more records, or newer versions, in the store are no " +
+		"difference.",
 	"recheck_after": "With --source: compare again after this time what differs, in case it was being copied.",
 
 	// query
@@ -94,13 +100,15 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(describe),
-		flagHelp,
 	}, options...)...)
 }
 
-// describe completes the help of a flag or an argument by its default and its environment variable.
+// describe returns the help of a flag or an argument with its default and its environment variable.
 func describe(value *kong.Value) string {
-	var notes []string
+	text, notes := value.Help, []string(nil)
+	if name, found := strings.CutPrefix(text, "@"); found {
+		text = flagHelp[name]
+	}
 	if value.Flag != nil && value.HasDefault && value.Default != "" && !value.IsBool() {
 		notes = append(notes, "default "+value.Default)
 	}
@@ -108,7 +116,7 @@ func describe(value *kong.Value) string {
 		notes = append(notes, "$"+name)
 	}
 	if len(notes) == 0 {
-		return value.Help
+		return text
 	}
-	return value.Help + " (" + strings.Join(notes, ", ") + ")"
+	return text + " (" + strings.Join(notes, ", ") + ")"
 }

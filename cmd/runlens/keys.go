@@ -37,9 +37,9 @@ type keysCreateCmd struct {
 	storeFlags
 	Org      string   `required:"" help:"The organization whose rows the key may read."`
 	Name     string   `default:"" help:"What the key is for."`
-	Scopes   string   `default:"analytics:read" help:"${key_scopes}"`
-	Expires  string   `placeholder:"WHEN" help:"${key_expires}"`
-	Networks []string `placeholder:"NETWORK" help:"${key_networks}"`
+	Scopes   string   `default:"analytics:read" help:"@key_scopes"`
+	Expires  string   `placeholder:"WHEN" help:"@key_expires"`
+	Networks []string `placeholder:"NETWORK" help:"@key_networks"`
 	Output   string   `enum:"json,text" default:"text" help:"json or text."`
 }
 
@@ -143,8 +143,8 @@ func printCreated(io streams, output, text string, key schema.APIKey, rotated *s
 type keysRotateCmd struct {
 	storeFlags
 	KeyID   string `arg:"" help:"The id of the key to replace, as keys list shows it."`
-	Overlap string `default:"24h" placeholder:"DURATION" help:"${overlap_key}"`
-	Expires string `placeholder:"WHEN" help:"${rotated_expires}"`
+	Overlap string `default:"24h" placeholder:"DURATION" help:"@overlap_key"`
+	Expires string `placeholder:"WHEN" help:"@rotated_expires"`
 	Output  string `enum:"json,text" default:"text" help:"json or text."`
 }
 

@@ -15,19 +15,19 @@ import (
 
 type queryCmd struct {
 	URL        string   `env:"RUNLENS_URL" default:"http://127.0.0.1:8080" help:"The API."`
-	KeyFile    string   `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"${query_key_file}"`
-	Body       string   `placeholder:"FILE" help:"${query_body}"`
+	KeyFile    string   `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"@query_key_file"`
+	Body       string   `placeholder:"FILE" help:"@query_body"`
 	Model      string   `default:"agent_runs" help:"The model."`
 	Metrics    []string `help:"Comma-separated metrics."`
 	Dimensions []string `help:"Comma-separated dimensions. Without any it is a totals query."`
-	Filter     []string `sep:"none" placeholder:"MEMBER=VALUE" help:"${query_filter}"`
+	Filter     []string `sep:"none" placeholder:"MEMBER=VALUE" help:"@query_filter"`
 	Start      string   `placeholder:"DAY" help:"First day, YYYY-MM-DD. Default: 29 days before --end."`
 	End        string   `placeholder:"DAY" help:"Last day, YYYY-MM-DD. Default: today in UTC."`
 	Timezone   string   `default:"UTC" help:"IANA timezone of the days."`
 	Order      []string `placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
 	Limit      int      `default:"100" help:"Rows per page, 1 to 500."`
 	All        bool     `help:"Follow the cursors to the last page."`
-	Output     string   `enum:"table,json,csv,plot" default:"table" help:"${query_output}"`
+	Output     string   `enum:"table,json,csv,plot" default:"table" help:"@query_output"`
 }
 
 func (queryCmd) Help() string {

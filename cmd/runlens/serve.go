@@ -16,27 +16,27 @@ import (
 type serveCmd struct {
 	storeFlags
 	adminFlags
-	Listen      string `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"${listen}"`
-	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"${admin_listen}"`
-	ReadyFile   string `placeholder:"FILE" help:"${ready_file}"`
+	Listen      string `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"@listen"`
+	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"@admin_listen"`
+	ReadyFile   string `placeholder:"FILE" help:"@ready_file"`
 
-	RateLimitPerMinute   int `env:"RUNLENS_RATE_LIMIT_PER_MINUTE" default:"60" help:"${rate_limit}"`
-	VerifyLimitPerMinute int `env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"${verify_limit}"`
-	OrgConcurrency       int `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"${org_concurrency}"`
+	RateLimitPerMinute   int `env:"RUNLENS_RATE_LIMIT_PER_MINUTE" default:"60" help:"@rate_limit"`
+	VerifyLimitPerMinute int `env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"@verify_limit"`
+	OrgConcurrency       int `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"@org_concurrency"`
 	GlobalConcurrency    int `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once."`
-	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"${max_connections}"`
-	MaxBodyBytes         int `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"${max_body_bytes}"`
+	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"@max_connections"`
+	MaxBodyBytes         int `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"@max_body_bytes"`
 
-	MaxConnectionsPerAddress int `env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"${max_per_address}"`
+	MaxConnectionsPerAddress int `env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"@max_per_address"`
 
-	CursorSecretFile string        `env:"RUNLENS_CURSOR_SECRET_FILE" placeholder:"FILE" help:"${cursor_secret_file}"`
-	QueryTimeout     time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"${query_timeout}"`
-	DrainTimeout     time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"${drain_timeout}"`
-	TLSCert          string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"${tls_cert}"`
-	TLSKey           string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"${tls_key}"`
-	TrustedProxies   []string      `env:"RUNLENS_TRUSTED_PROXIES" placeholder:"NETWORK" help:"${trusted_proxies}"`
+	CursorSecretFile string        `env:"RUNLENS_CURSOR_SECRET_FILE" placeholder:"FILE" help:"@cursor_secret_file"`
+	QueryTimeout     time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"@query_timeout"`
+	DrainTimeout     time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"@drain_timeout"`
+	TLSCert          string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"@tls_cert"`
+	TLSKey           string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"@tls_key"`
+	TrustedProxies   []string      `env:"RUNLENS_TRUSTED_PROXIES" placeholder:"NETWORK" help:"@trusted_proxies"`
 
-	MaintenanceShare float64 `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.4" placeholder:"SHARE" help:"${maintenance_share}"`
+	MaintenanceShare float64 `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.4" placeholder:"SHARE" help:"@maintenance_share"`
 }
 
 func (serveCmd) Help() string {

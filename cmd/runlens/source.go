@@ -10,8 +10,8 @@ import (
 
 // databaseFlags name an operational database; worker and verify share them.
 type databaseFlags struct {
-	Source  string `env:"RUNLENS_SOURCE" placeholder:"URL" help:"${source}"`
-	Mapping string `env:"RUNLENS_MAPPING" placeholder:"FILE" help:"${mapping}"`
+	Source  string `env:"RUNLENS_SOURCE" placeholder:"URL" help:"@source"`
+	Mapping string `env:"RUNLENS_MAPPING" placeholder:"FILE" help:"@mapping"`
 }
 
 func (f databaseFlags) open(ctx context.Context) (*postgres.Database, error) {

@@ -18,11 +18,11 @@ import (
 
 // formatFlags say how files are read; ingest and verify share them.
 type formatFlags struct {
-	Record        string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"${record}"`
-	Format        string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"${format}"`
-	Delimiter     string `default:"," placeholder:"CHARACTER" help:"${delimiter}"`
-	Null          string `default:"\\N" placeholder:"TEXT" help:"${null}"`
-	IgnoreUnknown bool   `help:"${ignore_unknown}"`
+	Record        string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"@record"`
+	Format        string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"@format"`
+	Delimiter     string `default:"," placeholder:"CHARACTER" help:"@delimiter"`
+	Null          string `default:"\\N" placeholder:"TEXT" help:"@null"`
+	IgnoreUnknown bool   `help:"@ignore_unknown"`
 }
 
 // delimiter is the character of --delimiter.

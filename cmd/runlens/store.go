@@ -13,13 +13,13 @@ import (
 
 // storeFlags say which ClickHouse a command works on (contract 2).
 type storeFlags struct {
-	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" help:"${clickhouse_url}"`
+	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" help:"@clickhouse_url"`
 
-	ClickhousePasswordFile string `env:"RUNLENS_CLICKHOUSE_PASSWORD_FILE" placeholder:"FILE" help:"${password_file}"`
+	ClickhousePasswordFile string `env:"RUNLENS_CLICKHOUSE_PASSWORD_FILE" placeholder:"FILE" help:"@password_file"`
 
-	EngineLib    string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"${engine_lib}"`
-	EngineMemory uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"${engine_memory}"`
-	DataDir      string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"${data_dir}"`
+	EngineLib    string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"@engine_lib"`
+	EngineMemory uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"@engine_memory"`
+	DataDir      string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"@data_dir"`
 
 	queries int // of the API that this process runs at once
 }

@@ -22,8 +22,8 @@ type verifyCmd struct {
 	formatFlags
 	Files        []string      `arg:"" optional:"" name:"file" help:"Files or glob patterns, instead of --source."`
 	Org          string        `placeholder:"ORG" help:"Compare this organization only."`
-	Subset       bool          `help:"${subset}"`
-	RecheckAfter time.Duration `default:"5s" placeholder:"DURATION" help:"${recheck_after}"`
+	Subset       bool          `help:"@subset"`
+	RecheckAfter time.Duration `default:"5s" placeholder:"DURATION" help:"@recheck_after"`
 	IDs          int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference a day."`
 	JSON         bool          `help:"Print the report as JSON."`
 }

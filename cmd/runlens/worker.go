@@ -38,15 +38,15 @@ type workerRunCmd struct {
 	storeFlags
 	databaseFlags
 	adminFlags
-	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"${worker_listen}"`
+	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"@worker_listen"`
 	Rejects     string `placeholder:"FILE" help:"Append rejected records to FILE, one JSON object a line."`
 
-	PollInterval   time.Duration `env:"RUNLENS_POLL_INTERVAL" default:"1s" help:"${poll_interval}"`
-	Overlap        time.Duration `env:"RUNLENS_OVERLAP" default:"10s" help:"${overlap}"`
-	ReconcileEvery time.Duration `env:"RUNLENS_RECONCILE_EVERY" default:"1h" help:"${reconcile_every}"`
-	DeleteMissing  bool          `env:"RUNLENS_DELETE_MISSING" help:"${delete_missing}"`
+	PollInterval   time.Duration `env:"RUNLENS_POLL_INTERVAL" default:"1s" help:"@poll_interval"`
+	Overlap        time.Duration `env:"RUNLENS_OVERLAP" default:"10s" help:"@overlap"`
+	ReconcileEvery time.Duration `env:"RUNLENS_RECONCILE_EVERY" default:"1h" help:"@reconcile_every"`
+	DeleteMissing  bool          `env:"RUNLENS_DELETE_MISSING" help:"@delete_missing"`
 
-	DeleteMissingShare float64 `env:"RUNLENS_DELETE_MISSING_SHARE" default:"0.1" help:"${delete_missing_share}"`
+	DeleteMissingShare float64 `env:"RUNLENS_DELETE_MISSING_SHARE" default:"0.1" help:"@delete_missing_share"`
 }
 
 const workerHelp = `Copies agents, runs and attribution records from PostgreSQL: first everything, then changes, within seconds.

@@ -15,7 +15,7 @@ import (
 
 type workerStatusCmd struct {
 	tokenFlags
-	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"${status_listen}"`
+	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"@status_listen"`
 	JSON        bool   `help:"Print the status as JSON."`
 }
 
