@@ -87,7 +87,7 @@ func TestRateLimit(t *testing.T) {
 		t.Errorf("Retry-After %q, %q", a.header.Get("Retry-After"), a.Error.Message)
 	}
 	s.get(catalogPath, other).want(t, 200, "", "")
-	// Malformed bodies are refused before the rate is looked at (spec 5.2).
+	// Malformed bodies are refused before the rate is read (spec 5.2).
 	s.post(key, "{").want(t, 400, "invalid_query", "")
 }
 

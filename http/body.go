@@ -71,7 +71,7 @@ func (s *Server) readBody(c *fiber.Ctx) (*body, error) {
 	}
 }
 
-// grow makes room behind a body of at most so many bytes (inclusive) that fills its buffer.
+// grow makes space for a body of at most so many bytes (inclusive) that fills its buffer.
 func (b *body) grow(most int) error {
 	if len(b.bytes) < cap(b.bytes) {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // callerAddress is where a request comes from: the peer of the connection, or, if that is one of TrustedProxies, the
 // right-most address of X-Forwarded-For that is none of them. Whatever stands left of it the caller may have
-// written. It is the zero address where nobody knows, as behind a field that cannot be read.
+// written. It is the zero address if it is unknown, as in a field that cannot be read.
 func (s *Server) callerAddress(c *fiber.Ctx) netip.Addr {
 	peer, err := netip.ParseAddrPort(c.Context().RemoteAddr().String())
 	if err != nil {

@@ -57,7 +57,7 @@ func (s *service) raw(t *testing.T, text string) []*http.Response {
 	}
 }
 
-// Whatever way the end of a request is made doubtful, or its body left unread: what comes behind is no request.
+// Whatever way the end of a request is made doubtful, or its body left unread: what comes after is no request.
 func TestNothingIsReadOutOfABody(t *testing.T) {
 	s := serve(t, nil)
 	inside := smuggled("smuggled")

@@ -41,7 +41,7 @@ type Options struct {
 	Progress    func(Progress)     // after every batch; nil for none
 	Logger      *slog.Logger
 
-	// From is where an earlier run of the same sources stopped, the zero Progress to begin anew.
+	// From is where an earlier run of the same sources stopped, the zero Progress to begin again.
 	// Acknowledged takes note of how far the store has everything; nil for nobody.
 	From         Progress
 	Acknowledged func(context.Context, Progress) error
@@ -79,9 +79,9 @@ type batch struct {
 	rejects   []Reject
 	bytes     int64 // of the records' text, about
 	source    int
-	position  source.Position // behind the batch
+	position  source.Position // after the batch
 	bytesRead int64
-	err       error // ends the run behind this batch
+	err       error // ends the run after this batch
 	stored    chan error
 }
 

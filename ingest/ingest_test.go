@@ -161,7 +161,7 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// --on-error stop: what came before the reject is stored, nothing behind it.
+// --on-error stop: what came before the reject is stored, nothing after it.
 func TestStopOnError(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var rejects []ingest.Reject

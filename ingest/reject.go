@@ -12,7 +12,7 @@ import (
 )
 
 // A Reject is a record that broke a rule, as --rejects writes it (contract 3). Such lines can be
-// mended and ingested as they are (normalize.ReadJSON).
+// fixed and ingested as they are (normalize.ReadJSON).
 type Reject struct {
 	Source   string `json:"source"`
 	Line     int    `json:"line"`               // of text, or the row of a Parquet file; from 1

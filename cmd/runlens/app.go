@@ -156,7 +156,7 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 	}
 }
 
-// adminContent is what the admin address tells of this server.
+// adminContent is what the admin address shows of this server.
 func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
 	conn := a.store.Conn()
 	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},

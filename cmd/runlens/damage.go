@@ -11,14 +11,14 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// damageTimeout bounds what one look for damaged parts may wait for the store.
+// damageTimeout bounds how long one search for damaged parts waits for the store.
 const damageTimeout = 2 * time.Second
 
 var damageDescription = prometheus.NewDesc("runlens_damaged_parts",
 	"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.",
 	[]string{"table"}, nil)
 
-// damage tells at every scrape which tables have lost parts. ClickHouse itself goes on without them.
+// damage reports at every scrape which tables have lost parts. ClickHouse itself goes on without them.
 type damage struct{ conn driver.Conn }
 
 func (d damage) Describe(out chan<- *prometheus.Desc) { out <- damageDescription }
@@ -35,7 +35,7 @@ func (d damage) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// report tells of them in the log, and of a failure to look for them: a server without them still serves.
+// report logs them, or that they cannot be searched for: the server serves anyway.
 func (d damage) report(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, damageTimeout)
 	defer cancel()

@@ -68,7 +68,7 @@ func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *pr
 	return p
 }
 
-// killWithin kills a process at a random moment, and reports whether it was still at work.
+// killWithin kills a process at a random time, and reports whether it was still at work.
 func (p *process) killWithin(longest time.Duration) bool {
 	select {
 	case <-p.ended:
@@ -80,7 +80,7 @@ func (p *process) killWithin(longest time.Duration) bool {
 	}
 }
 
-// killEngine kills the embedded engine of a data directory at a random moment; one that was killed
+// killEngine kills the embedded engine of a data directory at a random time; one that was killed
 // before is started again first by whoever uses it.
 func killEngine(t *testing.T, dir string) {
 	t.Helper()
@@ -127,8 +127,8 @@ func verified(t *testing.T, flags []string, args ...string) {
 	}
 }
 
-// Ingest commands of several writers and the engine are killed at random moments; afterwards the store
-// holds exactly what the files hold.
+// Ingest commands of several writers and the engine are killed at random times; afterwards the store
+// has exactly what the files have.
 func TestIngestSurvivesKills(t *testing.T) {
 	flags := store(t)
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestIngestSurvivesKills(t *testing.T) {
 	verified(t, flags, files...)
 }
 
-// The worker, PostgreSQL and the engine are killed at random moments while rows change; afterwards
+// The worker, PostgreSQL and the engine are killed at random times while rows change; afterwards
 // the store holds exactly what PostgreSQL holds.
 func TestWorkerSurvivesKills(t *testing.T) {
 	flags := store(t)

@@ -72,7 +72,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A row of CSV that was no record goes in after mending, with the delimiter, the null and the columns of its file.
+// A row of CSV that was no record is accepted when it is fixed, with the delimiter, the null and the columns of its file.
 func TestRejectedCSVIsMended(t *testing.T) {
 	folder := t.TempDir()
 	rejects, again := filepath.Join(folder, "rejects.ndjson"), filepath.Join(folder, "again.ndjson")

@@ -105,7 +105,7 @@ func TestIngestUsage(t *testing.T) {
 	}
 }
 
-// Rejects carry place, field, reason and the record, and go in after mending.
+// Rejects carry place, field, reason and the record, and are accepted when they are fixed.
 func TestRejectsAreMended(t *testing.T) {
 	flags := store(t)
 	rejects := filepath.Join(t.TempDir(), "rejects.ndjson")

@@ -51,7 +51,7 @@ func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 	}
 }
 
-// A purge whose process stands still for so long that another one takes the tables over ends with 1 and says so,
+// A purge whose process is paused for so long that another one takes the tables over ends with 1 and says so,
 // leaves nothing wrong, and can be run again.
 func TestStoppedPurge(t *testing.T) {
 	ctx := context.Background()
@@ -148,7 +148,7 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each text in two pieces: the statement itself stands in system.processes.
+	// Each text in two pieces: the statement itself is in system.processes.
 	var begins, ends []string
 	for _, text := range texts {
 		begins, ends = append(begins, text[:4]), append(ends, text[4:])

@@ -40,7 +40,7 @@ func (f formatFlags) delimiter() (rune, error) {
 // inputs are the files to read.
 type inputs struct {
 	files        []*source.File
-	bytes        int64                // of all files, 0 when nobody knows
+	bytes        int64                // of all files, 0 when unknown
 	sizes        []int64              // of each file
 	fingerprints []ingest.Fingerprint // of all files that are resumable
 	resumable    bool                 // all of them can be read again from the middle
@@ -71,7 +71,7 @@ func (f formatFlags) open(patterns []string, streams streams) (inputs, error) {
 	return in, nil
 }
 
-// expand returns the files that a pattern stands for. The name of a file that exists stands for
+// expand returns the files that match a pattern. The name of a file that exists matches
 // itself, whatever characters it has.
 func expand(pattern string) ([]string, error) {
 	if pattern == "-" {

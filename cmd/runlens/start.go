@@ -19,7 +19,7 @@ import (
 type startStep struct {
 	name   string        // as in "cannot NAME"
 	limit  time.Duration // the longest it may take
-	advice string        // what to look at when it fails or does not end
+	advice string        // what to do if it fails or does not end
 }
 
 var (

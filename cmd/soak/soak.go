@@ -102,7 +102,7 @@ func (s *soak) none(what string, seen *examples) {
 	}
 }
 
-// pause waits, and tells whether ctx is still on.
+// pause waits, and reports whether ctx is still on.
 func pause(ctx context.Context, length time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -86,7 +86,7 @@ func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 			for range 3 {
 				for name, c := range credentials {
 					outcome, got := work(c)
-					slices.Sort(got) // a key that was revoked a moment ago draws on the budget behind its look-up
+					slices.Sort(got) // a key that was revoked a moment ago draws on the budget after its look-up
 					slices.Sort(want)
 					if outcome != wantOutcome || !slices.Equal(got, want) {
 						t.Errorf("%s: %s after %v; an unknown one: %s after %v", name, outcome, got, wantOutcome, want)

@@ -112,7 +112,7 @@ func TestAcceptGoesOnAfterErrors(t *testing.T) {
 	})
 }
 
-// The longest idle connection makes room, of the address itself where that is full; a busy one never does.
+// The longest idle connection makes space, of the address itself where that is full; a busy one never does.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := newPlainListener()

@@ -1,5 +1,5 @@
 // Package checkpoint remembers in the store how far copying has come. A checkpoint lives where the
-// rows are, so that a store that was made anew has none and is copied from the beginning.
+// rows are, so that a new store has none and is copied from the beginning.
 package checkpoint
 
 import (
@@ -24,7 +24,7 @@ type Log struct {
 	revisions map[string]uint64 // read last, or saved
 }
 
-// NewLog returns the log of the store behind conn. What fails for a reason that passes is tried again.
+// NewLog returns the log of the store of conn. It retries what fails for a reason that passes.
 func NewLog(conn driver.Conn, retry write.Retry) *Log { return &Log{conn, retry, map[string]uint64{}} }
 
 // Load reads the newest checkpoint of a name into position, as JSON, and tells when it was saved. A name without one,

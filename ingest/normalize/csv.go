@@ -126,7 +126,7 @@ func (c *CSV) read(text []byte, raw *Raw) *Error {
 	return nil
 }
 
-// IsQuoted tells whether the cell has quotes that begins at a column, counted in bytes from 1, behind some line feeds.
+// IsQuoted reports whether the cell has quotes that begins at a column, counted in bytes from 1, after some line feeds.
 func IsQuoted(text []byte, lineFeeds, column int) bool {
 	for range lineFeeds {
 		text = text[bytes.IndexByte(text, '\n')+1:]

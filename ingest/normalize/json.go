@@ -17,8 +17,8 @@ var (
 )
 
 // ReadJSON reads one record written as a JSON object into raw. Unknown and repeated fields, wrong
-// types, data behind the object and invalid UTF-8 are errors (contract 3). A line of a rejects file
-// is read as the record it holds, so that such a file can be fed back after mending. The error is
+// types, data after the object and invalid UTF-8 are errors (contract 3). A line of a rejects file
+// is read as the record it holds, so that such a file can be fixed and ingested. The error is
 // an *Error. The values point into line where nothing is escaped.
 func ReadJSON(line []byte, raw *Raw) error {
 	if scan(line, raw) {
@@ -100,7 +100,7 @@ func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
 	return nil
 }
 
-// readObject reads one JSON object and nothing behind it.
+// readObject reads one JSON object and nothing after it.
 func readObject(text []byte) ([]member, *Error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if decoder.PeekKind() != '{' {

@@ -159,7 +159,7 @@ func TestNormalizes(t *testing.T) {
 	}
 }
 
-// A mended rejects file can be fed back: its lines stand for the records they hold.
+// A fixed rejects file can be fed back: its lines are read as the records in them.
 func TestReadsRejects(t *testing.T) {
 	for name, record := range map[string]string{"an object": agentLine, "text that was no JSON": fmt.Sprintf("%q", agentLine)} {
 		got, err := read([]byte(`{"source":"a.ndjson","line":7,"field":"slug","error":"is wrong","record":` + record + `}`))
@@ -173,7 +173,7 @@ func TestReadsRejects(t *testing.T) {
 	}
 }
 
-// A reject of a CSV file is read as CSV after mending, and rejects of rejects are read as what is inside.
+// A fixed reject of a CSV file is read as CSV, and rejects of rejects are read as what is inside.
 func TestReadsRejectsOfCSV(t *testing.T) {
 	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," organization_id","agent_id","slug","name","updated_at","record"]}`
 	const row = `red;acme;0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10;\\N;\"a;\nb\";2026-01-31 09:30:00+00;agent`

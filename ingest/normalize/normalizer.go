@@ -83,7 +83,7 @@ func (n *Normalizer) result() error {
 	return nil
 }
 
-// Zero values stand in for what is wrong; the record is not used then.
+// Wrong values are zero; the record is not used then.
 var (
 	noText = new(string)
 	noID   uuid.UUID

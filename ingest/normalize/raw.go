@@ -42,7 +42,7 @@ func Fields(kind Kind) []string {
 	}
 }
 
-// Nullable tells whether a field may be null (contract 3).
+// Nullable reports whether a field may be null (contract 3).
 func Nullable(field string) bool {
 	switch field {
 	case "slug", "deleted_at", "kind", "parent_run_id", "initiator_identifier", "initiator_name", "initiator_type", "user_name":

@@ -184,7 +184,7 @@ func (n *Normalizer) remember(text []byte) *string {
 	return n.texts.add(copied, &copied)
 }
 
-// absent stands for a value that is not there: a null, or what a faulty record has.
+// absent is a value that is not there: a null, or what a faulty record has.
 func absent(mayBeNull bool) *string {
 	if mayBeNull {
 		return nil

@@ -189,7 +189,7 @@ func Records(
 	return p.Run(ctx, conn, func(Step) {})
 }
 
-// Run does the steps under a lease, one after the other, and calls after behind each. It returns when the files of
+// Run does the steps under a lease, one after the other, and calls after after each. It returns when the files of
 // what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends early,
 // with an error or with the process, is to be run again; the error is rollup.ErrLost when another process took the
 // lease meanwhile.

@@ -103,12 +103,12 @@ func (f *File) refuse(head []byte) error {
 	return nil
 }
 
-// isWide tells whether every other byte is zero, as in UTF-16 without a mark.
+// isWide reports whether every other byte is zero, as in UTF-16 without a mark.
 func isWide(head []byte) bool {
 	return len(head) > 3 && (head[0] == 0 && head[2] == 0 || head[1] == 0 && head[3] == 0)
 }
 
-// isBzip2 looks at the level and at the first block, since CSV might begin with "BZh".
+// isBzip2 also reads the level and the first block, since CSV might begin with "BZh".
 func isBzip2(head []byte) bool {
 	const block, none = "1AY&SY", "\x17\x72\x45\x38\x50\x90"
 	return len(head) >= 10 && '1' <= head[3] && head[3] <= '9' &&

@@ -150,7 +150,7 @@ func (r *parquetRows) openGroup(row int64) (err error) {
 	return nil
 }
 
-// openColumn looks at the part of a column in the open row group and goes to its next row.
+// openColumn reads the part of a column in the open row group and goes to its next row.
 func (r *parquetRows) openColumn(c *column, chunk *format.ColumnMetaData) error {
 	if chunk.NumValues != r.rows {
 		return fmt.Errorf("%d values for %d rows", chunk.NumValues, r.rows)

@@ -16,7 +16,7 @@ import (
 // chunkValues is how many values of a column are decoded at a time.
 const chunkValues = 1024
 
-// recordColumn stands for the column that says the kind.
+// recordColumn is the column that says the kind.
 const recordColumn = -1
 
 // A column is one column of a Parquet file, of which at most two pages are in memory.

@@ -76,7 +76,7 @@ func sizeOf(schema []format.SchemaElement) int {
 	return size
 }
 
-// holdsNulls tells whether the file says that a column holds nothing but nulls. Writers that do not know the type of
+// holdsNulls reports whether the file says that a column holds nothing but nulls. Writers that do not know the type of
 // such a column take any.
 func holdsNulls(e *format.SchemaElement, groups []format.RowGroup, leaf int) bool {
 	if _, ok := e.LogicalType.Value.(*format.NullType); ok {

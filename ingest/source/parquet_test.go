@@ -263,7 +263,7 @@ func TestParquetStreams(t *testing.T) {
 	}
 }
 
-// Reading on does not look at what lies before: pages of it are damaged here.
+// A resumed read does not touch what lies before: its pages are damaged here.
 func TestParquetSeeks(t *testing.T) {
 	l := smallLayout
 	content := l.write(t, l.nodes(normalize.KindRun), sample)
@@ -273,7 +273,7 @@ func TestParquetSeeks(t *testing.T) {
 	}
 	for _, index := range file.OffsetIndexes()[:2*len(normalize.Fields(normalize.KindRun))] {
 		page := index.PageLocations[0]
-		content[page.Offset+int64(page.CompressedPageSize)-1] ^= 0xff // behind its header
+		content[page.Offset+int64(page.CompressedPageSize)-1] ^= 0xff // after its header
 	}
 	f := onDisk(t, Parquet, normalize.KindRun, content)
 	for _, row := range []int{2*l.perGroup - 1, 2 * l.perGroup, l.rows - 1, l.rows} {

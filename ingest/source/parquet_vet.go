@@ -23,8 +23,8 @@ type pageReader struct {
 }
 
 // vet walks over the pages of a column chunk before anything of it is read. The library asks for the
-// memory that a header asks for before it looks at the page, and takes pages with fewer values than
-// were announced, which moves all values behind them to other rows.
+// memory that a header asks for before it reads the page, and takes pages with fewer values than
+// were announced, which moves all values after them to other rows.
 func (p *pageReader) vet(chunk *format.ColumnMetaData) error {
 	offset, end := boundsOf(chunk)
 	if offset < 0 || chunk.TotalCompressedSize < 0 {

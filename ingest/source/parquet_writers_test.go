@@ -201,7 +201,7 @@ func withoutSlug(shown string, deletedToo bool) string {
 	return strings.Join(cells, " ")
 }
 
-// splitShown splits at the spaces that stand in no quotes.
+// splitShown splits at the spaces that are in no quotes.
 func splitShown(shown string) []string {
 	quoted := false
 	return strings.FieldsFunc(shown, func(r rune) bool {

@@ -58,7 +58,7 @@ func show(r *Record) string {
 	return place + " " + string(r.Raw.Kind) + b.String()
 }
 
-// records reads all records behind a position, and the position behind each.
+// records reads all records after a position, and the position after each.
 func records(f *File, at Position) (shown []string, behind []Position, err error) {
 	reader, err := f.From(at)
 	if err != nil {
@@ -86,7 +86,7 @@ func mustRead(t *testing.T, f *File, at Position) ([]string, []Position) {
 	return shown, behind
 }
 
-// checkResume reads on from behind every record, which must give the records that follow it.
+// checkResume reads on from after every record, which must give the records that follow it.
 func checkResume(t *testing.T, f *File) {
 	t.Helper()
 	shown, behind := mustRead(t, f, Position{})
@@ -143,7 +143,7 @@ lines",b,s,t` + "\r\n" + `org,bad
 org,"",c,"",t`
 
 // Whatever a file is packed in, and whatever its name says, its records are the same, and reading
-// goes on behind any of them.
+// goes on after any of them.
 func TestPacked(t *testing.T) {
 	for _, c := range []struct {
 		format Format
@@ -185,7 +185,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// What is packed and ends too early is an error: the records behind are missing.
+// What is packed and ends too early is an error: the records after are missing.
 func TestCutOff(t *testing.T) {
 	text := []byte(strings.Repeat(strings.Split(agentsNDJSON, "\n")[2]+"\n", 2000))
 	for packing, content := range map[string][]byte{"gzip": gzipped(t, text), "zstd": zstandard(t, text)} {

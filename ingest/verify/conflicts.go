@@ -27,13 +27,13 @@ type Conflict struct {
 }
 
 const (
-	// maxIDs bounds the ids of one statement that looks for records that moved.
+	// maxIDs bounds the ids of one statement that searches for records that moved.
 	maxIDs = 100_000
 	// tableIDs comes with a statement that is asked about some ids: as parameters they would make too long a URL.
 	tableIDs = "ids"
 )
 
-// moved tells of extra rows apart those that do not count, because the store has their record under another clock: the
+// moved separates from extra rows those that do not count, because the store has their record under another clock: the
 // next refresh of the rollup supersedes them.
 func (o Options) moved(ctx context.Context, found faults) error {
 	extras := map[Part]map[uuid.UUID]bool{}

@@ -24,7 +24,7 @@ type Options struct {
 	Conn         driver.Conn
 	Organization schema.OrganizationID // the only one to compare; empty for all
 	Subset       bool                  // the source holds a part: what only the store has, and newer versions there, are right
-	// RecheckAfter is for a source that changes meanwhile: rows that differ are looked at again so much
+	// RecheckAfter is for a source that changes meanwhile: rows that differ are read again so much
 	// later, and count only if they differ still and have not changed in between. 0 for files.
 	RecheckAfter time.Duration
 	MaxIDs       int              // named ids of a kind of difference in a group
@@ -148,7 +148,7 @@ func together(suspects []Difference) int {
 	return len(suspects)
 }
 
-// explain looks at every row of some groups and returns those that do differ. Rows that moved are added to further.
+// explain reads every row of some groups and returns those that do differ. Rows that moved are added to further.
 func (o Options) explain(ctx context.Context, suspects []Difference, further map[Part][]uuid.UUID) ([]Difference, error) {
 	differing, err := o.look(ctx, suspects)
 	if err != nil || len(differing) == 0 {

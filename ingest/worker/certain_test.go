@@ -30,7 +30,7 @@ func (b *bed) exec(conn *pgx.Conn, sql string) {
 	}
 }
 
-// certainUntil is what the status tells of runs, zero for nothing.
+// certainUntil is the status of runs, zero for nothing.
 func certainUntil(status *worker.Status) time.Time {
 	if c := status.Report().Kinds[normalize.KindRun].CertainUntil; c != nil {
 		return *c

@@ -182,7 +182,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// page copies one page and returns its last key, or nil when nothing is behind it, and how many records were new.
+// page copies one page and returns its last key, or nil when nothing is after it, and how many records were new.
 func (c *copier) page(ctx context.Context, after postgres.Key) (last *postgres.Key, stored int, err error) {
 	c.inFlight.RLock()
 	defer c.inFlight.RUnlock()

@@ -81,7 +81,7 @@ func (h *horizon) oldest(unknown bool) (since time.Time, name string) {
 	return since, name
 }
 
-// blind tells whether there are transactions whose begin nobody tells.
+// blind reports whether there are transactions whose begin nobody tells.
 func (h *horizon) blind() bool {
 	for _, s := range h.open {
 		if !s.known {

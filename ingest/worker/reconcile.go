@@ -107,7 +107,7 @@ func (r *repairer) repair(ctx context.Context, d verify.Difference) error {
 		return nil
 	}
 	err := (verify.Postgres{Database: r.Source}).OfGroups(ctx, []verify.Group{d.Group}, func(record *source.Record) error {
-		id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field behind the organization
+		id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field after the organization
 		if err != nil || !wanted[id] {
 			return nil
 		}

@@ -82,7 +82,7 @@ func distinct(ids []uuid.UUID) []uuid.UUID {
 	return slices.Collect(maps.Keys(set))
 }
 
-// known tells whether the source has any record of an organization. What it knows nothing of belongs to another source.
+// known reports whether the source has any record of an organization. What it knows nothing of belongs to another source.
 func known(report verify.Report, organization schema.OrganizationID) bool {
 	for _, kind := range normalize.Kinds {
 		if report.Counts[verify.Part{Organization: organization, Kind: kind}].Source > 0 {
@@ -92,7 +92,7 @@ func known(report verify.Report, organization schema.OrganizationID) bool {
 	return false
 }
 
-// tooMany tells whether that many records of a kind are more than may be deleted at once.
+// tooMany reports whether that many records of a kind are more than may be deleted at once.
 func (w *worker) tooMany(report verify.Report, kind normalize.Kind, missing int64) bool {
 	var stored int64
 	for part, count := range report.Counts {
@@ -124,7 +124,7 @@ func (w *worker) ask(ctx context.Context, part verify.Part, ids []uuid.UUID) (an
 	normalizer := normalize.NewNormalizer()
 	for chunk := range slices.Chunk(ids, maxAsked) {
 		err := w.Source.OfIDs(ctx, part.Kind, part.Organization, chunk, func(record *source.Record) error {
-			id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field behind the organization
+			id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field after the organization
 			if err != nil {
 				return nil
 			}

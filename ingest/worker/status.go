@@ -21,7 +21,7 @@ type Status struct {
 type KindStatus struct {
 	CaughtUp   bool     `json:"caught_up"`
 	LagSeconds *float64 `json:"lag_seconds"` // age of the newest instant up to which the source was read to its end; null before that
-	// CertainUntil is the instant before which no row has changed that is not stored. Behind it, transactions
+	// CertainUntil is the instant before which no row has changed that is not stored. After it, transactions
 	// that are still open may commit rows with times in the past. Null when nothing is certain.
 	CertainUntil *time.Time `json:"certain_until"`
 	WaitsFor     string     `json:"waits_for,omitzero"` // the oldest of those transactions

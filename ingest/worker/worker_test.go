@@ -78,7 +78,7 @@ func TestLateCommits(t *testing.T) {
 	b.untilEqual()
 }
 
-// A row with a time in the future, from a clock that jumped, does not hide the rows behind it; one that
+// A row with a time in the future, from a clock that jumped, does not hide the rows after it; one that
 // was written with a time long past is found by the full comparison.
 func TestClocksThatJump(t *testing.T) {
 	b := newBed(t)
@@ -144,7 +144,7 @@ func TestContinuesAtItsCheckpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint belongs to the mapping that was read: another one begins anew, and so does the first one after it.
+// A checkpoint belongs to the mapping that was read: another one begins again, and so does the first one after it.
 func TestAnotherMapping(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 500)

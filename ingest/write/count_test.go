@@ -28,7 +28,7 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 	if err := conn.Exec(ctx, "ALTER TABLE insert_counters DROP CONSTRAINT never"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []uint64{3, 6} { // what is counted twice is only looked at twice
+	for _, want := range []uint64{3, 6} { // what is counted twice is only read twice
 		if err := write.NewWriter(conn, quiet).Write(ctx, b); err != nil {
 			t.Fatal(err)
 		}

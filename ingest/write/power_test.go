@@ -16,8 +16,8 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// What is acknowledged survives a loss of power right behind the acknowledgement: records, a checkpoint with all that
-// it stands for, and a refresh with its watermark. So it does when parts were merged and what they replaced is gone.
+// What is acknowledged survives a loss of power right after the acknowledgement: records, a checkpoint with all that
+// it represents, and a refresh with its watermark. So it does when parts were merged and what they replaced is gone.
 func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	disk := clickhousetest.NewDisk(t)
 	dir := filepath.Join(disk.Dir, "data")

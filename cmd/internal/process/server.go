@@ -81,7 +81,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Pause stops the server's process as a machine that stands still would, until Resume.
+// Pause stops the server's process like a machine that was paused, until Resume.
 func (s *Server) Pause() { _ = s.process.Process.Signal(syscall.SIGSTOP) }
 
 // Resume lets it go on.

@@ -22,7 +22,7 @@ type Transaction struct {
 	Since time.Time // its begin; zero where the database does not tell
 }
 
-// Names of what stands for transactions that cannot be told apart.
+// Names for transactions that cannot be distinguished.
 const (
 	Hidden  = "sessions that the source does not show to this role (grant it pg_read_all_stats)"
 	Standby = "the source is a standby, which does not show the transactions of its primary"

@@ -107,7 +107,7 @@ func (b *binaries) command(name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// runs tells whether both binaries can be run: whether they can be reached, are for this system and find their
+// runs reports whether both binaries can be run: whether they can be reached, are for this system and find their
 // libraries.
 func (b *binaries) runs(ctx context.Context) error {
 	for _, name := range []string{"postgres", "initdb"} {

@@ -202,7 +202,7 @@ func (s *Server) launch(ctx context.Context) error {
 	}
 }
 
-// answers tells whether this server, and no other that has taken its port, answers a query.
+// answers reports whether this server, and no other that has taken its port, answers a query.
 func (s *Server) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
