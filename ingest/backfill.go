@@ -26,7 +26,7 @@ type Backfill struct {
 	files []Fingerprint
 }
 
-// backfillPosition is what a checkpoint of a backfill holds.
+// backfillPosition is what a checkpoint of a backfill contains.
 type backfillPosition struct {
 	Files    []Fingerprint `json:"files"`
 	Progress Progress      `json:"progress"`

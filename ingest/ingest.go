@@ -68,7 +68,7 @@ type Summary struct {
 // ErrRejected ends a run whose options say to stop at the first reject.
 var ErrRejected = errors.New("stopped at the first rejected record")
 
-// ErrStopped ends a run that was asked to stop before it had read everything. What was read is stored; a record whose
+// ErrStopped ends a run that was stopped before it had read everything. What was read is stored; a record whose
 // last byte had not come counts as not read.
 var ErrStopped = errors.New("stopped before the end; what was read is stored")
 
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		defer close(ordered)
 		defer close(toWrite)
 		return read(ctx, o, spare, func(b *batch) error {
-			ordered <- b // has room for all batches
+			ordered <- b // takes all batches without waiting
 			select {
 			case toWrite <- b:
 				return nil
@@ -268,7 +268,7 @@ func (f *filler) failure(err error) error {
 	return fmt.Errorf("read %s: %w", f.file.Name, err)
 }
 
-// add puts a record into the batch or tells why not.
+// add puts a record into the batch or says why not.
 func (f *filler) add(record *source.Record) error {
 	f.next.read++
 	f.next.bytes += recordBytes(record)

@@ -26,7 +26,7 @@ type Reject struct {
 	CSV *normalize.CSV `json:"csv,omitzero"`
 }
 
-// NewReject tells that a record was rejected for a fault.
+// NewReject is the reject of a record for a fault.
 func NewReject(name string, record *source.Record, fault error) Reject {
 	reject := Reject{Source: name, Line: record.Line, RowGroup: record.RowGroup, Row: record.Row, Error: fault.Error()}
 	var broken *normalize.Error

@@ -38,7 +38,7 @@ type app struct {
 
 	maintenance []*maintain.Worker
 	maintained  sync.WaitGroup
-	stop        context.CancelFunc // of what runs beside the requests
+	stop        context.CancelFunc // of what runs in the background
 
 	admin *admin.Server // nil when the admin address is off
 }
@@ -106,13 +106,13 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
-	beside, stop := context.WithCancel(context.Background())
+	background, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	engine := olap.NewEngine(conn, secrets...)
 	if kept {
-		a.maintained.Go(func() { followCursorSecrets(beside, conn, engine, cursorSecretPoll, logger) })
+		a.maintained.Go(func() { followCursorSecrets(background, conn, engine, cursorSecretPoll, logger) })
 	}
-	a.maintain(beside, c.MaintenanceShare, logger)
+	a.maintain(background, c.MaintenanceShare, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics,

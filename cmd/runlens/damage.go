@@ -28,7 +28,7 @@ func (d damage) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	parts, err := snapshot.DamagedParts(ctx, d.conn)
 	if err != nil {
-		return // readiness tells that the store does not answer
+		return // readiness reports that the store does not answer
 	}
 	for table, n := range parts {
 		out <- prometheus.MustNewConstMetric(damageDescription, prometheus.GaugeValue, float64(n), table)
@@ -41,7 +41,7 @@ func (d damage) report(ctx context.Context, logger *slog.Logger) {
 	defer cancel()
 	parts, err := snapshot.DamagedParts(ctx, d.conn)
 	if err != nil {
-		logger.Warn("cannot look for damaged parts", "cause", err.Error())
+		logger.Warn("cannot search for damaged parts", "cause", err.Error())
 	}
 	for table, n := range parts {
 		logger.Error("ClickHouse found parts of a table damaged and put them aside: rows are missing; restore a backup, "+

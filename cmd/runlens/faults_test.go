@@ -160,7 +160,7 @@ func TestIngestSurvivesKills(t *testing.T) {
 }
 
 // The worker, PostgreSQL and the engine are killed at random times while rows change; afterwards
-// the store holds exactly what PostgreSQL holds.
+// the store has exactly what PostgreSQL has.
 func TestWorkerSurvivesKills(t *testing.T) {
 	flags := store(t)
 	server := postgrestest.New(t)
@@ -242,7 +242,7 @@ func change(t *testing.T, ctx context.Context, url string, writer int) {
 	}
 }
 
-// A full disk is told as such, loses nothing that was acknowledged, and copying goes on when there is room again.
+// A full disk is reported as such, loses nothing that was acknowledged, and copying goes on when there is space again.
 func TestIngestOnAFullDisk(t *testing.T) {
 	// Not t.TempDir: an engine that is still ending may leave a file behind once the file system is gone.
 	dir, err := os.MkdirTemp("", "full-disk-")
@@ -270,7 +270,7 @@ func TestIngestOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
-		t.Fatalf("with room again it ended with %d:\n%s\n%.3000s", code, out, stderr)
+		t.Fatalf("with space again it ended with %d:\n%s\n%.3000s", code, out, stderr)
 	}
 	verified(t, flags, file)
 }

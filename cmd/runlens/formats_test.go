@@ -94,10 +94,10 @@ func TestRejectedCSVIsMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mended := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).Replace(string(content))
-		code, out, stderr := command(t, "", "ingest", "--dry-run", fileOf(t, "mended.ndjson", []byte(mended)))
+		fixed := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).Replace(string(content))
+		code, out, stderr := command(t, "", "ingest", "--dry-run", fileOf(t, "fixed.ndjson", []byte(fixed)))
 		if code != 0 || !strings.Contains(out, "read 2, valid: agents 2") {
-			t.Errorf("%s: ended with %d: %s %s\n%s", file, code, out, stderr, mended)
+			t.Errorf("%s: ended with %d: %s %s\n%s", file, code, out, stderr, fixed)
 		}
 	}
 }

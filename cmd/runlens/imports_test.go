@@ -8,16 +8,16 @@ import (
 
 const module = "github.com/runlens/runlens"
 
-// The arrows between the rooms. What a package may not import, not even through others, keeps
+// The arrows between the packages. What a package may not import, not even through others, keeps
 // data flowing one way; what is pure must neither reach the store nor read the clock.
-func TestRoomsKeepTheirDoors(t *testing.T) {
+func TestImports(t *testing.T) {
 	const (
 		driver = "github.com/ClickHouse/clickhouse-go"
 		fiber  = "github.com/gofiber/fiber"
 	)
 	pure := []string{driver, fiber, module + "/http", module + "/ingest"}
 	copying := []string{module + "/olap/query", module + "/olap/compile", module + "/http", fiber}
-	for room, forbidden := range map[string][]string{
+	for name, forbidden := range map[string][]string{
 		"schema":           {module + "/olap", module + "/ingest", module + "/http", driver},
 		"olap/catalog":     pure,
 		"olap/query":       pure,
@@ -43,19 +43,19 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"http/auth":        {fiber, driver},
 		"http/limit":       {fiber, driver},
 	} {
-		for _, dependency := range list(t, "-deps", "./"+room) {
+		for _, dependency := range list(t, "-deps", "./"+name) {
 			for _, prefix := range forbidden {
 				if strings.HasPrefix(dependency, prefix) {
-					t.Errorf("%s reaches %s", room, dependency)
+					t.Errorf("%s reaches %s", name, dependency)
 				}
 			}
 		}
 	}
-	// The HTTP room knows the driver only through olap.
-	for _, room := range []string{"http", "http/auth", "http/limit"} {
-		for _, imported := range list(t, "-f", `{{join .Imports "\n"}}`, "./"+room) {
+	// The HTTP packages know the driver only through olap.
+	for _, name := range []string{"http", "http/auth", "http/limit"} {
+		for _, imported := range list(t, "-f", `{{join .Imports "\n"}}`, "./"+name) {
 			if strings.HasPrefix(imported, driver) {
-				t.Errorf("%s imports %s", room, imported)
+				t.Errorf("%s imports %s", name, imported)
 			}
 		}
 	}
@@ -63,10 +63,10 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 
 // A pure package takes its times from its caller.
 func TestPurePackagesDoNotReadTheClock(t *testing.T) {
-	for _, room := range []string{"catalog", "query", "daterange", "cursor", "compile"} {
-		out, err := exec.Command("grep", "-rnE", `time\.(Now|Since|Until)\(`, "../../olap/"+room, "--include=*.go").CombinedOutput()
+	for _, name := range []string{"catalog", "query", "daterange", "cursor", "compile"} {
+		out, err := exec.Command("grep", "-rnE", `time\.(Now|Since|Until)\(`, "../../olap/"+name, "--include=*.go").CombinedOutput()
 		if err == nil && !strings.Contains(string(out), "_test.go") {
-			t.Errorf("olap/%s reads the clock:\n%s", room, out)
+			t.Errorf("olap/%s reads the clock:\n%s", name, out)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	}
 	run := ""
 	if backfill != nil {
-		run = backfill.ID()[:12] // enough to tell runs apart in one folder
+		run = backfill.ID()[:12] // enough to distinguish runs in one folder
 	}
 	rejects, err := newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
 	if err != nil {

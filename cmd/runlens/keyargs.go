@@ -43,7 +43,7 @@ func parseSpan(text string) (time.Duration, error) {
 	return span, nil
 }
 
-// lastExpiry is after every instant that the store can hold.
+// lastExpiry is after every instant that the store can keep.
 var lastExpiry = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // parseExpiry reads when a key expires: a duration from now, a day, which means its first instant in UTC, or

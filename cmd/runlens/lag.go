@@ -26,7 +26,7 @@ func (l ingestLag) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	run, attribution, err := snapshot.Newest(ctx, l.conn)
 	if err != nil {
-		return // readiness tells that the store does not answer
+		return // readiness reports that the store does not answer
 	}
 	for table, newest := range map[string]time.Time{"runs": run, "attributions": attribution} {
 		if !newest.IsZero() {

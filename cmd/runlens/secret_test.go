@@ -50,7 +50,7 @@ func TestSecretsAreRefusedOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// In the environment an address may hold a password, and one without a password may be a flag. That no server is
+// In the environment an address may have a password, and one without a password may be a flag. That no server is
 // there is another failure, with another code.
 func TestPasswordsElsewhereAreAccepted(t *testing.T) {
 	t.Setenv("RUNLENS_CLICKHOUSE_URL", "http://u:hunter2@127.0.0.1:1/d")
@@ -116,7 +116,7 @@ func TestBadSecrets(t *testing.T) {
 	}
 }
 
-// Servers whose files hold the same two secrets in different order accept each other's cursors, which is what
+// Servers whose files have the same two secrets in different order accept each other's cursors, which is what
 // rolling a new secret out comes through.
 func TestTwoCursorSecrets(t *testing.T) {
 	const first, second = "the first secret of all", "the second secret of all"

@@ -99,7 +99,7 @@ func (f formatFlags) add(in *inputs, name string, delimiter rune, streams stream
 		file.Format = source.FormatOf(name)
 	}
 	if file.Format != source.NDJSON && file.Kind == "" {
-		return fmt.Errorf("%s: a %s file holds one kind of records; say which with --record", name, file.Format)
+		return fmt.Errorf("%s: a %s file has one kind of records: name it with --record", name, file.Format)
 	}
 	in.files = append(in.files, file)
 	if name == "-" {

@@ -87,7 +87,7 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 	return report, text
 }
 
-// The status tells what is certain and where the checkpoint is; without that, one kind is copied again.
+// The status shows what is certain and where the checkpoint is; without that, one kind is copied again.
 func TestWorkerReset(t *testing.T) {
 	flags := store(t)
 	url, conn := operational(t, 20)
@@ -119,7 +119,7 @@ func TestWorkerReset(t *testing.T) {
 	}
 }
 
-// Records of the source that break a rule are told, and the exit code says that not everything was compared.
+// Records of the source that break a rule are reported, and the exit code says that not everything was compared.
 func TestVerifyTellsRejects(t *testing.T) {
 	flags := store(t)
 	url, conn := operational(t, 20)

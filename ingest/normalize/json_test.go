@@ -67,7 +67,7 @@ func TestRejects(t *testing.T) {
 	for _, c := range []struct{ name, line, field string }{
 		{"not JSON", `{"record"`, ""},
 		{"not an object", `[]`, ""},
-		{"data behind the object", agentLine + "{}", ""},
+		{"data after the object", agentLine + "{}", ""},
 		{"invalid UTF-8", strings.Replace(agentLine, "Support", "\xff", 1), ""},
 		{"no kind", with(agentLine, "record", ""), "record"},
 		{"unknown kind", with(agentLine, "record", `"person"`), "record"},
@@ -123,7 +123,7 @@ func TestRejects(t *testing.T) {
 		} else if rejected.Field != c.field || rejected.Reason == "" {
 			t.Errorf("%s: rejected for %q (%s), want %q", c.name, rejected.Field, rejected.Reason, c.field)
 		} else if strings.Contains(rejected.Reason, "Go ") || strings.Contains(rejected.Reason, "normalize.") {
-			t.Errorf("%s: the reason tells of Go: %s", c.name, rejected.Reason)
+			t.Errorf("%s: the reason mentions Go: %s", c.name, rejected.Reason)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func TestReadsRejects(t *testing.T) {
 	}
 	var rejected *Error
 	if _, err := read([]byte(`{"error":"is wrong","record":{"record":"agent","name":7}}`)); !errors.As(err, &rejected) || rejected.Field != "name" {
-		t.Errorf("a reject that was not mended: %v", err)
+		t.Errorf("a reject that was not fixed: %v", err)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestReadsRejectsOfCSV(t *testing.T) {
 	}
 }
 
-// Unknown fields are left out when told so, and nothing else becomes right.
+// Unknown fields are left out with --ignore-unknown, and nothing else becomes right.
 func TestReadKnownJSON(t *testing.T) {
 	plain, _ := read([]byte(agentLine))
 	for _, line := range []string{

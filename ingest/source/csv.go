@@ -64,7 +64,7 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 		r.advance()
 		return r, nil
 	}
-	// The header stands at the beginning, the records are read from further on.
+	// The header is at the beginning, the records are read from further on.
 	first, err := f.From(Position{})
 	if err != nil {
 		return nil, err

@@ -36,10 +36,10 @@ var packings = []struct{ magic, name string }{
 	{"Rar!\x1a\x07", "rar"},
 }
 
-// headBytes is how much of a file tells what it is.
+// headBytes is how much of a file shows what it is.
 const headBytes = 16
 
-// unpack tells by the first bytes, and not by the name, how a file is compressed, so that a
+// unpack finds by the first bytes, and not by the name, how a file is compressed, so that a
 // stream without a name is read as well. Another compression than gzip and zstd is an error that names it, and so is
 // what is no text where a text is wanted.
 func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {

@@ -81,7 +81,7 @@ func (c *column) ended(err error) error {
 	return fmt.Errorf("the column %q: %w", c.name, err)
 }
 
-// next returns the next value as Raw.Values holds it, nil of null. It is valid until the next call.
+// next returns the next value as in Raw.Values, nil of null. It is valid until the next call.
 func (c *column) next() []byte {
 	if c.form == nulls {
 		return nil

@@ -28,7 +28,7 @@ type unpacker struct {
 	packed, unpacked, buffer []byte // used again for each page
 }
 
-// newUnpacker returns an unpacker of the chunk's pages from the one that holds a row, counted from 0, and
+// newUnpacker returns an unpacker of the chunk's pages from the one that has a row, counted from 0, and
 // the row's place in that page. The dictionary always comes first.
 func newUnpacker(content io.ReaderAt, chunk *format.ColumnMetaData, row int64) (*unpacker, int64, error) {
 	u := &unpacker{pages: pageReader{content: content}, codec: chunk.Codec}

@@ -13,14 +13,14 @@ import (
 // A Format is how a file writes records.
 type Format string
 
-// The formats. NDJSON holds records of all kinds; the others hold one kind a file.
+// The formats. NDJSON has records of all kinds; the others have one kind a file.
 const (
 	NDJSON  Format = "ndjson"
 	CSV     Format = "csv"
 	Parquet Format = "parquet"
 )
 
-// FormatOf tells the format by a file's name, with the ending of its compression left out: NDJSON
+// FormatOf finds the format by a file's name, with the ending of its compression left out: NDJSON
 // unless it ends in .csv or .parquet.
 func FormatOf(name string) Format {
 	name = strings.ToLower(name)

@@ -19,7 +19,7 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// recheckAfter is how much later a reconcile looks again at rows that differ: polling copies them
+// recheckAfter is how much later a reconcile reads rows again that differ: polling copies them
 // meanwhile, if it can see them.
 const recheckAfter = 5 * time.Second
 

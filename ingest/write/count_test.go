@@ -38,7 +38,7 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 	}
 }
 
-// Whoever finds rows counted finds them stored, in all partitions: what is remembered of the rows holds while the count does.
+// Whoever finds rows counted finds them stored, in all partitions: what is cached of the rows is valid while the count is the same.
 func TestRowsAreStoredBeforeTheyAreCounted(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	writer := write.NewWriter(conn, quiet)

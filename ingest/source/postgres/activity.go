@@ -19,7 +19,7 @@ type Activity struct {
 // A Transaction may still commit changes that later statements will see. Those carry times at or after its begin.
 type Transaction struct {
 	Name  string    // no other transaction has it
-	Since time.Time // its begin; zero where the database does not tell
+	Since time.Time // its begin; zero where the database does not say
 }
 
 // Names for transactions that cannot be distinguished.
