@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are what the API tells an operator. No label has more values than the code knows.
+// Metrics are what the API reports to an operator. No label has more values than the code knows.
 type Metrics struct {
 	requests *prometheus.CounterVec   // route, status
 	seconds  *prometheus.HistogramVec // route

@@ -83,7 +83,7 @@ func (s *Server) begin(c *fiber.Ctx, x *exchange) {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 }
 
-// finish counts and logs an answer. The log names ids, never a key, a person or what was asked for.
+// finish counts and logs an answer. The log names ids, never a key, a person or the content of a query.
 func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	took := time.Since(x.began)
 	status := c.Response().StatusCode()

@@ -14,7 +14,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Two servers refresh while records are ingested; servers and engine are killed at random moments. Afterwards everything
+// Two servers refresh while records are ingested; servers and engine are killed at random times. Afterwards everything
 // refreshed is what its sources say.
 func TestSettlingSurvivesKills(t *testing.T) {
 	dir := t.TempDir()

@@ -75,7 +75,7 @@ func TestRecordsToAnswers(t *testing.T) {
 	}
 }
 
-// firstDay asks for the first of two pages; the brace that ends it is missing.
+// firstDay requests the first of two pages; the brace that ends it is missing.
 var firstDay = strings.TrimSuffix(strings.Replace(totals, `"range"`, `"dimensions":["day"],"limit":1,"range"`, 1), "}")
 
 // ingestTwoDays stores a run on each of two days.

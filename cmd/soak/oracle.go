@@ -18,7 +18,7 @@ import (
 const (
 	// askFor is how long questions are asked between two changes.
 	askFor = 20 * time.Second
-	// claimHolds is how long nobody takes over a refresh whose process stands still.
+	// claimHolds is how long nobody takes over a refresh whose process is paused.
 	claimHolds = 9 * time.Second
 	// askersPerServer ask each server at once, fewer than it lets an organization ask.
 	askersPerServer = 2

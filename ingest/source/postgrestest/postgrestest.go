@@ -34,7 +34,7 @@ const (
 var errPortTaken = errors.New("the port is taken")
 
 // settings keep the server small and durable: fsync and synchronous_commit stay on, as by default,
-// because a test that crashes the server asks what was committed. Memory is mapped from files
+// because a test that crashes the server checks what was committed. Memory is mapped from files
 // in the data directory, so that a crash leaves nothing outside it.
 var settings = []string{
 	"listen_addresses=127.0.0.1",
@@ -58,7 +58,7 @@ type Server struct {
 	admin string
 
 	binaries *binaries
-	dir      string // holds all that the server writes
+	dir      string // has all that the server writes
 	port     int
 	guard    *guard
 
@@ -202,7 +202,7 @@ func (s *Server) launch(ctx context.Context) error {
 	}
 }
 
-// answers tells whether this server, and no other that has taken its port, answers a query.
+// answers reports whether this server, and no other that has taken its port, answers a query.
 func (s *Server) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -298,7 +298,7 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// shutdown asks a running server to end, and kills it when it does not.
+// shutdown lets a running server end, and kills it when it does not.
 func (s *Server) shutdown(how syscall.Signal) error {
 	if s.running == nil {
 		return nil
