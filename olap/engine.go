@@ -152,7 +152,8 @@ func (e *Engine) newAttempt(r Request) (*attempt, error) {
 	}
 	c, err := e.sealer.Load().Open(r.OrganizationID, r.Query.Canonical(), r.Query.Cursor)
 	if err != nil || len(c.After) != len(r.Query.Dimensions) {
-		return nil, &query.Error{Code: query.InvalidCursor, Param: "cursor", Reason: "invalid, or of another organization or query"}
+		return nil, &query.Error{Code: query.InvalidCursor, Param: "cursor",
+			Reason: "invalid, or of another organization or query"}
 	}
 	a.asOf, a.after = c.AsOf, c.After
 	return a, nil

@@ -48,7 +48,9 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 }
 
 // validate returns which assumptions of a plan and its boundary did not hold.
-func (e *Engine) validate(a *attempt, p plan.Plan, result *Result, failed error, c confirmation) (refuted plan.Assumption, err error) {
+func (e *Engine) validate(
+	a *attempt, p plan.Plan, result *Result, failed error, c confirmation,
+) (refuted plan.Assumption, err error) {
 	switch {
 	case errors.Is(failed, exec.ErrSharedKeys):
 		return plan.KeysDistinct, nil
