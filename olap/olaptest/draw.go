@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"github.com/runlens/runlens/olap/catalog"
 )
 
 // The pools are small so that rows meet: shared identifiers, names, agents and runs.
@@ -122,14 +124,14 @@ func drawPart[R any](t *rapid.T, records []R, all bool) []R {
 
 // DrawQuery draws a valid query of either model.
 func DrawQuery(t *rapid.T) Query {
-	q := Query{Model: "agent_runs"}
-	metrics := []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count", "run_success_rate", "unique_initiator_count"}
-	dimensions := []string{"agent_id", "user_identifier", "user_type", "day"}
-	if rapid.Bool().Draw(t, "activity") {
-		q.Model = "agent_user_activity"
-		metrics = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count", "interaction_count",
-			"completed_attributed_run_count", "failed_attributed_run_count", "cancelled_attributed_run_count", "active_attributed_run_count"}
-		dimensions = []string{"agent_id", "user_identifier", "user_domain", "activity_type", "run_initiation_type", "source", "day"}
+	model := rapid.SampledFrom(catalog.Models).Draw(t, "model")
+	q := Query{Model: model.Name}
+	var metrics, dimensions []string
+	for _, m := range model.Metrics {
+		metrics = append(metrics, m.Name)
+	}
+	for _, d := range model.Dimensions {
+		dimensions = append(dimensions, d.Name)
 	}
 	q.Metrics = rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, len(metrics), rapid.ID).Draw(t, "metrics")
 	q.Dimensions = rapid.SliceOfNDistinct(rapid.SampledFrom(dimensions), 0, 4, rapid.ID).Draw(t, "dimensions")
