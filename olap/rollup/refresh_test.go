@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -20,22 +21,32 @@ var (
 	quiet = slog.New(slog.DiscardHandler)
 )
 
-// load stores runs 0 to n-1 of two organizations in four months, in a status.
+// load stores runs 0 to n-1 of two organizations in four months, which are two quarters, in a status.
 func load(t *testing.T, conn driver.Conn, n int, status string) {
+	t.Helper()
+	loadMonths(t, conn, n, status, 4)
+}
+
+// loadMonths is load in so many months. A quarter is half of what a comparison has to do in two.
+func loadMonths(t *testing.T, conn driver.Conn, n int, status string, months int) {
 	t.Helper()
 	var records olaptest.Records
 	at, ada := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), "ada@example.com"
 	for i := range n {
 		for _, organization := range []string{"acme", "globex"} {
-			created := at.AddDate(0, i%4, 0)
-			var initiator_key *string // those of globex have none
+			created := at.AddDate(0, i%months, 0)
+			var initiator *string // those of globex have none
 			if organization == "acme" {
-				initiator_key = &ada
+				initiator = &ada
 			}
-			records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: created,
-				Kind: "agent", Status: status, Identifier: initiator_key, UpdatedAt: created.Add(time.Duration(len(status)) * time.Hour)})
-			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(i % 3),
-				Identifier: ada, Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: created})
+			records.Runs = append(records.Runs, olaptest.Run{
+				Organization: organization, ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: created, Kind: "agent",
+				Status: status, Identifier: initiator, UpdatedAt: created.Add(time.Duration(len(status)) * time.Hour),
+			})
+			records.Attributions = append(records.Attributions, olaptest.Attribution{
+				Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(i % 3),
+				Identifier: ada, Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: created,
+			})
 		}
 	}
 	olaptest.Load(t, conn, records)
@@ -148,33 +159,39 @@ func TestRepeatedStepsAddNothing(t *testing.T) {
 	}
 }
 
-// Check names what is wrong, in records and in projections, and rebuilding mends it.
+// Check names each thing that is wrong, in records and in names, and nothing else, and rebuilding puts all of it right.
 func TestCheckAndRebuild(t *testing.T) {
 	conn := refreshed(t, 40)
-	for _, damage := range []string{
-		"INSERT INTO rollup_runs (organization_id, created_at, run_id, state, agent_id, initiator_key, first_stored_at, sign) SELECT organization_id, created_at, run_id, state + 64, agent_id, initiator_key, first_stored_at, sign FROM rollup_runs WHERE organization_id = 'acme' LIMIT 1",
-		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toYYYYMM(occurred_at) = 202603 SETTINGS mutations_sync = 2",
-		"TRUNCATE TABLE initiator_keys",
-		"ALTER TABLE rollup_runs UPDATE first_stored_at = now64(3) WHERE organization_id = 'acme' AND toYYYYMM(created_at) = 202603 SETTINGS mutations_sync = 2",
-	} {
-		if err := conn.Exec(ctx, damage); err != nil {
-			t.Fatal(err)
-		}
-		found := check(t, conn)
-		spans := map[string]int{"initiator_keys": 2}[found[0].Table] // names lack everywhere
-		if len(found) != max(spans, 1) || found[0].Organization != "acme" || !strings.HasPrefix(found[0].Span, "2026-Q") {
-			t.Errorf("after %s: %+v", damage, found)
-		}
-		if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
-			t.Fatal(err)
-		}
-		if s := state(t, conn); s.Leased || !s.Watermark().IsZero() {
-			t.Errorf("after emptying the tables queries may use them: %+v", s)
-		}
-		all(t, conn)
-		if found := check(t, conn); len(found) > 0 {
-			t.Errorf("after rebuilding: %+v", found)
-		}
+	const columns = "organization_id, created_at, run_id, state, agent_id, initiator_key, first_stored_at, sign"
+	damage(t, conn, []string{
+		"INSERT INTO rollup_runs (" + columns + ") SELECT " + strings.Replace(columns, "state", "state + 64", 1) +
+			" FROM rollup_runs WHERE organization_id = 'acme' AND toMonth(created_at) = 4 LIMIT 1",
+		"ALTER TABLE rollup_runs UPDATE first_stored_at = now64(3)" +
+			" WHERE organization_id = 'acme' AND toMonth(created_at) = 3 SETTINGS mutations_sync = 2",
+		"ALTER TABLE rollup_attributions DELETE" +
+			" WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS mutations_sync = 2",
+		"TRUNCATE TABLE initiator_keys", // those of every quarter
+	})
+	found := map[string]int{}
+	for _, d := range check(t, conn) {
+		found[d.Organization+" "+d.Table+d.Projection+" "+d.Span]++
+	}
+	want := map[string]int{
+		"acme rollup_runs 2026-Q1": 1, "acme rollup_runs 2026-Q2": 1, "acme rollup_attributions 2026-Q1": 1,
+		"acme initiator_keys 2026-Q1": 1, "acme initiator_keys 2026-Q2": 1,
+	}
+	if !maps.Equal(found, want) {
+		t.Errorf("found %v, want %v", found, want)
+	}
+	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, conn); s.Leased || !s.Watermark().IsZero() {
+		t.Errorf("after emptying the tables queries may use them: %+v", s)
+	}
+	all(t, conn)
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("after rebuilding: %+v", found)
 	}
 }
 

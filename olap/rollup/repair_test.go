@@ -39,7 +39,7 @@ var damages = map[string]struct {
 		"ALTER TABLE rollup_runs MODIFY COLUMN runs Int8 MATERIALIZED if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0)",
 	}},
 	"an attribution missing": {"attributions", []string{
-		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toMonth(occurred_at) = 4 SETTINGS mutations_sync = 2",
+		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS mutations_sync = 2",
 	}},
 	"a record that the source does not have": {"attributions", []string{
 		"INSERT INTO rollup_attributions (organization_id, occurred_at, attribution_id, agent_id, activity_type, first_stored_at, sign)" +
@@ -86,7 +86,7 @@ func steps(t *testing.T, c *rollup.Checker, ended func() bool) {
 // Damage of every kind is found, keeps queries of its organization and source away from the rollup, and is repaired.
 func TestDamageIsRepaired(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
+	loadMonths(t, conn, 40, "RUNNING", 3)
 	all(t, conn)
 	for name, c := range damages {
 		t.Run(name, func(t *testing.T) {
