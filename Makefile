@@ -60,7 +60,7 @@ test-container: ## Run every test against a ClickHouse container (RUNLENS_TEST_I
 image: ## Build the container image runlens: our binary with the engine
 	deploy/image/build.sh
 
-zones: ## Generate the canonical zones anew from the installed tz database
+zones: ## Generate the canonical zones from the installed tz database
 	go generate ./olap/daterange
 
 clean: ## Remove what was built and the sample data

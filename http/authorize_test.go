@@ -37,7 +37,7 @@ func TestUnauthorized(t *testing.T) {
 		"unknown":        {"Bearer " + unknown},
 		"revoked":        {"Bearer " + revoked},
 		"two headers":    {"Bearer " + good, "Bearer " + good},
-		"data behind":    {"Bearer " + good + " x"},
+		"data after it":  {"Bearer " + good + " x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			headers := []string{"x-request-id", "same"}
@@ -54,7 +54,7 @@ func TestUnauthorized(t *testing.T) {
 		})
 	}
 	if len(bodies) != 1 {
-		t.Errorf("the outcomes can be told apart: %v", bodies)
+		t.Errorf("the outcomes can be distinguished: %v", bodies)
 	}
 	s.post("", valid, "Authorization", "bearer  "+good).want(t, 200, "", "")
 }
@@ -72,7 +72,7 @@ func TestOrderOfChecks(t *testing.T) {
 	s.post(s.reader(), unknownProperty).want(t, 400, "invalid_query", "nonsense")
 }
 
-// Spec section 8: 60 requests a minute and key, all endpoints together; the wait is told and true.
+// Spec section 8: 60 requests a minute and key, all endpoints together; the answer has the true wait.
 func TestRateLimit(t *testing.T) {
 	s := serve(t, func(c *httpapi.Config) { c.RatePerMinute = 3 })
 	key, other := s.reader(), s.reader()
@@ -87,7 +87,7 @@ func TestRateLimit(t *testing.T) {
 		t.Errorf("Retry-After %q, %q", a.header.Get("Retry-After"), a.Error.Message)
 	}
 	s.get(catalogPath, other).want(t, 200, "", "")
-	// Malformed bodies are refused before the rate is looked at (spec 5.2).
+	// Malformed bodies are refused before the rate is read (spec 5.2).
 	s.post(key, "{").want(t, 400, "invalid_query", "")
 }
 

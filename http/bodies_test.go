@@ -15,7 +15,7 @@ import (
 	httpapi "github.com/runlens/runlens/http"
 )
 
-// Bodies that are being received share a budget, without any key: who comes when it is used up is told to come
+// Bodies that are being received share a budget, without any key: who comes when it is used up shall come
 // back, memory stays within it, and requests of the usual size are answered all the same.
 func TestStalledBodiesAreBounded(t *testing.T) {
 	const stalled, body, budget = 200, 1 << 20, 8 << 20
@@ -47,11 +47,11 @@ func TestStalledBodiesAreBounded(t *testing.T) {
 	}
 	clients.Wait()
 	s.post(key, valid).want(t, 200, "", "")
-	// All but those that the budget holds are refused: a body of a MiB takes one of it, less what is free.
+	// All but those that fit the budget are refused: a body of a MiB takes one of it, less what is free.
 	for range stalled - budget/body - 1 {
 		response := <-answers
 		if response.StatusCode != 429 || response.Header.Get("Retry-After") == "" || !response.Close {
-			t.Errorf("a body that finds no room is answered %d, Retry-After %q, close %v",
+			t.Errorf("a body that does not fit is answered %d, Retry-After %q, close %v",
 				response.StatusCode, response.Header.Get("Retry-After"), response.Close)
 		}
 	}
@@ -69,7 +69,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// What the header tells is judged without waiting for the body.
+// What the header says is judged without waiting for the body.
 func TestTheHeaderIsEnoughToRefuse(t *testing.T) {
 	s := serve(t, nil)
 	for name, headers := range map[string]string{

@@ -17,10 +17,10 @@ import (
 )
 
 // freeBodyBytes is how much of a body may be held without a part of Config.BodyBytes. Nearly all requests are
-// smaller, so they are answered also while others hold all of it.
+// smaller, so they are answered even while others use all of it.
 const freeBodyBytes = 16 << 10
 
-// A body is what was read of a request's body. It holds a part of the budget until release.
+// A body is what was read of a request's body. It uses a part of the budget until release.
 type body struct {
 	bytes  []byte
 	budget *limit.Bytes
@@ -71,12 +71,12 @@ func (s *Server) readBody(c *fiber.Ctx) (*body, error) {
 	}
 }
 
-// grow makes room behind a body of at most so many bytes (inclusive) that fills its buffer.
+// grow makes space for a body of at most so many bytes (inclusive) that fills its buffer.
 func (b *body) grow(most int) error {
 	if len(b.bytes) < cap(b.bytes) {
 		return nil
 	}
-	// One byte more than allowed tells that a body is too large.
+	// One byte more than allowed shows that a body is too large.
 	size := min(max(2*cap(b.bytes), bytes.MinRead), most+1)
 	if more := int64(size-freeBodyBytes) - b.taken; more > 0 {
 		if !b.budget.Take(more) {
@@ -88,8 +88,8 @@ func (b *body) grow(most int) error {
 	return nil
 }
 
-// checkSyntax and parse let large bodies wait for each other, so that requests of the usual size never stand
-// in line behind a flood of them.
+// checkSyntax and parse let large bodies wait for each other, so that requests of the usual size never wait
+// for a flood of them.
 func (s *Server) checkSyntax(body []byte) error {
 	defer s.inTurn(body)()
 	return query.CheckSyntax(body)

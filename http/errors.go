@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// The codes of an error answer beside those of package query (spec section 7, contract 4.14).
+// The codes of an error answer besides those of package query (spec section 7, contract 4.14).
 const (
 	codeUnauthorized      = "unauthorized"
 	codeInsufficientScope = "insufficient_scope"

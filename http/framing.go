@@ -13,9 +13,9 @@ import (
 // request. So what RFC 9112 forbids or leaves to taste is refused here, although fasthttp would read it:
 //
 //  1. Every line of the header ends with CRLF, has a name of token characters directly before its colon, and
-//     holds no control character. No line is folded.
+//     has no control character. No line is folded.
 //  2. There is exactly one Host and at most one Content-Length, of digits only.
-//  3. The only transfer coding is chunked, once, in HTTP/1.1, and never beside a Content-Length.
+//  3. The only transfer coding is chunked, once, in HTTP/1.1, and never with a Content-Length.
 //
 // The connection is closed after a request that is refused, one whose body was not read to its end, and one
 // with a chunked body: bytes after those are never read as a request.
@@ -92,12 +92,12 @@ func isToken(text []byte) bool {
 	})
 }
 
-// isTarget reports whether text is visible ASCII: what else a target may hold comes escaped.
+// isTarget reports whether text is visible ASCII: what else a target may contain comes escaped.
 func isTarget(text []byte) bool {
 	return len(text) > 0 && !slices.ContainsFunc(text, func(c byte) bool { return c <= ' ' || c >= 0x7f })
 }
 
-// isFieldValue reports whether text holds no control character but the tab.
+// isFieldValue reports whether text has no control character but the tab.
 func isFieldValue(text []byte) bool {
 	return !slices.ContainsFunc(text, func(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }

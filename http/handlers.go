@@ -40,7 +40,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 		return err
 	}
 	end()
-	// fasthttp never tells that a client has gone, so the deadline alone ends the work.
+	// fasthttp never reports that a client has gone, so the deadline alone ends the work.
 	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
 	defer cancel()
 	end = s.Metrics.stage(stageAuthorize)
@@ -118,7 +118,7 @@ func bearer(c *fiber.Ctx) string {
 	return strings.TrimLeft(credential, " ")
 }
 
-// setRateHeaders tells the key's rate in the fields of the IETF draft "RateLimit header fields for HTTP".
+// setRateHeaders sends the key's rate in the fields of the IETF draft "RateLimit header fields for HTTP".
 func setRateHeaders(c *fiber.Ctx, state limit.State) {
 	seconds := strconv.Itoa(int(rateWindow.Seconds()))
 	c.Set("RateLimit-Policy", `"per-key";q=`+strconv.Itoa(state.Limit)+`;w=`+seconds)

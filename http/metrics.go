@@ -5,14 +5,19 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap"
 )
 
-// Metrics are what the API tells an operator. No label has more values than the code knows.
+// Metrics are what the API reports to an operator. No label has more values than the code knows.
 type Metrics struct {
 	requests *prometheus.CounterVec   // route, status
 	seconds  *prometheus.HistogramVec // route
 	limited  *prometheus.CounterVec   // limit
 	stages   *prometheus.HistogramVec // stage
+
+	strategies *prometheus.CounterVec // reads, delta, reason
+	refuted    *prometheus.CounterVec // assumption
 }
 
 // The stages of a query, in their order.
@@ -43,11 +48,19 @@ func NewMetrics() *Metrics {
 			Name: "runlens_query_stage_seconds", Help: "Time of the stages of a query: reading the body, checking the key, parsing, the query engine with ClickHouse, encoding.",
 			Buckets: latencyBuckets,
 		}, []string{"stage"}),
+		strategies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runlens_query_strategies_total",
+			Help: "Answered queries by what they read, how they had the delta, and why no faster strategy was used.",
+		}, []string{"reads", "delta", "reason"}),
+		refuted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runlens_query_refuted_total",
+			Help: "Assumptions of query plans that did not hold, so that the query was planned again.",
+		}, []string{"assumption"}),
 	}
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.limited, m.stages}
+	return []prometheus.Collector{m.requests, m.seconds, m.limited, m.stages, m.strategies, m.refuted}
 }
 
 // Describe makes Metrics a prometheus.Collector.
@@ -67,6 +80,14 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 func (m *Metrics) observe(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// answered counts how a query was answered.
+func (m *Metrics) answered(s olap.Strategy) {
+	m.strategies.WithLabelValues(s.Reads, s.Delta, s.Reason).Inc()
+	for _, assumption := range s.Refuted {
+		m.refuted.WithLabelValues(assumption).Inc()
+	}
 }
 
 // stage begins a stage of a query; the function it returns ends it.

@@ -83,7 +83,7 @@ func (s *Server) begin(c *fiber.Ctx, x *exchange) {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 }
 
-// finish counts and logs an answer. The log names ids, never a key, a person or what was asked for.
+// finish counts and logs an answer. The log names ids, never a key, a person or the content of a query.
 func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	took := time.Since(x.began)
 	status := c.Response().StatusCode()
@@ -107,6 +107,7 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	}
 	if x.execution != uuid.Nil {
 		attributes = append(attributes, strategyAttribute(x.strategy))
+		s.Metrics.answered(x.strategy)
 	}
 	if x.execution != x.queryID && x.execution != uuid.Nil {
 		attributes = append(attributes, slog.String("execution_id", x.execution.String()))
@@ -138,6 +139,9 @@ func strategyAttribute(strategy olap.Strategy) slog.Attr {
 	}
 	if strategy.Refreshing {
 		attributes = append(attributes, slog.Bool("refreshing", true))
+	}
+	if len(strategy.Refuted) > 0 {
+		attributes = append(attributes, slog.Any("refuted", strategy.Refuted))
 	}
 	return slog.Group("strategy", append(attributes, slog.Int("attempt", strategy.Attempt))...)
 }

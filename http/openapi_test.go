@@ -33,7 +33,7 @@ var description = sync.OnceValues(func() (validator.Validator, error) {
 	return v, nil
 })
 
-// validate holds an answer of a documented route against the description.
+// validate compares an answer of a documented route with the description.
 func validate(t *testing.T, request *http.Request, response *http.Response, body []byte) {
 	t.Helper()
 	if (request.URL.Path != queryPath || request.Method != http.MethodPost) && (request.URL.Path != catalogPath || request.Method != http.MethodGet) {

@@ -9,8 +9,8 @@ import (
 )
 
 // callerAddress is where a request comes from: the peer of the connection, or, if that is one of TrustedProxies, the
-// right-most address of X-Forwarded-For that is none of them. Whatever stands left of it the caller may have
-// written. It is the zero address where nobody knows, as behind a field that cannot be read.
+// right-most address of X-Forwarded-For that is none of them. Whatever is left of it the caller may have
+// written. It is the zero address if it is unknown, as in a field that cannot be read.
 func (s *Server) callerAddress(c *fiber.Ctx) netip.Addr {
 	peer, err := netip.ParseAddrPort(c.Context().RemoteAddr().String())
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Server) callerAddress(c *fiber.Ctx) netip.Addr {
 			return address
 		}
 	}
-	return address // all of them are proxies: the first one asks for itself
+	return address // all of them are proxies: the first one is the caller
 }
 
 func (s *Server) isProxy(address netip.Addr) bool {

@@ -38,7 +38,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 		Range struct{ StartUtc, EndUtc time.Time }
 		Rows  [][]any
 	}
-	ask := func(start, end, zone string) answer {
+	query := func(start, end, zone string) answer {
 		t.Helper()
 		// Were it not answered, the test would hang: the client gives up long before.
 		ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
@@ -62,7 +62,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 		{"9996-12-31", "9996-12-31", "Europe/Berlin", "9996-12-30T23:00:00Z", "9996-12-31T23:00:00Z", "[]"},
 		{"9999-12-31", "9999-12-31", "Europe/Berlin", "9999-12-30T23:00:00Z", "9999-12-31T23:00:00Z", "[]"},
 	} {
-		a := ask(c.start, c.end, c.zone)
+		a := query(c.start, c.end, c.zone)
 		a.want(t, http.StatusOK, "", "")
 		got := decode[body](t, a.body)
 		if !got.Range.StartUtc.Equal(at(c.startUTC)) || !got.Range.EndUtc.Equal(at(c.endUTC)) || fmt.Sprint(got.Rows) != c.rows {
@@ -70,8 +70,8 @@ func TestRangesOfEveryYear(t *testing.T) {
 		}
 	}
 	// Its end is the first instant of the year 10000, which RFC 3339 cannot write.
-	ask("9999-12-31", "9999-12-31", "UTC").want(t, http.StatusBadRequest, "invalid_query", "range.end")
-	ask("9999-12-31", "9999-12-31", "America/New_York").want(t, http.StatusBadRequest, "invalid_query", "range.end")
+	query("9999-12-31", "9999-12-31", "UTC").want(t, http.StatusBadRequest, "invalid_query", "range.end")
+	query("9999-12-31", "9999-12-31", "America/New_York").want(t, http.StatusBadRequest, "invalid_query", "range.end")
 
 	list, err := os.ReadFile("../olap/daterange/zones.txt")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 		if end.Year() > 9998 {
 			end = start
 		}
-		a := ask(start.Format(time.DateOnly), end.Format(time.DateOnly), zone)
+		a := query(start.Format(time.DateOnly), end.Format(time.DateOnly), zone)
 		a.want(t, http.StatusOK, "", "")
 		// No wall clock is further than 26 hours from another one.
 		got := decode[body](t, a.body)

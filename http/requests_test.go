@@ -17,7 +17,7 @@ import (
 )
 
 // Every request of the corpus over a socket: status, code and param, and for malformed ones that
-// they are refused without a key, the others only behind credentials (contract 4.18).
+// they are refused without a key, the others only with credentials (contract 4.18).
 func TestCorpusIsRefused(t *testing.T) {
 	s := serve(t, nil)
 	key := s.reader()

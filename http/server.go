@@ -93,7 +93,7 @@ func New(config Config) (*Server, error) {
 		CaseSensitive:         true,
 		// What handlers keep of a request, in logs and limits, must survive the request.
 		Immutable: true,
-		// The handler itself reads bodies, within bounds that hold for all of them. A form would be read
+		// The handler itself reads bodies, within bounds for all of them together. A form would be read
 		// before any handler, into memory and temporary files.
 		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,

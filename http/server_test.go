@@ -84,7 +84,7 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		s.close()
 		for _, secret := range []string{"rl_", "@example"} {
 			if strings.Contains(s.log.String(), secret) {
-				t.Errorf("the log tells of %q:\n%s", secret, s.log)
+				t.Errorf("the log contains %q:\n%s", secret, s.log)
 			}
 		}
 	})
@@ -152,7 +152,7 @@ func (s *service) get(path, key string, headers ...string) answer {
 	return s.send(request)
 }
 
-// send sends a request and holds the answer against what every answer must be.
+// send sends a request and checks what every answer must be.
 func (s *service) send(request *http.Request) answer {
 	s.t.Helper()
 	response, err := http.DefaultClient.Do(request)
@@ -168,12 +168,12 @@ func (s *service) send(request *http.Request) answer {
 	return a
 }
 
-// check holds an answer against the description and the rules of spec 5.4 and section 7.
+// check compares an answer with the description and the rules of spec 5.4 and section 7.
 func (s *service) check(request *http.Request, response *http.Response, a *answer) {
 	s.t.Helper()
 	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id", "DB::"} {
 		if bytes.Contains(a.body, []byte(word)) {
-			s.t.Errorf("%s %s: the answer tells of %s:\n%s", request.Method, request.URL.Path, word, a.body)
+			s.t.Errorf("%s %s: the answer contains %s:\n%s", request.Method, request.URL.Path, word, a.body)
 		}
 	}
 	id := a.header.Get("x-request-id")

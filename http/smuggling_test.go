@@ -57,7 +57,7 @@ func (s *service) raw(t *testing.T, text string) []*http.Response {
 	}
 }
 
-// Whatever way the end of a request is made doubtful, or its body left unread: what comes behind is no request.
+// Whatever way the end of a request is made doubtful, or its body left unread: what comes after is no request.
 func TestNothingIsReadOutOfABody(t *testing.T) {
 	s := serve(t, nil)
 	inside := smuggled("smuggled")
@@ -80,7 +80,7 @@ func TestNothingIsReadOutOfABody(t *testing.T) {
 		"too large":                    head("POST", queryPath, length(2<<20), json) + late,
 		"no number of a chunk":         head("POST", queryPath, json, "Transfer-Encoding: chunked") + "zz\r\n" + inside,
 		"chunk that is too short":      head("POST", queryPath, json, "Transfer-Encoding: chunked") + "1\r\n" + inside,
-		"bytes behind the last chunk":  head("POST", queryPath, json, "Transfer-Encoding: chunked") + "2\r\n{}\r\n0\r\n\r\n" + inside,
+		"bytes after the last chunk":   head("POST", queryPath, json, "Transfer-Encoding: chunked") + "2\r\n{}\r\n0\r\n\r\n" + inside,
 		"chunk extension with newline": head("POST", queryPath, json, "Transfer-Encoding: chunked") + "2;x\n\r\n{}\r\n0\r\n\r\n" + inside,
 		"coding and length":            head("POST", queryPath, json, "Transfer-Encoding: chunked", length(2)) + "0\r\n\r\n" + inside,
 		"length and coding":            head("POST", queryPath, json, length(2), "Transfer-Encoding: chunked") + "{}" + inside,
@@ -142,7 +142,7 @@ func TestProxyGivesNobodyAForeignAnswer(t *testing.T) {
 	defer client.CloseIdleConnections()
 	var victims sync.WaitGroup
 	key := s.reader()
-	ask := func(method, path, id, body string, headers ...string) *http.Response {
+	request := func(method, path, id, body string, headers ...string) *http.Response {
 		request, err := http.NewRequest(method, proxy.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Error(err)
@@ -172,13 +172,13 @@ func TestProxyGivesNobodyAForeignAnswer(t *testing.T) {
 			{"GET", catalogPath, ""}, {"POST", "/api/v1/nothing", ""}, {"PUT", queryPath, "application/json"}, {"POST", queryPath, "text/plain"},
 		} {
 			victims.Go(func() {
-				response := ask("POST", queryPath, fmt.Sprintf("victim-%d-%d", i, j), valid, "Authorization", "Bearer "+key, "Content-Type", "application/json")
+				response := request("POST", queryPath, fmt.Sprintf("victim-%d-%d", i, j), valid, "Authorization", "Bearer "+key, "Content-Type", "application/json")
 				// A proxy gives up on a request whose connection was closed under it.
 				if response != nil && response.StatusCode != 200 && response.StatusCode != 429 && response.StatusCode != http.StatusBadGateway {
 					t.Errorf("the victim got %d", response.StatusCode)
 				}
 			})
-			if response := ask(attack.method, attack.path, fmt.Sprintf("attack-%d-%d", i, j), inside, "Content-Type", attack.contentType); response != nil && response.StatusCode < 400 {
+			if response := request(attack.method, attack.path, fmt.Sprintf("attack-%d-%d", i, j), inside, "Content-Type", attack.contentType); response != nil && response.StatusCode < 400 {
 				t.Errorf("%s %s without a key got %d", attack.method, attack.path, response.StatusCode)
 			}
 		}

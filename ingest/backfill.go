@@ -11,7 +11,7 @@ import (
 	"github.com/runlens/runlens/ingest/checkpoint"
 )
 
-// A Fingerprint tells whether a file is still the one that was read before, and in the same way.
+// A Fingerprint reports whether a file is still the one that was read before, and in the same way.
 type Fingerprint struct {
 	Path       string    `json:"path"` // absolute
 	Bytes      int64     `json:"bytes"`
@@ -26,7 +26,7 @@ type Backfill struct {
 	files []Fingerprint
 }
 
-// backfillPosition is what a checkpoint of a backfill holds.
+// backfillPosition is what a checkpoint of a backfill contains.
 type backfillPosition struct {
 	Files    []Fingerprint `json:"files"`
 	Progress Progress      `json:"progress"`
@@ -62,5 +62,5 @@ func (b *Backfill) Save(ctx context.Context, p Progress) error {
 	return b.log.Save(ctx, b.name(), backfillPosition{b.files, p})
 }
 
-// Finish takes the checkpoint away: the next run of the list begins anew.
+// Finish deletes the checkpoint: the next run of the list begins again.
 func (b *Backfill) Finish(ctx context.Context) error { return b.log.Clear(ctx, b.name()) }

@@ -41,7 +41,7 @@ type Options struct {
 	Progress    func(Progress)     // after every batch; nil for none
 	Logger      *slog.Logger
 
-	// From is where an earlier run of the same sources stopped, the zero Progress to begin anew.
+	// From is where an earlier run of the same sources stopped, the zero Progress to begin again.
 	// Acknowledged takes note of how far the store has everything; nil for nobody.
 	From         Progress
 	Acknowledged func(context.Context, Progress) error
@@ -68,7 +68,7 @@ type Summary struct {
 // ErrRejected ends a run whose options say to stop at the first reject.
 var ErrRejected = errors.New("stopped at the first rejected record")
 
-// ErrStopped ends a run that was asked to stop before it had read everything. What was read is stored; a record whose
+// ErrStopped ends a run that was stopped before it had read everything. What was read is stored; a record whose
 // last byte had not come counts as not read.
 var ErrStopped = errors.New("stopped before the end; what was read is stored")
 
@@ -79,9 +79,9 @@ type batch struct {
 	rejects   []Reject
 	bytes     int64 // of the records' text, about
 	source    int
-	position  source.Position // behind the batch
+	position  source.Position // after the batch
 	bytesRead int64
-	err       error // ends the run behind this batch
+	err       error // ends the run after this batch
 	stored    chan error
 }
 
@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		defer close(ordered)
 		defer close(toWrite)
 		return read(ctx, o, spare, func(b *batch) error {
-			ordered <- b // has room for all batches
+			ordered <- b // takes all batches without waiting
 			select {
 			case toWrite <- b:
 				return nil
@@ -268,7 +268,7 @@ func (f *filler) failure(err error) error {
 	return fmt.Errorf("read %s: %w", f.file.Name, err)
 }
 
-// add puts a record into the batch or tells why not.
+// add puts a record into the batch or says why not.
 func (f *filler) add(record *source.Record) error {
 	f.next.read++
 	f.next.bytes += recordBytes(record)

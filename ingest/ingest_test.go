@@ -51,7 +51,7 @@ func collect(conn driver.Conn, rejects *[]ingest.Reject, sources ...*source.File
 	}
 }
 
-// content is everything the tables hold, versions collapsed, but for the time of storing.
+// content is everything in the tables, versions collapsed, but for the time of storing.
 func content(t olaptest.Failer, conn driver.Conn) string {
 	t.Helper()
 	var all []string
@@ -105,7 +105,7 @@ func TestOrderAndRepeatsChangeNothing(t *testing.T) {
 	ingestAll(t, conn, lines...)
 	want := content(t, conn)
 	if strings.Count(want, "ada") != 12 {
-		t.Fatalf("the tables hold\n%s", want)
+		t.Fatalf("the tables have\n%s", want)
 	}
 	for seed := range uint64(15) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -161,7 +161,7 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// --on-error stop: what came before the reject is stored, nothing behind it.
+// --on-error stop: what came before the reject is stored, nothing after it.
 func TestStopOnError(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var rejects []ingest.Reject
@@ -184,7 +184,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	}
 }
 
-// A source that breaks in the middle: what was read is stored, and the error tells which source.
+// A source that breaks in the middle: what was read is stored, and the error names the source.
 func TestReadErrorStoresWhatCameBefore(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var rejects []ingest.Reject
@@ -218,7 +218,7 @@ func TestStopAndContinue(t *testing.T) {
 			return in.Read(p)
 		}))), err
 	}
-	options := collect(store.Conn(), &rejects, text("before", run(1, 1, "FAILED")), stopping, text("behind", agent(1, 1)))
+	options := collect(store.Conn(), &rejects, text("before", run(1, 1, "FAILED")), stopping, text("after", agent(1, 1)))
 	options.Stop = stop
 	var last ingest.Progress
 	options.Acknowledged = func(_ context.Context, p ingest.Progress) error { last = p; return nil }

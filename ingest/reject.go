@@ -12,7 +12,7 @@ import (
 )
 
 // A Reject is a record that broke a rule, as --rejects writes it (contract 3). Such lines can be
-// mended and ingested as they are (normalize.ReadJSON).
+// fixed and ingested as they are (normalize.ReadJSON).
 type Reject struct {
 	Source   string `json:"source"`
 	Line     int    `json:"line"`               // of text, or the row of a Parquet file; from 1
@@ -26,7 +26,7 @@ type Reject struct {
 	CSV *normalize.CSV `json:"csv,omitzero"`
 }
 
-// NewReject tells that a record was rejected for a fault.
+// NewReject is the reject of a record for a fault.
 func NewReject(name string, record *source.Record, fault error) Reject {
 	reject := Reject{Source: name, Line: record.Line, RowGroup: record.RowGroup, Row: record.Row, Error: fault.Error()}
 	var broken *normalize.Error

@@ -38,7 +38,7 @@ func TestPagesKeepTheirBoundary(t *testing.T) {
 				engine.TakeAsLarge()
 			}
 			if !c.remembers {
-				engine.RememberNothing()
+				engine.CacheNoDelta()
 			}
 			refresher := rollup.New(store.Conn(), quiet, 0)
 			pagesKeepTheirBoundary(t, store.Conn(), engine, func() { refreshed(t, refresher) })
@@ -177,30 +177,30 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 		}
 		empty := ask(t, engine, "acme", q)
 		asOf, err := time.Parse(time.RFC3339, empty.AsOf)
-		if err != nil || len(empty.Rows) != 0 || asOf.Before(before.AsOf) {
-			t.Errorf("%v as of %s, asked at %s: %v", empty.Rows, asOf, before.AsOf, err)
+		if err != nil || len(empty.Rows) != 0 || asOf.Before(before) {
+			t.Errorf("%v as of %s, asked at %s: %v", empty.Rows, asOf, before, err)
 		}
 	}
 }
 
 // An insert that refreshes records is told apart from those of records, which a boundary waits for.
-func TestSettlingInFlight(t *testing.T) {
+func TestRefreshInFlight(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn := olaptest.OpenStore(t).Conn()
-	if _, _, refreshing, err := snapshot.InFlight(ctx, conn); refreshing || err != nil {
-		t.Fatalf("refreshing without a refresher: %v, %v", refreshing, err)
+	if inserts, err := snapshot.InFlight(ctx, conn); inserts.Refreshing || err != nil {
+		t.Fatalf("refreshing without a refresher: %v, %v", inserts, err)
 	}
 	id := snapshot.RefreshQueryPrefix + "test"
 	began := time.Now().Add(-time.Second)
 	go conn.Exec(clickhouse.Context(ctx, clickhouse.WithQueryID(id)),
 		"INSERT INTO rollup_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
 	for refreshing := false; !refreshing; {
-		var oldest time.Time
-		var err error
-		if _, oldest, refreshing, err = snapshot.InFlight(ctx, conn); err != nil || oldest.Before(began) {
-			t.Fatalf("inserts since %v: %v", oldest, err)
+		inserts, err := snapshot.InFlight(ctx, conn)
+		if err != nil || inserts.Oldest.Before(began) {
+			t.Fatalf("inserts since %v: %v", inserts.Oldest, err)
 		}
+		refreshing = inserts.Refreshing
 	}
 	if err := conn.Exec(ctx, "KILL QUERY WHERE query_id = '"+id+"'"); err != nil {
 		t.Error(err)

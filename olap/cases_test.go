@@ -53,12 +53,12 @@ func runCases(t *testing.T, script olaptest.Script) {
 		if large {
 			e.TakeAsLarge()
 			e.TrustClock()
-			e.WaitForSteps(0)
+			e.WaitForBatches(0)
 		}
 		return e
 	}
 	small, large, forgetful := newEngine(false), newEngine(true), newEngine(true)
-	forgetful.RememberNothing()
+	forgetful.CacheNoDelta()
 	for steps := script.Steps; len(steps) > 0; {
 		var loaded olaptest.Records
 		for ; len(steps) > 0 && steps[0].Records != nil; steps = steps[1:] {
@@ -175,7 +175,7 @@ func check(t *testing.T, engine *olap.Engine, step olaptest.Step, want olap.Stra
 			want = olap.Strategy{Reads: "base"}
 		}
 		got := olap.Strategy{Reads: strategy.Reads, Delta: strategy.Delta, Refreshing: strategy.Refreshing}
-		if got == want {
+		if reflect.DeepEqual(got, want) {
 			return
 		}
 		if tries == 100 {

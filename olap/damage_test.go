@@ -13,8 +13,6 @@ import (
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/olap/snapshot"
-	"github.com/runlens/runlens/schema"
 )
 
 // A pathConn notes whether the last statement read the rollup.
@@ -55,11 +53,11 @@ func TestDamageHealsItself(t *testing.T) {
 	people.Dimensions = []string{"user_identifier"}
 	count := func(organization string) float64 { return ask(t, engine, organization, q).Rows[0][0].(float64) }
 	damaged := func() bool {
-		s, err := snapshot.ReadRollupState(t.Context(), store)
+		s, err := rollup.ReadState(t.Context(), store)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Damage("acme", schema.TableRuns) != nil
+		return len(s.Damaged) > 0
 	}
 	for _, damage := range []string{
 		"ALTER TABLE rollup_runs DELETE WHERE organization_id = 'acme' AND toDayOfMonth(created_at) = 3" +

@@ -3,61 +3,49 @@ package olap
 import (
 	"time"
 
+	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
 // TakeAsLarge makes the engine take every organization for one with many records.
 func (e *Engine) TakeAsLarge() { e.largeFrom = 0 }
 
-// RememberNothing makes every statement look for changes itself.
-func (e *Engine) RememberNothing() { e.changes.most = -1 }
+// CacheNoDelta makes every statement compute the delta inline.
+func (e *Engine) CacheNoDelta() { e.deltas.Most = -1 }
 
-// ForgetSizes makes the engine read at every question what decides how records are read.
-func (e *Engine) ForgetSizes() { e.sizes.age = 0 }
+// CacheNoSizes makes the engine read at every query what decides how records are read.
+func (e *Engine) CacheNoSizes() { e.sizes = cache.New[snapshot.Records, rollup.Size](1, 0) }
 
-// WaitForSteps changes how long a refresh batch is waited for.
-func (e *Engine) WaitForSteps(d time.Duration) { e.changes.patient = d }
+// WaitForBatches changes how long a refresh batch is waited for.
+func (e *Engine) WaitForBatches(d time.Duration) { e.deltas.Patience = d }
 
 // TrustClock makes the engine take the store's clock for one that is never set back.
-func (e *Engine) TrustClock() { e.changes.margin = 0 }
+func (e *Engine) TrustClock() { e.deltas.Margin = 0 }
 
-// RememberedChanges is how many changes of an organization are remembered; -1 if they are not.
-func (e *Engine) RememberedChanges(organization schema.OrganizationID, source string) int {
-	k, known := e.changes.recent.get(recordsOf{organization, source})
-	if !known || k.changes == nil {
-		return -1
-	}
-	return k.changes.Len()
+// CachedDelta is the number of rows of the cached delta of an organization; -1 where there is none.
+func (e *Engine) CachedDelta(organization schema.OrganizationID, source string) int {
+	return e.deltas.Len(snapshot.Records{Organization: organization, Source: source})
 }
 
 // IdleFrom changes how long ago the last row was stored where no other is expected.
-func (e *Engine) IdleFrom(d time.Duration) { e.idleFrom = d }
+func (e *Engine) IdleFrom(d time.Duration) { e.boundaries.IdleFrom = d }
 
-// WatchEvery changes how often it is looked whether a statement has its snapshots.
-func (e *Engine) WatchEvery(d time.Duration) { e.watch = d }
-
-// RunsOutside is how many runs are remembered not to be near.
-func (e *Engine) RunsOutside() (n int) {
-	for _, of := range e.missing.recent.known {
-		n += of.value.hashes.Block().Rows()
+// RunsOutside are how many runs are cached as outside the join window of a range, and how many parts as merged.
+func (e *Engine) RunsOutside(of Request) (runs, parts int) {
+	if o, known := e.outside.cached.Get(rangeOf{of.OrganizationID, of.Query.Range.StartUTC.UnixMilli(), of.Query.Range.EndUTC.UnixMilli()}); known {
+		return o.hashes.Block().Rows(), len(o.merged)
 	}
-	return n
+	return 0, 0
 }
 
-// MergedParts is how many parts of runs are remembered to be whole.
-func (e *Engine) MergedParts() (n int) {
-	for _, of := range e.missing.recent.known {
-		n += len(of.value.whole)
-	}
-	return n
-}
-
-// CacheRunsOutsideSince makes what is remembered of them that of another instant.
-func (e *Engine) CacheRunsOutsideSince(until time.Time) {
-	for of, last := range e.missing.recent.known {
-		last.value.until = until
-		e.missing.recent.known[of] = last
-	}
+// SetRunsOutside makes what is cached of them that of another instant.
+func (e *Engine) SetRunsOutside(of Request, until time.Time) {
+	key := rangeOf{of.OrganizationID, of.Query.Range.StartUTC.UnixMilli(), of.Query.Range.EndUTC.UnixMilli()}
+	o, _ := e.outside.cached.Get(key)
+	o.until = until
+	e.outside.cached.Put(key, o)
 }
 
 // Comment is the log_comment of a statement.

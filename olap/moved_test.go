@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"pgregory.net/rapid"
@@ -19,14 +18,13 @@ func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 	engines := map[string]*olap.Engine{}
 	for _, name := range []string{"small", "remembering", "looking"} {
 		e := olap.NewEngine(conn, []byte("secret"))
-		e.ForgetSizes()
+		e.CacheNoSizes()
 		e.TrustClock()
-		e.WatchEvery(time.Millisecond)
 		if name != "small" {
 			e.TakeAsLarge()
 		}
 		if name == "looking" {
-			e.RememberNothing()
+			e.CacheNoDelta()
 		}
 		engines[name] = e
 	}

@@ -8,9 +8,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/google/uuid"
 
+	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/exec"
-	"github.com/runlens/runlens/olap/flight"
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -18,11 +20,11 @@ import (
 const (
 	// More than maxOutside hashes are left to each statement to look for.
 	maxOutside = 100_000
-	// maxOutsideOf is of how many ranges hashes are remembered: 100 take 40 MiB at most.
+	// maxOutsideOf is of how many ranges hashes are cached: 100 take 40 MiB at most.
 	maxOutsideOf = 100
-	// outsideAge is how long they are remembered.
-	outsideAge = time.Minute
-	// maxSince is how many records may be stored meanwhile, whose runs are all looked for. Of a month of ten million records a year, 8,000 runs are missing.
+	outsideAge   = time.Minute
+	// maxSince is how many records may be stored meanwhile, whose runs are all looked up. Of a month of ten million
+	// records a year, 8,000 runs are outside the join window.
 	maxSince = 5_000
 )
 
@@ -32,99 +34,95 @@ type rangeOf struct {
 	start, end   int64
 }
 
-// A missing knows the runs that were not near (compile.RunsOutside) of all records of a range stored until an instant, and where the near ones are. That stays enough: a run
-// that is near stays so, records do not change, and of those stored later a statement looks for all runs.
-type missing struct {
+// An outside has the runs outside the join window of a range (compile.RunsOutside), of all records stored until an
+// instant, and the parts of those in the window. It never gets stale: the created_at of a run does not change, records do
+// not change, and all runs of records that are stored later are looked up.
+type outside struct {
 	hashes  *ext.Table // nil if there are too many
 	until   time.Time  // by the store's clock
 	at      time.Time  // by this server's clock, not before
 	records snapshot.Count
-	whole   []string // parts of the near runs (snapshot.MergedParts)
+	merged  []string      // parts of the runs in the join window (snapshot.MergedParts)
+	age     time.Duration // when the statement was planned
 }
 
-// holds reports whether the store's clock, which told asOf, was not set back since: what was stored since may seem to be older then.
-// It does not for pages of a continuation that began earlier.
-func (m missing) holds(asOf time.Time, elapsed time.Duration) bool {
-	return !asOf.Before(m.until.Add(elapsed - snapshot.ClockMargin))
+// holds reports whether the store's clock, which gave asOf, was not set back since: what was stored since may seem to be
+// older then. It does not for pages of a continuation that began earlier.
+func (o outside) holds(asOf time.Time) bool {
+	return !asOf.Before(o.until.Add(o.age - snapshot.ClockMargin))
 }
 
-// A runsOutside remembers missing runs. Finding them takes a quarter of the time of a statement that needs the states of its runs.
-type runsOutside struct {
-	recent  recent[rangeOf, missing]
-	reading flight.Group[missing]
+// outsideRuns caches runs outside the join window. To find them takes a quarter of the time of a statement that needs the
+// states of runs.
+type outsideRuns struct {
+	cached  *cache.Cache[rangeOf, outside]
+	reading cache.Group[outside]
 }
 
-// sendRunsOutside answers with a statement to which the runs of its range are given that are not near, unless runs of the organization
-// moved: a run that was near where it does not count any more would be missed.
-func (e *Engine) sendRunsOutside(ctx context.Context, r Request, in compile.Input) (*Result, error) {
-	moved, err := snapshot.RunsMoved(ctx, e.conn, in.Organization)
-	if err != nil {
-		return nil, err
-	}
-	if moved {
-		return e.execute(ctx, r, in, nil)
-	}
-	known, err := e.missing.know(ctx, e, r, in)
-	if err != nil {
-		return nil, err
-	}
-	elapsed := time.Since(known.at)
-	if known.hashes == nil || !in.AsOf.IsZero() && !known.holds(in.AsOf, elapsed) {
-		return e.execute(ctx, r, in, nil)
-	}
-	given := in
-	given.OutsideSince, given.MergedParts = known.until.Add(-snapshot.ClockMargin), known.whole
-	result, err := e.execute(ctx, r, given, nil, known.hashes)
-	if err != nil || result.asOf.IsZero() || known.holds(result.asOf, elapsed) {
-		return result, err
-	}
-	r.QueryID = uuid.New() // ClickHouse may not be done with the other one yet
-	return e.execute(ctx, r, in, nil)
+func newOutsideRuns() *outsideRuns {
+	return &outsideRuns{cached: cache.New[rangeOf, outside](maxOutsideOf, outsideAge)}
 }
 
-func (m *runsOutside) know(ctx context.Context, e *Engine, r Request, in compile.Input) (missing, error) {
-	of := rangeOf{in.Organization, in.Query.Range.StartUTC.UnixMilli(), in.Query.Range.EndUTC.UnixMilli()}
-	if known, ok := m.recent.get(of); ok {
-		stored, err := snapshot.ReadInsertCounter(ctx, e.conn, in.Organization, in.Query.Model.Source.Table)
-		if err != nil || stored.Records.Since(known.records) <= maxSince {
-			return known, err
+// outsideFacts reads the runs outside the join window, unless runs of the organization moved: one that was created in the
+// window and does not count there any more would be missed.
+func (e *Engine) outsideFacts(ctx context.Context, a *attempt, f *plan.Facts) error {
+	moved, err := rollup.RunsMoved(ctx, e.conn, a.OrganizationID)
+	if err != nil || moved {
+		return err
+	}
+	o, err := e.outside.get(ctx, e, a)
+	o.age = time.Since(o.at)
+	if err != nil || o.hashes == nil || !f.AsOf.IsZero() && !o.holds(f.AsOf) {
+		return err
+	}
+	a.outside = o
+	f.OutsideSince, f.MergedParts = o.until.Add(-snapshot.ClockMargin), o.merged
+	return nil
+}
+
+func (r *outsideRuns) get(ctx context.Context, e *Engine, a *attempt) (outside, error) {
+	of := rangeOf{a.OrganizationID, a.Query.Range.StartUTC.UnixMilli(), a.Query.Range.EndUTC.UnixMilli()}
+	if o, known := r.cached.Get(of); known {
+		stored, err := snapshot.ReadInsertCounter(ctx, e.conn, a.records)
+		if err != nil || stored.Records.Since(o.records) <= maxSince {
+			return o, err
 		}
 	}
-	return m.reading.Do(ctx, fmt.Sprint(of), func(ctx context.Context) (missing, error) {
-		known, err := readRunsOutside(ctx, e, r, in)
+	return r.reading.Do(ctx, fmt.Sprint(of), func(ctx context.Context) (outside, error) {
+		o, err := e.readOutside(ctx, a)
 		if err == nil {
-			m.recent.put(of, known)
+			r.cached.Put(of, o)
 		}
-		return known, err
+		return o, err
 	})
 }
 
-// readRunsOutside reads them when every insert that began before their instant has ended.
-func readRunsOutside(ctx context.Context, e *Engine, r Request, in compile.Input) (known missing, err error) {
-	boundary, err := snapshot.PageBoundary(ctx, e.conn)
+// readOutside reads them when every insert that began before their instant has ended.
+func (e *Engine) readOutside(ctx context.Context, a *attempt) (o outside, err error) {
+	if o.until, err = snapshot.PageBoundary(ctx, e.conn); err != nil {
+		return o, err
+	}
+	stored, err := snapshot.ReadInsertCounter(ctx, e.conn, a.records)
 	if err != nil {
-		return known, err
+		return o, err
 	}
-	stored, err := snapshot.ReadInsertCounter(ctx, e.conn, in.Organization, in.Query.Model.Source.Table)
-	if err != nil {
-		return known, err
+	o.at, o.records = time.Now(), stored.Records
+	start, last := compile.JoinWindow(a.Query.Range)
+	if o.merged, err = snapshot.MergedParts(ctx, e.conn, start, last); err != nil {
+		return o, err
 	}
-	known.until, known.at, known.records = boundary.AsOf, time.Now(), stored.Records
-	start, last := compile.Near(in.Query.Range)
-	if known.whole, err = snapshot.MergedParts(ctx, e.conn, start, last); err != nil {
-		return known, err
-	}
-	found, err := exec.Run(ctx, e.conn, compile.RunsOutside(in, maxOutside+1), uuid.New(), comment(r, nil))
+	in := compile.Input{Plan: a.needs.Plan(plan.Facts{}), Organization: a.OrganizationID}
+	found, err := exec.Run(ctx, e.conn, compile.RunsOutside(in, maxOutside+1), uuid.New(), comment(a.Request, nil))
 	if err != nil || len(found.Rows) > maxOutside {
-		return known, err
+		return o, err
 	}
-	if known.hashes, err = ext.NewTable(schema.TableRunsOutside, ext.Column("run_hash", "UInt32")); err != nil {
-		return known, err
+	if o.hashes, err = ext.NewTable(schema.TableRunsOutside, ext.Column("run_hash", "UInt32")); err != nil {
+		return o, err
 	}
 	for _, row := range found.Rows {
-		if err := known.hashes.Append(uint32(row[0].Count())); err != nil {
-			return missing{}, err
+		if err := o.hashes.Append(uint32(row[0].Count())); err != nil {
+			return outside{}, err
 		}
 	}
-	return known, nil
+	return o, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/query"
 )
 
 // Which runs of a range are far from it is remembered. Whatever is stored afterwards counts nevertheless: records of runs that were
@@ -56,7 +57,7 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 		record(n, time.Minute)
 	}
 	expect("at first", 4, 1, 0, 1)
-	if n := engine.RunsOutside(); n != 3 {
+	if n, _ := engine.RunsOutside(ofJanuary(t)); n != 3 {
 		t.Fatalf("%d runs are remembered to be missing, want 2, 4 and 5", n)
 	}
 
@@ -66,7 +67,7 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 	expect("later", 6, 3, 2, 1)
 
 	// Had the clock been set back since, nothing would seem to have been stored since.
-	engine.CacheRunsOutsideSince(time.Now().Add(time.Hour))
+	engine.SetRunsOutside(ofJanuary(t), time.Now().Add(time.Hour))
 	expect("with the clock set back", 6, 3, 2, 1)
 }
 
@@ -88,7 +89,7 @@ func TestMissingRunsAreReadAnew(t *testing.T) {
 		if got := ask(t, engine, "acme", q).Rows[0][0].(float64); got != float64(stored) {
 			t.Errorf("%v runs, want %d", got, stored)
 		}
-		if got := engine.RunsOutside(); got != c.remembered {
+		if got, _ := engine.RunsOutside(ofJanuary(t)); got != c.remembered {
 			t.Errorf("of %d records, %d runs are remembered to be missing, want %d", stored, got, c.remembered)
 		}
 	}
@@ -136,7 +137,7 @@ func TestVersionsAreInAnyPart(t *testing.T) {
 				t.Errorf("%s, by %v: got %v, want %v", when, q.Dimensions, got, want)
 			}
 		}
-		if got := engine.MergedParts(); got != whole {
+		if _, got := engine.RunsOutside(ofJanuary(t)); got != whole {
 			t.Errorf("%s: runs of %d parts are read as a whole, want %d", when, got, whole)
 		}
 	}
@@ -162,4 +163,15 @@ func TestVersionsAreInAnyPart(t *testing.T) {
 	load(2, "CANCELLED", 1, 9)
 	load(2, "RUNNING", 0, 2, 4, 8) // superseded ones once more
 	expect("merged and stored since", 2)
+}
+
+// ofJanuary is a request whose range is January.
+func ofJanuary(t *testing.T) olap.Request {
+	t.Helper()
+	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],
+		"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return olap.Request{OrganizationID: "acme", Query: q}
 }

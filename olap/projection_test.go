@@ -9,6 +9,7 @@ import (
 
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 )
 
@@ -34,7 +35,7 @@ func TestCompiledStatementsUseTheProjections(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, asOf := range []time.Time{time.Now().Add(time.Hour), {}} {
-			statement := compile.Compile(compile.Input{Organization: "acme", Query: q, AsOf: asOf})
+			statement := compile.Compile(compile.Input{Plan: plan.Of(q).Plan(plan.Facts{AsOf: asOf}), Organization: "acme"})
 			args := make([]any, len(statement.Params))
 			for i, p := range statement.Params {
 				args[i] = clickhouse.Named(p.Name, p.Value)

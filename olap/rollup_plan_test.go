@@ -14,9 +14,9 @@ import (
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
 // Sums come from the projections, and the statement of one organization reads no granule of another but at the borders.
@@ -148,7 +148,8 @@ func statementOf(t *testing.T, body string) compile.Statement {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	statement := compile.Compile(compile.Input{Organization: schema.OrganizationID("acme"), Query: q, AsOf: now.Add(time.Hour), Watermark: now})
+	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60, Damage: 1 << 60})
+	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 	if !statement.OneSnapshot {
 		t.Errorf("%s: read as rows", body)
 	}

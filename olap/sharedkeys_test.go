@@ -30,7 +30,7 @@ func strategies(conn driver.Conn) map[string]*olap.Engine {
 			engine.TakeAsLarge()
 		}
 		if name == "inline" {
-			engine.RememberNothing()
+			engine.CacheNoDelta()
 		}
 		engine.TrustClock()
 		engines[name] = engine

@@ -31,8 +31,8 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	expect := func(when string, want float64, remembered int) {
 		t.Helper()
-		if got := ask(t, engine, "acme", q).Rows[0][0]; got != want || engine.RememberedChanges("acme", "runs") != remembered {
-			t.Errorf("%s: %v runs, want %v; %d changes are remembered, want %d", when, got, want, engine.RememberedChanges("acme", "runs"), remembered)
+		if got := ask(t, engine, "acme", q).Rows[0][0]; got != want || engine.CachedDelta("acme", "runs") != remembered {
+			t.Errorf("%s: %v runs, want %v; %d changes are remembered, want %d", when, got, want, engine.CachedDelta("acme", "runs"), remembered)
 		}
 	}
 	ask(t, engine, "acme", q) // the first look is not remembered: an older server's inserts may not be counted
@@ -40,7 +40,7 @@ func TestStepsAreWaitedFor(t *testing.T) {
 
 	begin("begin")
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(2, 2, "RUNNING")}})
-	engine.WaitForSteps(time.Hour)
+	engine.WaitForBatches(time.Hour)
 	parsed, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -50,9 +50,9 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	if _, err := engine.Run(impatient, olap.Request{OrganizationID: "acme", Query: parsed, QueryID: uuid.New()}); err == nil {
 		t.Error("a query was answered beside a step")
 	}
-	engine.WaitForSteps(0)
+	engine.WaitForBatches(0)
 	expect("after a wait in vain", 2, 0)
-	engine.WaitForSteps(time.Hour)
+	engine.WaitForBatches(time.Hour)
 	expect("beside a step known to be long", 2, 0)
 	begin("commit")
 	expect("after the step", 2, 1)

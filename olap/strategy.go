@@ -5,11 +5,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 )
 
-// A Strategy says how an answer was computed, for logs: no answer depends on it.
+// A Strategy says how an answer was computed, for logs and metrics: no answer depends on it.
 type Strategy struct {
 	// Reads is what the statement read: "base" rows, base rows with the runs outside the join window sent along
 	// ("base_runs_sent"), "rollup_rows" or "rollup_aggregates".
@@ -19,35 +19,20 @@ type Strategy struct {
 	Delta string `json:"delta,omitzero"`
 	// Page is "single" for an answer that no page was expected to follow, "first" or "next".
 	Page string `json:"page"`
-	// Reason is why base rows were read although the rollup has what was asked for; empty for every other answer.
+	// Reason is why no faster strategy was used (plan.Reason); empty where there is none.
 	Reason string `json:"reason,omitzero"`
-	// Refreshing says that a refresh of the rollup was in progress when the statement began.
+	// Refreshing says that a refresh of the rollup was in progress when the plan was made.
 	Refreshing bool `json:"refreshing,omitzero"`
-	// Attempt is the number of the statement, from 1: a further one follows where an assumption did not hold.
-	Attempt int `json:"attempt"`
+	// Attempt is the number of the statement, from 1, and Refuted what earlier ones assumed and did not hold.
+	Attempt int      `json:"attempt"`
+	Refuted []string `json:"refuted,omitzero"`
 }
 
-// next completes a strategy by what the next statement of its request does.
-func (s Strategy) next(in compile.Input, reads compile.Reads) Strategy {
-	s.Attempt++
-	s.Delta = ""
-	switch {
-	case reads == compile.ReadsBase && in.OutsideSince.IsZero():
-		s.Reads = "base"
-	case reads == compile.ReadsBase:
-		s.Reads = "base_runs_sent"
-	case reads == compile.ReadsRollupRows:
-		s.Reads = "rollup_rows"
-	default:
-		s.Reads = "rollup_aggregates"
+func strategyOf(a *attempt, p plan.Plan) Strategy {
+	return Strategy{
+		Reads: p.Strategy.String(), Delta: p.Delta.String(), Page: a.boundary.page, Reason: string(p.Reason),
+		Refreshing: a.delta.State.Refreshing, Attempt: a.number, Refuted: a.refuted.Names(),
 	}
-	if reads != compile.ReadsBase {
-		s.Reason = ""
-		s.Delta = map[compile.DeltaFrom]string{
-			compile.DeltaNone: "none", compile.DeltaInline: "inline", compile.DeltaCached: "cached",
-		}[in.Changes]
-	}
-	return s
 }
 
 // comment is what ClickHouse's own log says about an execution; strategy is nil where it gives no answer.

@@ -3,6 +3,7 @@ package olap_test
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestStrategies(t *testing.T) {
 	small, large, forgetful := newEngine(), newEngine(), newEngine()
 	large.TakeAsLarge()
 	forgetful.TakeAsLarge()
-	forgetful.RememberNothing()
+	forgetful.CacheNoDelta()
 	cursor := ""
 	for _, step := range []struct {
 		engine  *olap.Engine
@@ -36,15 +37,17 @@ func TestStrategies(t *testing.T) {
 		query   string
 		want    olap.Strategy
 	}{
-		{small, true, false, runs, olap.Strategy{Reads: "base", Page: "single", Attempt: 1}},
-		{large, false, false, activity, olap.Strategy{Reads: "base_runs_sent", Page: "single", Attempt: 1}},
+		{small, true, false, runs, olap.Strategy{Reads: "base", Page: "single", Reason: "rows_below_threshold", Attempt: 1}},
+		{large, false, false, activity, olap.Strategy{Reads: "base_runs_sent", Page: "single",
+			Reason: "member_not_in_rollup", Attempt: 1}},
 		{large, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "cached", Page: "single", Attempt: 1}},
 		{forgetful, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "inline", Page: "single",
 			Attempt: 1}},
 		{large, true, true, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "none", Page: "single", Attempt: 1}},
-		{large, false, false, initiator_keys, olap.Strategy{Reads: "rollup_rows", Delta: "none", Page: "single", Attempt: 1}},
-		{small, false, false, days, olap.Strategy{Reads: "base", Page: "first", Attempt: 1}},
-		{small, false, false, days, olap.Strategy{Reads: "base", Page: "next", Attempt: 1}},
+		{large, false, false, initiators, olap.Strategy{Reads: "rollup_rows", Delta: "none", Page: "single",
+			Reason: "range_off_spans", Attempt: 1}},
+		{small, false, false, days, olap.Strategy{Reads: "base", Page: "first", Reason: "rows_below_threshold", Attempt: 1}},
+		{small, false, false, days, olap.Strategy{Reads: "base", Page: "next", Reason: "rows_below_threshold", Attempt: 1}},
 	} {
 		if step.store {
 			for n := range 2 {
@@ -74,11 +77,11 @@ func TestStrategies(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Until the inserts are old enough to be counted, the delta is not cached.
-			if got, cursor = r.Strategy(), page.Cursor; got == step.want {
+			if got, cursor = r.Strategy(), page.Cursor; reflect.DeepEqual(got, step.want) {
 				break
 			}
 		}
-		if got != step.want {
+		if !reflect.DeepEqual(got, step.want) {
 			t.Errorf("%s: %+v, want %+v", body, got, step.want)
 		}
 		comment := olap.Comment(olap.Request{RequestID: "r", OrganizationID: "acme", KeyID: "k"}, got)
@@ -94,9 +97,9 @@ func TestStrategies(t *testing.T) {
 }
 
 const (
-	ofJanuary      = `"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
-	runs           = `{"model":"agent_runs","metrics":["run_count"],` + ofJanuary
-	days           = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` + ofJanuary
-	initiator_keys = `{"model":"agent_runs","metrics":["unique_initiator_count"],` + ofJanuary
-	activity       = `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],` + ofJanuary
+	january31  = `"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+	runs       = `{"model":"agent_runs","metrics":["run_count"],` + january31
+	days       = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` + january31
+	initiators = `{"model":"agent_runs","metrics":["unique_initiator_count"],` + january31
+	activity   = `{"model":"agent_user_activity","metrics":["completed_attributed_run_count"],` + january31
 )

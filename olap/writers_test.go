@@ -132,7 +132,7 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		// On a slow machine an insert can outlast the engine's patience, and the boundary lies before it.
-		if total < float64(before) && !asOf.Before(then.AsOf) {
+		if total < float64(before) && !asOf.Before(then) {
 			t.Errorf("%v runs in the pages, %d were acknowledged before", total, before)
 		}
 	}
@@ -170,7 +170,6 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.TakeAsLarge()
-	engine.WatchEvery(time.Millisecond)
 	engine.TrustClock()
 	const writers, refreshers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64

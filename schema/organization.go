@@ -18,3 +18,7 @@ func ParseOrganizationID(s string) (OrganizationID, error) {
 	}
 	return OrganizationID(s), nil
 }
+
+// OfOrganization is the condition that a row is of the organization in the parameter organization. Every statement that
+// answers a query reads every table with it, and it is written nowhere else.
+const OfOrganization = "organization_id = {organization:String}"

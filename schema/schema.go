@@ -1,8 +1,10 @@
 // Package schema owns the shape of the store: the embedded migrations, the names of tables and
 // columns, the codes that migrations pack into columns, and the identity of an organization.
-// It imports nothing internal; every other room may import it. DESIGN.md tells why the tables
+// It imports nothing internal; every other package may import it. DESIGN.md says why the tables
 // look as they do.
 package schema
+
+import "fmt"
 
 // The tables, all in the database of the connection.
 const (
@@ -28,14 +30,14 @@ const (
 // row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
 const DurableSettings = "fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1"
 
-// TableDelta is the external table that comes with a statement to which changes are given (olap/compile).
+// TableDelta is the external table that comes with a statement whose delta is cached (olap/compile).
 const TableDelta = "changes"
 
 // ColumnAsked is its column that is 1 for the rows that are asked for, else 0.
 const ColumnAsked = "asked"
 
-// TableRunsOutside is the external table that comes with a statement to which the hashes of runs are given that are not near
-// (olap/compile): run_hash.
+// TableRunsOutside is the external table, with the column run_hash, that comes with a statement to which the runs
+// outside the join window are sent (olap/compile).
 const TableRunsOutside = "runs_outside_window"
 
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.
@@ -66,6 +68,14 @@ const (
 	// StateEpochOffsetMillis is added to Unix milliseconds so that versions before 1970 sort first.
 	StateEpochOffsetMillis = 2_208_988_800_000
 )
+
+// StateBits is SQL of one part of a run's packed state.
+func StateBits(state string, shift, mask int) string {
+	if shift == 0 {
+		return fmt.Sprintf("bitAnd(%s, %d)", state, mask)
+	}
+	return fmt.Sprintf("bitAnd(bitShiftRight(%s, %d), %d)", state, shift, mask)
+}
 
 // RunHashSQL is the value of runs.run_hash for the run id that stands for ?. It finds candidates only: ids may share it.
 const RunHashSQL = "toUInt32(cityHash64(?))"

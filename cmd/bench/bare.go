@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -17,18 +16,22 @@ import (
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
 // statement compiles the question as the server does for a request that it has answered before.
-// watermark is how far a large organization's records are refreshed; zero for a small one.
-func (b *bench) statement(organization schema.OrganizationID, body []byte, watermark time.Time) (compile.Statement, error) {
+// state is that of the rollup for a large organization; zero for a small one.
+func (b *bench) statement(organization schema.OrganizationID, body []byte, state rollup.State) (compile.Statement, error) {
 	q, err := query.Parse(body)
 	if err != nil {
 		return compile.Statement{}, err
 	}
-	return compile.Compile(compile.Input{Organization: organization, Query: q, Watermark: watermark}), nil
+	facts := plan.Facts{Watermark: state.StoreWatermark(), Lease: state.Lease, Damage: state.LastDamage}
+	facts.Large = !facts.Watermark.IsZero()
+	return compile.Compile(compile.Input{Plan: plan.Of(q).Plan(facts), Organization: organization}), nil
 }
 
 // runBare executes a compiled statement through the driver, with the server's settings, and decodes its rows. exec.Run

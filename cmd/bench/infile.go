@@ -28,7 +28,7 @@ type infileTask struct {
 	Statements string
 }
 
-// fingerprint tells whether two tables hold the same rows, but for when those were stored.
+// fingerprint reports whether two tables hold the same rows, but for when those were stored.
 const fingerprint = "SELECT concat(toString(count()), ' ', hex(sum(cityHash64(toString(tuple(*)))))) FROM (SELECT * EXCEPT (first_stored_at, last_stored_at) FROM runs)"
 
 // infile loads a file with ClickHouse's own INSERT FROM INFILE into a new store and returns how many rows a second

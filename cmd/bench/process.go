@@ -20,7 +20,7 @@ func processorTime(pids ...int) (total time.Duration, known bool) {
 		if err != nil {
 			return 0, false
 		}
-		// The name, in parentheses, may hold anything; the fields behind it count from 3.
+		// The name, in parentheses, may hold anything; the fields after it count from 3.
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		const user, system = 14 - 3, 15 - 3
 		for _, field := range []int{user, system} {

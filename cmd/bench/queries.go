@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/runlens/runlens/olap/compile"
-	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -96,11 +95,11 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	defer probe.Close()
 	for _, q := range all {
 		a := b.ask(q, b.world.large.first())
-		watermark, err := snapshot.ReadRollupState(ctx, b.store.Conn())
+		state, err := rollup.ReadState(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}
-		statement, err := b.statement(a.organization, a.body, watermark.Watermark())
+		statement, err := b.statement(a.organization, a.body, state)
 		if err != nil {
 			return err
 		}
@@ -136,7 +135,7 @@ func (b *bench) measureSmall(ctx context.Context) error {
 	}
 	for _, q := range monthly(all) {
 		a := b.ask(q, b.world.small.first())
-		statement, err := b.statement(a.organization, a.body, time.Time{})
+		statement, err := b.statement(a.organization, a.body, rollup.State{})
 		if err != nil {
 			return err
 		}
@@ -172,7 +171,7 @@ func (b *bench) measureClients(ctx context.Context) error {
 	var statements []compile.Statement
 	for _, q := range monthly(all) {
 		body := q.body(b.world.lastDays(q.days))
-		statement, err := b.statement(organization, body, time.Time{})
+		statement, err := b.statement(organization, body, rollup.State{})
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func TestLicences(t *testing.T) {
 		"MPL":              {map[string]string{"COPYING": mpl}, "MPL-2.0"},
 		"none":             {map[string]string{"README": mit}, "!has no licence file"},
 		"GPL":              {map[string]string{"LICENSE": gpl}, "!gnu general public license"},
-		"GPL beside MIT":   {map[string]string{"LICENSE-MIT": mit, "COPYING": gpl}, "!COPYING: is under the gnu"},
+		"GPL with MIT":     {map[string]string{"LICENSE-MIT": mit, "COPYING": gpl}, "!COPYING: is under the gnu"},
 		"AGPL in one file": {map[string]string{"LICENSE": mit + "\n" + agpl}, "!gnu affero"},
 		"unknown":          {map[string]string{"LICENSE": "All rights reserved."}, "!not on the list"},
 		"code":             {map[string]string{"LICENSE": mit, "license.go": "package x"}, "MIT"},

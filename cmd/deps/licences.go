@@ -64,7 +64,7 @@ var allowed = []struct{ name, words string }{
 // mozilla is allowed too: it binds changes of its own files only. Its text names the licences that are refused.
 const mozilla = "mozilla public license version 2.0"
 
-// What a licence of the GNU family has, also where an allowed one stands beside it.
+// What a licence of the GNU family has, also if an allowed one is there too.
 var refused = []string{
 	"gnu general public license", "gnu affero general public license",
 	"gnu lesser general public license", "gnu library general public license",

@@ -7,9 +7,9 @@ import (
 	"github.com/runlens/runlens/http/admin"
 )
 
-// tokenFlags say what the admin address asks for; who serves it and who asks it share them.
+// tokenFlags say what token the admin address requires. Servers and clients of it share them.
 type tokenFlags struct {
-	AdminTokenFile string `env:"RUNLENS_ADMIN_TOKEN_FILE" placeholder:"FILE" help:"The token that the admin address requires for everything but /healthz and /readyz. Or set RUNLENS_ADMIN_TOKEN. Default: none."`
+	AdminTokenFile string `env:"RUNLENS_ADMIN_TOKEN_FILE" placeholder:"FILE" help:"@admin_token_file"`
 }
 
 func (f tokenFlags) token() (string, error) {
@@ -23,7 +23,7 @@ func (f tokenFlags) token() (string, error) {
 // adminFlags say how an admin address is served; serve and worker share them.
 type adminFlags struct {
 	tokenFlags
-	Pprof *bool `env:"RUNLENS_PPROF" negatable:"" help:"Serve profiles on the admin address. Default: only if it is a loopback address."`
+	Pprof *bool `env:"RUNLENS_PPROF" negatable:"" help:"@pprof"`
 }
 
 // open opens an admin address; "off" gives none.

@@ -38,7 +38,7 @@ type app struct {
 
 	maintenance []*maintain.Worker
 	maintained  sync.WaitGroup
-	stop        context.CancelFunc // of what runs beside the requests
+	stop        context.CancelFunc // of what runs in the background
 
 	admin *admin.Server // nil when the admin address is off
 }
@@ -101,18 +101,18 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			return err
 		}
 	}
-	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimit, verifyWindow), time.Now, logger)
+	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now, logger)
 	load := func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
-	beside, stop := context.WithCancel(context.Background())
+	background, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	engine := olap.NewEngine(conn, secrets...)
 	if kept {
-		a.maintained.Go(func() { followCursorSecrets(beside, conn, engine, cursorSecretPoll, logger) })
+		a.maintained.Go(func() { followCursorSecrets(background, conn, engine, cursorSecretPoll, logger) })
 	}
-	a.maintain(beside, c.MaintenanceShare, logger)
+	a.maintain(background, c.MaintenanceShare, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics,
@@ -156,7 +156,7 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 	}
 }
 
-// adminContent is what the admin address tells of this server.
+// adminContent is what the admin address shows of this server.
 func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
 	conn := a.store.Conn()
 	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},

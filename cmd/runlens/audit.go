@@ -21,7 +21,8 @@ type auditCmd struct {
 }
 
 func (auditCmd) Help() string {
-	return `Shows the log of key and purge actions, oldest first: an entry when an action begins and one when it has ended.
+	return `Shows who created, rotated and revoked keys and who purged records, oldest first.
+An action has one entry when it begins and one when it has ended.
 
 Example:
   runlens audit --org acme`

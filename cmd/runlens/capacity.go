@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// bodyBytes is how much memory the bodies of requests may hold while they are received, beyond 16 KiB each.
+	// bodyBytes is how much memory the bodies of requests may take while they are received, beyond 16 KiB each.
 	bodyBytes = 64 << 20
 
 	// otherFiles are the descriptors that a server needs besides those of the API's connections and of the
@@ -27,7 +27,7 @@ const (
 // connectionCaps are the caps of the flags, lowered where the process may not open as many files: the store,
 // the admin address and new connections must find descriptors at any time.
 func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
-	caps := conns.Caps{All: c.MaxConnections, PerAddress: c.MaxPerAddress}
+	caps := conns.Caps{All: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return caps, fmt.Errorf("read the limit of open files: %w", err)
@@ -37,11 +37,11 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 		return caps, fmt.Errorf("the limit of open files is %d; raise it to %d or more (ulimit -n)", files, fewestFiles)
 	}
 	// A low limit is shared out: not every connection to the store is open at all times.
-	room := max(files-clickhouse.Connections(c.GlobalConcurrency)-otherFiles, files/4)
-	if room < caps.All {
-		logger.Warn("fewer connections than asked for: the limit of open files allows no more (ulimit -n)",
-			"max_connections", room, "asked_for", caps.All, "open_files", files)
-		caps.All = room
+	available := max(files-clickhouse.Connections(c.GlobalConcurrency)-otherFiles, files/4)
+	if available < caps.All {
+		logger.Warn("fewer connections than configured: the limit of open files allows no more (ulimit -n)",
+			"max_connections", available, "configured", caps.All, "open_files", files)
+		caps.All = available
 	}
 	caps.PerAddress = min(caps.PerAddress, caps.All)
 	return caps, nil
@@ -59,12 +59,12 @@ func (c serveCmd) fitting(ctx context.Context, store *clickhouse.Server, logger 
 	case most >= c.GlobalConcurrency:
 		return c.GlobalConcurrency, nil
 	}
-	logger.Warn("fewer queries at once than asked for: the store takes no more",
-		"global_concurrency", most, "asked_for", c.GlobalConcurrency)
+	logger.Warn("fewer queries at once than configured: the store runs no more",
+		"global_concurrency", most, "configured", c.GlobalConcurrency)
 	return most, nil
 }
 
-// connectionMetrics tell how many connections there are and how many found no room.
+// connectionMetrics count open and refused connections.
 func connectionMetrics(l *conns.Listener) []prometheus.Collector {
 	metrics := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "runlens_connections_open", Help: "Connections to the API.",
@@ -72,7 +72,7 @@ func connectionMetrics(l *conns.Listener) []prometheus.Collector {
 	for _, by := range []string{conns.CapAll, conns.CapPerAddress} {
 		metrics = append(metrics, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name:        "runlens_connections_refused_total",
-			Help:        "Connections that were closed at once, by the cap that left no room.",
+			Help:        "Connections that were closed at once, by the cap that was reached.",
 			ConstLabels: prometheus.Labels{"cap": by},
 		}, func() float64 { return float64(l.Refused(by)) }))
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// damageTimeout bounds what one look for damaged parts may wait for the store.
+// damageTimeout bounds how long one search for damaged parts waits for the store.
 const damageTimeout = 2 * time.Second
 
 var damageDescription = prometheus.NewDesc("runlens_damaged_parts",
 	"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.",
 	[]string{"table"}, nil)
 
-// damage tells at every scrape which tables have lost parts. ClickHouse itself goes on without them.
+// damage reports at every scrape which tables have lost parts. ClickHouse itself goes on without them.
 type damage struct{ conn driver.Conn }
 
 func (d damage) Describe(out chan<- *prometheus.Desc) { out <- damageDescription }
@@ -28,20 +28,20 @@ func (d damage) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	parts, err := snapshot.DamagedParts(ctx, d.conn)
 	if err != nil {
-		return // readiness tells that the store does not answer
+		return // readiness reports that the store does not answer
 	}
 	for table, n := range parts {
 		out <- prometheus.MustNewConstMetric(damageDescription, prometheus.GaugeValue, float64(n), table)
 	}
 }
 
-// report tells of them in the log, and of a failure to look for them: a server without them still serves.
+// report logs them, or that they cannot be searched for: the server serves anyway.
 func (d damage) report(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, damageTimeout)
 	defer cancel()
 	parts, err := snapshot.DamagedParts(ctx, d.conn)
 	if err != nil {
-		logger.Warn("cannot look for damaged parts", "cause", err.Error())
+		logger.Warn("cannot search for damaged parts", "cause", err.Error())
 	}
 	for table, n := range parts {
 		logger.Error("ClickHouse found parts of a table damaged and put them aside: rows are missing; restore a backup, "+

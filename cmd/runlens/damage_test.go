@@ -30,13 +30,13 @@ func TestDamagedPartsAreTold(t *testing.T) {
 	const metric, words = `runlens_damaged_parts{table="runs"} 1`, "ClickHouse found parts of a table damaged"
 	p, metrics := serve()
 	if strings.Contains(metrics, "runlens_damaged_parts{") || strings.Contains(p.err.String(), words) {
-		t.Errorf("an undamaged store is told to be damaged: %s", p.err.String())
+		t.Errorf("an undamaged store is reported as damaged: %s", p.err.String())
 	}
 	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
 		t.Fatal(err)
 	}
 	killEngine(t, flags[1])
 	if p, metrics = serve(); !strings.Contains(metrics, metric) || !strings.Contains(p.err.String(), words) {
-		t.Errorf("the log and the metrics do not tell of a damaged part: %s", p.err.String())
+		t.Errorf("the log and the metrics do not report a damaged part: %s", p.err.String())
 	}
 }

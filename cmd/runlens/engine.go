@@ -9,11 +9,15 @@ import (
 
 type engineCmd struct {
 	storeFlags
-	Listen string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the engine answers ClickHouse's HTTP protocol (${default}). Others than loopback are for containers."`
+	Listen string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"@engine_listen"`
 }
 
 func (engineCmd) Help() string {
-	return "Runs the embedded engine until it is interrupted and prints where it listens. Servers and ingest commands on the same data directory join it.\n\nExample:\n  runlens engine --data-dir ./data"
+	return `Runs the embedded engine until a signal. Prints its address, its user and the file of its password.
+Servers, workers and ingest commands with the same data directory join it.
+
+Example:
+  runlens engine --data-dir ./data`
 }
 
 func (c engineCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {

@@ -68,7 +68,7 @@ func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *pr
 	return p
 }
 
-// killWithin kills a process at a random moment, and reports whether it was still at work.
+// killWithin kills a process at a random time, and reports whether it was still at work.
 func (p *process) killWithin(longest time.Duration) bool {
 	select {
 	case <-p.ended:
@@ -80,7 +80,7 @@ func (p *process) killWithin(longest time.Duration) bool {
 	}
 }
 
-// killEngine kills the embedded engine of a data directory at a random moment; one that was killed
+// killEngine kills the embedded engine of a data directory at a random time; one that was killed
 // before is started again first by whoever uses it.
 func killEngine(t *testing.T, dir string) {
 	t.Helper()
@@ -127,8 +127,8 @@ func verified(t *testing.T, flags []string, args ...string) {
 	}
 }
 
-// Ingest commands of several writers and the engine are killed at random moments; afterwards the store
-// holds exactly what the files hold.
+// Ingest commands of several writers and the engine are killed at random times; afterwards the store
+// has exactly what the files have.
 func TestIngestSurvivesKills(t *testing.T) {
 	flags := store(t)
 	dir := t.TempDir()
@@ -159,8 +159,8 @@ func TestIngestSurvivesKills(t *testing.T) {
 	verified(t, flags, files...)
 }
 
-// The worker, PostgreSQL and the engine are killed at random moments while rows change; afterwards
-// the store holds exactly what PostgreSQL holds.
+// The worker, PostgreSQL and the engine are killed at random times while rows change; afterwards
+// the store has exactly what PostgreSQL has.
 func TestWorkerSurvivesKills(t *testing.T) {
 	flags := store(t)
 	server := postgrestest.New(t)
@@ -206,7 +206,7 @@ func TestWorkerSurvivesKills(t *testing.T) {
 			t.Fatalf("the worker ended:\n%.3000s", copying.err.String())
 		default:
 		}
-		code, out, _ := command(t, "", append([]string{"verify", "--second-look", "0s", "--source", server.URL()}, flags...)...)
+		code, out, _ := command(t, "", append([]string{"verify", "--recheck-after", "0s", "--source", server.URL()}, flags...)...)
 		if code == 0 {
 			t.Log(strings.TrimSpace(out))
 			break
@@ -242,7 +242,7 @@ func change(t *testing.T, ctx context.Context, url string, writer int) {
 	}
 }
 
-// A full disk is told as such, loses nothing that was acknowledged, and copying goes on when there is room again.
+// A full disk is reported as such, loses nothing that was acknowledged, and copying goes on when there is space again.
 func TestIngestOnAFullDisk(t *testing.T) {
 	// Not t.TempDir: an engine that is still ending may leave a file behind once the file system is gone.
 	dir, err := os.MkdirTemp("", "full-disk-")
@@ -270,7 +270,7 @@ func TestIngestOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
-		t.Fatalf("with room again it ended with %d:\n%s\n%.3000s", code, out, stderr)
+		t.Fatalf("with space again it ended with %d:\n%s\n%.3000s", code, out, stderr)
 	}
 	verified(t, flags, file)
 }

@@ -72,7 +72,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A row of CSV that was no record goes in after mending, with the delimiter, the null and the columns of its file.
+// A row of CSV that was no record is accepted when it is fixed, with the delimiter, the null and the columns of its file.
 func TestRejectedCSVIsMended(t *testing.T) {
 	folder := t.TempDir()
 	rejects, again := filepath.Join(folder, "rejects.ndjson"), filepath.Join(folder, "again.ndjson")
@@ -94,10 +94,10 @@ func TestRejectedCSVIsMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mended := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).Replace(string(content))
-		code, out, stderr := command(t, "", "ingest", "--dry-run", fileOf(t, "mended.ndjson", []byte(mended)))
+		fixed := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).Replace(string(content))
+		code, out, stderr := command(t, "", "ingest", "--dry-run", fileOf(t, "fixed.ndjson", []byte(fixed)))
 		if code != 0 || !strings.Contains(out, "read 2, valid: agents 2") {
-			t.Errorf("%s: ended with %d: %s %s\n%s", file, code, out, stderr, mended)
+			t.Errorf("%s: ended with %d: %s %s\n%s", file, code, out, stderr, fixed)
 		}
 	}
 }

@@ -27,7 +27,7 @@ var arrows = map[string]string{
 	"http/conns":  "",
 	"http/limit":  "",
 
-	"olap": "olap/cache olap/catalog olap/compile olap/cursor olap/exec olap/failure olap/flight olap/plan olap/query" +
+	"olap": "olap/cache olap/catalog olap/compile olap/cursor olap/exec olap/failure olap/plan olap/query" +
 		" olap/rollup olap/snapshot schema",
 	"olap/audit":              "schema",
 	"olap/cache":              "",
@@ -39,7 +39,6 @@ var arrows = map[string]string{
 	"olap/daterange/genzones": "",
 	"olap/exec":               "olap/compile olap/cursor olap/daterange olap/failure schema",
 	"olap/failure":            "",
-	"olap/flight":             "",
 	"olap/keys":               "schema",
 	"olap/maintain":           "schema",
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",

@@ -25,19 +25,24 @@ const ingestMemoryBytes = 180 << 20
 type ingestCmd struct {
 	storeFlags
 	formatFlags
-	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, with ** for folders); - is standard input."`
-	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line. It is replaced when the run ends."`
+	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, ** for folders). - is standard input."`
+	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line. Replaced when the run ends."`
 	OnError string   `enum:"continue,stop" default:"continue" help:"At a rejected record: continue, or stop at the first one."`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`
-	Restart bool     `help:"Begin again, also where an earlier run of the same files was interrupted."`
+	Restart bool     `help:"Begin again, even if an earlier run of the same files was interrupted."`
 	JSON    bool     `help:"Print the summary as one JSON object."`
 }
 
 func (ingestCmd) Help() string {
-	return `Copies agent, run and attribution records from NDJSON, CSV or Parquet files, also packed with gzip or zstd. Running it again with the same records changes nothing.
-NDJSON records are told apart by their field "record"; CSV and Parquet files hold one kind, named by --record.
-A record that breaks a rule is rejected alone; the rest is stored, and the exit code is 3. The file of --rejects can be mended and ingested itself.
-The first interrupt stores what was read, prints the summary and ends with exit code 1, also while standard input or a pipe is idle; the second ends at once. Running the same files again then continues where the store has everything; --restart begins again. Standard input and pipes cannot be continued: send the rest, or everything again.
+	return `Copies agent, run and attribution records from NDJSON, CSV or Parquet files, also compressed with gzip or zstd.
+Ingesting the same records again changes nothing.
+NDJSON records name their kind in the field "record". CSV and Parquet files have one kind, named by --record.
+A record that breaks a rule is rejected alone. The rest is stored, and the exit code is 3.
+You can fix the file of --rejects and ingest it as it is.
+
+The first interrupt stores what was read, prints the summary and ends with exit code 1. The second ends at once.
+The same command then continues from the last acknowledged batch; --restart begins again.
+Standard input and pipes can't be continued: send the rest, or everything again.
 
 Example:
   runlens ingest --rejects rejects.ndjson agents.ndjson 'runs-*.ndjson.zst'
@@ -115,7 +120,7 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	}
 	run := ""
 	if backfill != nil {
-		run = backfill.ID()[:12] // enough to tell runs apart in one folder
+		run = backfill.ID()[:12] // enough to distinguish runs in one folder
 	}
 	rejects, err := newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
 	if err != nil {

@@ -42,7 +42,7 @@ func packed(t *testing.T, content string) (gz, zst []byte) {
 }
 
 // Files of every text format, packed or not, by name, pattern and standard input; the summary for scripts; and the
-// store holds what they hold.
+// store has what they have.
 func TestIngestFormats(t *testing.T) {
 	flags := store(t)
 	gz, zst := packed(t, agentsNDJSON)
@@ -73,7 +73,7 @@ func TestIngestFormats(t *testing.T) {
 		}
 	}
 	verified(t, flags, "--record", "run", pattern, fileOf(t, "a.ndjson", []byte(agentsNDJSON)))
-	// A part of what the store holds is a difference, unless told that it is a part.
+	// A part of what the store has is a difference, unless --subset says that it is a part.
 	verified(t, flags, "--subset", "--record", "run", csv)
 	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv}, flags...)...); code != exitFailed || !strings.Contains(out, "globex run 2026-01-05: 0 in the source, 2 in the store\n  only in the store: 2 (00000000-0000-4000-8000-000000000001") {
 		t.Errorf("verify of a part ended with %d:\n%s", code, out)
@@ -105,7 +105,7 @@ func TestIngestUsage(t *testing.T) {
 	}
 }
 
-// Rejects carry place, field, reason and the record, and go in after mending.
+// Rejects carry place, field, reason and the record, and are accepted when they are fixed.
 func TestRejectsAreMended(t *testing.T) {
 	flags := store(t)
 	rejects := filepath.Join(t.TempDir(), "rejects.ndjson")
@@ -126,14 +126,14 @@ func TestRejectsAreMended(t *testing.T) {
 	if err := json.Unmarshal(content, &reject); err != nil || reject.Source != "-" || reject.Line != 3 || reject.Field != "status" || reject.Error == "" || reject.Record["status"] != "ENDED" || reject.Record["record"] != "run" {
 		t.Fatalf("%s, %v", content, err)
 	}
-	mended := fileOf(t, "mended.ndjson", bytes.Replace(content, []byte("ENDED"), []byte("COMPLETED"), 1))
-	if code, out, stderr := command(t, "", append([]string{"ingest", mended}, flags...)...); code != 0 {
-		t.Fatalf("the mended rejects ended with %d: %s %s", code, out, stderr)
+	fixed := fileOf(t, "fixed.ndjson", bytes.Replace(content, []byte("ENDED"), []byte("COMPLETED"), 1))
+	if code, out, stderr := command(t, "", append([]string{"ingest", fixed}, flags...)...); code != 0 {
+		t.Fatalf("the fixed rejects ended with %d: %s %s", code, out, stderr)
 	}
 	verified(t, flags, "--record", "run", fileOf(t, "runs.csv", []byte(runsCSV)))
 }
 
-// A purge says what it would do, does it only when told to, and is complete.
+// A purge says what it would do, does it only with --yes, and is complete.
 func TestPurgeCommand(t *testing.T) {
 	flags := store(t)
 	if code, _, stderr := command(t, runsCSV, append([]string{"ingest", "--record", "run", "--format", "csv", "-"}, flags...)...); code != 0 {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A signal ends an ingest whose input is open and idle: at once, with what was read stored and told in the summary.
+// A signal ends an ingest whose input is open and idle: at once, with what was read stored and in the summary.
 // The input is standard input, plain or packed, and a named pipe; the part of a record whose end has not come is
 // none.
 func TestASignalEndsAnIdleIngest(t *testing.T) {

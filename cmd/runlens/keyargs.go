@@ -43,10 +43,10 @@ func parseSpan(text string) (time.Duration, error) {
 	return span, nil
 }
 
-// lastExpiry is behind every instant that the store can hold.
+// lastExpiry is after every instant that the store can keep.
 var lastExpiry = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// parseExpiry reads when a key expires: a duration from now, a day, which stands for its first instant in UTC, or
+// parseExpiry reads when a key expires: a duration from now, a day, which means its first instant in UTC, or
 // an RFC 3339 instant. The empty text is nil, never. An instant that has passed is an error.
 func parseExpiry(text string, now time.Time) (*time.Time, error) {
 	if text == "" {

@@ -19,28 +19,38 @@ import (
 )
 
 type keysCmd struct {
-	Create             keysCreateCmd       `cmd:"" help:"Create a key and print it, once."`
-	List               keysListCmd         `cmd:"" help:"List an organization's keys, revoked ones included."`
-	Rotate             keysRotateCmd       `cmd:"" help:"Replace a key by a new one; both are valid for a while."`
-	Revoke             keysRevokeCmd       `cmd:"" help:"Revoke a key. It holds on every running server within 5 s."`
-	RotateCursorSecret rotateCursorSecrets `cmd:"" help:"Replace the secret of cursors that the store keeps, without a restart."`
+	Create keysCreateCmd `cmd:"" help:"Create a key and print it, once."`
+	List   keysListCmd   `cmd:"" help:"List an organization's keys, revoked ones included."`
+	Rotate keysRotateCmd `cmd:"" help:"Replace a key by a new one. Both are valid for a while."`
+	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key on every running server, within 5 s."`
+
+	RotateCursorSecret rotateCursorSecrets `cmd:"" help:"Replace the cursor secret that the store keeps."`
+}
+
+func (keysCmd) Help() string {
+	return `Example:
+  runlens keys create --org acme --name dashboard
+  runlens keys list --org acme`
 }
 
 type keysCreateCmd struct {
 	storeFlags
 	Org      string   `required:"" help:"The organization whose rows the key may read."`
 	Name     string   `default:"" help:"What the key is for."`
-	Scopes   string   `default:"analytics:read" help:"Comma-separated scopes; an empty text makes a key without scopes."`
-	Expires  string   `placeholder:"WHEN" help:"When the key expires: 90d, 36h, a day such as 2027-01-31 (its first instant in UTC), or an RFC 3339 instant. Default: never."`
-	Networks []string `placeholder:"NETWORK" help:"Comma-separated networks from which the key is valid, such as 10.0.0.0/8,2001:db8::/32. Default: all."`
+	Scopes   string   `default:"analytics:read" help:"@key_scopes"`
+	Expires  string   `placeholder:"WHEN" help:"@key_expires"`
+	Networks []string `placeholder:"NETWORK" help:"@key_networks"`
 	Output   string   `enum:"json,text" default:"text" help:"json or text."`
 }
 
 func (keysCreateCmd) Help() string {
-	return "The key is shown this once; the store keeps only a hash of its secret.\n\nExample:\n  runlens keys create --org acme --name dashboard --expires 90d --output json"
+	return `The key is shown only this once. The store keeps a hash of its secret.
+
+Example:
+  runlens keys create --org acme --name dashboard --expires 90d --output json`
 }
 
-// A createdKey is what keys create prints as JSON (contract 2). What follows created_at is there only if asked for.
+// A createdKey is what keys create prints as JSON (contract 2). What follows created_at is there only if it was requested.
 type createdKey struct {
 	KeyID            string   `json:"key_id"`
 	Key              string   `json:"key"`
@@ -94,7 +104,7 @@ func newKey(key schema.APIKey) (string, schema.APIKey) {
 	return text, key
 }
 
-// actionOn is what the audit log says of a key: nothing that tells a person, and so neither its name nor its networks.
+// actionOn is what the audit log says of a key: nothing about a person, so neither its name nor its networks.
 func actionOn(name string, key schema.APIKey) audit.Action {
 	details := map[string]any{"scopes": key.Scopes, "networks": len(key.Networks)}
 	if key.ExpiresAt != nil {
@@ -133,13 +143,16 @@ func printCreated(io streams, output, text string, key schema.APIKey, rotated *s
 type keysRotateCmd struct {
 	storeFlags
 	KeyID   string `arg:"" help:"The id of the key to replace, as keys list shows it."`
-	Overlap string `default:"24h" placeholder:"DURATION" help:"How long the replaced key stays valid (${default}), such as 36h or 7d; 0s ends it at once."`
-	Expires string `placeholder:"WHEN" help:"When the new key expires, as for keys create. It is required if the replaced key expires."`
+	Overlap string `default:"24h" placeholder:"DURATION" help:"@overlap_key"`
+	Expires string `placeholder:"WHEN" help:"@rotated_expires"`
 	Output  string `enum:"json,text" default:"text" help:"json or text."`
 }
 
 func (keysRotateCmd) Help() string {
-	return "The new key has the organization, name, scopes and networks of the one that it replaces.\n\nExample:\n  runlens keys rotate 4fT9x0PqL2mVbN7c --overlap 7d"
+	return `The new key has the organization, name, scopes and networks of the key that it replaces.
+
+Example:
+  runlens keys rotate 4fT9x0PqL2mVbN7c --overlap 7d`
 }
 
 func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -168,7 +181,7 @@ func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 		action := actionOn("keys rotate", key)
 		action.Details["rotated_key_id"] = old.KeyID
 		err = audit.Do(ctx, conn, action, func(ctx context.Context) error {
-			// The new key first: stopped between the two, the old one works as before, and nobody knows the new one.
+			// The new key first: after a stop in between, the old one works as before, and nobody has the new one.
 			if err := store.Put(ctx, key); err != nil {
 				return err
 			}
@@ -187,7 +200,12 @@ type keysRevokeCmd struct {
 	KeyID string `arg:"" help:"The key's id, as keys list shows it."`
 }
 
-func (keysRevokeCmd) Help() string { return "Example:\n  runlens keys revoke 4fT9x0PqL2mVbN7c" }
+func (keysRevokeCmd) Help() string {
+	return `A revocation can't be rolled back. Revoking a key again changes nothing.
+
+Example:
+  runlens keys revoke 4fT9x0PqL2mVbN7c`
+}
 
 func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
@@ -210,8 +228,9 @@ func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 type rotateCursorSecrets struct{ storeFlags }
 
 func (rotateCursorSecrets) Help() string {
-	return `Every running server accepts the new secret before any of them signs with it. Cursors of the secret before are accepted until the next rotation.
-Servers with RUNLENS_CURSOR_SECRET or --cursor-secret-file do not use what the store keeps.
+	return `No restart is needed. Every running server accepts the new secret before any of them signs with it.
+Cursors of the old secret are accepted until the next rotation.
+Servers with RUNLENS_CURSOR_SECRET or --cursor-secret-file don't use the secret that the store keeps.
 
 Example:
   runlens keys rotate-cursor-secret`

@@ -24,7 +24,7 @@ func keysCommand(t *testing.T, flags []string, args ...string) map[string]any {
 	return answer
 }
 
-// eventually asks until the answer has a status.
+// eventually sends requests until the answer has a status.
 func eventually(t *testing.T, base, key string, status int, within time.Duration) {
 	t.Helper()
 	code := 0
@@ -159,7 +159,7 @@ func manyNetworks() string {
 }
 
 // Every change of keys and every purge is on record, also that of the organization itself, and nothing in the record
-// tells a secret or a person.
+// names a secret or a person.
 func TestAudit(t *testing.T) {
 	flags := store(t)
 	created := keysCommand(t, flags, "keys", "create", "--org", "acme", "--name", "Ada's laptop", "--networks", "192.0.2.77")
@@ -206,7 +206,7 @@ func TestAudit(t *testing.T) {
 	}
 	for _, secret := range []string{"laptop", "@example", "192.0.2.77", created["key"].(string), strings.Split(rotated["key"].(string), "_")[2]} {
 		if strings.Contains(out, secret) {
-			t.Errorf("the log tells of %q:\n%s", secret, out)
+			t.Errorf("the log contains %q:\n%s", secret, out)
 		}
 	}
 	if all, _ := list(); !strings.Contains(all, `"action":"keys rotate-cursor-secret"`) {

@@ -23,7 +23,13 @@ type keysListCmd struct {
 	Output string `enum:"json,text" default:"text" help:"json or text."`
 }
 
-func (keysListCmd) Help() string { return "Example:\n  runlens keys list --org acme" }
+func (keysListCmd) Help() string {
+	return `Shows name, scopes, networks, last use (to about an hour) and state of each key. Never a secret.
+
+Example:
+  runlens keys list --org acme
+  runlens keys list --org acme --output json`
+}
 
 // A listedKey is a key as keys list prints it as JSON, one object a line.
 type listedKey struct {

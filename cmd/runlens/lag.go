@@ -16,7 +16,7 @@ const lagTimeout = 2 * time.Second
 var lagDescription = prometheus.NewDesc("runlens_ingest_lag_seconds",
 	"Time since the event clock of the newest stored row, by table.", []string{"table"}, nil)
 
-// ingestLag tells at every scrape how old the newest rows are: it grows when copying stands still.
+// ingestLag reports at every scrape how old the newest rows are: it grows while nothing is copied.
 type ingestLag struct{ conn driver.Conn }
 
 func (l ingestLag) Describe(out chan<- *prometheus.Desc) { out <- lagDescription }
@@ -26,7 +26,7 @@ func (l ingestLag) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	run, attribution, err := snapshot.Newest(ctx, l.conn)
 	if err != nil {
-		return // readiness tells that the store does not answer
+		return // readiness reports that the store does not answer
 	}
 	for table, newest := range map[string]time.Time{"runs": run, "attributions": attribution} {
 		if !newest.IsZero() {

@@ -9,7 +9,7 @@ import (
 	"github.com/runlens/runlens/http/conns"
 )
 
-// listen opens the API's address, with bounds on what clients can hold of it.
+// listen opens the API's address, with bounds on what clients can use of it.
 func (c serveCmd) listen(logger *slog.Logger) (*conns.Listener, error) {
 	caps, err := c.connectionCaps(logger)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Command runlens is the whole product in one binary: the API server, the copying commands and
-// the tools around them. The files here only wire rooms together, one file per subcommand.
+// the tools around them. The files here only wire packages together, one file per subcommand.
 package main
 
 import (
@@ -32,12 +32,12 @@ type usageError struct{ error }
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the HTTP API."`
 	Ingest  ingestCmd  `cmd:"" help:"Copy records from files or standard input into the store."`
-	Worker  workerCmd  `cmd:"" help:"Copy continuously from a PostgreSQL database."`
-	Verify  verifyCmd  `cmd:"" help:"Prove that the store holds what files or a database hold."`
-	Purge   purgeCmd   `cmd:"" help:"Take an organization or a person out of the store for good."`
-	Rollup  rollupCmd  `cmd:"" help:"Check the rollup against the records, or rebuild it."`
-	Migrate migrateCmd `cmd:"" help:"Apply, take back or show schema migrations."`
-	Query   queryCmd   `cmd:"" help:"Run one query against a server, from the terminal."`
+	Worker  workerCmd  `cmd:"" help:"Copy records continuously from a PostgreSQL database."`
+	Verify  verifyCmd  `cmd:"" help:"Prove that the store has what files or a database have."`
+	Purge   purgeCmd   `cmd:"" help:"Remove an organization or a person from the store for good."`
+	Rollup  rollupCmd  `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
+	Migrate migrateCmd `cmd:"" help:"Apply, roll back or show schema migrations."`
+	Query   queryCmd   `cmd:"" help:"Send one query to a running server and print the answer."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`
 	Audit   auditCmd   `cmd:"" help:"Show who did what to keys and records."`
 	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`
@@ -58,11 +58,7 @@ func main() {
 func run(ctx context.Context, args []string, io streams) int {
 	logger := slog.New(slog.NewJSONHandler(io.err, nil))
 	exited := -1
-	parser, err := kong.New(&cli{},
-		kong.Name("runlens"),
-		kong.Description("Exact analytics over agent runs, from ClickHouse, over HTTP."),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	parser, err := newParser(&cli{},
 		kong.Writers(io.out, io.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),

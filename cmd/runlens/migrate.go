@@ -11,15 +11,25 @@ import (
 
 type migrateCmd struct {
 	Up     migrateUpCmd     `cmd:"" help:"Apply every pending migration."`
-	Down   migrateDownCmd   `cmd:"" help:"Take back the newest migrations, and with them the rows of their tables."`
+	Down   migrateDownCmd   `cmd:"" help:"Roll back the newest migrations. The rows of their tables are lost."`
 	Status migrateStatusCmd `cmd:"" help:"Show which migrations the store has."`
 }
 
 func (migrateCmd) Help() string {
-	return "Example:\n  runlens migrate status --clickhouse-url clickhouse://runlens@db.internal:9000/runlens --clickhouse-password-file password"
+	return `Servers, workers and ingest commands apply pending migrations when they start. Several may do so at once.
+
+Example:
+  runlens migrate status --clickhouse-url clickhouse://runlens@db:9000/runlens --clickhouse-password-file password`
 }
 
 type migrateUpCmd struct{ storeFlags }
+
+func (migrateUpCmd) Help() string {
+	return `Run it before a long migration that a server's start has no time for. Running it again changes nothing.
+
+Example:
+  runlens migrate up --data-dir ./data`
+}
 
 func (c migrateUpCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	return c.migrate(ctx, logger, io, schema.Up)
@@ -27,7 +37,14 @@ func (c migrateUpCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 
 type migrateDownCmd struct {
 	storeFlags
-	Steps int `default:"1" help:"How many migrations to take back, at least 1 (${default})."`
+	Steps int `default:"1" help:"How many migrations to roll back, at least 1."`
+}
+
+func (migrateDownCmd) Help() string {
+	return `The rows of the tables that these migrations created are lost. Stop servers and workers first.
+
+Example:
+  runlens migrate down --steps 1`
 }
 
 func (c migrateDownCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -40,6 +57,13 @@ func (c migrateDownCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 }
 
 type migrateStatusCmd struct{ storeFlags }
+
+func (migrateStatusCmd) Help() string {
+	return `Prints the store's version and this binary's. Changes nothing.
+
+Example:
+  runlens migrate status`
+}
 
 func (c migrateStatusCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	return c.migrate(ctx, logger, io, func(context.Context, *sql.DB) error { return nil })

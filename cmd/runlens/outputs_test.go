@@ -138,7 +138,7 @@ func TestRejectsAreReplacedAtTheEnd(t *testing.T) {
 	end(begin("run", true))
 	check("continued after an interrupt and a crash", "67")
 	end(begin("run", false))
-	check("anew, without rejects", "")
+	check("again, without rejects", "")
 	end(begin("other", true))
 	check("another run that crashed before", "9")
 	end(begin("", false, 8))

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Contract 4.21: caps far above what the store takes are lowered, and who finds no room is told when to come back.
+// Contract 4.21: caps far above what the store takes are lowered, and refused requests are told when to come back.
 func TestOverloadIsNoFault(t *testing.T) {
 	flags := store(t)
 	base, _, _ := started(t, append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000")...)
@@ -22,7 +22,7 @@ func TestOverloadIsNoFault(t *testing.T) {
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	statuses := map[int]int{}
-	for i := range 600 { // each asks for something else
+	for i := range 600 { // each is another query
 		clients.Go(func() {
 			day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i).Format(time.DateOnly)
 			body := fmt.Sprintf(`{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],

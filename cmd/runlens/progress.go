@@ -23,7 +23,7 @@ type progress struct {
 	last   time.Time
 }
 
-// newProgress takes the bytes to read, 0 when nobody knows.
+// newProgress takes the bytes to read, 0 when unknown.
 func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger) *progress {
 	p := &progress{what: what, total: total, logger: logger, last: time.Now()}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

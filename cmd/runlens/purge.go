@@ -16,14 +16,15 @@ type purgeCmd struct {
 	storeFlags
 	Org    string `required:"" placeholder:"ORG" help:"The organization."`
 	Person string `placeholder:"IDENTIFIER" help:"Email address or phone number: purge this person only."`
-	DryRun bool   `help:"Only count what would be purged."`
-	Yes    bool   `help:"Do it. Without it nothing is changed."`
+	DryRun bool   `help:"Only count what a purge would remove."`
+	Yes    bool   `help:"Purge. Without it nothing is changed."`
 	JSON   bool   `help:"Print the counts as JSON."`
 }
 
 func (purgeCmd) Help() string {
-	return `Takes all records and API keys of an organization out of the store, from every table, part and projection. It cannot be taken back.
-With --person, the attribution records of the identifier are deleted and the runs that it started lose the initiator's identifier and name, so that run counts stay what they were.
+	return `Removes all records and API keys of an organization from every table, part and projection, for good.
+With --person it deletes the attribution records of the identifier. Runs that the person started lose the
+initiator's identifier and name, so run counts stay the same.
 Purge the source first: a worker or a later ingest copies what is still there.
 
 Example:

@@ -51,7 +51,7 @@ func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 	}
 }
 
-// A purge whose process stands still for so long that another one takes the tables over ends with 1 and says so,
+// A purge whose process is paused for so long that another one takes the tables over ends with 1 and says so,
 // leaves nothing wrong, and can be run again.
 func TestStoppedPurge(t *testing.T) {
 	ctx := context.Background()
@@ -116,7 +116,7 @@ func TestStoppedPurge(t *testing.T) {
 	}
 }
 
-// unread are the system tables that hold nothing of the store's and do harm when they are read: models starts a
+// unread are the system tables that have nothing of the store's and do harm when they are read: models starts a
 // process, which may end the engine, stack_trace interrupts every thread, and symbols needs a right that nobody has.
 var unread = []string{"models", "stack_trace", "symbols", "jemalloc_profile_text"}
 
@@ -131,7 +131,7 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 		content, err := os.ReadFile(path)
 		for _, text := range texts {
 			// ClickHouse compresses columns with LZ4, in which the first occurrence of a text that has nothing in
-			// common with others stands as it is.
+			// common with others stays as it is.
 			if err == nil && (bytes.Contains(content, []byte(text)) || strings.Contains(path, text)) {
 				places[text] = append(places[text], path)
 			}
@@ -148,7 +148,7 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each text in two pieces: the statement itself stands in system.processes.
+	// Each text in two pieces: the statement itself is in system.processes.
 	var begins, ends []string
 	for _, text := range texts {
 		begins, ends = append(begins, text[:4]), append(ends, text[4:])
@@ -176,8 +176,8 @@ func found(t *testing.T, conn driver.Conn, dir string, texts ...string) map[stri
 	return places
 }
 
-// After a purge nothing in the data directory and in the engine tells who was purged: not the identifier, no name, no
-// matter in which versions and records they stood and which queries failed; after the purge of an organization, its
+// After a purge nothing in the data directory and in the engine names who was purged: not the identifier, no name, no
+// matter in which versions and records they were and which queries failed; after the purge of an organization, its
 // id neither.
 func TestPurgeLeavesNothing(t *testing.T) {
 	ctx := context.Background()
@@ -202,7 +202,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		run(1, quoted, `"`+names[0]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(1, 1, names[0]),
 		// A newer version without the identifier, with another name.
 		run(1, "null", `"`+names[1]+`"`, "2026-01-06T10:00:00Z"),
-		// Only an attribution record tells who it is.
+		// Only an attribution record names the person.
 		run(2, "null", `"`+names[2]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(2, 2, "Ada"),
 		// Only the name does.
 		run(3, "null", `"`+names[3]+`"`, "2026-01-05T10:00:00Z") + "\n" + attribution(3, 9, names[3]),

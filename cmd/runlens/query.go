@@ -14,20 +14,20 @@ import (
 )
 
 type queryCmd struct {
-	URL        string   `env:"RUNLENS_URL" nopassword:"the API takes a key, in RUNLENS_API_KEY" default:"http://127.0.0.1:8080" help:"The API (${default})."`
-	KeyFile    string   `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"The API key. Or set RUNLENS_API_KEY."`
-	Body       string   `placeholder:"FILE" help:"A whole request body instead of the flags below; - is standard input."`
-	Model      string   `default:"agent_runs" help:"The model (${default})."`
+	URL        string   `env:"RUNLENS_URL" default:"http://127.0.0.1:8080" help:"The API."`
+	KeyFile    string   `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"@query_key_file"`
+	Body       string   `placeholder:"FILE" help:"@query_body"`
+	Model      string   `default:"agent_runs" help:"The model."`
 	Metrics    []string `help:"Comma-separated metrics."`
-	Dimensions []string `help:"Comma-separated dimensions; without any it is a totals query."`
-	Filter     []string `sep:"none" placeholder:"MEMBER=VALUE" help:"Keep rows with this value; several separated by commas. May be repeated."`
+	Dimensions []string `help:"Comma-separated dimensions. Without any it is a totals query."`
+	Filter     []string `sep:"none" placeholder:"MEMBER=VALUE" help:"@query_filter"`
 	Start      string   `placeholder:"DAY" help:"First day, YYYY-MM-DD. Default: 29 days before --end."`
 	End        string   `placeholder:"DAY" help:"Last day, YYYY-MM-DD. Default: today in UTC."`
-	Timezone   string   `default:"UTC" help:"IANA timezone of the days (${default})."`
+	Timezone   string   `default:"UTC" help:"IANA timezone of the days."`
 	Order      []string `placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
-	Limit      int      `default:"100" help:"Rows per page, 1 to 500 (${default})."`
+	Limit      int      `default:"100" help:"Rows per page, 1 to 500."`
 	All        bool     `help:"Follow the cursors to the last page."`
-	Output     string   `enum:"table,json,csv,plot" default:"table" help:"table, json (the answers as they are), csv, or plot (bars of the first metric)."`
+	Output     string   `enum:"table,json,csv,plot" default:"table" help:"@query_output"`
 }
 
 func (queryCmd) Help() string {
@@ -156,7 +156,7 @@ func readFileOr(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// send asks for one page.
+// send requests one page.
 func (c queryCmd) send(ctx context.Context, key string, body map[string]any) (queryAnswer, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()

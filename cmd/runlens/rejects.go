@@ -13,10 +13,10 @@ import (
 	"github.com/runlens/runlens/ingest"
 )
 
-// shownRejects is how many rejects are told on standard error when no file takes them.
+// shownRejects is how many rejects are printed to standard error when no file takes them.
 const shownRejects = 10
 
-// rejects writes rejected records to a file, or tells the first of them.
+// rejects writes rejected records to a file, or prints the first of them.
 type rejects struct {
 	mu     sync.Mutex // of addNow
 	file   *os.File

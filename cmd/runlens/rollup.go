@@ -12,12 +12,16 @@ import (
 )
 
 type rollupCmd struct {
-	Check   rollupCheckCmd   `cmd:"" help:"Prove that the records in the rollup are what their sources say."`
-	Rebuild rollupRebuildCmd `cmd:"" help:"Build the records in the rollup anew."`
+	Check   rollupCheckCmd   `cmd:"" help:"Prove that the rollup equals its base tables."`
+	Rebuild rollupRebuildCmd `cmd:"" help:"Build the rollup again."`
 }
 
 func (rollupCmd) Help() string {
-	return `The server copies records, versions and repeats collapsed, into tables that are quick to add up. No answer depends on how far that has come.`
+	return `The rollup has the current row of every record, so that sums need not collapse versions. Servers refresh it.
+Queries compute what it lacks: no answer depends on how recent it is.
+
+Example:
+  runlens rollup check`
 }
 
 type rollupCheckCmd struct {
@@ -26,13 +30,18 @@ type rollupCheckCmd struct {
 }
 
 func (rollupCheckCmd) Help() string {
-	return `Compares every refreshed record with its source, all columns, every projection with the rows that it adds up, and the names of initiators with their keys. Queries go on as they are. The exit code is 1 when something differs; queries that used it may have been wrong then. A running server repairs it by itself, within a round of its own check, and 'runlens rollup rebuild' builds everything anew.
+	return `Compares every record in the rollup with its base table, every projection with its rows, and the names of
+initiators with their keys. Queries go on meanwhile.
+The exit code is 1 if something differs. Answers that used it may have been wrong. A running server repairs it
+within a round of its own check; 'runlens rollup rebuild' builds everything again.
 
 Example:
-  runlens rollup check`
+  runlens rollup check
+  runlens rollup check --json`
 }
 
-var errRollupDiffers = errors.New("the rollup differs from its sources; a running server repairs it, and 'runlens rollup rebuild' builds it anew")
+var errRollupDiffers = errors.New("the rollup differs from its base tables: " +
+	"a running server repairs it, and 'runlens rollup rebuild' builds it again")
 
 func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	store, err := openMigrated(ctx, c.storeFlags, logger)
@@ -53,7 +62,7 @@ func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 			return err
 		}
 	case len(found) == 0:
-		fmt.Fprintln(io.out, "all records in the rollup are what their sources say")
+		fmt.Fprintln(io.out, "the rollup equals its base tables")
 	}
 	if len(found) == 0 {
 		return nil
@@ -78,7 +87,7 @@ type rollupRebuildCmd struct {
 }
 
 func (rollupRebuildCmd) Help() string {
-	return `Empties the rollup and refreshes everything again. Until that is done queries read the records themselves.
+	return `Empties the rollup and refreshes everything. Until that is done queries read the base tables.
 
 Example:
   runlens rollup rebuild`

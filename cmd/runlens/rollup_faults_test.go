@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
-// Two servers refresh while records are ingested; servers and engine are killed at random moments. Afterwards everything
+// Two servers refresh while records are ingested; servers and engine are killed at random times. Afterwards everything
 // refreshed is what its sources say.
 func TestSettlingSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
@@ -59,11 +60,13 @@ func TestSettlingSurvivesKills(t *testing.T) {
 		for i := range 3 {
 			for _, table := range schema.RollupTables {
 				organization := schema.OrganizationID("acme-" + strconv.Itoa(i))
-				watermark, err := snapshot.ReadRollupState(context.Background(), joined.Conn())
+				watermark, err := rollup.ReadState(context.Background(), joined.Conn())
 				if err != nil || watermark.Number == 0 {
 					return true
 				}
-				if changes, err := snapshot.ReadChanges(context.Background(), joined.Conn(), organization, &table, watermark.Until, nil, 1); err != nil || changes == nil || changes.Len() > 0 {
+				of := snapshot.Records{Organization: organization, Source: table.Source}
+				delta, err := rollup.ReadDelta(context.Background(), joined.Conn(), of, watermark.Until, nil, 1)
+				if err != nil || delta == nil || delta.Len() > 0 {
 					return true
 				}
 			}

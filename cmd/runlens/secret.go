@@ -33,18 +33,23 @@ func readSecret(flag, file, variable string) (string, error) {
 	return secret, nil
 }
 
-// tagNoPassword marks flags whose values are addresses. Its text says where a password belongs.
-const tagNoPassword = "nopassword"
+// passwordPlaces has the flags whose values are addresses, and says where a password belongs.
+var passwordPlaces = map[string]string{
+	"clickhouse-url": "set RUNLENS_CLICKHOUSE_URL, or name a file with --clickhouse-password-file",
+	"source":         "set RUNLENS_SOURCE, PGPASSWORD or PGPASSFILE",
+	"url":            "the API takes a key, in RUNLENS_API_KEY",
+}
 
-// refusePasswords fails if an address on the command line holds a password. The same address in the environment may.
+// refusePasswords fails if an address on the command line has a password. The same address in the environment may.
 func refusePasswords(path []*kong.Path) error {
 	for _, element := range path {
-		if element.Flag == nil || element.Resolved || !element.Flag.Tag.Has(tagNoPassword) {
+		if element.Flag == nil || element.Resolved {
 			continue
 		}
-		if holdsPassword(element.Flag.Target.String()) {
+		place, address := passwordPlaces[element.Flag.Name]
+		if address && hasPassword(element.Flag.Target.String()) {
 			return fmt.Errorf("--%s: a password must not be on the command line, where other users can read it: %s",
-				element.Flag.Name, element.Flag.Tag.Get(tagNoPassword))
+				element.Flag.Name, place)
 		}
 	}
 	return nil
@@ -57,7 +62,7 @@ var (
 	passwordInUserinfo = regexp.MustCompile(`://[^@]*:[^@]+@`)
 )
 
-func holdsPassword(address string) bool {
+func hasPassword(address string) bool {
 	if passwordParameter.MatchString(address) {
 		return true
 	}

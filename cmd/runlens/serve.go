@@ -16,28 +16,33 @@ import (
 type serveCmd struct {
 	storeFlags
 	adminFlags
-	Listen             string        `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"API address (${default}). Port 0 picks a free one."`
-	AdminListen        string        `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"Address of health, readiness, metrics and profiling (${default}); off disables it."`
-	ReadyFile          string        `placeholder:"FILE" help:"Write the API address to FILE once requests are accepted."`
-	RateLimitPerMinute int           `env:"RUNLENS_RATE_LIMIT_PER_MINUTE" default:"60" help:"Requests per key in any 60 seconds (${default})."`
-	VerifyLimit        int           `name:"verify-limit-per-minute" env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"Verifications a minute, all together, of keys that were not used in seven days (${default})."`
-	OrgConcurrency     int           `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"Queries of one organization at once (${default})."`
-	GlobalConcurrency  int           `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once (${default})."`
-	MaxConnections     int           `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"Connections to the API at once (${default}). The longest idle one is closed for a new one; new ones are refused while all are busy."`
-	MaxPerAddress      int           `name:"max-connections-per-address" env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"The same for one client address, or proxy (${default})."`
-	MaxBodyBytes       int           `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"Largest request body in bytes (${default})."`
-	CursorSecretFile   string        `env:"RUNLENS_CURSOR_SECRET_FILE" placeholder:"FILE" help:"Signs cursors; the same on every server. A second line is accepted too. Or set RUNLENS_CURSOR_SECRET. Default: what the store keeps."`
-	QueryTimeout       time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"Longest time to work on one request (${default})."`
-	MaintenanceShare   float64       `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.4" placeholder:"SHARE" help:"The most part of one core to spend on keeping queries quick, from 0 to 1 (${default}); 0 for none."`
-	DrainTimeout       time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"Longest time to finish requests after a signal (${default})."`
-	TLSCert            string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"Certificate chain in PEM; with --tls-key the API speaks TLS."`
-	TLSKey             string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"Private key in PEM. Both files are read again when they change."`
-	TrustedProxies     []string      `env:"RUNLENS_TRUSTED_PROXIES" placeholder:"NETWORK" help:"Comma-separated networks of proxies whose X-Forwarded-For says where a request comes from, for keys with networks."`
+	Listen      string `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"@listen"`
+	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"@admin_listen"`
+	ReadyFile   string `placeholder:"FILE" help:"@ready_file"`
+
+	RateLimitPerMinute   int `env:"RUNLENS_RATE_LIMIT_PER_MINUTE" default:"60" help:"@rate_limit"`
+	VerifyLimitPerMinute int `env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"@verify_limit"`
+	OrgConcurrency       int `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"@org_concurrency"`
+	GlobalConcurrency    int `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once."`
+	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"@max_connections"`
+	MaxBodyBytes         int `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"@max_body_bytes"`
+
+	MaxConnectionsPerAddress int `env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"@max_per_address"`
+
+	CursorSecretFile string        `env:"RUNLENS_CURSOR_SECRET_FILE" placeholder:"FILE" help:"@cursor_secret_file"`
+	QueryTimeout     time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"@query_timeout"`
+	DrainTimeout     time.Duration `env:"RUNLENS_DRAIN_TIMEOUT" default:"20s" help:"@drain_timeout"`
+	TLSCert          string        `env:"RUNLENS_TLS_CERT" placeholder:"FILE" help:"@tls_cert"`
+	TLSKey           string        `env:"RUNLENS_TLS_KEY" placeholder:"FILE" help:"@tls_key"`
+	TrustedProxies   []string      `env:"RUNLENS_TRUSTED_PROXIES" placeholder:"NETWORK" help:"@trusted_proxies"`
+
+	MaintenanceShare float64 `env:"RUNLENS_MAINTENANCE_SHARE" default:"0.4" placeholder:"SHARE" help:"@maintenance_share"`
 }
 
 func (serveCmd) Help() string {
-	return `Applies pending migrations, then answers the API until SIGINT or SIGTERM; requests in flight are finished first, a second signal ends at once.
-Without --clickhouse-url the embedded engine is started, or joined if it runs.
+	return `Applies pending migrations, then serves the API until SIGINT or SIGTERM.
+A signal lets requests in flight finish. A second signal ends the process at once.
+Without --clickhouse-url the server starts the embedded engine, or joins it if it runs.
 
 Example:
   runlens serve --listen 127.0.0.1:8080 --data-dir ./data`
@@ -49,9 +54,9 @@ func (c serveCmd) check() error {
 		flag  string
 		value int
 	}{
-		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimit},
+		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimitPerMinute},
 		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency}, {"--max-body-bytes", c.MaxBodyBytes},
-		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", c.MaxPerAddress},
+		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", c.MaxConnectionsPerAddress},
 		{"--query-timeout", int(c.QueryTimeout)}, {"--drain-timeout", int(c.DrainTimeout)},
 	} {
 		if number.value < 1 {
@@ -81,7 +86,7 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		if err := refuseInputs("--ready-file", c.ReadyFile, nil, c.TLSCert, c.TLSKey, c.EngineLib); err != nil {
 			return err
 		}
-		// One of an earlier server would tell a waiting script of an address that nobody answers.
+		// The file of an earlier server names an address at which nobody answers.
 		if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return usageError{fmt.Errorf("--ready-file: %w", err)}
 		}

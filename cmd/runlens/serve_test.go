@@ -59,8 +59,13 @@ func TestRecordsToAnswers(t *testing.T) {
 			t.Errorf("%s is on the API's address: %d", path, code)
 		}
 	}
-	if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, `runlens_ingest_lag_seconds{table="runs"}`) {
-		t.Error("no lag in the metrics")
+	for _, metric := range []string{
+		`runlens_ingest_lag_seconds{table="runs"}`,
+		`runlens_query_strategies_total{delta="",reads="base",reason="rows_below_threshold"} `,
+	} {
+		if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, metric) {
+			t.Errorf("the metrics lack %s", metric)
+		}
 	}
 
 	// Contract 2: a revocation holds within 5 s.
@@ -75,7 +80,7 @@ func TestRecordsToAnswers(t *testing.T) {
 	}
 }
 
-// firstDay asks for the first of two pages; the brace that ends it is missing.
+// firstDay requests the first of two pages; the brace that ends it is missing.
 var firstDay = strings.TrimSuffix(strings.Replace(totals, `"range"`, `"dimensions":["day"],"limit":1,"range"`, 1), "}")
 
 // ingestTwoDays stores a run on each of two days.

@@ -10,8 +10,8 @@ import (
 
 // databaseFlags name an operational database; worker and verify share them.
 type databaseFlags struct {
-	Source  string `env:"RUNLENS_SOURCE" placeholder:"URL" nopassword:"set RUNLENS_SOURCE, PGPASSWORD or PGPASSFILE" help:"The operational database: postgres://user@host:5432/database; only the variable may hold a password too. PGPASSWORD and PGPASSFILE work as elsewhere."`
-	Mapping string `env:"RUNLENS_MAPPING" placeholder:"FILE" help:"One SELECT a record kind, for other table layouts than that of 'runlens worker layout'."`
+	Source  string `env:"RUNLENS_SOURCE" placeholder:"URL" help:"@source"`
+	Mapping string `env:"RUNLENS_MAPPING" placeholder:"FILE" help:"@mapping"`
 }
 
 func (f databaseFlags) open(ctx context.Context) (*postgres.Database, error) {

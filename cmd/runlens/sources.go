@@ -16,14 +16,13 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 )
 
-// formatFlags tell how files are read; ingest and verify share them.
+// formatFlags say how files are read; ingest and verify share them.
 type formatFlags struct {
-	Record string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"Kind of all records of CSV and Parquet files: agent, run or attribution."`
-	Format string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"ndjson, csv or parquet. Default: by the file's name, NDJSON for others and standard input."`
-
-	Delimiter     string `default:"," placeholder:"CHARACTER" help:"What stands between the cells of CSV: one character, or tab (${default})."`
-	Null          string `default:"\\N" placeholder:"TEXT" help:"A CSV cell with this text and without quotes is null, as an empty one is (${default})."`
-	IgnoreUnknown bool   `help:"Leave out fields and columns that no record of the kind has, instead of an error."`
+	Record        string `enum:",agent,run,attribution" default:"" placeholder:"KIND" help:"@record"`
+	Format        string `enum:",ndjson,csv,parquet" default:"" placeholder:"FORMAT" help:"@format"`
+	Delimiter     string `default:"," placeholder:"CHARACTER" help:"@delimiter"`
+	Null          string `default:"\\N" placeholder:"TEXT" help:"@null"`
+	IgnoreUnknown bool   `help:"@ignore_unknown"`
 }
 
 // delimiter is the character of --delimiter.
@@ -41,7 +40,7 @@ func (f formatFlags) delimiter() (rune, error) {
 // inputs are the files to read.
 type inputs struct {
 	files        []*source.File
-	bytes        int64                // of all files, 0 when nobody knows
+	bytes        int64                // of all files, 0 when unknown
 	sizes        []int64              // of each file
 	fingerprints []ingest.Fingerprint // of all files that are resumable
 	resumable    bool                 // all of them can be read again from the middle
@@ -72,7 +71,7 @@ func (f formatFlags) open(patterns []string, streams streams) (inputs, error) {
 	return in, nil
 }
 
-// expand returns the files that a pattern stands for. The name of a file that exists stands for
+// expand returns the files that match a pattern. The name of a file that exists matches
 // itself, whatever characters it has.
 func expand(pattern string) ([]string, error) {
 	if pattern == "-" {
@@ -100,7 +99,7 @@ func (f formatFlags) add(in *inputs, name string, delimiter rune, streams stream
 		file.Format = source.FormatOf(name)
 	}
 	if file.Format != source.NDJSON && file.Kind == "" {
-		return fmt.Errorf("%s: a %s file holds one kind of records; say which with --record", name, file.Format)
+		return fmt.Errorf("%s: a %s file has one kind of records: name it with --record", name, file.Format)
 	}
 	in.files = append(in.files, file)
 	if name == "-" {

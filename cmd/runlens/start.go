@@ -19,7 +19,7 @@ import (
 type startStep struct {
 	name   string        // as in "cannot NAME"
 	limit  time.Duration // the longest it may take
-	advice string        // what to look at when it fails or does not end
+	advice string        // what to do if it fails or does not end
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 const abandonStepAfter = time.Second
 
 // within does one step of a start. When its limit has passed or ctx is done, do has a second to come to an orderly
-// end, and is left to itself after that: nothing that does not return can hold up the process. discard gets a value
+// end, and is abandoned after that: nothing that does not return can delay the process. discard gets a value
 // that comes later; nil for none.
 func within[T any](
 	ctx context.Context, step startStep, discard func(T), do func(context.Context) (T, error),
@@ -77,7 +77,7 @@ func within[T any](
 	return r.value, step.failure(ctx, limited, r.err)
 }
 
-// failure is the one line that tells a person which step failed and what to do. It wraps the cause.
+// failure is the one line that says which step failed and what to do. It wraps the cause.
 func (s startStep) failure(ctx, limited context.Context, err error) error {
 	var usage usageError
 	switch {
@@ -101,13 +101,13 @@ type stepFailure struct {
 func (f stepFailure) Error() string { return f.text }
 func (f stepFailure) Unwrap() error { return f.cause }
 
-// oneLine describes a failure in one line, without what ClickHouse said of it: that can hold statements, and is in
+// oneLine describes a failure in one line, without what ClickHouse said of it: that can contain statements, and is in
 // its log.
 func oneLine(err error) string {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) {
 		if exception.Code == write.CodeNoSpace || strings.Contains(exception.Message, "No space left on device") {
-			return "the disk of ClickHouse is full; make room and start again"
+			return "the disk of ClickHouse is full; free some space and start again"
 		}
 		err = failure.Of("the store", err)
 	}

@@ -134,14 +134,14 @@ func TestStartOnAFullDisk(t *testing.T) {
 	for _, args := range starts(t) {
 		p := spawn(t, append(args, flags...)...)
 		p.endsWithin(t, 2*time.Minute)
-		p.failsClearly(t, "the disk of ClickHouse is full; make room and start again")
+		p.failsClearly(t, "the disk of ClickHouse is full; free some space and start again")
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	p := spawn(t, append(starts(t)["keys"], flags...)...)
 	if p.endsWithin(t, 2*time.Minute); p.ProcessState.ExitCode() != exitDone {
-		t.Errorf("with room again keys list ended with %v:\n%s", p.ProcessState, p.err.String())
+		t.Errorf("with space again keys list ended with %v:\n%s", p.ProcessState, p.err.String())
 	}
 }
 
@@ -149,7 +149,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// A store that takes connections and never answers holds up no command: the first signal ends it, over both protocols.
+// A store that takes connections and never answers delays no command: the first signal ends it, over both protocols.
 func TestASignalEndsAHungStart(t *testing.T) {
 	for _, scheme := range []string{"http", "clickhouse"} {
 		for name, args := range starts(t) {
@@ -186,7 +186,7 @@ func TestASignalEndsAHungStart(t *testing.T) {
 // A step ends with its limit or its context, also when what it does never ends; what comes of it later is thrown away.
 func TestStartStepsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := startStep{"bake a cake", time.Minute, "look into the oven"}
+		step := startStep{"bake a cake", time.Minute, "check the oven"}
 		release, discarded := make(chan struct{}), make(chan int, 2)
 		stuck := func(context.Context) (int, error) {
 			<-release
@@ -195,7 +195,7 @@ func TestStartStepsEnd(t *testing.T) {
 		discard := func(late int) { discarded <- late }
 		began := time.Now()
 		if _, err := within(t.Context(), step, discard, stuck); !errors.Is(err, context.DeadlineExceeded) ||
-			err.Error() != "cannot bake a cake: it did not end within 1m0s; look into the oven" {
+			err.Error() != "cannot bake a cake: it did not end within 1m0s; check the oven" {
 			t.Error(err)
 		}
 		if took := time.Since(began); took != time.Minute+abandonStepAfter {
@@ -215,7 +215,7 @@ func TestStartStepsEnd(t *testing.T) {
 			t.Errorf("%d and %d were thrown away", a, b)
 		}
 		failed := func(context.Context) (int, error) { return 0, errors.New("no flour\nno eggs") }
-		if _, err := within(t.Context(), step, discard, failed); err == nil || err.Error() != "cannot bake a cake: no flour; no eggs; look into the oven" {
+		if _, err := within(t.Context(), step, discard, failed); err == nil || err.Error() != "cannot bake a cake: no flour; no eggs; check the oven" {
 			t.Error(err)
 		}
 	})

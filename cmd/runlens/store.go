@@ -13,11 +13,13 @@ import (
 
 // storeFlags say which ClickHouse a command works on (contract 2).
 type storeFlags struct {
-	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" nopassword:"set RUNLENS_CLICKHOUSE_URL, or name a file with --clickhouse-password-file" help:"ClickHouse server: clickhouse://user@host:9000/database, or http(s)://…:8123/…; only the variable may hold a password too. Without it the embedded engine is started or joined."`
-	PasswordFile  string `name:"clickhouse-password-file" env:"RUNLENS_CLICKHOUSE_PASSWORD_FILE" placeholder:"FILE" help:"The password of the ClickHouse server's user, instead of one in RUNLENS_CLICKHOUSE_URL."`
-	EngineLib     string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
-	EngineMemory  uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"The most memory the embedded engine may use. Default: half of the machine's."`
-	DataDir       string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"Where the embedded engine keeps its data."`
+	ClickhouseURL string `env:"RUNLENS_CLICKHOUSE_URL" placeholder:"URL" help:"@clickhouse_url"`
+
+	ClickhousePasswordFile string `env:"RUNLENS_CLICKHOUSE_PASSWORD_FILE" placeholder:"FILE" help:"@password_file"`
+
+	EngineLib    string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"@engine_lib"`
+	EngineMemory uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"@engine_memory"`
+	DataDir      string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"@data_dir"`
 
 	queries int // of the API that this process runs at once
 }
@@ -26,10 +28,10 @@ func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err e
 	config = clickhouse.Config{
 		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger, Queries: f.queries,
 	}
-	if f.PasswordFile == "" || f.ClickhouseURL == "" {
+	if f.ClickhousePasswordFile == "" || f.ClickhouseURL == "" {
 		return config, nil
 	}
-	password, err := readSecret("--clickhouse-password-file", f.PasswordFile, "")
+	password, err := readSecret("--clickhouse-password-file", f.ClickhousePasswordFile, "")
 	if err == nil {
 		config.URL, err = withPassword(f.ClickhouseURL, password)
 	}

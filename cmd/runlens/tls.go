@@ -27,7 +27,7 @@ type certificateFiles struct {
 	warned  bool // of files that cannot be read
 }
 
-// openCertificate reads a certificate chain and its key, in PEM, and serves what the files hold at a handshake.
+// openCertificate reads a certificate chain and its key, in PEM, and serves what the files contain at a handshake.
 func openCertificate(certificate, key string, logger *slog.Logger) (*certificateFiles, error) {
 	c := &certificateFiles{certificate: certificate, key: key, logger: logger, every: certificateCheck}
 	contents, err := c.contents()

@@ -83,7 +83,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 }
 
-// The same for the whole server, which looks at the files about once a second.
+// The same for the whole server, which reads the files about once a second.
 func TestServeReadsItsCertificateAgain(t *testing.T) {
 	certificate, key := selfSigned(t)
 	other, otherKey := selfSigned(t)

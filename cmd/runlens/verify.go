@@ -20,16 +20,20 @@ type verifyCmd struct {
 	storeFlags
 	databaseFlags
 	formatFlags
-	Files      []string      `arg:"" optional:"" name:"file" help:"Files or glob patterns, instead of --source."`
-	Org        string        `placeholder:"ORG" help:"Compare this organization only."`
-	Subset     bool          `help:"The source holds a part of the records: what only the store has, and newer versions there, are no difference."`
-	SecondLook time.Duration `default:"5s" placeholder:"DURATION" help:"With --source: look again at what differs after so long, in case it was on its way (${default})."`
-	IDs        int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference in a day (${default})."`
-	JSON       bool          `help:"Print the report as JSON."`
+	Files        []string      `arg:"" optional:"" name:"file" help:"Files or glob patterns, instead of --source."`
+	Org          string        `placeholder:"ORG" help:"Compare this organization only."`
+	Subset       bool          `help:"@subset"`
+	RecheckAfter time.Duration `default:"5s" placeholder:"DURATION" help:"@recheck_after"`
+	IDs          int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference a day."`
+	JSON         bool          `help:"Print the report as JSON."`
 }
 
 func (verifyCmd) Help() string {
-	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records (newest versions) and a checksum of all their fields. Where they differ it names the ids, and the exit code is 1. Records of the source that break a rule are not compared; where nothing else differs the exit code is 3. Runs that were sent with several created_at, and attribution records that were sent with several contents or occurred_at, are named, but count once and are no difference.
+	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records
+(newest versions) and a checksum of all their fields. If something differs it names the ids, and the exit code is 1.
+Records of the source that break a rule are not compared. If nothing else differs the exit code is 3.
+It also names runs that were sent with several created_at, and attribution records that were sent with several
+contents or occurred_at. They count once and are no difference.
 
 Example:
   runlens verify --source postgres://reader@db.internal/production
@@ -57,7 +61,7 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		if err := database.Check(ctx); err != nil {
 			return err
 		}
-		options.Source, options.SecondLook = verify.Postgres{Database: database}, c.SecondLook
+		options.Source, options.RecheckAfter = verify.Postgres{Database: database}, c.RecheckAfter
 	default:
 		in, err := c.formatFlags.open(c.Files, io)
 		if err != nil {

@@ -17,7 +17,12 @@ var (
 
 type versionCmd struct{ storeFlags }
 
-func (versionCmd) Help() string { return "Example:\n  runlens version" }
+func (versionCmd) Help() string {
+	return `The engine's version is that of the server in --clickhouse-url, or of the embedded engine's library.
+
+Example:
+  runlens version`
+}
 
 func (c versionCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	engine, err := c.engineVersion(ctx, logger)
@@ -28,7 +33,7 @@ func (c versionCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 	return err
 }
 
-// engineVersion asks the configured server, or else the library of the embedded engine.
+// engineVersion is that of the configured server, or else of the embedded engine's library.
 func (c versionCmd) engineVersion(ctx context.Context, logger *slog.Logger) (string, error) {
 	if c.ClickhouseURL == "" {
 		return clickhouse.LibraryVersion(c.EngineLib)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -21,15 +20,14 @@ import (
 )
 
 type workerCmd struct {
-	Run    workerRunCmd    `cmd:"" default:"withargs" help:"Copy until a signal ends it. This is what 'runlens worker' does."`
-	Status workerStatusCmd `cmd:"" help:"Show how a running worker does."`
-	Reset  workerResetCmd  `cmd:"" help:"Forget how far one kind of records was copied."`
-	Layout workerLayoutCmd `cmd:"" help:"Print the tables that a worker reads by default, or with --mapping the SELECTs to change for others."`
+	Run    workerRunCmd    `cmd:"" default:"withargs" help:"Copy until a signal. 'runlens worker' does the same."`
+	Status workerStatusCmd `cmd:"" help:"Show the state of a running worker."`
+	Reset  workerResetCmd  `cmd:"" help:"Delete the checkpoint of one kind of records."`
+	Layout workerLayoutCmd `cmd:"" help:"Print the tables that a worker reads by default."`
 }
 
 func (workerCmd) Help() string {
-	return `Copies agents, runs and attribution records from PostgreSQL: first everything, then what changes, within seconds. It can be stopped and started at any time and continues where the store has everything; several workers on one source do no harm.
-Changes are found by updated_at. From time to time source and store are compared in full; what polling could not see is copied again, and the source is right. Rows deleted at the source stay, unless --delete-missing. Outages of PostgreSQL and ClickHouse are waited for.
+	return workerHelp + `
 
 Example:
   runlens worker --source postgres://reader@db.internal/production --data-dir ./data
@@ -40,15 +38,28 @@ type workerRunCmd struct {
 	storeFlags
 	databaseFlags
 	adminFlags
-	AdminListen    string        `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"Address of health, status, metrics and profiling (${default}); off disables it."`
-	PollInterval   time.Duration `env:"RUNLENS_POLL_INTERVAL" default:"1s" placeholder:"DURATION" help:"Pause between two looks for changes (${default})."`
-	Overlap        time.Duration `env:"RUNLENS_OVERLAP" default:"10s" placeholder:"DURATION" help:"Every look reaches back so far, for changes that were committed late (${default})."`
-	ReconcileEvery time.Duration `env:"RUNLENS_RECONCILE_EVERY" default:"1h" placeholder:"DURATION" help:"Pause between two full comparisons (${default}); 0 for none."`
-	DeleteMissing  bool          `env:"RUNLENS_DELETE_MISSING" help:"A full comparison deletes what the source no longer has."`
+	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"@worker_listen"`
+	Rejects     string `placeholder:"FILE" help:"Append rejected records to FILE, one JSON object a line."`
 
-	DeleteMissingShare float64 `env:"RUNLENS_DELETE_MISSING_SHARE" default:"0.1" placeholder:"SHARE" help:"With --delete-missing: delete nothing of a kind when more than this share of its rows (${default}) and more than 100 are missing."`
+	PollInterval   time.Duration `env:"RUNLENS_POLL_INTERVAL" default:"1s" help:"@poll_interval"`
+	Overlap        time.Duration `env:"RUNLENS_OVERLAP" default:"10s" help:"@overlap"`
+	ReconcileEvery time.Duration `env:"RUNLENS_RECONCILE_EVERY" default:"1h" help:"@reconcile_every"`
+	DeleteMissing  bool          `env:"RUNLENS_DELETE_MISSING" help:"@delete_missing"`
 
-	Rejects string `placeholder:"FILE" help:"Append rejected records to FILE, one JSON object a line."`
+	DeleteMissingShare float64 `env:"RUNLENS_DELETE_MISSING_SHARE" default:"0.1" help:"@delete_missing_share"`
+}
+
+const workerHelp = `Copies agents, runs and attribution records from PostgreSQL: first everything, then changes, within seconds.
+You can stop and start it at any time: it continues from its checkpoint. Several workers on one source do no harm.
+It finds changes by updated_at. From time to time it compares source and store in full. The source is right: what
+polling missed is copied again. Rows deleted at the source stay, unless --delete-missing.
+It waits for outages of PostgreSQL and ClickHouse.`
+
+func (workerRunCmd) Help() string {
+	return workerHelp + `
+
+Example:
+  runlens worker run --source postgres://reader@db.internal/production --mapping tables.sql`
 }
 
 func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -127,99 +138,15 @@ func workerAdmin(status *worker.Status) admin.Content {
 	}
 }
 
-type workerStatusCmd struct {
-	tokenFlags
-	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9091" placeholder:"HOST:PORT" help:"The worker's admin address (${default})."`
-	JSON        bool   `help:"Print the status as JSON."`
-}
-
-// statusTimeout bounds the wait for a worker's answer.
-const statusTimeout = 5 * time.Second
-
-func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.AdminListen+"/status", nil)
-	if err != nil {
-		return usageError{fmt.Errorf("--admin-listen: %w", err)}
-	}
-	token, err := c.token()
-	if err != nil {
-		return err
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("no worker answers at %s; name its admin address with --admin-listen", c.AdminListen)
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusUnauthorized {
-		return errors.New("the worker's admin address requires its token: set RUNLENS_ADMIN_TOKEN or name a file with --admin-token-file")
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)
-	}
-	if c.JSON {
-		_, err := io.Copy(streams.out, response.Body)
-		return err
-	}
-	var report worker.Report
-	if err := json.UnmarshalRead(response.Body, &report); err != nil {
-		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)
-	}
-	return printStatus(streams.out, report)
-}
-
-func printStatus(out io.Writer, r worker.Report) error {
-	fmt.Fprintf(out, "%-12s %8s %24s %10s %12s %8s %8s\n",
-		"kind", "lag", "certain until", "stored", "per second", "batches", "rejected")
-	for _, kind := range normalize.Kinds {
-		k := r.Kinds[kind]
-		lag := "copying"
-		if k.LagSeconds != nil {
-			lag = fmt.Sprintf("%.1f s", *k.LagSeconds)
-		}
-		certain := "nothing is certain"
-		if k.CertainUntil != nil {
-			certain = k.CertainUntil.Format("2006-01-02T15:04:05.000Z")
-		}
-		fmt.Fprintf(out, "%-12s %8s %24s %10d %12.1f %8d %8d\n",
-			kind, lag, certain, k.Stored, k.PerSecond, k.Batches, k.Rejected)
-	}
-	for _, kind := range normalize.Kinds {
-		if name := r.Kinds[kind].WaitsFor; name != "" {
-			fmt.Fprintf(out, "%s: not certain because of %s\n", kind, name)
-		}
-	}
-	for _, kind := range normalize.Kinds {
-		k := r.Kinds[kind]
-		checkpoint := "none yet"
-		if k.Checkpoint != nil {
-			checkpoint = k.Checkpoint.Format(time.RFC3339)
-		}
-		fmt.Fprintf(out, "checkpoint of %s: %s, mapping %.8s\n", kind, checkpoint, k.Mapping)
-	}
-	last := "none yet"
-	if d := r.Reconcile; d != nil {
-		last = fmt.Sprintf("%s: %d days compared, %d differed, %d records copied again, %d replaced, "+
-			"%d missing in the source, %d deleted, %d too many to delete, %d that break a rule in the source",
-			d.EndedAt.Format(time.RFC3339), d.Compared, d.Differed, d.Repaired, d.Replaced,
-			d.Missing, d.Deleted, d.Refused, d.Rejected)
-	}
-	_, err := fmt.Fprintf(out, "retries: %d\nlast reconcile: %s\n", r.Retries, last)
-	return err
-}
-
 type workerResetCmd struct {
 	storeFlags
 	databaseFlags
-	Kind string `arg:"" enum:"agent,run,attribution" help:"agent, run or attribution."`
+	Kind string `arg:"" enum:"agent,run,attribution" help:"The kind of records: agent, run or attribution."`
 }
 
 func (workerResetCmd) Help() string {
-	return `Clears the checkpoint of one kind, so that the next worker copies it from the beginning, which changes nothing that is right. Stop the worker first: one that runs saves its checkpoint again.
+	return `The next worker then copies the kind from the beginning. That changes nothing that is right.
+Stop the worker first: a running one saves its checkpoint again.
 
 Example:
   runlens worker reset run --source postgres://reader@db.internal/production`
@@ -254,6 +181,14 @@ func (c workerResetCmd) Run(ctx context.Context, logger *slog.Logger, streams st
 
 type workerLayoutCmd struct {
 	Mapping bool `help:"Print the mapping file of the default tables."`
+}
+
+func (workerLayoutCmd) Help() string {
+	return `Prints SQL. For other tables, save the mapping, change its SELECTs and give it to 'runlens worker --mapping'.
+
+Example:
+  runlens worker layout
+  runlens worker layout --mapping`
 }
 
 func (c workerLayoutCmd) Run(streams streams) error {

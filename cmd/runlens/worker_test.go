@@ -87,7 +87,7 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 	return report, text
 }
 
-// The status tells what is certain and where the checkpoint is; without that, one kind is copied again.
+// The status shows what is certain and where the checkpoint is; without that, one kind is copied again.
 func TestWorkerReset(t *testing.T) {
 	flags := store(t)
 	url, conn := operational(t, 20)
@@ -119,13 +119,13 @@ func TestWorkerReset(t *testing.T) {
 	}
 }
 
-// Records of the source that break a rule are told, and the exit code says that not everything was compared.
+// Records of the source that break a rule are reported, and the exit code says that not everything was compared.
 func TestVerifyTellsRejects(t *testing.T) {
 	flags := store(t)
 	url, conn := operational(t, 20)
 	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), gen_random_uuid(), 'STATUS_OF_TOMORROW')")
 	copied(t, url, flags...)
-	verify := append([]string{"verify", "--source", url, "--second-look", "0s", "--ids", "1"}, flags...)
+	verify := append([]string{"verify", "--source", url, "--recheck-after", "0s", "--ids", "1"}, flags...)
 	if code, out, stderr := command(t, "", verify...); code != exitRejected || !strings.Contains(out, "1 records of the source that BREAK A RULE") {
 		t.Errorf("%d %s %s", code, out, stderr)
 	}

@@ -96,7 +96,7 @@ func TestSampleIsDeterministicAndGrows(t *testing.T) {
 		later[string(line)] = true
 	}
 	// The oldest day leaves the window, with what its runs did on later days, and a run that was
-	// active is told as ended only.
+	// active is recorded as ended only.
 	gone, oldest := 0, until.AddDate(0, -historyMonths, 30).Format(time.DateOnly)
 	var raw normalize.Raw
 	normalizer := normalize.NewNormalizer()

@@ -26,7 +26,7 @@ func (c *crashes) count() int {
 	return len(c.at)
 }
 
-// during tells whether a span of time, both ends inclusive, meets the window after a kill.
+// during reports whether a span of time, both ends inclusive, meets the window after a kill.
 func (c *crashes) during(from, to time.Time) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -38,7 +38,7 @@ func (c *crashes) during(from, to time.Time) bool {
 	return false
 }
 
-// excuse tells whether an answer is a 500 to a request that was in flight in the window after a kill.
+// excuse reports whether an answer is a 500 to a request that was in flight in the window after a kill.
 func (c *crashes) excuse(a answer) bool {
 	if a.status != http.StatusInternalServerError || !c.during(a.sent, a.arrived) {
 		return false

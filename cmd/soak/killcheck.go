@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/cmd/internal/process"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -57,11 +58,11 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	if !poll(ctx, refreshPatience, refreshPoll, func() bool {
-		var state snapshot.RollupState
-		state, err = snapshot.ReadRollupState(ctx, conn)
-		return err == nil && !state.Leased && state.Until.After(now.AsOf)
+		var state rollup.State
+		state, err = rollup.ReadState(ctx, conn)
+		return err == nil && !state.Leased && state.Until.After(now)
 	}) {
-		return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now.AsOf, err)}}, ctx.Err()
+		return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, ctx.Err()
 	}
 	found, err := compareCounts(ctx, conn)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *killStore) atMutation(table string, n int) []trap.Point {
 	return append(accepted, atRename(table, folder, "changed part", "tmp_(mut|clone)_[^/]*/\", ", n)...)
 }
 
-// folderExists tells whether the table's folder is where the points look for it.
+// folderExists reports whether the table's folder is where the points search for it.
 func folderExists(dataDir, folder string) bool {
 	_, err := os.Stat(filepath.Join(dataDir, "engine", "store", "store", folder[:3], folder))
 	return err == nil

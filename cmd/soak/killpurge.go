@@ -8,6 +8,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -73,8 +74,8 @@ func (p *purgePrey) prepare(ctx context.Context, cycle string) error {
 		return err
 	}
 	for {
-		state, err := snapshot.ReadRollupState(ctx, server.Conn())
-		if err != nil || !state.Leased && state.Until.After(now.AsOf) {
+		state, err := rollup.ReadState(ctx, server.Conn())
+		if err != nil || !state.Leased && state.Until.After(now) {
 			return err
 		}
 		if !pause(ctx, refreshPoll) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -79,7 +80,7 @@ func (p *refreshPrey) prepare(ctx context.Context, cycle string) error {
 		return err
 	}
 	now, err := snapshot.Now(ctx, server.Conn())
-	p.stored = now.AsOf
+	p.stored = now
 	return err
 }
 
@@ -89,7 +90,7 @@ func (p *refreshPrey) refreshed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	state, err := snapshot.ReadRollupState(ctx, server.Conn())
+	state, err := rollup.ReadState(ctx, server.Conn())
 	return !state.Until.Before(p.stored), err
 }
 

@@ -233,7 +233,7 @@ func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
 	defer server.Stop()
 	var verified []finding
 	poll(ctx, copyPatience, time.Second, func() bool {
-		verified = p.store.verify(ctx, "--second-look", "0s", "--source", p.source.URL())
+		verified = p.store.verify(ctx, "--recheck-after", "0s", "--source", p.source.URL())
 		return len(verified) == 0
 	})
 	want, err := p.read(ctx, nil)

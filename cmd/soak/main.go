@@ -1,5 +1,5 @@
 // Command soak proves over a long time what no test can prove in seconds. It runs the built binary as a user would,
-// attacks and loads it, and prints one table: what was looked at, what was seen, and the bound. It fails when a bound
+// attacks and loads it, and prints one table: what was checked, what was seen, and the bound. It fails when a bound
 // is missed. Its parts:
 //
 //   - ranges: random legal queries over years 1 to 9999 and every zone.

@@ -11,13 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
 const (
 	// askFor is how long questions are asked between two changes.
 	askFor = 20 * time.Second
-	// claimHolds is how long nobody takes over a refresh whose process stands still.
+	// claimHolds is how long nobody takes over a refresh whose process is paused.
 	claimHolds = 9 * time.Second
 	// askersPerServer ask each server at once, fewer than it lets an organization ask.
 	askersPerServer = 2
@@ -186,15 +187,15 @@ func (t *trial) readClock(ctx context.Context) error {
 			return err
 		}
 		now, err := snapshot.Now(ctx, server.Conn())
-		t.stored = now.AsOf
+		t.stored = now
 		return err
 	})
 }
 
 // watermark reads how far the rollup has come; the zero one while the engine is away.
-func (t *trial) watermark(ctx context.Context) (state snapshot.RollupState) {
+func (t *trial) watermark(ctx context.Context) (state rollup.State) {
 	if server, err := t.store.open(ctx); err == nil {
-		state, _ = snapshot.ReadRollupState(ctx, server.Conn())
+		state, _ = rollup.ReadState(ctx, server.Conn())
 	}
 	return state
 }

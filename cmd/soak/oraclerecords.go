@@ -63,7 +63,7 @@ func newAuthor(seed uint64, today time.Time) *author {
 		known: map[string]*chronicle{}}
 }
 
-// of is the chronicle of an organization, which begins anew after a purge.
+// of is the chronicle of an organization, which begins again after a purge.
 func (a *author) of(organization string) *chronicle {
 	if c := a.known[organization]; c != nil {
 		return c
@@ -192,7 +192,7 @@ func (a *author) draw(c *chronicle, r *oracle.Run) {
 	}
 }
 
-// kind is agent in 19 of 20 draws: only those runs count, also to tell whether an organization is a large one.
+// kind is agent in 19 of 20 draws: only those runs count, also where they decide whether an organization is a large one.
 func (a *author) kind() string {
 	if a.random.IntN(20) > 0 {
 		return "agent"

@@ -91,7 +91,7 @@ func (t *trial) admit(ctx context.Context, organization string) error {
 	return err
 }
 
-// A staller is a server that is stopped as if its machine stood still.
+// A staller is a server that is stopped as if its machine were paused.
 type staller struct {
 	server *process.Server
 	paused bool

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A model is what the catalog tells of one (spec 2.2).
+// A model is what the catalog says of one (spec 2.2).
 type model struct {
 	Name    string
 	Metrics []struct {
@@ -66,7 +66,7 @@ func (q question) body() []byte {
 	return body
 }
 
-// pages tells whether an answer may have a next page (spec 4.2, rules 2, 4 and 5).
+// pages reports whether an answer may have a next page (spec 4.2, rules 2, 4 and 5).
 func (q question) pages() bool {
 	byMetric := func(o orderTerm) bool { return slices.Contains(q.Metrics, o.Member) }
 	return len(q.Dimensions) > 0 && !slices.ContainsFunc(q.Order, byMetric)
@@ -86,7 +86,7 @@ const (
 	lastDay  = "9999-12-31"
 )
 
-// mayRefuse tells whether a legal question may be refused: its first or last instant has no year that RFC 3339 writes.
+// mayRefuse reports whether a legal question may be refused: its first or last instant has no year that RFC 3339 writes.
 func (q question) mayRefuse(r refusal) bool {
 	if r.Code != "invalid_query" || r.Param == nil {
 		return false
@@ -164,7 +164,7 @@ func (q question) check(body []byte) (page, error) {
 	return p, nil
 }
 
-// near tells whether an instant lies within three days of the beginning of a local day. No clock is further from UTC.
+// near reports whether an instant lies within three days of the beginning of a local day. No clock is further from UTC.
 func (question) near(instant, day string) bool {
 	at, err := time.Parse(time.RFC3339, instant)
 	if err != nil {

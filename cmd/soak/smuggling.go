@@ -152,7 +152,7 @@ func (g *smuggling) judgeVictim(q question, a answer) {
 	g.foreign.add("the victim got %d %.200s under its own x-request-id", a.status, a.body)
 }
 
-// ofProxy tells whether an answer is one that a proxy made itself.
+// ofProxy reports whether an answer is one that a proxy made itself.
 func (g *smuggling) ofProxy(a answer) bool {
 	return !g.way.direct && a.status >= http.StatusBadRequest &&
 		a.header.Get("X-Request-Id") == "" && a.header.Get("Content-Type") != "application/json"

@@ -112,7 +112,7 @@ func poll(ctx context.Context, patience, interval time.Duration, done func() boo
 	return true
 }
 
-// pause waits, and tells whether ctx is still on.
+// pause waits, and reports whether ctx is still on.
 func pause(ctx context.Context, length time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -70,7 +70,7 @@ func (g *smuggling) judge(a attack, i int, reply answer, outer, inner string) {
 	}
 }
 
-// keyless tells whether a request without a valid key may be refused with a status.
+// keyless reports whether a request without a valid key may be refused with a status.
 func keyless(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed,

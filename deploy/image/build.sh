@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds two images of our own binary with the engine: runlens, the product, and runlens-engine, a
-# ClickHouse for tests. They hold nothing but the binary, the engine library and what the two link to.
+# ClickHouse for tests. They contain nothing but the binary, the engine library and what the two link to.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -24,7 +24,7 @@ type Content struct {
 }
 
 // handler answers the content's paths and, if profiling is on, /debug/pprof. The command line is not served: it is no
-// profile, and may hold what is not meant for everybody.
+// profile, and may contain what is not meant for everybody.
 func handler(content Content, profiling bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })

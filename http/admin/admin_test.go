@@ -77,7 +77,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Profiles are for the own host, unless a flag says otherwise; the command line is for nobody. A warning tells
+// Profiles are for the own host, unless a flag says otherwise; the command line is for nobody. A warning says
 // that everybody may read an address.
 func TestProfilingAndExposure(t *testing.T) {
 	on, off := true, false
@@ -103,7 +103,7 @@ func TestProfilingAndExposure(t *testing.T) {
 			if status != 404 || strings.Contains(body, os.Args[0]) {
 				t.Errorf("the command line: %d %s", status, body)
 			}
-			if strings.Contains(log.String(), "asks for no token") != c.warns {
+			if strings.Contains(log.String(), "requires no token") != c.warns {
 				t.Errorf("warns: %v, want %v\n%s", !c.warns, c.warns, log)
 			}
 		})

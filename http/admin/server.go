@@ -28,7 +28,7 @@ type Server struct {
 	http     *http.Server // nil until Start
 }
 
-// Open opens the socket. It warns where everybody who reaches the address may read what it tells.
+// Open opens the socket. It warns where everybody who reaches the address may read it.
 func Open(config Config) (*Server, error) {
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
@@ -36,7 +36,7 @@ func Open(config Config) (*Server, error) {
 	}
 	s := &Server{config: config, listener: listener}
 	if config.Token == "" && !s.loopback() {
-		config.Logger.Warn("the admin address can be reached from other hosts and asks for no token; set RUNLENS_ADMIN_TOKEN",
+		config.Logger.Warn("the admin address can be reached from other hosts and requires no token; set RUNLENS_ADMIN_TOKEN",
 			"address", s.Address())
 	}
 	return s, nil
@@ -70,7 +70,7 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
-// guard lets in who has the token. Probes need none: they tell nothing but that the process works.
+// guard lets in who has the token. Probes need none: they only report that the process works.
 func (s *Server) guard(next http.Handler) http.Handler {
 	if s.config.Token == "" {
 		return next

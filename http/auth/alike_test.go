@@ -51,7 +51,7 @@ func invalid(t *testing.T, v *Verifier, shelf *shelf, clock *clock) map[string]C
 	}
 }
 
-// Spec 5.3: a credential that is not valid cannot be told from an unknown one by the work it causes, neither while
+// Spec 5.3: a credential that is not valid looks like an unknown one by the work it causes, neither while
 // the budget lasts nor when it is exhausted, neither at the first try nor later.
 func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 	const ample = 1000
@@ -86,7 +86,7 @@ func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 			for range 3 {
 				for name, c := range credentials {
 					outcome, got := work(c)
-					slices.Sort(got) // a key that was revoked a moment ago draws on the budget behind its look-up
+					slices.Sort(got) // a key that was revoked a moment ago draws on the budget after its look-up
 					slices.Sort(want)
 					if outcome != wantOutcome || !slices.Equal(got, want) {
 						t.Errorf("%s: %s after %v; an unknown one: %s after %v", name, outcome, got, wantOutcome, want)
@@ -97,7 +97,7 @@ func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 	}
 }
 
-// An expiry holds to the millisecond, in spite of what the server remembers.
+// An expiry holds to the millisecond, in spite of what the server caches.
 func TestExpiryIsExact(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
 	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)

@@ -1,4 +1,4 @@
-// Package auth tells who sends a request: the form of API keys, their verification against the
+// Package auth finds who sends a request: the form of API keys, their verification against the
 // store, and what a verified key may do (spec section 5, contract 4.12). It knows no web framework.
 package auth
 

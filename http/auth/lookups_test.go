@@ -16,7 +16,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A slowStore holds every look-up until it may answer, and counts those under way. It stands for a store that hangs,
+// A slowStore holds every look-up until it may answer, and counts those under way. It is like a store that hangs,
 // which a real one cannot be made to do at will.
 type slowStore struct {
 	key            schema.APIKey

@@ -17,7 +17,7 @@ import (
 const ScopeAnalyticsRead = "analytics:read"
 
 const (
-	// trustFor is how long a verification is relied upon without asking the store again. It is
+	// trustFor is how long a verification is relied upon without reading the store again. It is
 	// below the 5 s in which a revocation must hold everywhere (contract 2).
 	trustFor = 3 * time.Second
 	// establishedFor is how long a credential that verified stays off the global budget (spec section 8).
@@ -28,7 +28,7 @@ const (
 	// recordEvery is how often at most a key's use is written to the store.
 	recordEvery = time.Hour
 	// reloadEvery is how often at most the established credentials are fetched. With trustFor it is not more than the 5 s
-	// after which a revoked key may no longer be told from an unknown one.
+	// after which a revoked key must look like an unknown one.
 	reloadEvery = 2 * time.Second
 )
 
@@ -112,7 +112,7 @@ func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.
 	}
 }
 
-// Verify tells whose credential it is that a caller sent from an address. An expiry holds to the millisecond, a
+// Verify finds whose credential a caller sent from an address. An expiry holds to the millisecond, a
 // revocation within trustFor. The error is ErrUnauthorized, a *LimitedError, or a failure of the store.
 func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (Principal, error) {
 	now := v.now()
@@ -209,7 +209,7 @@ func (v *Verifier) reload(ctx context.Context, now time.Time) error {
 	if !due {
 		return nil
 	}
-	// The store learns of a use an hour late at most, so it is asked for those of another hour.
+	// The store learns of a use an hour late at most, so it is queried for those of another hour.
 	used, err := v.store.Used(ctx, now.Add(-establishedFor-recordEvery), now)
 	if err != nil {
 		return err

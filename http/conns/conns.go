@@ -1,8 +1,8 @@
-// Package conns bounds what a stranger can hold of a server before showing a key: connections, and the time
+// Package conns bounds what a client can use of a server before it sends a key: connections, and the time
 // in which a request has to arrive. It wraps a listener and knows nothing of HTTP but that a server reads a
 // request and then writes its answer.
 //
-//  1. A connection that waits for the next request is idle. It is closed when the room is needed.
+//  1. A connection that waits for the next request is idle. It is closed when another one needs its place.
 //  2. From its first byte on, the server waits for a request for Grace, and a second for each MinBytesPerSecond of it.
 //     As long it waits for the client to take an answer.
 //  3. A connection whose answer came before the end of its request is drained before it is closed (LeaveUnread).
@@ -65,7 +65,7 @@ type Listener struct {
 	mu        sync.Mutex
 	open      map[*conn]struct{}
 	byAddress map[netip.Addr]int
-	refused   map[string]uint64 // by the cap that left no room
+	refused   map[string]uint64 // by the cap that was reached
 	logged    map[string]time.Time
 }
 
@@ -85,7 +85,7 @@ func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 // Close stops listening. Connections stay.
 func (l *Listener) Close() error { return l.close() }
 
-// Accept returns the next connection there is room for. The error is always net.ErrClosed.
+// Accept returns the next connection that is within the caps. The error is always net.ErrClosed.
 func (l *Listener) Accept() (net.Conn, error) {
 	pause := minBackoff
 	for {
@@ -126,8 +126,8 @@ func (l *Listener) isClosed() bool {
 	}
 }
 
-// admit takes a connection in, in the room of an idle one if it must. Where all are busy it closes the new
-// one and returns the cap that left no room.
+// admit accepts a connection, in place of an idle one if it must. Where all are busy it closes the new
+// one and returns the cap that was reached.
 func (l *Listener) admit(inner net.Conn) (c net.Conn, full string) {
 	address := addressOf(inner)
 	l.mu.Lock()
@@ -187,7 +187,7 @@ func (l *Listener) Open() int {
 	return len(l.open)
 }
 
-// Refused is how many connections found no room under a cap, CapAll or CapPerAddress, so far.
+// Refused is how many connections were refused under a cap, CapAll or CapPerAddress, so far.
 func (l *Listener) Refused(by string) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -112,7 +112,7 @@ func TestAcceptGoesOnAfterErrors(t *testing.T) {
 	})
 }
 
-// The longest idle connection makes room, of the address itself where that is full; a busy one never does.
+// The longest idle connection makes space, of the address itself where that is full; a busy one never does.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := newPlainListener()
@@ -134,7 +134,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		third := inner.dial("192.0.2.1:3")
 		send(third, accept(t, l))
 		if ended(busy) || !ended(idle) {
-			t.Error("not the idle connection of the address made room")
+			t.Error("not the idle connection of the address made space")
 		}
 		inner.dial("192.0.2.1:4") // both of its address are busy
 		inner.dial("[2001:db8::2]:1")
@@ -142,10 +142,10 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		if got := l.Refused(conns.CapPerAddress); got != 1 || l.Open() != 4 {
 			t.Errorf("%d refused, %d open; want 1 and 4", got, l.Open())
 		}
-		inner.dial("192.0.2.3:1") // takes the room of the longest idle one of all
+		inner.dial("192.0.2.3:1") // takes the place of the longest idle one of all
 		accept(t, l)
 		if !ended(other) || ended(third) || l.Open() != 4 {
-			t.Error("not the longest idle connection of all made room")
+			t.Error("not the longest idle connection of all made space")
 		}
 		inner.dial("[2001:db8::3]:1") // counts with the other of its network, which is idle
 		accept(t, l)
@@ -190,7 +190,7 @@ func TestSlowSendersAreClosed(t *testing.T) {
 	})
 }
 
-// A client that does not take its answer holds the connection no longer than one that does not send.
+// A client that does not take its answer keeps the connection no longer than one that does not send.
 func TestSlowReadersAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := newPlainListener()

@@ -25,8 +25,8 @@ func NewConcurrency(perGroup, overall int) *Concurrency {
 }
 
 // Acquire takes a slot for a group; release gives it back and does nothing when it is called again. Where no
-// slot is free, release is nil and wait tells when one should be: when the oldest of those that take
-// the room has taken as long as they usually do.
+// slot is free, release is nil and wait says when one should be: when the oldest of those that take
+// the slots has taken as long as they usually do.
 func (c *Concurrency) Acquire(group string, now time.Time) (release func(now time.Time), wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -92,10 +92,10 @@ func TestConcurrency(t *testing.T) {
 	}
 	first, second := acquire("a"), acquire("a")
 	if first == nil || second == nil || acquire("a") != nil {
-		t.Error("a group of 2 holds not exactly 2")
+		t.Error("a group of 2 has not exactly 2")
 	}
 	if acquire("b") == nil || acquire("c") != nil || c.Running() != 3 {
-		t.Error("all groups of 3 hold not exactly 3")
+		t.Error("all groups of 3 have not exactly 3")
 	}
 	first(start)
 	first(start) // once more frees nothing

@@ -1,5 +1,5 @@
 // Package checkpoint remembers in the store how far copying has come. A checkpoint lives where the
-// rows are, so that a store that was made anew has none and is copied from the beginning.
+// rows are, so that a new store has none and is copied from the beginning.
 package checkpoint
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A Log holds checkpoints by name. It is not safe for concurrent use.
+// A Log has checkpoints by name. It is not safe for concurrent use.
 type Log struct {
 	conn      driver.Conn
 	retry     write.Retry
 	revisions map[string]uint64 // read last, or saved
 }
 
-// NewLog returns the log of the store behind conn. What fails for a reason that passes is tried again.
+// NewLog returns the log of the store of conn. It retries what fails for a reason that passes.
 func NewLog(conn driver.Conn, retry write.Retry) *Log { return &Log{conn, retry, map[string]uint64{}} }
 
-// Load reads the newest checkpoint of a name into position, as JSON, and tells when it was saved. A name without one,
+// Load reads the newest checkpoint of a name into position, as JSON, and returns when it was saved. A name without one,
 // or whose checkpoint was cleared, leaves position alone and reports false.
 func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time.Time, found bool, err error) {
 	var text string

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// A CSV says how the text of the records of a CSV file is to be read. A reject carries it beside a text, so that the
+// A CSV says how the text of the records of a CSV file is to be read. A reject carries it with a text, so that the
 // text can be read again without its file (Reject).
 type CSV struct {
 	Kind      Kind     `json:"kind"`
 	Delimiter string   `json:"delimiter"` // one character
-	Null      string   `json:"null"`      // the text of a null that stands without quotes; empty for none
+	Null      string   `json:"null"`      // the text of a null without quotes; empty for none
 	Columns   []string `json:"columns"`   // the header
 }
 
-// What a column holds that is no field.
+// What a column contains that is no field.
 const (
 	kindColumn    = -1
 	ignoredColumn = -2
@@ -126,7 +126,7 @@ func (c *CSV) read(text []byte, raw *Raw) *Error {
 	return nil
 }
 
-// IsQuoted tells whether the cell has quotes that begins at a column, counted in bytes from 1, behind some line feeds.
+// IsQuoted reports whether the cell has quotes that begins at a column, counted in bytes from 1, after some line feeds.
 func IsQuoted(text []byte, lineFeeds, column int) bool {
 	for range lineFeeds {
 		text = text[bytes.IndexByte(text, '\n')+1:]

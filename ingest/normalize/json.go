@@ -17,8 +17,8 @@ var (
 )
 
 // ReadJSON reads one record written as a JSON object into raw. Unknown and repeated fields, wrong
-// types, data behind the object and invalid UTF-8 are errors (contract 3). A line of a rejects file
-// is read as the record it holds, so that such a file can be fed back after mending. The error is
+// types, data after the object and invalid UTF-8 are errors (contract 3). A line of a rejects file
+// is read as the record in it, so that such a file can be fixed and ingested. The error is
 // an *Error. The values point into line where nothing is escaped.
 func ReadJSON(line []byte, raw *Raw) error {
 	if scan(line, raw) {
@@ -31,7 +31,7 @@ func ReadJSON(line []byte, raw *Raw) error {
 	return nil
 }
 
-// ReadKnownJSON is ReadJSON for records with more fields than their kind has: those are left out, whatever they hold.
+// ReadKnownJSON is ReadJSON for records with more fields than their kind has: those are left out, whatever they contain.
 func ReadKnownJSON(line []byte, raw *Raw) error {
 	if scan(line, raw) {
 		return nil
@@ -100,7 +100,7 @@ func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
 	return nil
 }
 
-// readObject reads one JSON object and nothing behind it.
+// readObject reads one JSON object and nothing after it.
 func readObject(text []byte) ([]member, *Error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if decoder.PeekKind() != '{' {
@@ -130,13 +130,13 @@ func readObject(text []byte) ([]member, *Error) {
 		return nil, syntaxError(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, &Error{"", "is not valid JSON: there is data behind the object"}
+		return nil, &Error{"", "is not valid JSON: there is data after the object"}
 	}
 	return members, nil
 }
 
-// rejected returns the record that a line of a rejects file holds, or nil for any other line. Such a
-// line is known by its member "error", which no record has; text that was no JSON stands there as a
+// rejected returns the record in a line of a rejects file, or nil for any other line. Such a
+// line is known by its member "error", which no record has; text that was no JSON is there as a
 // string, and if it is CSV, "csv" says how to read it.
 func rejected(members []member) (inner []byte, dialect *CSV, fault *Error) {
 	var record, how jsontext.Value

@@ -67,7 +67,7 @@ func TestRejects(t *testing.T) {
 	for _, c := range []struct{ name, line, field string }{
 		{"not JSON", `{"record"`, ""},
 		{"not an object", `[]`, ""},
-		{"data behind the object", agentLine + "{}", ""},
+		{"data after the object", agentLine + "{}", ""},
 		{"invalid UTF-8", strings.Replace(agentLine, "Support", "\xff", 1), ""},
 		{"no kind", with(agentLine, "record", ""), "record"},
 		{"unknown kind", with(agentLine, "record", `"person"`), "record"},
@@ -123,7 +123,7 @@ func TestRejects(t *testing.T) {
 		} else if rejected.Field != c.field || rejected.Reason == "" {
 			t.Errorf("%s: rejected for %q (%s), want %q", c.name, rejected.Field, rejected.Reason, c.field)
 		} else if strings.Contains(rejected.Reason, "Go ") || strings.Contains(rejected.Reason, "normalize.") {
-			t.Errorf("%s: the reason tells of Go: %s", c.name, rejected.Reason)
+			t.Errorf("%s: the reason mentions Go: %s", c.name, rejected.Reason)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestNormalizes(t *testing.T) {
 	}
 }
 
-// A mended rejects file can be fed back: its lines stand for the records they hold.
+// A fixed rejects file can be fed back: its lines are read as the records in them.
 func TestReadsRejects(t *testing.T) {
 	for name, record := range map[string]string{"an object": agentLine, "text that was no JSON": fmt.Sprintf("%q", agentLine)} {
 		got, err := read([]byte(`{"source":"a.ndjson","line":7,"field":"slug","error":"is wrong","record":` + record + `}`))
@@ -169,11 +169,11 @@ func TestReadsRejects(t *testing.T) {
 	}
 	var rejected *Error
 	if _, err := read([]byte(`{"error":"is wrong","record":{"record":"agent","name":7}}`)); !errors.As(err, &rejected) || rejected.Field != "name" {
-		t.Errorf("a reject that was not mended: %v", err)
+		t.Errorf("a reject that was not fixed: %v", err)
 	}
 }
 
-// A reject of a CSV file is read as CSV after mending, and rejects of rejects are read as what is inside.
+// A fixed reject of a CSV file is read as CSV, and rejects of rejects are read as what is inside.
 func TestReadsRejectsOfCSV(t *testing.T) {
 	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," organization_id","agent_id","slug","name","updated_at","record"]}`
 	const row = `red;acme;0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10;\\N;\"a;\nb\";2026-01-31 09:30:00+00;agent`
@@ -202,7 +202,7 @@ func TestReadsRejectsOfCSV(t *testing.T) {
 	}
 }
 
-// Unknown fields are left out when told so, and nothing else becomes right.
+// Unknown fields are left out with --ignore-unknown, and nothing else becomes right.
 func TestReadKnownJSON(t *testing.T) {
 	plain, _ := read([]byte(agentLine))
 	for _, line := range []string{

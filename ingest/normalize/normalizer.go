@@ -7,7 +7,7 @@ import (
 )
 
 // A Normalizer applies the rules to one record after another. It remembers texts that recur, of
-// people and organizations above all, so that a million records of a thousand people hold a thousand texts.
+// people and organizations above all, so that a million records of a thousand people need a thousand texts.
 // It is not safe for concurrent use.
 type Normalizer struct {
 	texts         memory[*string]
@@ -83,7 +83,7 @@ func (n *Normalizer) result() error {
 	return nil
 }
 
-// Zero values stand in for what is wrong; the record is not used then.
+// Wrong values are zero; the record is not used then.
 var (
 	noText = new(string)
 	noID   uuid.UUID
@@ -92,7 +92,7 @@ var (
 // maxRemembered bounds the memory of one kind of texts; what was remembered is then forgotten.
 const maxRemembered = 1 << 16
 
-// A memory holds a value for every text it met lately.
+// A memory has a value for every text it met lately.
 type memory[V any] map[string]V
 
 func (m *memory[V]) add(text string, value V) V {

@@ -18,7 +18,7 @@ const maxFields = 11
 // the format it came in.
 type Raw struct {
 	Kind Kind
-	// Values holds a text per field, in the order of Fields; nil is null or absent. The texts may
+	// Values has a text per field, in the order of Fields; nil is null or absent. The texts may
 	// belong to a buffer of the reader's and are valid until its next record.
 	Values [maxFields][]byte
 	// Binary has a bit for each field whose value is no text: an id as its 16 bytes, an instant as 8 bytes,
@@ -42,7 +42,7 @@ func Fields(kind Kind) []string {
 	}
 }
 
-// Nullable tells whether a field may be null (contract 3).
+// Nullable reports whether a field may be null (contract 3).
 func Nullable(field string) bool {
 	switch field {
 	case "slug", "deleted_at", "kind", "parent_run_id", "initiator_identifier", "initiator_name", "initiator_type", "user_name":

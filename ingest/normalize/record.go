@@ -1,4 +1,4 @@
-// Package normalize holds the rules of the record table (contract 3): it turns one record as it was
+// Package normalize has the rules of the record table (contract 3): it turns one record as it was
 // written into the row that is stored, or says which field breaks which rule. It is pure.
 package normalize
 
@@ -21,7 +21,7 @@ const (
 var Kinds = []Kind{KindAgent, KindRun, KindAttribution}
 
 // An Instant is a time as the store keeps it: milliseconds since 1970-01-01 in UTC, what is finer cut
-// off. Batches hold millions of them.
+// off. Batches contain millions of them.
 type Instant = int64
 
 // An Agent is one version of a task agent.

@@ -23,7 +23,7 @@ const (
 	maxDomainOctets  = 255
 )
 
-// The instants the store can hold (schema/DESIGN.md), both inclusive.
+// The instants the store can keep (schema/DESIGN.md), both inclusive.
 var (
 	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
 	latest   = time.Date(2261, 12, 31, 23, 59, 59, 999_000_000, time.UTC).UnixMilli()
@@ -184,7 +184,7 @@ func (n *Normalizer) remember(text []byte) *string {
 	return n.texts.add(copied, &copied)
 }
 
-// absent stands for a value that is not there: a null, or what a faulty record has.
+// absent is a value that is not there: a null, or what a faulty record has.
 func absent(mayBeNull bool) *string {
 	if mayBeNull {
 		return nil

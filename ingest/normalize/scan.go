@@ -78,7 +78,7 @@ func scan(line []byte, raw *Raw) bool {
 	return true
 }
 
-// printable tells whether text is UTF-8 without control characters. It looks at eight bytes at a time:
+// printable reports whether text is UTF-8 without control characters. It reads eight bytes at a time:
 // taking a space from a byte below it borrows from the byte's highest bit.
 func printable(text []byte) bool {
 	const spaces, highest = 0x2020202020202020, 0x8080808080808080

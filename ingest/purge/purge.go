@@ -27,7 +27,7 @@ type Purge struct {
 	Steps []Step
 
 	number  uint64   // names it in every statement
-	targets []target // what it is told
+	targets []target // what it was given
 	derive  []string // statements that select further targets, kind and key, from the store
 }
 
@@ -46,7 +46,7 @@ type Step struct {
 const (
 	WhatDeleted   = "deleted"
 	WhatAnonymous = "made anonymous"
-	WhatNameless  = "stripped of a name" // that stood there without an identifier
+	WhatNameless  = "stripped of a name" // that was there without an identifier
 )
 
 const deletes = "DELETE"
@@ -101,7 +101,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
 	ofIdentifier := p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
 	ofStarter := fmt.Sprintf("bitShiftRight(initiator_key, %d) IN ", schema.InitiatorKeyShift) + ofIdentifier
-	// Older versions that have not been merged away hold the person as well.
+	// Older versions that have not been merged away have the person as well.
 	started := p.ofOrganization() + " AND " + p.startedBy()
 	// All rows of those runs, whoever started them in other versions.
 	ofRuns := "run_id IN " + p.keys(targetRun, "toUUIDOrZero(key)")
@@ -117,7 +117,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 			" WHERE " + started + " AND isNotNull(" + initiatorName + ")",
 	}
 
-	// Rows of the rollup do not tell the person, so they go before what they are found by. So do those of runs, all
+	// Rows of the rollup do not name the person, so they go before what they are found by. So do those of runs, all
 	// of each; they are refreshed again as they will be then.
 	p.delete(rollupAttributions.Table, p.ofOrganization()+
 		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
@@ -189,7 +189,7 @@ func Records(
 	return p.Run(ctx, conn, func(Step) {})
 }
 
-// Run does the steps under a lease, one after the other, and calls after behind each. It returns when the files of
+// Run does the steps under a lease, one after the other, and calls after after each. It returns when the files of
 // what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends early,
 // with an error or with the process, is to be run again; the error is rollup.ErrLost when another process took the
 // lease meanwhile.
@@ -206,7 +206,7 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 			}
 			for _, s := range p.Steps {
 				if s.again != "" {
-					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.AsOf.UnixMilli())
+					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.UnixMilli())
 					if err := lease.Alter(ctx, s.Table, stored, s.again); err != nil {
 						return err
 					}

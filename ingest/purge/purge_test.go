@@ -27,7 +27,7 @@ func number(t *testing.T, conn driver.Conn, query string) (n uint64) {
 	return n
 }
 
-// filled is a store with two organizations that hold the same ids and people, in several parts and versions.
+// filled is a store with two organizations that have the same ids and people, in several parts and versions.
 func filled(t *testing.T) driver.Conn {
 	conn := olaptest.OpenStore(t).Conn()
 	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)

@@ -55,7 +55,7 @@ func (p *Purge) aim(ctx context.Context, conn driver.Conn, work func() error) er
 
 // store writes the targets as data and derives further ones from them.
 func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
-	// The name of the statements tells that they store no records.
+	// The name of the statements says that they store no records.
 	naming := func() context.Context {
 		return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
 			clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
@@ -131,7 +131,7 @@ func sweepTable(ctx context.Context, conn driver.Conn, table string) error {
 	var names []string
 	err := conn.QueryRow(ctx, "SELECT groupArray(name)"+replaced, clickhouse.Named("table", table)).Scan(&names)
 	if err != nil {
-		return fmt.Errorf("purge: look for replaced files: %w", err)
+		return fmt.Errorf("purge: search for replaced files: %w", err)
 	}
 	for len(names) > 0 {
 		if err := conn.Exec(ctx, "ALTER TABLE "+table+" DROP PARTITION ID 'none'"); err != nil {
@@ -141,7 +141,7 @@ func sweepTable(ctx context.Context, conn driver.Conn, table string) error {
 		err := conn.QueryRow(ctx, "SELECT count()"+replaced+" AND name IN {names:Array(String)}",
 			clickhouse.Named("table", table), clickhouse.Named("names", names)).Scan(&left)
 		if err != nil {
-			return fmt.Errorf("purge: look for replaced files: %w", err)
+			return fmt.Errorf("purge: search for replaced files: %w", err)
 		}
 		if left == 0 {
 			return nil

@@ -45,7 +45,7 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 	r := &csvRecords{in: in, cells: []byte{}}
 	r.dialect = normalize.CSV{Kind: f.Kind, Delimiter: string(cmp.Or(f.Delimiter, ',')), Null: f.Null}
 	if at == (Position{}) {
-		// The mark would stand in front of a quote, where nothing may stand.
+		// The mark would be before a quote, where nothing may be.
 		buffered := bufio.NewReader(in)
 		if head, _ := buffered.Peek(len(byteOrderMark)); bytes.Equal(head, byteOrderMark) {
 			n, _ := buffered.Discard(len(byteOrderMark))
@@ -64,7 +64,7 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 		r.advance()
 		return r, nil
 	}
-	// The header stands at the beginning, the records are read from further on.
+	// The header is at the beginning, the records are read from further on.
 	first, err := f.From(Position{})
 	if err != nil {
 		return nil, err
@@ -118,18 +118,18 @@ func (r *csvRecords) Next() (*Record, error) {
 	}
 	r.record.Text, r.record.CSV = bytes.Trim(r.text, "\r\n"), &r.dialect // blank lines before a record belong to none
 	if len(r.record.Text) > maxRejectBytes {
-		r.record.Text, r.record.CSV = r.record.Text[:keptBytes], nil // a part cannot be mended
+		r.record.Text, r.record.CSV = r.record.Text[:keptBytes], nil // a part cannot be fixed
 	}
 	return &r.record, nil
 }
 
-// isQuoted tells whether a cell of the last record has quotes.
+// isQuoted reports whether a cell of the last record has quotes.
 func (r *csvRecords) isQuoted(cell int) bool {
 	line, column := r.csv.FieldPos(cell)
 	return normalize.IsQuoted(r.text, line-r.textLine, column)
 }
 
-// advance moves the position behind the last record and keeps the record's text, which is valid until the
+// advance moves the position after the last record and keeps the record's text, which is valid until the
 // next one is read.
 func (r *csvRecords) advance() {
 	r.text, r.textLine = r.window.take(r.csv.InputOffset()), r.at.Lines-r.from.Lines+1

@@ -63,7 +63,7 @@ func TestCSVRecords(t *testing.T) {
 		"too few cells":         {"o,a,n\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
 		"too many cells":        {"o,a,n,,,t,\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
 		"a bare quote":          {"o,a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: bare \" in non-quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"behind a quote":        {"o,\"a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"after a quote":         {"o,\"a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
 		"wrong in a later line": {"o,\"a\n\n\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n5 agent \"o\" \"b\" \"n\" - - \"t\""},
 		"a quote never closed":  {"o,a,n,,,t\no,\"b,n,,,t\no,c,n,,,t\n", "2 agent \"o\" \"a\" \"n\" - - \"t\"\n3 fault is not valid CSV: extraneous or missing \" in quoted-field"},
 		"a semicolon":           {"o;a;n;;;t\n", "2 fault is not valid CSV: wrong number of fields"},
@@ -96,17 +96,17 @@ func TestCSVFaultText(t *testing.T) {
 	}
 }
 
-// Null is told from a text that reads the same by its quotes, wherever the cell stands.
+// Quotes distinguish a text from a null that reads the same, wherever the cell is.
 func TestCSVNull(t *testing.T) {
 	for name, c := range map[string]struct{ null, in, want string }{
-		"bare":               {`\N`, `o,a,n,\N,\N,t`, `2 agent "o" "a" "n" - - "t"`},
-		"quoted":             {`\N`, `"o","a","\N","\N",\N,"t"`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
-		"behind line feeds":  {`\N`, "o,\"\n\r\n\",\"\n,\\N\",\\N,\"\\N\",t", `2 agent "o" "\n\n" "\n,\\N" - "\\N" "t"`},
-		"behind blank lines": {`\N`, "\n\no,a,n,\\N,\"\\N\",t", `4 agent "o" "a" "n" - "\\N" "t"`},
-		"required":           {`\N`, `\N,a,\N,,,t`, `2 agent - "a" - - - "t"`},
-		"another text":       {"NULL", `o,a,NULL,NULL,"NULL",\N`, `2 agent "o" "a" - - "NULL" "\\N"`},
-		"letter case":        {"NULL", `o,a,null,,,t`, `2 agent "o" "a" "null" - - "t"`},
-		"no text":            {"", `o,a,\N,\N,,t`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
+		"bare":              {`\N`, `o,a,n,\N,\N,t`, `2 agent "o" "a" "n" - - "t"`},
+		"quoted":            {`\N`, `"o","a","\N","\N",\N,"t"`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
+		"after line feeds":  {`\N`, "o,\"\n\r\n\",\"\n,\\N\",\\N,\"\\N\",t", `2 agent "o" "\n\n" "\n,\\N" - "\\N" "t"`},
+		"after blank lines": {`\N`, "\n\no,a,n,\\N,\"\\N\",t", `4 agent "o" "a" "n" - "\\N" "t"`},
+		"required":          {`\N`, `\N,a,\N,,,t`, `2 agent - "a" - - - "t"`},
+		"another text":      {"NULL", `o,a,NULL,NULL,"NULL",\N`, `2 agent "o" "a" - - "NULL" "\\N"`},
+		"letter case":       {"NULL", `o,a,null,,,t`, `2 agent "o" "a" "null" - - "t"`},
+		"no text":           {"", `o,a,\N,\N,,t`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := stream(CSV, normalize.KindAgent, []byte(agentHeader+c.in+"\n"))
@@ -117,10 +117,10 @@ func TestCSVNull(t *testing.T) {
 			// The same after a position that is not the beginning.
 			f = stream(CSV, normalize.KindAgent, []byte(agentHeader+"o,\"\n\",n,,,t\n"+c.in+"\n"))
 			f.Null = c.null
-			_, behind := mustRead(t, f, Position{})
-			got, _ := mustRead(t, f, behind[0])
+			_, after := mustRead(t, f, Position{})
+			got, _ := mustRead(t, f, after[0])
 			if _, values, _ := strings.Cut(got[0], " "); !strings.HasSuffix(c.want, " "+values) {
-				t.Errorf("behind another record: got %s, want %s", got, c.want)
+				t.Errorf("after another record: got %s, want %s", got, c.want)
 			}
 		})
 	}
@@ -189,13 +189,13 @@ func TestCSVLarge(t *testing.T) {
 		line += 1 + i%97
 	}
 	f := stream(CSV, normalize.KindAgent, in.Bytes())
-	got, behind := mustRead(t, f, Position{})
+	got, after := mustRead(t, f, Position{})
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Fatal("other records than were written")
 	}
-	for i := 0; i < len(behind); i += 271 {
-		if tail, _ := mustRead(t, f, behind[i]); strings.Join(tail, "\n") != strings.Join(want[i+1:], "\n") {
-			t.Fatalf("another tail behind record %d", i)
+	for i := 0; i < len(after); i += 271 {
+		if tail, _ := mustRead(t, f, after[i]); strings.Join(tail, "\n") != strings.Join(want[i+1:], "\n") {
+			t.Fatalf("another tail after record %d", i)
 		}
 	}
 }

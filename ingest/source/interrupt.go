@@ -37,7 +37,7 @@ func (f *File) open() (io.ReadCloser, error) {
 	}
 }
 
-// Waits tells whether the file, since From, may have to wait for input and ends with ErrInterrupted when Stop is
+// Waits reports whether the file, since From, may have to wait for input and ends with ErrInterrupted when Stop is
 // closed: all but regular files. What it had got before comes first.
 func (f *File) Waits() bool { return f.waits }
 
@@ -53,7 +53,7 @@ type interruptible struct {
 	buffer  []byte
 	count   int    // bytes that this read has put into buffer
 	rest    []byte // of buffer, not yet returned
-	err     error  // behind rest; stays
+	err     error  // after rest; stays
 }
 
 func (r *interruptible) Read(p []byte) (int, error) {

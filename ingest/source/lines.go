@@ -21,7 +21,7 @@ var ErrTooLong = fmt.Errorf("is longer than %d bytes", MaxLineBytes)
 // lines reads text line by line in bounded memory.
 type lines struct {
 	in   *bufio.Reader
-	at   Position // behind the last line
+	at   Position // after the last line
 	long []byte
 }
 
@@ -31,7 +31,7 @@ func newLines(in io.Reader, at Position) *lines {
 	return &lines{in: bufio.NewReaderSize(in, bufferBytes), at: at}
 }
 
-// next returns the next line that is not blank, without its end, or io.EOF behind the last one. A
+// next returns the next line that is not blank, without its end, or io.EOF after the last one. A
 // line that is too long comes as its beginning and ErrTooLong as its fault. A byte order mark at the
 // beginning is skipped.
 func (l *lines) next() (text []byte, fault, err error) {

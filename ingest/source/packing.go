@@ -36,10 +36,10 @@ var packings = []struct{ magic, name string }{
 	{"Rar!\x1a\x07", "rar"},
 }
 
-// headBytes is how much of a file tells what it is.
+// headBytes is how much of a file shows what it is.
 const headBytes = 16
 
-// unpack tells by the first bytes, and not by the name, how a file is compressed, so that a
+// unpack finds by the first bytes, and not by the name, how a file is compressed, so that a
 // stream without a name is read as well. Another compression than gzip and zstd is an error that names it, and so is
 // what is no text where a text is wanted.
 func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
@@ -103,12 +103,12 @@ func (f *File) refuse(head []byte) error {
 	return nil
 }
 
-// isWide tells whether every other byte is zero, as in UTF-16 without a mark.
+// isWide reports whether every other byte is zero, as in UTF-16 without a mark.
 func isWide(head []byte) bool {
 	return len(head) > 3 && (head[0] == 0 && head[2] == 0 || head[1] == 0 && head[3] == 0)
 }
 
-// isBzip2 looks at the level and at the first block, since CSV might begin with "BZh".
+// isBzip2 also reads the level and the first block, since CSV might begin with "BZh".
 func isBzip2(head []byte) bool {
 	const block, none = "1AY&SY", "\x17\x72\x45\x38\x50\x90"
 	return len(head) >= 10 && '1' <= head[3] && head[3] <= '9' &&

@@ -116,7 +116,7 @@ func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
 	return err
 }
 
-// seek opens the row group that holds a row, counted from 0.
+// seek opens the row group that has a row, counted from 0.
 func (r *parquetRows) seek(row int64) error {
 	if row > r.total {
 		return fmt.Errorf("read again to where the last run stopped: the file has only %d rows, not %d", r.total, row)
@@ -150,7 +150,7 @@ func (r *parquetRows) openGroup(row int64) (err error) {
 	return nil
 }
 
-// openColumn looks at the part of a column in the open row group and goes to its next row.
+// openColumn reads the part of a column in the open row group and goes to its next row.
 func (r *parquetRows) openColumn(c *column, chunk *format.ColumnMetaData) error {
 	if chunk.NumValues != r.rows {
 		return fmt.Errorf("%d values for %d rows", chunk.NumValues, r.rows)

@@ -16,7 +16,7 @@ import (
 // chunkValues is how many values of a column are decoded at a time.
 const chunkValues = 1024
 
-// recordColumn stands for the column that says the kind.
+// recordColumn is the column that says the kind.
 const recordColumn = -1
 
 // A column is one column of a Parquet file, of which at most two pages are in memory.
@@ -81,7 +81,7 @@ func (c *column) ended(err error) error {
 	return fmt.Errorf("the column %q: %w", c.name, err)
 }
 
-// next returns the next value as Raw.Values holds it, nil of null. It is valid until the next call.
+// next returns the next value as in Raw.Values, nil of null. It is valid until the next call.
 func (c *column) next() []byte {
 	if c.form == nulls {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
-// A columnError says why a valid Parquet file holds no records of its kind.
+// A columnError says why a valid Parquet file has no records of its kind.
 type columnError string
 
 func (e columnError) Error() string { return string(e) }
@@ -64,7 +64,7 @@ func columnsOf(f *File, file *format.FileMetaData) ([]column, error) {
 	return columns, nil
 }
 
-// sizeOf is how many elements the first one and what it holds are.
+// sizeOf is how many elements the first one and those in it are.
 func sizeOf(schema []format.SchemaElement) int {
 	size := 1
 	for range schema[0].NumChildren.V {
@@ -76,7 +76,7 @@ func sizeOf(schema []format.SchemaElement) int {
 	return size
 }
 
-// holdsNulls tells whether the file says that a column holds nothing but nulls. Writers that do not know the type of
+// holdsNulls reports whether the file says that a column has nothing but nulls. Writers that do not know the type of
 // such a column take any.
 func holdsNulls(e *format.SchemaElement, groups []format.RowGroup, leaf int) bool {
 	if _, ok := e.LogicalType.Value.(*format.NullType); ok {
@@ -110,7 +110,7 @@ func wanted(field string) string {
 	}
 }
 
-// formOf tells the form of a column by its physical and its logical type. The latter may be written
+// formOf finds the form of a column by its physical and its logical type. The latter may be written
 // in the older way, as a converted type.
 func formOf(e *format.SchemaElement) (form, bool) {
 	converted := e.ConvertedType

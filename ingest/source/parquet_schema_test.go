@@ -40,7 +40,7 @@ func TestParquetUnfitColumns(t *testing.T) {
 	checkUnfit(t, bytes.ReplaceAll(content, []byte("slug"), []byte("name")), `the column "name" is there twice`)
 }
 
-// Columns that are no field are left out when told so, whatever they hold, and the others keep their places.
+// Columns that are no field are left out with --ignore-unknown, whatever they contain, and the others keep their places.
 func TestParquetUnknownColumns(t *testing.T) {
 	nodes := smallLayout.nodes(normalize.KindAgent)
 	nodes["a_number"] = parquet.Int(64)

@@ -34,7 +34,7 @@ var (
 	smallLayout = layout{parquet.UUID(), parquet.Timestamp(parquet.Microsecond), parquet.String(), false, 60, 23, []parquet.WriterOption{smallPages}}
 )
 
-// sample is what the test files hold in a row; nil for null.
+// sample is what the test files have in a row; nil for null.
 func sample(field string, row int) []byte {
 	switch {
 	case normalize.Nullable(field) && row%(2+len(field)%3) == 0:
@@ -161,7 +161,7 @@ func TestParquetLayouts(t *testing.T) {
 		for _, kind := range normalize.Kinds {
 			t.Run(name+" "+string(kind), func(t *testing.T) {
 				f := onDisk(t, Parquet, kind, l.write(t, l.nodes(kind), sample))
-				got, behind := mustRead(t, f, Position{})
+				got, after := mustRead(t, f, Position{})
 				if want := l.samples(kind); strings.Join(got, "\n") != strings.Join(want, "\n") {
 					for i := range min(len(got), len(want)) {
 						if got[i] != want[i] {
@@ -170,9 +170,9 @@ func TestParquetLayouts(t *testing.T) {
 					}
 					t.Fatalf("%d records, want %d", len(got), len(want))
 				}
-				for i, at := range behind {
+				for i, at := range after {
 					if at != (Position{Lines: i + 1}) {
-						t.Fatalf("position %+v behind record %d", at, i+1)
+						t.Fatalf("position %+v after record %d", at, i+1)
 					}
 				}
 				if l.rows < 100 {
@@ -263,7 +263,7 @@ func TestParquetStreams(t *testing.T) {
 	}
 }
 
-// Reading on does not look at what lies before: pages of it are damaged here.
+// A resumed read does not touch what lies before: its pages are damaged here.
 func TestParquetSeeks(t *testing.T) {
 	l := smallLayout
 	content := l.write(t, l.nodes(normalize.KindRun), sample)
@@ -273,7 +273,7 @@ func TestParquetSeeks(t *testing.T) {
 	}
 	for _, index := range file.OffsetIndexes()[:2*len(normalize.Fields(normalize.KindRun))] {
 		page := index.PageLocations[0]
-		content[page.Offset+int64(page.CompressedPageSize)-1] ^= 0xff // behind its header
+		content[page.Offset+int64(page.CompressedPageSize)-1] ^= 0xff // after its header
 	}
 	f := onDisk(t, Parquet, normalize.KindRun, content)
 	for _, row := range []int{2*l.perGroup - 1, 2 * l.perGroup, l.rows - 1, l.rows} {
@@ -285,6 +285,6 @@ func TestParquetSeeks(t *testing.T) {
 		t.Error("no page is damaged")
 	}
 	if _, _, err := records(f, Position{Lines: l.rows + 1}); err == nil || !strings.Contains(err.Error(), "has only 60 rows") {
-		t.Errorf("behind the end: %v", err)
+		t.Errorf("after the end: %v", err)
 	}
 }

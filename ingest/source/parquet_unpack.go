@@ -28,7 +28,7 @@ type unpacker struct {
 	packed, unpacked, buffer []byte // used again for each page
 }
 
-// newUnpacker returns an unpacker of the chunk's pages from the one that holds a row, counted from 0, and
+// newUnpacker returns an unpacker of the chunk's pages from the one that has a row, counted from 0, and
 // the row's place in that page. The dictionary always comes first.
 func newUnpacker(content io.ReaderAt, chunk *format.ColumnMetaData, row int64) (*unpacker, int64, error) {
 	u := &unpacker{pages: pageReader{content: content}, codec: chunk.Codec}
@@ -102,7 +102,7 @@ func (u *unpacker) next() error {
 	if header.CRC != 0 && uint32(header.CRC) != crc32.ChecksumIEEE(u.packed) {
 		return fmt.Errorf("a page with another checksum than its header's: %w", parquet.ErrCorrupted)
 	}
-	levels, packed := int64(0), true // levels stand in front of the values and are not packed
+	levels, packed := int64(0), true // levels come before the values and are not packed
 	if page := &header.DataPageHeaderV2; page.Valid {
 		levels = int64(page.V.RepetitionLevelsByteLength) + int64(page.V.DefinitionLevelsByteLength)
 		packed = !page.V.IsCompressed.Valid || page.V.IsCompressed.V
@@ -148,7 +148,7 @@ func (u *unpacker) unpack(packed []byte, size int64) ([]byte, error) {
 	return u.unpacked, nil
 }
 
-// unpacks tells whether the pages of a codec can be unpacked.
+// unpacks reports whether the pages of a codec can be unpacked.
 func unpacks(codec format.CompressionCodec) bool {
 	switch codec {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw:

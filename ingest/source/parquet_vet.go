@@ -12,7 +12,7 @@ import (
 const (
 	// maxPageBytes bounds a page as it is unpacked. Writers make pages of about a megabyte.
 	maxPageBytes = 256 << 20
-	// maxPageHeaderBytes bounds the header of a page, which may hold the least and the greatest value.
+	// maxPageHeaderBytes bounds the header of a page, which may contain the least and the greatest value.
 	maxPageHeaderBytes = 16 << 20
 )
 
@@ -22,9 +22,9 @@ type pageReader struct {
 	bytes   []byte
 }
 
-// vet walks over the pages of a column chunk before anything of it is read. The library asks for the
-// memory that a header asks for before it looks at the page, and takes pages with fewer values than
-// were announced, which moves all values behind them to other rows.
+// vet walks over the pages of a column chunk before anything of it is read. The library allocates the
+// memory that a header names before it reads the page, and takes pages with fewer values than
+// were announced, which moves all values after them to other rows.
 func (p *pageReader) vet(chunk *format.ColumnMetaData) error {
 	offset, end := boundsOf(chunk)
 	if offset < 0 || chunk.TotalCompressedSize < 0 {

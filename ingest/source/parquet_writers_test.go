@@ -17,7 +17,7 @@ import (
 )
 
 // writtenByOthers has a file for every cell of codec, version of the data pages and encoding that ClickHouse, DuckDB and
-// arrow-go write (testdata/README.md). All hold the same 200 samples of agents.
+// arrow-go write (testdata/README.md). All have the same 200 samples of agents.
 const writtenByOthers = "testdata/parquet.zip"
 
 var codecs = []parquet.WriterOption{
@@ -46,7 +46,7 @@ func TestParquetOfOtherWriters(t *testing.T) {
 			parts := strings.Split(t.Name()[strings.Index(t.Name(), "/")+1:], "_")
 			cell := cellOf(t, content, seen)
 			if want := strings.Join(parts[1:len(parts)-1], "_"); !strings.HasPrefix(cell, want+" ") {
-				t.Fatalf("the file holds %s, not %s", cell, want)
+				t.Fatalf("the file has %s, not %s", cell, want)
 			}
 			want := layout{rows: 200, perGroup: 200}.samples(normalize.KindAgent)
 			if strings.HasSuffix(t.Name(), "null-column") {
@@ -66,7 +66,7 @@ func TestParquetOfOtherWriters(t *testing.T) {
 				cell := fmt.Sprintf("%s_%s %s", codec, version, encoding)
 				// arrow-go makes no dictionary that makes a file larger. TestParquetLayouts has this cell ("enums").
 				if !seen[cell] && cell != "UNCOMPRESSED_v2 RLE_DICTIONARY" {
-					t.Errorf("no file holds %s", cell)
+					t.Errorf("no file has %s", cell)
 				}
 			}
 		}
@@ -201,7 +201,7 @@ func withoutSlug(shown string, deletedToo bool) string {
 	return strings.Join(cells, " ")
 }
 
-// splitShown splits at the spaces that stand in no quotes.
+// splitShown splits at the spaces that are in no quotes.
 func splitShown(shown string) []string {
 	quoted := false
 	return strings.FieldsFunc(shown, func(r rune) bool {

@@ -13,14 +13,14 @@ import (
 // A Format is how a file writes records.
 type Format string
 
-// The formats. NDJSON holds records of all kinds; the others hold one kind a file.
+// The formats. NDJSON has records of all kinds; the others have one kind a file.
 const (
 	NDJSON  Format = "ndjson"
 	CSV     Format = "csv"
 	Parquet Format = "parquet"
 )
 
-// FormatOf tells the format by a file's name, with the ending of its compression left out: NDJSON
+// FormatOf finds the format by a file's name, with the ending of its compression left out: NDJSON
 // unless it ends in .csv or .parquet.
 func FormatOf(name string) Format {
 	name = strings.ToLower(name)
@@ -54,17 +54,17 @@ type Record struct {
 
 // A Reader reads records one after another.
 type Reader interface {
-	// Next returns the next record, or io.EOF behind the last one. Other errors end the source;
+	// Next returns the next record, or io.EOF after the last one. Other errors end the source;
 	// records that cannot be read are returned with their fault.
 	Next() (*Record, error)
-	// Position is the place behind the last record.
+	// Position is the place after the last record.
 	Position() Position
 	io.Closer
 }
 
 // A File is a source of records. Its methods may not be called at the same time.
 type File struct {
-	Name      string // as it stands in rejects
+	Name      string // as it is in rejects
 	Format    Format
 	Kind      normalize.Kind                // of all records; needed but for NDJSON
 	Open      func() (io.ReadCloser, error) // the bytes from the first one
@@ -82,7 +82,7 @@ type File struct {
 // BytesRead is how much of the file, packed as it is, has been read.
 func (f *File) BytesRead() int64 { return f.read }
 
-// From returns a reader of the records behind a position, the zero one for all records.
+// From returns a reader of the records after a position, the zero one for all records.
 func (f *File) From(at Position) (Reader, error) {
 	in, err := f.open()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// closing is a reader with what is closed behind it.
+// closing is a reader and what is closed with it.
 type closing struct {
 	io.Reader
 	io.Closer

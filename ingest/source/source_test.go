@@ -33,7 +33,7 @@ func onDisk(tb testing.TB, format Format, kind normalize.Kind, content []byte) *
 	return &File{Name: path, Format: format, Kind: kind, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }
 
-// show writes a record as one line: where it stands, and its values or its fault.
+// show writes a record as one line: where it is, and its values or its fault.
 func show(r *Record) string {
 	place := fmt.Sprint(r.Line)
 	if r.RowGroup > 0 {
@@ -58,8 +58,8 @@ func show(r *Record) string {
 	return place + " " + string(r.Raw.Kind) + b.String()
 }
 
-// records reads all records behind a position, and the position behind each.
-func records(f *File, at Position) (shown []string, behind []Position, err error) {
+// records reads all records after a position, and the position after each.
+func records(f *File, at Position) (shown []string, after []Position, err error) {
 	reader, err := f.From(at)
 	if err != nil {
 		return nil, nil, err
@@ -68,32 +68,32 @@ func records(f *File, at Position) (shown []string, behind []Position, err error
 	for {
 		record, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return shown, behind, nil
+			return shown, after, nil
 		}
 		if err != nil {
-			return shown, behind, err
+			return shown, after, err
 		}
-		shown, behind = append(shown, show(record)), append(behind, reader.Position())
+		shown, after = append(shown, show(record)), append(after, reader.Position())
 	}
 }
 
 func mustRead(t *testing.T, f *File, at Position) ([]string, []Position) {
 	t.Helper()
-	shown, behind, err := records(f, at)
+	shown, after, err := records(f, at)
 	if err != nil {
 		t.Fatalf("from %+v: %v", at, err)
 	}
-	return shown, behind
+	return shown, after
 }
 
-// checkResume reads on from behind every record, which must give the records that follow it.
+// checkResume reads on from after every record, which must give the records that follow it.
 func checkResume(t *testing.T, f *File) {
 	t.Helper()
-	shown, behind := mustRead(t, f, Position{})
-	for i, at := range behind {
+	shown, after := mustRead(t, f, Position{})
+	for i, at := range after {
 		tail, _ := mustRead(t, f, at)
 		if got, want := strings.Join(tail, "\n"), strings.Join(shown[i+1:], "\n"); got != want {
-			t.Fatalf("from %+v behind %q:\n%s\nwant\n%s", at, shown[i], got, want)
+			t.Fatalf("from %+v after %q:\n%s\nwant\n%s", at, shown[i], got, want)
 		}
 	}
 }
@@ -143,7 +143,7 @@ lines",b,s,t` + "\r\n" + `org,bad
 org,"",c,"",t`
 
 // Whatever a file is packed in, and whatever its name says, its records are the same, and reading
-// goes on behind any of them.
+// goes on after any of them.
 func TestPacked(t *testing.T) {
 	for _, c := range []struct {
 		format Format
@@ -185,7 +185,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// What is packed and ends too early is an error: the records behind are missing.
+// What is packed and ends too early is an error: the records after are missing.
 func TestCutOff(t *testing.T) {
 	text := []byte(strings.Repeat(strings.Split(agentsNDJSON, "\n")[2]+"\n", 2000))
 	for packing, content := range map[string][]byte{"gzip": gzipped(t, text), "zstd": zstandard(t, text)} {

@@ -27,13 +27,13 @@ type Conflict struct {
 }
 
 const (
-	// maxIDs bounds the ids of one statement that looks for records that moved.
+	// maxIDs bounds the ids of one statement that searches for records that moved.
 	maxIDs = 100_000
-	// tableIDs comes with a statement that is asked about some ids: as parameters they would make too long a URL.
+	// tableIDs comes with a statement about some ids: as parameters they would make too long a URL.
 	tableIDs = "ids"
 )
 
-// moved tells of extra rows apart those that do not count, because the store has their record under another clock: the
+// moved separates from extra rows those that do not count, because the store has their record under another clock: the
 // next refresh of the rollup supersedes them.
 func (o Options) moved(ctx context.Context, found faults) error {
 	extras := map[Part]map[uuid.UUID]bool{}
@@ -52,7 +52,7 @@ func (o Options) moved(ctx context.Context, found faults) error {
 	for part, ids := range extras {
 		for chunk := range slices.Chunk(slices.Collect(maps.Keys(ids)), maxIDs) {
 			if err := o.movedOf(ctx, part, chunk, found); err != nil {
-				return fmt.Errorf("look for %s records that moved: %w", part.Kind, err)
+				return fmt.Errorf("search for %s records that moved: %w", part.Kind, err)
 			}
 		}
 	}
@@ -65,16 +65,16 @@ func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found 
 	if part.Kind == normalize.KindAttribution {
 		superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
 	}
-	asked, err := ext.NewTable(tableIDs, ext.Column("id", "UUID"))
+	wanted, err := ext.NewTable(tableIDs, ext.Column("id", "UUID"))
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if err := asked.Append(id); err != nil {
+		if err := wanted.Append(id); err != nil {
 			return err
 		}
 	}
-	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(asked)),
+	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(wanted)),
 		"SELECT *, toString(toDate32(clock)) FROM ("+superseded+")", clickhouse.Named("organization", string(part.Organization)))
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 		") WHERE {organization:String} IN ('', organization) GROUP BY organization, record ORDER BY organization, record",
 		clickhouse.Named("most", int64(o.MaxIDs)), clickhouse.Named("organization", string(o.Organization)))
 	if err != nil {
-		return nil, fmt.Errorf("look for conflicts: %w", err)
+		return nil, fmt.Errorf("search for conflicts: %w", err)
 	}
 	defer rows.Close()
 	found := []Conflict{}
@@ -158,7 +158,7 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 		var c Conflict
 		var organization, kind string
 		if err := rows.Scan(&organization, &kind, &c.Count, &c.IDs); err != nil {
-			return nil, fmt.Errorf("look for conflicts: %w", err)
+			return nil, fmt.Errorf("search for conflicts: %w", err)
 		}
 		c.Organization, c.Kind = schema.OrganizationID(organization), normalize.Kind(kind)
 		found = append(found, c)

@@ -101,7 +101,7 @@ func (h *hasher) addNumber(n int64) { h.text = append(strconv.AppendInt(h.text, 
 
 func (h *hasher) addID(id uuid.UUID) { h.text = append(append(h.text, id.String()...), '|') }
 
-// addText writes a text behind its length in bytes, so that no text can look like another field.
+// addText writes a text after its length in bytes, so that no text can pass for another field.
 func (h *hasher) addText(text *string) {
 	if text == nil {
 		h.text = append(h.text, "-|"...)

@@ -18,7 +18,7 @@ type Source interface {
 	Each(ctx context.Context, visit func(*source.Record) error) error
 	// OfGroups calls visit with at least the records of some groups.
 	OfGroups(ctx context.Context, groups []Group, visit func(*source.Record) error) error
-	// Unique tells whether every record comes once, and not in several versions.
+	// Unique reports whether every record comes once, and not in several versions.
 	Unique() bool
 }
 

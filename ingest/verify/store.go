@@ -13,7 +13,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A table tells how the rows of a kind are read as they stand in the store, versions collapsed.
+// A table says how the rows of a kind are read from the store, versions collapsed.
 type table struct {
 	name    string
 	id      string
@@ -58,7 +58,7 @@ func text(column string) string {
 	return "ifNull(concat(toString(length(" + column + ")), ':', " + column + ", '|'), '-|')"
 }
 
-// A Sum stands for the rows of a group whatever their order: how many there are, and the sum of their
+// A Sum is that of the rows of a group in any order: how many there are, and the sum of their
 // hashes modulo 2^64.
 type Sum struct {
 	Count int64  `json:"count"`

@@ -1,4 +1,4 @@
-// Package verify proves that the store holds what a source holds: for every organization, kind of
+// Package verify proves that the store has what a source has: for every organization, kind of
 // record and UTC day it compares how many rows there are and a checksum of their normalized fields,
 // computed here from the source and in ClickHouse from the store; where they differ it names the ids.
 package verify
@@ -23,12 +23,12 @@ type Options struct {
 	Source       Source
 	Conn         driver.Conn
 	Organization schema.OrganizationID // the only one to compare; empty for all
-	Subset       bool                  // the source holds a part: what only the store has, and newer versions there, are right
-	// SecondLook is for a source that changes meanwhile: rows that differ are looked at again so much
+	Subset       bool                  // the source has a part: what only the store has, and newer versions there, are right
+	// RecheckAfter is for a source that changes meanwhile: rows that differ are read again so much
 	// later, and count only if they differ still and have not changed in between. 0 for files.
-	SecondLook time.Duration
-	MaxIDs     int              // named ids of a kind of difference in a group
-	Progress   func(read int64) // records of the source; nil for none
+	RecheckAfter time.Duration
+	MaxIDs       int              // named ids of a kind of difference in a group
+	Progress     func(read int64) // records of the source; nil for none
 }
 
 // A Report says what Compare found.
@@ -49,7 +49,7 @@ type Part struct {
 	Kind         normalize.Kind
 }
 
-// A Count tells how many rows a part has, versions collapsed.
+// A Count is how many rows a part has, versions collapsed.
 type Count struct{ Source, Store int64 }
 
 // A Difference is a group that differs, with the numbers of its rows and some of their ids.
@@ -77,7 +77,7 @@ func (r *Rows) add(id uuid.UUID, most int) {
 	}
 }
 
-// Compare holds the store against a source. Differences are no error.
+// Compare compares the store with a source. Differences are no error.
 func Compare(ctx context.Context, o Options) (Report, error) {
 	progress := o.Progress
 	if progress == nil {
@@ -148,18 +148,18 @@ func together(suspects []Difference) int {
 	return len(suspects)
 }
 
-// explain looks at every row of some groups and returns those that do differ. Rows that moved are added to further.
+// explain reads every row of some groups and returns those that do differ. Rows that moved are added to further.
 func (o Options) explain(ctx context.Context, suspects []Difference, further map[Part][]uuid.UUID) ([]Difference, error) {
-	differing, err := o.look(ctx, suspects)
+	differing, err := o.compareGroups(ctx, suspects)
 	if err != nil || len(differing) == 0 {
 		return nil, err
 	}
-	if o.SecondLook > 0 {
-		if snapshot.Pause(ctx, o.SecondLook) != nil {
+	if o.RecheckAfter > 0 {
+		if snapshot.Pause(ctx, o.RecheckAfter) != nil {
 			return nil, ctx.Err()
 		}
 		suspects = slices.DeleteFunc(suspects, func(d Difference) bool { return differing[d.Group] == nil })
-		again, err := o.look(ctx, suspects)
+		again, err := o.compareGroups(ctx, suspects)
 		if err != nil {
 			return nil, err
 		}

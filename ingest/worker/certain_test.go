@@ -30,7 +30,7 @@ func (b *bed) exec(conn *pgx.Conn, sql string) {
 	}
 }
 
-// certainUntil is what the status tells of runs, zero for nothing.
+// certainUntil is the status of runs, zero for nothing.
 func certainUntil(status *worker.Status) time.Time {
 	if c := status.Report().Kinds[normalize.KindRun].CertainUntil; c != nil {
 		return *c
@@ -43,7 +43,7 @@ func certainUntil(status *worker.Status) time.Time {
 func TestTransactionsThatReadFirst(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 50)
-	// Between two looks there is time to write and to commit.
+	// Between two polls there is time to write and to commit.
 	status, _ := b.start(func(o *worker.Options) { o.Overlap, o.PollInterval = 0, 500*time.Millisecond })
 	b.untilEqual()
 	late := b.connect()
@@ -61,7 +61,7 @@ func TestTransactionsThatReadFirst(t *testing.T) {
 	b.until("what was open is certain", func() bool { return certainUntil(status).After(began) })
 }
 
-// A prepared transaction belongs to no session, and nobody tells when it began.
+// A prepared transaction belongs to no session, and nothing says when it began.
 func TestPreparedTransactions(t *testing.T) {
 	b := newBed(t)
 	if b.setting("max_prepared_transactions") == "0" {

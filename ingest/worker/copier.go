@@ -30,17 +30,17 @@ type copier struct {
 	saved      position
 	warned     string // what was last said to keep rows from being certain
 
-	// inFlight is held for reading from before a page is read from the source until it is stored, so that who holds
+	// inFlight is locked for reading from before a page is read from the source until it is stored, so that who locks
 	// it for writing knows that no rows are on their way that were read before.
 	inFlight sync.RWMutex
-	recent   *recent // changed by the copier under a reading hold, by others under a writing one
+	recent   *recent // changed by the copier under a reading lock, by others under a writing one
 }
 
-// A position is what a checkpoint of a worker holds.
+// A position is what a checkpoint of a worker contains.
 type position struct {
 	Mapping string `json:"mapping"` // fingerprint of the SELECT that was read
 	// Certain is the instant before which no row has changed that was not stored; zero when nothing is certain. Until
-	// is the same without regard to transactions whose begin nobody tells.
+	// is the same without regard to transactions whose begin is unknown.
 	Certain time.Time `json:"certain_until"`
 	Until   time.Time `json:"until"`
 }
@@ -63,7 +63,7 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 	}
 	c.horizon.floor = c.saved.Certain
 	for first := true; ; first = false {
-		from, err := c.look(ctx, first)
+		from, err := c.passStart(ctx, first)
 		if err != nil {
 			return err
 		}
@@ -83,13 +83,13 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 	}
 }
 
-// load reads the checkpoint. That of another mapping tells nothing of the rows that this one selects.
+// load reads the checkpoint. That of another mapping says nothing about the rows that this one selects.
 func (c *copier) load(ctx context.Context) error {
 	mapping := c.Source.Mapping().Fingerprint(c.kind)
 	if _, found, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
 		return err
 	} else if found && c.saved.Mapping != mapping {
-		c.Logger.Warn("the checkpoint is that of another mapping; copying begins anew", "kind", c.kind)
+		c.Logger.Warn("the checkpoint is that of another mapping; copying begins again", "kind", c.kind)
 		c.saved = position{}
 	}
 	c.saved.Mapping = mapping
@@ -97,11 +97,11 @@ func (c *copier) load(ctx context.Context) error {
 	return nil
 }
 
-// look asks the source what is in progress and returns from where the pass has to read that begins now. The
+// passStart reads what is in progress at the source and returns from where the pass has to read that begins now. The
 // source's clock counts, and no row's time does: a row with a time in the future hides nothing.
-func (c *copier) look(ctx context.Context, first bool) (from time.Time, err error) {
+func (c *copier) passStart(ctx context.Context, first bool) (from time.Time, err error) {
 	var activity postgres.Activity
-	err = c.reading(ctx, "ask the source what is in progress", func() (err error) {
+	err = c.reading(ctx, "read what is in progress at the source", func() (err error) {
 		activity, err = c.Source.Activity(ctx)
 		return err
 	})
@@ -182,7 +182,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// page copies one page and returns its last key, or nil when nothing is behind it, and how many records were new.
+// page copies one page and returns its last key, or nil when nothing is after it, and how many records were new.
 func (c *copier) page(ctx context.Context, after postgres.Key) (last *postgres.Key, stored int, err error) {
 	c.inFlight.RLock()
 	defer c.inFlight.RUnlock()

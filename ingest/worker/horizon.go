@@ -9,13 +9,13 @@ import (
 // A horizon knows from where the next pass has to read. A row that a transaction changes has a time at or
 // after the transaction's begin, but is seen only when it commits:
 //
-//  1. Before each pass the source is asked what is in progress.
+//  1. Before each pass the worker reads what is in progress at the source.
 //  2. A transaction that was in progress at one pass and is not at the next one ended between them; that
 //     pass begins where the transaction began.
 //  3. A transaction that was not in progress at the last pass and has not been seen began after that pass was
-//     asked for; so the pass begins there at the latest.
+//     read; so the pass begins there at the latest.
 //
-// A transaction whose begin nobody tells was either in progress at the last pass, under another name, or
+// A transaction whose begin is unknown was either in progress at the last pass, under another name, or
 // began after it: it began at or after the instant that was certain then.
 type horizon struct {
 	floor time.Time // what was certain before the first pass
@@ -25,7 +25,7 @@ type horizon struct {
 
 type span struct {
 	since time.Time // the begin, or a bound below it
-	known bool      // the source told it
+	known bool      // the source showed it
 }
 
 // advance takes note of what is in progress and returns from where the pass has to read that begins now.
@@ -64,7 +64,7 @@ func (h *horizon) certain() time.Time {
 	return certain
 }
 
-// until is certain without regard to transactions whose begin nobody tells.
+// until is certain without regard to transactions whose begin is unknown.
 func (h *horizon) until() time.Time {
 	until, _ := h.oldest(false)
 	return until
@@ -81,7 +81,7 @@ func (h *horizon) oldest(unknown bool) (since time.Time, name string) {
 	return since, name
 }
 
-// blind tells whether there are transactions whose begin nobody tells.
+// blind reports whether there are transactions whose begin is unknown.
 func (h *horizon) blind() bool {
 	for _, s := range h.open {
 		if !s.known {

@@ -19,9 +19,9 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// secondLook is how much later a reconcile looks again at rows that differ: polling copies them
+// recheckAfter is how much later a reconcile reads rows again that differ: polling copies them
 // meanwhile, if it can see them.
-const secondLook = 5 * time.Second
+const recheckAfter = 5 * time.Second
 
 // reconcileEvery compares everything from time to time and copies again what differs.
 func (w *worker) reconcileEvery(ctx context.Context) error {
@@ -56,7 +56,7 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 		return ReconcileStatus{}, err
 	}
 	report, err := verify.Compare(ctx, verify.Options{
-		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, SecondLook: secondLook, MaxIDs: math.MaxInt,
+		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, RecheckAfter: recheckAfter, MaxIDs: math.MaxInt,
 	})
 	found := ReconcileStatus{
 		Compared: int64(report.Groups), Differed: int64(len(report.Differences)), Rejected: report.Rejected,
@@ -107,7 +107,7 @@ func (r *repairer) repair(ctx context.Context, d verify.Difference) error {
 		return nil
 	}
 	err := (verify.Postgres{Database: r.Source}).OfGroups(ctx, []verify.Group{d.Group}, func(record *source.Record) error {
-		id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field behind the organization
+		id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field after the organization
 		if err != nil || !wanted[id] {
 			return nil
 		}

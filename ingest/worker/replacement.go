@@ -83,7 +83,7 @@ func (w *worker) replace(ctx context.Context, r replacement, going []uuid.UUID, 
 func (w *worker) finish(ctx context.Context) error {
 	left, err := w.unfinished(ctx)
 	if err != nil {
-		return fmt.Errorf("look for replacements that did not end: %w", err)
+		return fmt.Errorf("search for replacements that did not end: %w", err)
 	}
 	for _, r := range left {
 		if err := w.finishOne(ctx, r); err != nil {
@@ -97,20 +97,20 @@ func (w *worker) finishOne(ctx context.Context, r replacement) error {
 	copier := w.copiers[r.part.Kind]
 	copier.inFlight.Lock()
 	defer copier.inFlight.Unlock()
-	now, err := w.ask(ctx, r.part, r.ids)
+	now, err := w.read(ctx, r.part, r.ids)
 	if err != nil {
 		return err
 	}
 	if err := w.replace(ctx, r, now.valid, &now.batch); err != nil {
 		return err
 	}
-	w.tell("finished a replacement of records that did not end", r.part, now.valid)
+	w.report("finished a replacement of records that did not end", r.part, now.valid)
 	return nil
 }
 
 func (w *worker) unfinished(ctx context.Context) (left []replacement, err error) {
 	var rows driver.Rows
-	err = w.retry.Do(ctx, "look for replacements that did not end", func() (err error) {
+	err = w.retry.Do(ctx, "search for replacements that did not end", func() (err error) {
 		rows, err = w.Conn.Query(ctx, "SELECT replacement, toString(organization_id), toString(kind), groupUniqArray(id)"+
 			" FROM "+schema.TableReplacements+" WHERE source = {source:String} GROUP BY replacement, organization_id, kind",
 			clickhouse.Named("source", w.Name))

@@ -31,7 +31,7 @@ const (
 // What another process had read before 2 and stores after 3 is found by the next full comparison.
 
 // resolve replaces the stored records whose version the source does not have, and deletes those that it does not
-// have at all, if told to.
+// have at all, with DeleteMissing.
 func (w *worker) resolve(ctx context.Context, report verify.Report, found *ReconcileStatus) error {
 	disputed := map[verify.Part][]uuid.UUID{}
 	for _, d := range report.Differences {
@@ -44,7 +44,7 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 	missing := map[normalize.Kind]int64{}
 	for part, ids := range disputed {
 		ids = distinct(ids)
-		now, err := w.ask(ctx, part, ids)
+		now, err := w.read(ctx, part, ids)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func distinct(ids []uuid.UUID) []uuid.UUID {
 	return slices.Collect(maps.Keys(set))
 }
 
-// known tells whether the source has any record of an organization. What it knows nothing of belongs to another source.
+// known reports whether the source has any record of an organization. What it knows nothing of belongs to another source.
 func known(report verify.Report, organization schema.OrganizationID) bool {
 	for _, kind := range normalize.Kinds {
 		if report.Counts[verify.Part{Organization: organization, Kind: kind}].Source > 0 {
@@ -92,7 +92,7 @@ func known(report verify.Report, organization schema.OrganizationID) bool {
 	return false
 }
 
-// tooMany tells whether that many records of a kind are more than may be deleted at once.
+// tooMany reports whether that many records of a kind are more than may be deleted at once.
 func (w *worker) tooMany(report verify.Report, kind normalize.Kind, missing int64) bool {
 	var stored int64
 	for part, count := range report.Counts {
@@ -116,7 +116,7 @@ type answer struct {
 	absent  map[uuid.UUID]bool
 }
 
-func (w *worker) ask(ctx context.Context, part verify.Part, ids []uuid.UUID) (answer, error) {
+func (w *worker) read(ctx context.Context, part verify.Part, ids []uuid.UUID) (answer, error) {
 	a := answer{absent: make(map[uuid.UUID]bool, len(ids))}
 	for _, id := range ids {
 		a.absent[id] = true
@@ -124,7 +124,7 @@ func (w *worker) ask(ctx context.Context, part verify.Part, ids []uuid.UUID) (an
 	normalizer := normalize.NewNormalizer()
 	for chunk := range slices.Chunk(ids, maxAsked) {
 		err := w.Source.OfIDs(ctx, part.Kind, part.Organization, chunk, func(record *source.Record) error {
-			id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field behind the organization
+			id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field after the organization
 			if err != nil {
 				return nil
 			}
@@ -150,7 +150,7 @@ func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, ma
 	copier := w.copiers[part.Kind]
 	copier.inFlight.Lock()
 	defer copier.inFlight.Unlock()
-	now, err := w.ask(ctx, part, ids)
+	now, err := w.read(ctx, part, ids)
 	if err != nil {
 		return err
 	}
@@ -175,12 +175,12 @@ func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, ma
 	found.Deleted += int64(len(deleted))
 	found.Replaced += int64(len(now.valid))
 	w.Status.addReplaced(len(now.valid))
-	w.tell("replaced records whose version the source does not have", part, now.valid)
-	w.tell("deleted records that the source does not have", part, deleted)
+	w.report("replaced records whose version the source does not have", part, now.valid)
+	w.report("deleted records that the source does not have", part, deleted)
 	return nil
 }
 
-func (w *worker) tell(what string, part verify.Part, ids []uuid.UUID) {
+func (w *worker) report(what string, part verify.Part, ids []uuid.UUID) {
 	for chunk := range slices.Chunk(ids, maxAsked) {
 		w.Logger.Warn(what, "organization", part.Organization, "kind", part.Kind, "count", len(chunk), "ids", chunk)
 	}

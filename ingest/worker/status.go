@@ -7,7 +7,7 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
-// A Status tells how a worker does. It is safe for concurrent use.
+// A Status is the state of a worker. It is safe for concurrent use.
 type Status struct {
 	mu       sync.Mutex
 	kinds    map[normalize.Kind]*KindStatus
@@ -17,11 +17,11 @@ type Status struct {
 	now      func() time.Time
 }
 
-// A KindStatus tells how the copying of one kind does since the worker's start.
+// A KindStatus is the state of the copying of one kind since the worker's start.
 type KindStatus struct {
 	CaughtUp   bool     `json:"caught_up"`
 	LagSeconds *float64 `json:"lag_seconds"` // age of the newest instant up to which the source was read to its end; null before that
-	// CertainUntil is the instant before which no row has changed that is not stored. Behind it, transactions
+	// CertainUntil is the instant before which no row has changed that is not stored. After it, transactions
 	// that are still open may commit rows with times in the past. Null when nothing is certain.
 	CertainUntil *time.Time `json:"certain_until"`
 	WaitsFor     string     `json:"waits_for,omitzero"` // the oldest of those transactions
@@ -42,7 +42,7 @@ type sample struct {
 	stored int64
 }
 
-// A ReconcileStatus tells what the last full comparison found.
+// A ReconcileStatus is what the last full comparison found.
 type ReconcileStatus struct {
 	EndedAt  time.Time `json:"ended_at"`
 	Compared int64     `json:"days_compared"` // days of organizations and kinds

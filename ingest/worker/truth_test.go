@@ -122,7 +122,7 @@ func TestDeletesAFewAtOnce(t *testing.T) {
 	}
 	found = b.reconcile(func(o *worker.Options) { o.DeleteMissing, o.DeleteMissingShare = true, 1 })
 	if found.Refused != 0 || found.Deleted != gone {
-		t.Errorf("when told to: %+v", found)
+		t.Errorf("with DeleteMissing: %+v", found)
 	}
 	if d := b.differences(); len(d) != 0 {
 		t.Errorf("%d groups differ", len(d))

@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // maxReach is how far back rows are remembered that were copied, for passes that reach back for the sake of
-// a transaction. It is also how far back a worker begins behind its checkpoint on a source that does
+// a transaction. It is also how far before its checkpoint a worker begins on a source that does
 // not show all of its transactions.
 const maxReach = 10 * time.Minute
 

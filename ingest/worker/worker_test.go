@@ -40,14 +40,14 @@ func TestCopiesEverythingAndThenChanges(t *testing.T) {
 	})
 }
 
-// Rows of the overlap are not stored again at every look.
+// Rows of the overlap are not stored again at every poll.
 func TestStoresNothingTwice(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 100)
 	status, stop := b.start(func(o *worker.Options) { o.Overlap = time.Hour })
 	b.untilEqual()
 	before := status.Report().Kinds[normalize.KindRun]
-	b.insert("acme", 101, 1) // a look that found this one has looked at all others again
+	b.insert("acme", 101, 1) // a poll that found this one has read all others again
 	b.until("the new run is stored", func() bool { return status.Report().Kinds[normalize.KindRun].Stored > before.Stored })
 	stop()
 	if after := status.Report().Kinds[normalize.KindRun]; after.Stored != 101 {
@@ -78,7 +78,7 @@ func TestLateCommits(t *testing.T) {
 	b.untilEqual()
 }
 
-// A row with a time in the future, from a clock that jumped, does not hide the rows behind it; one that
+// A row with a time in the future, from a clock that jumped, does not hide the rows after it; one that
 // was written with a time long past is found by the full comparison.
 func TestClocksThatJump(t *testing.T) {
 	b := newBed(t)
@@ -100,7 +100,7 @@ func TestClocksThatJump(t *testing.T) {
 	b.untilEqual()
 }
 
-// A full comparison finds what polling cannot see, and deletes what the source deleted only if told to.
+// A full comparison finds what polling cannot see, and deletes what the source deleted only with DeleteMissing.
 func TestReconcile(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 50)
@@ -144,7 +144,7 @@ func TestContinuesAtItsCheckpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint belongs to the mapping that was read: another one begins anew, and so does the first one after it.
+// A checkpoint belongs to the mapping that was read: another one begins again, and so does the first one after it.
 func TestAnotherMapping(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 500)
@@ -177,7 +177,7 @@ func TestSeveralWorkers(t *testing.T) {
 	b.untilEqual()
 }
 
-// A record that breaks a rule is told and counted, and the others are copied.
+// A record that breaks a rule is reported and counted, and the others are copied.
 func TestRejectsOfAWorker(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 10)

@@ -28,7 +28,7 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 	if err := conn.Exec(ctx, "ALTER TABLE insert_counters DROP CONSTRAINT never"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []uint64{3, 6} { // what is counted twice is only looked at twice
+	for _, want := range []uint64{3, 6} { // what is counted twice is only read twice
 		if err := write.NewWriter(conn, quiet).Write(ctx, b); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 	}
 }
 
-// Whoever finds rows counted finds them stored, in all partitions: what is remembered of the rows holds while the count does.
+// Whoever finds rows counted finds them stored, in all partitions: what is cached of the rows is valid while the count is the same.
 func TestRowsAreStoredBeforeTheyAreCounted(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	writer := write.NewWriter(conn, quiet)

@@ -11,7 +11,7 @@ import (
 )
 
 // The engine is killed at chosen renames, the steps by which parts come into being: the first falls between the entry
-// in MergeTree's deduplication log and the part that it stands for. No acknowledged batch is lost, whatever the retry is told.
+// in MergeTree's deduplication log and the part that it represents. No acknowledged batch is lost, whatever the retry gets as answer.
 func TestCrashesOfTheEngineLoseNoAcknowledgedBatch(t *testing.T) {
 	engine, dir := olaptest.OwnEngine(t)
 	const size, steps = 1000, 8

@@ -59,7 +59,7 @@ func (c *cutter) serve() {
 	}
 }
 
-// dial asks for the address every time: a connection that breaks in the middle of an insert can end this
+// dial looks the address up every time: a connection that breaks in the middle of an insert can end this
 // build of the engine, which is then started again elsewhere.
 func (c *cutter) dial() (net.Conn, error) {
 	text, err := os.ReadFile(filepath.Join(c.dir, "engine", "address.json"))

@@ -16,8 +16,8 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// What is acknowledged survives a loss of power right behind the acknowledgement: records, a checkpoint with all that
-// it stands for, and a refresh with its watermark. So it does when parts were merged and what they replaced is gone.
+// What is acknowledged survives a loss of power right after the acknowledgement: records, a checkpoint with all that
+// it represents, and a refresh with its watermark. So it does when parts were merged and what they replaced is gone.
 func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	disk := clickhousetest.NewDisk(t)
 	dir := filepath.Join(disk.Dir, "data")
@@ -53,7 +53,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		acknowledged += uint64(size)
-		survives("behind an insert", nothing)
+		survives("after an insert", nothing)
 	}
 
 	if err := writer.Write(ctx, inOneMonth(10)); err != nil {
@@ -63,7 +63,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 	if err := log.Save(ctx, "test", acknowledged); err != nil {
 		t.Fatal(err)
 	}
-	survives("behind a checkpoint", func(left driver.Conn) {
+	survives("after a checkpoint", func(left driver.Conn) {
 		var position uint64
 		if _, _, err := checkpoint.NewLog(left, retry).Load(ctx, "test", &position); err != nil || position != acknowledged {
 			t.Errorf("the checkpoint is at %d, want %d (%v)", position, acknowledged, err)
@@ -74,7 +74,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	const refreshed = "SELECT toUInt64(sum(records)) FROM rollup_attributions"
-	survives("behind a refresh", func(left driver.Conn) {
+	survives("after a refresh", func(left driver.Conn) {
 		var n uint64
 		if err := left.QueryRow(ctx, refreshed).Scan(&n); err != nil || n != acknowledged {
 			t.Errorf("the rollup has %d of %d records, %v", n, acknowledged, err)
@@ -89,7 +89,7 @@ func TestPowerLossLosesNothingAcknowledged(t *testing.T) {
 			}
 		}
 	}
-	survives("behind merges", func(left driver.Conn) {
+	survives("after merges", func(left driver.Conn) {
 		var n uint64
 		if err := left.QueryRow(ctx, refreshed).Scan(&n); err != nil || n != acknowledged {
 			t.Errorf("the rollup has %d of %d records, %v", n, acknowledged, err)

@@ -46,7 +46,7 @@ func Retryable(err error) bool {
 // CodeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
 const CodeNoSpace = 243
 
-// describe puts what ClickHouse said into words for an operator; its own text, which can hold paths and
+// describe puts what ClickHouse said into words for an operator; its own text, which can contain paths and
 // statements, is in its log and, for what was tried again, in ours.
 func describe(err error) error {
 	var exception *clickhouse.Exception
@@ -54,7 +54,7 @@ func describe(err error) error {
 	case !errors.As(err, &exception):
 		return err
 	case exception.Code == CodeNoSpace:
-		return errors.New("the disk of ClickHouse is full; make room and run it again, what is stored stays")
+		return errors.New("the disk of ClickHouse is full; free some space and run it again, what is stored stays")
 	default:
 		return fmt.Errorf("ClickHouse failed with code %d; its log says why", exception.Code)
 	}

@@ -90,7 +90,7 @@ func insert[R any](ctx context.Context, w *Writer, table string, names []string,
 	statement := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ")"
 	err := w.retry.Do(ctx, "insert into "+table, func() error {
 		// ClickHouse logs a block as known before it has stored it. After a crash in between, a repeat would be
-		// dropped for rows that are not there, so no attempt may look like a repeat of another one. (The
+		// dropped for rows that are not there, so no attempt may pass for a repeat of another one. (The
 		// settings that switch deduplication off differ from version to version.)
 		settings["insert_deduplication_token"] = rand.Text()
 		batch, err := w.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)

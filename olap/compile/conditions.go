@@ -14,10 +14,6 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// ofOrganization is the only place where the organization's predicate is written. Every read of
-// every table carries it.
-const ofOrganization = "organization_id = {organization:String}"
-
 const millisPerDay = 24 * 60 * 60 * 1000
 
 // The instants a DateTime64(3) column can hold; range borders outside are moved to them, which
@@ -27,30 +23,30 @@ var (
 	latestClock   = time.Date(2299, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
 )
 
-// conditions are those that a row is known at asOf, kept by the filters, and behind the cursor.
+// conditions are those that a row is known at asOf, kept by the filters, and after the cursor.
 func (w *printer) conditions() []string {
 	conditions := []string{"first_stored_at <= " + w.boundary()}
-	if w.source.Predicate != "" {
-		conditions = append(conditions, w.source.Predicate)
+	if w.Source.Predicate != "" {
+		conditions = append(conditions, w.Source.Predicate)
 	}
-	if w.Conflicts && !w.source.Mutable {
-		conditions = append(conditions, "("+w.source.ClockColumn+", "+schema.RollupOf(w.source.Table).ID+")"+
-			" NOT IN ("+schema.SupersededAttributions(ofOrganization)+")")
+	if w.Conflicts && !w.Source.Mutable {
+		conditions = append(conditions, "("+w.Source.ClockColumn+", "+schema.RollupOf(w.Source.Table).ID+")"+
+			" NOT IN ("+schema.SupersededAttributions(schema.OfOrganization)+")")
 	}
 	return append(conditions, w.kept()...)
 }
 
 // inRange are the conditions over the columns of the sorting key.
 func (w *printer) inRange() []string {
-	return append([]string{ofOrganization}, w.inTimes()...)
+	return append([]string{schema.OfOrganization}, w.inTimes()...)
 }
 
 // inTimes are the conditions that a row lies in the range.
 func (w *printer) inTimes() []string {
 	start, last := w.ends()
 	conditions := []string{
-		w.source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
-		w.source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
+		w.Source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
+		w.Source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
 	}
 	if last.Before(earliestClock) || start.After(latestClock) {
 		conditions = append(conditions, "false")
@@ -58,13 +54,8 @@ func (w *printer) inTimes() []string {
 	return conditions
 }
 
-// byMonths reports whether the months that lie in the range as a whole are read without the event clock, which is a third of the work where
-// nothing else needs it. To read them apart takes some milliseconds, more than is gained where there are few records, or a filter leaves few.
-func (w *printer) byMonths() bool {
-	return w.Large && w.long() && !w.collapse && !w.needDay && len(w.Query.Filters) == 0
-}
-
-// wholeMonths is the condition that a row lies in one of those months, which are the partitions of the table.
+// wholeMonths is the condition that a row lies in a month of the range, of those that lie in it as a whole. Months are the
+// partitions of the table.
 func (w *printer) wholeMonths() string {
 	start, end := clamp(w.Query.Range.StartUTC), clamp(w.Query.Range.EndUTC)
 	first := time.Date(start.Year(), start.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -83,15 +74,15 @@ func (in Input) ends() (start, last time.Time) {
 	return in.Query.Range.StartUTC, in.Query.Range.EndUTC.Add(-time.Millisecond)
 }
 
-// kept are the conditions over what is grouped by: the filters, and to come behind the cursor, unless that is only known when
-// initiator_keys have their names.
+// kept are the conditions over what is grouped by: the filters, and to come after the cursor, unless that is only known
+// when initiator keys have their texts.
 func (w *printer) kept() []string {
 	var conditions []string
 	for i, filter := range w.Query.Filters {
 		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
 	}
-	if w.After != nil && !w.byInitiatorKey() {
-		conditions = append(conditions, w.behind())
+	if w.After != nil && !w.byPerson() {
+		conditions = append(conditions, w.afterCursor())
 	}
 	return conditions
 }
@@ -130,8 +121,9 @@ func (w *printer) filter(name string, f query.Filter) string {
 	case catalog.AgentID:
 		return w.agentFilter(name, f)
 	case catalog.Identifier:
-		if w.rollup != nil {
-			return "f_initiator_key IN (SELECT f_initiator_key FROM (\n" + indent(w.known()) + "\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
+		if w.fromRollup() {
+			return "f_initiator_key IN (SELECT f_initiator_key FROM (\n" + indent(w.texts()) +
+				"\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
 		}
 		fallthrough
 	default:
@@ -159,19 +151,19 @@ func (w *printer) agentFilter(name string, f query.Filter) string {
 	if len(slugs) > 0 {
 		conditions = append(conditions, "f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
 			"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, 'updated_at'), agent_id))"+
-			" FROM "+schema.TableAgents+" FINAL WHERE "+ofOrganization+
+			" FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
 			" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
 			" GROUP BY tupleElement(latest, 'slug'))")
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// behind is the keyset condition: the rows whose group comes after the cursor's in the completed
+// afterCursor is the keyset condition: the rows whose group comes after the cursor's in the completed
 // order. Null sorts last in both directions (contract 4.2), so nothing comes after null but, for an
 // equal null, what the next term says.
-func (w *printer) behind() string {
+func (w *printer) afterCursor() string {
 	var alternatives, equal []string
-	for i, term := range w.order {
+	for i, term := range w.Order {
 		name := fmt.Sprintf("after_%d", i)
 		key := shown(term.Dimension, keyOf(term.Dimension))
 		value := w.After[i]
@@ -201,7 +193,7 @@ func (w *printer) behind() string {
 
 // clockMillis is the event clock of a row in milliseconds since 1970.
 func (w *printer) clockMillis() string {
-	return "toUnixTimestamp64Milli(" + w.source.ClockColumn + ")"
+	return "toUnixTimestamp64Milli(" + w.Source.ClockColumn + ")"
 }
 
 // localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the same offsets as

@@ -4,18 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/runlens/runlens/olap/catalog"
 )
 
-const (
-	// maxPairConditions is how many bits a pair has.
-	maxPairConditions = 8
-
-	// hashBuckets is in how many shares the pairs of a long range are counted when their runs' states are needed,
-	// which takes a second hash table. A share of ten million runs fits into a gibibyte.
-	hashBuckets = 3
-)
+// maxPairConditions is how many bits a pair has.
+const maxPairConditions = 8
 
 // totalsOfPairs is the layer of aggregates of a totals query that counts pairs. A distinct count keeps a
 // hash table of its own, so that every further metric costs as much as the first one. Here all share
@@ -25,11 +17,10 @@ const (
 // wide, and distinct counts are faster.)
 func (w *printer) totalsOfPairs() string {
 	var ofPair, ofAll, names, bits []string
-	versions := !slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
-	for _, f := range w.joinRun {
-		ofPair = append(ofPair, ofRun(f, "max("+w.state(versions)+")"))
+	for _, f := range w.RunFields {
+		ofPair = append(ofPair, ofRun(f, "max("+w.state()+")"))
 	}
-	for _, m := range w.aggregates {
+	for _, m := range w.Aggregates {
 		names = append(names, "m_"+m.Name)
 		switch {
 		case !m.Pairs: // an additive one: the pairs' values add up
@@ -37,7 +28,7 @@ func (w *printer) totalsOfPairs() string {
 			ofAll = append(ofAll, "sum(p_"+m.Name+")")
 		case m.When == "":
 			ofAll = append(ofAll, "count()")
-		case slices.ContainsFunc(m.Fields, func(name string) bool { return w.source.Field(name).FromRun }):
+		case slices.ContainsFunc(m.Fields, func(name string) bool { return w.Source.Field(name).FromRun }):
 			ofAll = append(ofAll, "countIf("+m.When+")")
 		default:
 			ofAll = append(ofAll, fmt.Sprintf("countIf(bitTest(p_bits, %d))", len(bits)))
@@ -55,26 +46,26 @@ func (w *printer) totalsOfPairs() string {
 		}
 		ofPair = append(ofPair, "groupBitOr("+all+") AS p_bits")
 	}
-	pairs := func(share string) string {
+	pairs := func(bucket string) string {
 		return "\nFROM\n(\n" + indent("SELECT\n    "+strings.Join(append([]string{"f_pair"}, ofPair...), ",\n    ")+
-			"\nFROM\n"+w.joined(share, versions)+"\nGROUP BY f_pair") + "\n) AS p"
+			"\nFROM\n"+w.joined(bucket)+"\nGROUP BY f_pair") + "\n) AS p"
 	}
-	if len(w.joinRun) == 0 || !w.long() {
+	if w.HashBuckets == 1 {
 		return "SELECT\n    " + named(ofAll, names) + pairs("")
 	}
-	return sumOfBuckets(names, func(share string) string {
-		return "SELECT tuple(" + strings.Join(ofAll, ", ") + ")" + pairs(share)
+	return w.sumOfBuckets(names, func(bucket string) string {
+		return "SELECT tuple(" + strings.Join(ofAll, ", ") + ")" + pairs(bucket)
 	})
 }
 
-// sumOfBuckets adds up what part counts in each share of the runs. A pair has one run, so that no two shares
+// sumOfBuckets adds up what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets
 // count the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around
-// them, so that only one share's hash tables exist at a time.
-func sumOfBuckets(names []string, part func(share string) string) string {
-	parts := make([]string, hashBuckets)
+// them, so that only one bucket's hash tables exist at a time.
+func (w *printer) sumOfBuckets(names []string, part func(bucket string) string) string {
+	parts := make([]string, w.HashBuckets)
 	for i := range parts {
-		share := fmt.Sprintf("\n    AND ? %% %d = %d", hashBuckets, i)
-		parts[i] = "(\n" + indent(part(share)) + "\n)"
+		bucket := fmt.Sprintf("\n    AND ? %% %d = %d", w.HashBuckets, i)
+		parts[i] = "(\n" + indent(part(bucket)) + "\n)"
 	}
 	sums := make([]string, len(names))
 	for i := range names {

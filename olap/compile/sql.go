@@ -6,27 +6,26 @@ import (
 	"strings"
 
 	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 )
 
 // A printer collects a statement's text and parameters.
 type printer struct {
-	planned
-	params        []Param
-	changeColumns []string
+	Input
+	params       []Param
+	deltaColumns []string
 }
 
-func (p planned) statement() Statement {
-	w := &printer{planned: p}
-	w.param("organization", string(p.Organization))
+func (w *printer) statement() Statement {
+	w.param("organization", string(w.Organization))
 	columns, selected := w.columns()
-	statement := Statement{Columns: columns, OwnClock: p.AsOf.IsZero(), OneSnapshot: p.rollup != nil && p.Changes == DeltaInline || len(p.MergedParts) > 0}
-	switch {
-	case p.projection != nil:
-		statement.Reads = ReadsRollupAggregates
-		statement.Projection, statement.OneThread = p.projection.Name, len(p.projection.Keys) == 0
-	case p.rollup != nil:
-		statement.Reads = ReadsRollupRows
+	statement := Statement{
+		Columns: columns, OwnClock: w.AsOf.IsZero(),
+		OneSnapshot: w.Delta == plan.DeltaInline || len(w.MergedParts) > 0,
+	}
+	if w.Projection != nil {
+		statement.Projection, statement.OneThread = w.Projection.Name, len(w.Projection.Keys) == 0
 	}
 	head := "SELECT\n    "
 	if statement.OwnClock {
@@ -35,25 +34,28 @@ func (p planned) statement() Statement {
 	}
 	sql := head + strings.Join(selected, ",\n    ") +
 		"\nFROM\n(\n" + indent(w.grouped()) + "\n) AS g"
-	if p.agentNames {
+	if w.AgentNames {
 		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
 	}
-	if !p.Query.Totals() {
+	if w.fromRollup() {
+		sql += "\nWHERE " + w.unchanged()
+	}
+	if !w.Query.Totals() {
 		var terms []string
-		for _, term := range p.order {
+		for _, term := range w.Order {
 			position := w.position(term)
 			statement.Order = append(statement.Order, position)
 			terms = append(terms, fmt.Sprintf("c%d %s NULLS LAST", position, direction(term.Descending)))
 		}
-		w.param("limit", int64(p.Query.Limit)+1)
+		w.param("limit", int64(w.Query.Limit)+1)
 		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT {limit:Int64}"
 	}
-	statement.SQL, statement.Params, statement.ChangeColumns = sql, w.params, w.changeColumns
+	statement.SQL, statement.Params, statement.DeltaColumns = sql, w.params, w.deltaColumns
 	return statement
 }
 
 // columns are the answer's columns and the SQL of each over the groups g and the agents a: every
-// dimension, its companions behind it, then the metrics (spec 2.14).
+// dimension, its companions after it, then the metrics (spec 2.14).
 func (w *printer) columns() (columns []Column, selected []string) {
 	add := func(c Column, sql string) {
 		selected = append(selected, fmt.Sprintf("%s AS c%d", sql, len(columns)))
@@ -91,16 +93,19 @@ func (w *printer) columns() (columns []Column, selected []string) {
 
 // grouped is the layer of keys and aggregates.
 func (w *printer) grouped() string {
-	if w.rollup != nil {
-		return w.sums()
+	switch {
+	case w.fromRollup():
+		return w.rollupQuery()
+	case w.PairGroups:
+		return w.totalsOfPairs()
 	}
 	return w.groups()
 }
 
-// groups computes it from rows.
+// groups computes it from base rows.
 func (w *printer) groups() string {
-	var selected []string
 	keys := w.keys()
+	selected := slices.Clone(keys)
 	for _, d := range w.Query.Dimensions {
 		for _, c := range d.Companions {
 			if c.Field != "" {
@@ -109,41 +114,37 @@ func (w *printer) groups() string {
 			}
 		}
 	}
-	selected = append(append([]string(nil), keys...), selected...)
-	if w.Query.Totals() && slices.ContainsFunc(w.aggregates, func(m *catalog.Metric) bool { return m.Pairs }) {
-		return w.totalsOfPairs()
-	}
-	for _, m := range w.aggregates {
+	for _, m := range w.Aggregates {
 		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
 	}
 	sql := ""
-	if len(w.joinRun) > 0 {
+	if len(w.RunFields) > 0 {
 		var fields []string
-		for _, f := range w.joinRun {
-			fields = append(fields, ofRun(f, w.state(false)))
+		for _, f := range w.RunFields {
+			fields = append(fields, ofRun(f, w.state()))
 		}
 		sql = "WITH\n    " + strings.Join(fields, ",\n    ") + "\n"
 	}
-	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined("", false)
+	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined("")
 	if len(keys) > 0 {
 		sql += "\nGROUP BY " + strings.Join(keys, ", ")
 	}
 	return sql
 }
 
-// joined is what follows FROM: the rows, with the states of their runs where those are needed; with versions, once for every stored version. share
-// is a further condition on the hash ? of a run, of the rows and of the runs; empty for none.
-func (w *printer) joined(share string, versions bool) string {
-	rows := w.rows(share)
+// joined is what follows FROM: the rows, with the states of their runs where those are needed; with AllVersions, once for
+// every stored version. bucket is a further condition on the hash ? of a run, of the rows and of the runs; empty for none.
+func (w *printer) joined(bucket string) string {
+	rows := w.rows(bucket)
 	sql := "(\n" + indent(rows) + "\n) AS r"
-	if len(w.joinRun) == 0 {
+	if len(w.RunFields) == 0 {
 		return sql
 	}
 	join := func(kind, states, name string) {
 		sql += "\n" + kind + " JOIN\n(\n" + indent(states) + "\n) AS " + name + " USING (f_run_id)"
 	}
-	states := w.runStates(rows, share, versions)
-	if versions {
+	states := w.runStates(rows, bucket)
+	if w.AllVersions {
 		join("LEFT", states, "s")
 		return sql
 	}
@@ -154,31 +155,30 @@ func (w *printer) joined(share string, versions bool) string {
 	return sql
 }
 
-// rows is the layer of single records: of this organization, in the range, known at asOf, kept by
-// the filters, and behind the cursor. share is a further condition on the hash ? of
-// the run; empty for none.
-func (w *printer) rows(share string) string {
+// rows is the layer of single records: of this organization, in the range, known at asOf, kept by the filters, and after
+// the cursor. bucket is a further condition on the hash ? of the run; empty for none.
+func (w *printer) rows(bucket string) string {
 	var selected []string
-	for _, f := range w.fields {
+	for _, f := range w.Fields {
 		selected = append(selected, f.SQL+" AS f_"+f.Name)
 	}
-	if w.needDay {
+	if w.Day {
 		selected = append(selected, w.localDay(w.clockMillis())+" AS f_day")
 	}
 	if len(selected) == 0 {
 		selected = []string{"1 AS f_row"}
 	}
 	final := ""
-	if w.collapse {
+	if w.Final {
 		final = " FINAL"
 	}
 	where := func(times ...string) string {
-		conditions := slices.Concat([]string{ofOrganization}, times, w.conditions())
+		conditions := slices.Concat([]string{schema.OfOrganization}, times, w.conditions())
 		return "SELECT\n    " + strings.Join(selected, ",\n    ") +
-			"\nFROM " + w.source.Table + final +
-			"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(share, "?", hashOf("run_id"), 1)
+			"\nFROM " + w.Source.Table + final +
+			"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(bucket, "?", hashOf("run_id"), 1)
 	}
-	if !w.byMonths() {
+	if !w.WholeMonths {
 		return where(w.inTimes()...)
 	}
 	whole := w.wholeMonths()
@@ -189,7 +189,7 @@ func (w *printer) rows(share string) string {
 func agentNames() string {
 	return "SELECT agent_id AS a_agent_id, CAST(tupleElement(latest, 'name'), 'Nullable(String)') AS a_agent_name" +
 		"\nFROM " + schema.TableAgents + " FINAL" +
-		"\nWHERE " + ofOrganization
+		"\nWHERE " + schema.OfOrganization
 }
 
 // keys are what is grouped by.

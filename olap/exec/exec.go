@@ -43,6 +43,10 @@ const maxMemoryBytes = 4 << 30
 // what was asked for, the base tables can.
 var ErrSharedKeys = errors.New("exec: initiator keys are shared")
 
+// ErrLogChanged is the error of a statement that fails with schema.LogChangedMessage: the rollup was altered since its
+// plan was made.
+var ErrLogChanged = errors.New("exec: the rollup log changed")
+
 // codeThrowIf is ClickHouse's FUNCTION_THROW_IF_VALUE_IS_NON_ZERO.
 const codeThrowIf = 395
 
@@ -111,8 +115,13 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 // fault is the error of a statement that failed.
 func fault(doing string, err error) error {
 	var exception *clickhouse.Exception
-	if errors.As(err, &exception) && exception.Code == codeThrowIf && strings.Contains(exception.Message, compile.SharedKeysMessage) {
-		return ErrSharedKeys
+	if errors.As(err, &exception) && exception.Code == codeThrowIf {
+		switch {
+		case strings.Contains(exception.Message, compile.SharedKeysMessage):
+			return ErrSharedKeys
+		case strings.Contains(exception.Message, schema.LogChangedMessage):
+			return ErrLogChanged
+		}
 	}
 	return failure.Of(doing, err)
 }

@@ -34,7 +34,7 @@ func TestCompacts(t *testing.T) {
 		}
 		return n
 	}
-	const sum = "SELECT sum(cityHash64(run_id, created_at, state, latest, first_stored_at)) FROM runs FINAL"
+	const sum = "SELECT sum(cityHash64(run_id, created_at, state, record, first_stored_at)) FROM runs FINAL"
 	before := number(sum)
 	steps := compact(t, conn)
 	if steps == 0 {

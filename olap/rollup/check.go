@@ -61,7 +61,7 @@ func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Differenc
 
 // replaceAbandoned empties the rollup if a process died in the middle of a change under a lease.
 func (s *Refresher) replaceAbandoned(ctx context.Context) error {
-	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	state, err := ReadState(ctx, s.conn)
 	if err != nil || !state.Leased || state.Now.Sub(state.LeasedAt) <= abandoned {
 		return err
 	}
@@ -81,7 +81,7 @@ type suspicion struct {
 // let it.
 func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 	for began := time.Now(); ; {
-		state, err := snapshot.ReadRollupState(ctx, s.conn)
+		state, err := ReadState(ctx, s.conn)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (s *suspicion) end(ctx context.Context) error {
 //  6. Names are written before the rows that need them.
 func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference, under *suspicion, err error) {
 	for range 2 {
-		state, err := snapshot.ReadRollupState(ctx, s.conn)
+		state, err := ReadState(ctx, s.conn)
 		if err != nil || state.Number == 0 { // nobody has refreshed yet
 			return nil, nil, err
 		}

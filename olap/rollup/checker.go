@@ -9,8 +9,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it.
@@ -81,7 +79,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	state, err := snapshot.ReadRollupState(ctx, c.refresher.conn)
+	state, err := ReadState(ctx, c.refresher.conn)
 	if err != nil {
 		return false, err
 	}
@@ -90,7 +88,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 		clear(c.told)
 	}
 	switch {
-	case state.Watermark().IsZero():
+	case state.StoreWatermark().IsZero():
 		return false, nil
 	case len(state.Damaged) > 0 && !c.failed:
 		more, err = true, c.mend(ctx, state.Damaged[c.turn%len(state.Damaged)])
@@ -173,7 +171,7 @@ func (c *Checker) tell(found []Difference) {
 }
 
 // mend repairs a damage, until it is done or ctx is. What was begun is gone on with.
-func (c *Checker) mend(ctx context.Context, damage snapshot.Damage) (err error) {
+func (c *Checker) mend(ctx context.Context, damage Damage) (err error) {
 	if r := c.repair; r == nil || r.of.Organization != damage.Organization || r.of.Source != damage.Source {
 		if c.repair, err = c.refresher.newRepair(ctx, damage, c.tell); err != nil {
 			return err

@@ -47,12 +47,12 @@ var (
 type claim struct{ entry }
 
 // claim takes the next batch. The error is errClaimed where another process has it.
-func (s *Refresher) claim(ctx context.Context, state snapshot.RollupState) (*claim, error) {
+func (s *Refresher) claim(ctx context.Context, state State) (*claim, error) {
 	if state.Refreshing && state.Refresher != s.name && state.Now.Sub(state.BegunAt).Abs() < claimAge {
 		return nil, errClaimed
 	}
 	if state.Refreshing {
-		if _, _, running, err := snapshot.InFlight(ctx, s.conn); err != nil || running {
+		if inserts, err := snapshot.InFlight(ctx, s.conn); err != nil || inserts.Refreshing {
 			return nil, cmp.Or(err, errClaimed)
 		}
 	}
@@ -80,11 +80,11 @@ func (c *claim) commit(ctx context.Context, until time.Time) error {
 	if err := write(ctx, c.conn, commit, c.number, -until.UnixMilli(), c.fence); err != nil {
 		return err
 	}
-	state, err := snapshot.ReadRollupState(ctx, c.conn)
+	state, err := ReadState(ctx, c.conn)
 	if err != nil {
 		return err
 	}
-	if state.Done != c.number { // greater where another one has committed since: that says nothing of this batch
+	if state.Committed != c.number { // greater where another one has committed since: that says nothing of this batch
 		return errClaimLost
 	}
 	return nil

@@ -173,7 +173,7 @@ func TestLeaseEndsClaims(t *testing.T) {
 	if n := number(t, conn, "SELECT toInt64(count()) FROM rollup_runs"); n != 0 {
 		t.Errorf("%d rows were written", n)
 	}
-	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) || !state(t, conn).Watermark().IsZero() {
+	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) || !state(t, conn).StoreWatermark().IsZero() {
 		t.Errorf("the emptied rollup is in use: %v", err)
 	}
 	all(t, conn)

@@ -2,23 +2,25 @@ package rollup
 
 import "time"
 
-// A clockWatch compares the store's clock with one that always goes on.
-type clockWatch struct{ store, here time.Time }
+// A clockWatch compares the store's clock with the monotonic one of this process.
+type clockWatch struct {
+	store         time.Time // what the store's clock was
+	before, after time.Time // by this process, before and after it was read
+}
 
-// tolerance is how far the clocks may differ between two looks without a reason to refresh again; less than margin.
+// tolerance is how far the clocks may differ between two readings without a reason to refresh again; less than Margin.
 const tolerance = Margin / 2
 
-// setBack returns by how much the store's clock was set back since the last look; 0 for not, or for less
-// than the tolerance.
-func (w *clockWatch) setBack(store time.Time) time.Duration {
+// setBack returns by how much the store's clock may have been set back since it was read last; 0 for less than the
+// tolerance. It is certain if it was, however long this process stood still between a question and its answer.
+func (w *clockWatch) setBack(before, store, after time.Time) (back time.Duration, certain bool) {
 	last := *w
-	*w = clockWatch{store: store, here: time.Now()}
-	if last.here.IsZero() {
-		return 0
+	*w = clockWatch{store, before, after}
+	if last.before.IsZero() {
+		return 0, false
 	}
-	back := w.here.Sub(last.here) - store.Sub(last.store)
-	if back < tolerance {
-		return 0
+	if back = after.Sub(last.before) - store.Sub(last.store); back < tolerance {
+		return 0, false
 	}
-	return back
+	return back, before.Sub(last.after)-store.Sub(last.store) >= tolerance
 }

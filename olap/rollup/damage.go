@@ -10,12 +10,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// damage says that queries of an organization may not use the rollup of a source (snapshot.Damage). The entry is taken
-// out of the log when the rollup is repaired.
-const damage kind = "damage"
-
 // writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out,
-// tells queries that there was one (snapshot.RollupState.LastDamage).
+// says that there was one (State.LastDamage).
 func (c *claim) writeDamage(ctx context.Context, t *schema.RollupTable, organizations ...string) error {
 	named := clickhouse.Context(ctx, clickhouse.WithQueryID(claimed()),
 		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))

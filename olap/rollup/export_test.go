@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
-func init() { grace = 0 }
+func init() { nodePause = 0 }
 
 // SetAbandoned changes the age of a lease's last sign of life at which it is taken over.
 func SetAbandoned(age time.Duration) (before time.Duration) {
@@ -30,7 +29,7 @@ type Batch struct{ c *claim }
 
 // Claim takes the next batch as the store's log is.
 func (s *Refresher) Claim(ctx context.Context) (Batch, error) {
-	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	state, err := ReadState(ctx, s.conn)
 	if err != nil {
 		return Batch{}, err
 	}

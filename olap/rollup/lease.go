@@ -23,8 +23,9 @@ const (
 )
 
 var (
-	// grace is the pause between taking a lease and changing what is refreshed; shorter only in tests.
-	grace = 2 * snapshot.ValidFor
+	// nodePause is the pause between taking a lease and changing the rollup, for inserts that run on other nodes of a
+	// cluster: system.processes shows one node's statements. Shorter only in tests.
+	nodePause = 2 * time.Second
 	// abandoned is Abandoned but for tests.
 	abandoned = Abandoned
 )
@@ -46,12 +47,13 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 //     condition that no lease was taken or released since the log was read. Then all other inserts into the log and into
 //     the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
 //     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
-//  2. Pause, for queries that read before 1 that there is no lease. A crash: see 6.
+//  2. Pause, for inserts that run on other nodes. A crash: see 6.
 //  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log
 //     that ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a
 //     statement that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each
 //     statement the log is read: only a lease that is valid then tells that the statement did all of its work. A
-//     crash leaves a change that is made in part: see 6.
+//     crash leaves a change that is made in part: see 6. Queries that use the rollup find the lease in their own snapshot,
+//     and begin again (schema.RollupUnchanged).
 //  4. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
 //  5. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to when
@@ -110,7 +112,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, error) {
 	l := &Lease{entry: entry{conn: conn, holder: randomName(), lost: ErrLost}}
 	for {
-		state, err := snapshot.ReadRollupState(ctx, conn)
+		state, err := ReadState(ctx, conn)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +129,7 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 				return nil, err
 			}
 			// How far records are refreshed does not change any more: every commit carries a condition that fails now.
-			held, err := snapshot.ReadRollupState(ctx, conn)
+			held, err := ReadState(ctx, conn)
 			if err != nil {
 				return nil, err
 			}
@@ -164,7 +166,7 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 			}
 		}
 	}()
-	err := snapshot.Pause(changing, grace) // for queries that read before that there is no lease
+	err := snapshot.Pause(changing, nodePause)
 	if err == nil {
 		err = l.check(changing)
 	}

@@ -130,7 +130,7 @@ func TestOneLeaseAtATime(t *testing.T) {
 				}
 				defer inside.Add(-1)
 				times.Add(1)
-				_, err := snapshot.ReadRollupState(ctx, conn)
+				_, err := rollup.ReadState(ctx, conn)
 				return err
 			})
 			if err != nil {

@@ -12,26 +12,27 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A kind of mark in the table watermarks. Of each kind the greatest number counts, and of one number
-// the mark that goes least far.
+// A kind of entry in the rollup log. Of each kind the greatest number counts, and of several commits with one number the
+// one that goes least far.
 type kind string
 
 const (
 	begin  kind = "begin"  // a refresher claims the next batch
 	commit kind = "commit" // everything up to the watermark is in the rollup
 	lease  kind = "lease"  // nobody may read the rollup or refresh it
+	damage kind = "damage" // queries of an organization may not use the rollup of a source, until the entry is deleted
 )
 
 // unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
 // been kept alive, and batches claimed.
-func unchanged(state snapshot.RollupState) string {
+func unchanged(state State) string {
 	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), kind = 'lease') = %d FROM %s)",
-		state.Done, state.Lease, schema.TableRollupLog)
+		state.Committed, state.Lease, schema.TableRollupLog)
 }
 
-// write adds a mark if a condition holds in the store while the statement runs. The token is new each time, so that
-// ClickHouse takes no mark for the repeat of another. The name of the statement tells that it changes no records, and
-// lets take wait for the ones of others.
+// write adds an entry if a condition holds in the store while the statement runs. The token is new each time, so that
+// ClickHouse takes no entry for the repeat of another. The name of the statement says that it changes no records, and
+// lets take wait for those of others.
 func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
 	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
 		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))

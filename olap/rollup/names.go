@@ -30,7 +30,7 @@ func (c *claim) name(ctx context.Context, condition string, args ...any) error {
 // Marks of rows that nobody refreshes in the end cost time, and change no answer.
 func (c *claim) markShared(ctx context.Context, texts string, args ...any) error {
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator) "+
-		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts)+") WHERE "+c.fence, args...)
+		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts, "true")+") WHERE "+c.fence, args...)
 	if err != nil {
 		return fmt.Errorf("rollup: mark shared initiator keys: %w", err)
 	}
@@ -39,7 +39,7 @@ func (c *claim) markShared(ctx context.Context, texts string, args ...any) error
 
 // ofSharedKeys looks for initiator keys that stand for two texts and are not marked.
 func (s section) ofSharedKeys() string {
-	return selected(schema.TableSharedKeys, "count()", "0", "0", "0") + "(\n" + schema.SharedKeys(s.texts()) + "\n)" +
+	return selected(schema.TableSharedKeys, "count()", "0", "0", "0") + "(\n" + schema.SharedKeys(s.texts(), "true") + "\n)" +
 		"\nWHERE (organization_id, initiator) NOT IN (SELECT organization_id, initiator FROM " + schema.TableSharedKeys +
 		" WHERE " + ofOrganizations + ")\nGROUP BY organization_id"
 }

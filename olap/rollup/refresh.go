@@ -1,7 +1,3 @@
-// Package rollup keeps the rollup: it copies the records that changed since the last time,
-// versions and repeats collapsed, into tables of signed rows, which add up without collapsing anything and in whose
-// projections sums are a look-up. What is not refreshed yet is found by a query itself (olap/compile), whenever it
-// runs; so refreshing changes no answer, only its cost. schema/DESIGN.md tells how that stays exact.
 package rollup
 
 import (
@@ -13,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -23,23 +20,23 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that
-// is set back by less must not hide a row behind the watermark.
+// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back by
+// less must not hide a row behind the watermark.
 const Margin = snapshot.ClockMargin
 
 const (
-	// chunkRows is about how many rows one step refreshes; more only if they were stored within one second.
+	// chunkRows is about how many rows one batch refreshes; more only if they were stored within one second.
 	chunkRows = 500_000
-	// Fewer rows than smallStep wait for more, at most smallWait: eight times as many take a step two or three times as long, and queries wait for
-	// its end. With still more, what is not refreshed yet costs them more than that.
-	smallStep = 8_000
-	smallWait = 10 * time.Second
-	// refresh is the age at which a watermark is renewed although nothing was stored.
-	refresh = time.Minute
+	// Fewer rows than smallBatch wait for more, at most smallWait: eight times as many take a batch two or three times as
+	// long, and queries wait for its end. With still more, the delta costs queries more than that.
+	smallBatch = 8_000
+	smallWait  = 10 * time.Second
+	// renewAfter is the age at which a watermark is moved although nothing was stored.
+	renewAfter = time.Minute
 )
 
-// A Refresher refreshes one store, step by step. Several of them on one store do no harm (schema/DESIGN.md).
-// It is a prometheus.Collector.
+// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is a
+// prometheus.Collector.
 type Refresher struct {
 	conn   driver.Conn
 	logger *slog.Logger
@@ -50,18 +47,28 @@ type Refresher struct {
 	clock clockWatch
 
 	records     prometheus.Counter
-	age         prometheus.Gauge
+	age         prometheus.GaugeFunc
+	newest      atomic.Int64 // the watermark in Unix milliseconds; 0 before it was read
 	conflicting *prometheus.GaugeVec
 	counted     bool // conflicting was set once
 }
 
 // New returns a Refresher that does nothing yet. margin is Margin but for tests.
 func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher {
-	return &Refresher{
+	r := &Refresher{
 		conn: conn, logger: logger, margin: margin, name: randomName(), conflicting: newConflicts(),
-		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_rollup_rows_total", Help: "Stored rows that were looked at to refresh their records."}),
-		age:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_age_seconds", Help: "How long ago the newest row was stored that is refreshed with all before it."}),
+		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_rollup_rows_total",
+			Help: "Stored rows whose records were refreshed."}),
 	}
+	r.age = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_age_seconds",
+		Help: "Age of the watermark: the rollup has everything that was stored before it. 0 before the first refresh."},
+		func() float64 {
+			if newest := r.newest.Load(); newest != 0 {
+				return time.Since(time.UnixMilli(newest)).Seconds()
+			}
+			return 0
+		})
+	return r
 }
 
 // Describe is part of prometheus.Collector.
@@ -105,26 +112,30 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 			return false, err
 		}
 	}
-	state, err := snapshot.ReadRollupState(ctx, s.conn)
+	asked := time.Now()
+	state, err := ReadState(ctx, s.conn)
 	if err != nil {
 		return false, err
 	}
 	if state.Number == 0 {
-		// Numbers begin where no earlier table of watermarks has been, which a process that stood still may know.
+		// Numbers begin where no earlier rollup log has been, which a process that stood still may know.
 		return true, write(ctx, s.conn, commit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
 	}
-	s.age.Set(state.Now.Sub(state.Until).Seconds())
+	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
 	if state.Leased {
 		if state.Now.Sub(state.LeasedAt) > abandoned {
-			s.logger.Warn("rollup tables were left in the middle of a change, building them anew")
+			s.logger.Warn("a process died while it changed the rollup; building the rollup again")
 			return true, Rebuild(ctx, s.conn, abandoned)
 		}
 		return false, nil
 	}
-	if back := s.clock.setBack(state.Now); back > 0 || state.Until.After(state.Now) {
-		// Rows may have been stored since that seem to be older than the watermark. It is taken back
-		// behind all of them, which is always allowed: what is refreshed twice changes nothing.
-		s.logger.Warn("the clock of ClickHouse was set back, refreshing again from before that", "by", back)
+	back, certain := s.clock.setBack(asked, state.Now, time.Now())
+	if certain || state.Until.After(state.Now) {
+		s.logger.Warn("the clock of ClickHouse was set back; refreshing again from before that", "by", back)
+	}
+	if back > 0 || state.Until.After(state.Now) {
+		// Rows may have been stored since that seem to be older than the watermark. It is moved back before all of them,
+		// which is always allowed: what is refreshed twice changes nothing.
 		until := state.Now
 		if state.Until.Before(until) {
 			until = state.Until
@@ -139,21 +150,24 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	if err != nil {
 		return false, err
 	}
-	behind := target.Sub(state.Until)
-	if patient && (rows == 0 && behind < refresh || rows > 0 && rows < smallStep && behind < smallWait) {
+	lag := target.Sub(state.Until)
+	if patient && (rows == 0 && lag < renewAfter || rows > 0 && rows < smallBatch && lag < smallWait) {
 		return false, nil
 	}
 	return more, s.refresh(ctx, state, next, rows)
 }
 
 // next chooses how far to refresh: all up to target, or less if that is more than a chunk.
-func (s *Refresher) next(ctx context.Context, from, target time.Time) (until time.Time, rows uint64, more bool, err error) {
+func (s *Refresher) next(
+	ctx context.Context, from, target time.Time,
+) (until time.Time, rows uint64, more bool, err error) {
 	var parts []string
 	for _, t := range schema.RollupTables {
-		parts = append(parts, "SELECT toUnixTimestamp64Milli("+t.StoredAt+") AS stored FROM "+t.Source+" WHERE "+within(t.StoredAt))
+		parts = append(parts, "SELECT toUnixTimestamp64Milli("+t.StoredAt+") AS stored FROM "+t.Source+
+			" WHERE "+within(t.StoredAt))
 	}
-	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second",
-		span(from, target)...)
+	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+
+		strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second", span(from, target)...)
 	if err != nil {
 		return until, 0, false, fmt.Errorf("rollup: look for rows: %w", err)
 	}
@@ -174,7 +188,7 @@ func (s *Refresher) next(ctx context.Context, from, target time.Time) (until tim
 }
 
 // moveBack sets the watermark to an earlier instant.
-func (s *Refresher) moveBack(ctx context.Context, state snapshot.RollupState, until time.Time) error {
+func (s *Refresher) moveBack(ctx context.Context, state State, until time.Time) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
 		return err
@@ -183,8 +197,8 @@ func (s *Refresher) moveBack(ctx context.Context, state snapshot.RollupState, un
 }
 
 // refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and moves
-// the watermark there. The protocol is that of claim.
-func (s *Refresher) refresh(ctx context.Context, state snapshot.RollupState, until time.Time, rows uint64) error {
+// the watermark there. claim has the protocol.
+func (s *Refresher) refresh(ctx context.Context, state State, until time.Time, rows uint64) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
 		return err
@@ -207,7 +221,7 @@ func (s *Refresher) refresh(ctx context.Context, state snapshot.RollupState, unt
 	}
 	s.records.Add(float64(rows))
 	if rows >= chunkRows/2 {
-		s.logger.Info("refreshed", "rows", rows, "until", until)
+		s.logger.Info("refreshed the rollup", "rows", rows, "until", until)
 	}
 	return nil
 }
@@ -245,7 +259,7 @@ func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from,
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
 	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
-		t.Signed(t.Changes(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
+		t.Signed(t.Changed(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
 		// Without the claim it writes nothing.
 		" WHERE " + c.fence
 	ctx = inserting(ctx, clickhouse.Settings{
@@ -274,11 +288,12 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 // check reports whether the store can refresh: a query that reads a rollup table twice must see it once.
 func (s *Refresher) check(ctx context.Context) (bool, error) {
 	var known uint64
-	if err := s.conn.QueryRow(ctx, "SELECT count() FROM system.settings WHERE name = 'enable_shared_storage_snapshot_in_query'").Scan(&known); err != nil {
-		return false, fmt.Errorf("rollup: ask for settings: %w", err)
+	const setting = "SELECT count() FROM system.settings WHERE name = 'enable_shared_storage_snapshot_in_query'"
+	if err := s.conn.QueryRow(ctx, setting).Scan(&known); err != nil {
+		return false, fmt.Errorf("rollup: read the settings: %w", err)
 	}
 	if known == 0 {
-		s.logger.Warn("this ClickHouse is too old to refresh records; queries read them all")
+		s.logger.Warn("this ClickHouse is too old for the rollup; queries read the base tables")
 	}
 	return known > 0, nil
 }

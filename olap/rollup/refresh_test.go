@@ -13,7 +13,6 @@ import (
 
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/olap/snapshot"
 )
 
 var (
@@ -85,9 +84,9 @@ func check(t *testing.T, conn driver.Conn) []rollup.Difference {
 	return found
 }
 
-func state(t *testing.T, conn driver.Conn) snapshot.RollupState {
+func state(t *testing.T, conn driver.Conn) rollup.State {
 	t.Helper()
-	s, err := snapshot.ReadRollupState(ctx, conn)
+	s, err := rollup.ReadState(ctx, conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +185,7 @@ func TestCheckAndRebuild(t *testing.T) {
 	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
 		t.Fatal(err)
 	}
-	if s := state(t, conn); s.Leased || !s.Watermark().IsZero() {
+	if s := state(t, conn); s.Leased || !s.StoreWatermark().IsZero() {
 		t.Errorf("after emptying the tables queries may use them: %+v", s)
 	}
 	all(t, conn)
@@ -204,7 +203,7 @@ func TestHold(t *testing.T) {
 	inside := false
 	err := rollup.WithLease(ctx, conn, func(ctx context.Context, _ *rollup.Lease) error {
 		inside = true
-		if s := state(t, conn); !s.Leased || !s.Watermark().IsZero() {
+		if s := state(t, conn); !s.Leased || !s.StoreWatermark().IsZero() {
 			t.Errorf("queries may use held tables: %+v", s)
 		}
 		load(t, conn, 50, "COMPLETED")

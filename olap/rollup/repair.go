@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -17,8 +16,8 @@ import (
 //  1. Begin. Mutations of processes that died are waited for. Then the sections are compared, one after the other. A
 //     crash: the entry is there, begin again.
 //  2. A section differs under a claim. The entry is written again with the claim's number, by which statements find the
-//     organization. Then 2 * snapshot.ValidFor pass, for queries that read the log before the first entry. A crash
-//     leaves two rows of the entry, of which the greater number counts.
+//     organization. A query that read the log before the first entry finds it in its own snapshot
+//     (schema.RollupUnchanged). A crash leaves two rows of the entry, of which the greater number counts.
 //  3. Names that are wrong are deleted, and all names of the section written again. If rows or names still differ, the
 //     organization's rows in the section are deleted and written again as the records are now. Those of which a row was
 //     stored after the watermark too: a delta is relative to what the rollup has. If a projection still differs, the
@@ -33,14 +32,14 @@ import (
 type repair struct {
 	refresher *Refresher
 	tell      func([]Difference) // of what is repaired
-	of        snapshot.Damage    // as it was at 1
+	of        Damage             // as it was at 1
 	table     *schema.RollupTable
 	walk      *walk
 	next      *section // nil behind the last one
 }
 
 // newRepair does 1.
-func (s *Refresher) newRepair(ctx context.Context, of snapshot.Damage, tell func([]Difference)) (r *repair, err error) {
+func (s *Refresher) newRepair(ctx context.Context, of Damage, tell func([]Difference)) (r *repair, err error) {
 	r = &repair{refresher: s, tell: tell, of: of, table: schema.RollupOf(of.Source)}
 	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
 	if err := wait(ctx, s.conn, mutations); err != nil {
@@ -86,9 +85,6 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 // section does 2 to 4.
 func (r *repair) section(ctx context.Context, under *suspicion, found []Difference) error {
 	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
-		return err
-	}
-	if err := snapshot.Pause(ctx, grace); err != nil {
 		return err
 	}
 	s := *r.next
@@ -189,11 +185,11 @@ func (r *repair) end(ctx context.Context) (ended bool, err error) {
 
 // unlessRepaired reports whether the entry has the number that it had at 1.
 func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
-	state, err := snapshot.ReadRollupState(ctx, r.refresher.conn)
+	state, err := ReadState(ctx, r.refresher.conn)
 	if err != nil {
 		return false, err
 	}
-	entry := state.Damage(r.of.Organization, r.of.Source)
+	entry := state.damage(r.of.Records)
 	return entry != nil && entry.Number == r.of.Number, nil
 }
 

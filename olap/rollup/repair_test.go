@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 var ofOneRun = "organization_id = 'acme' AND run_id = '" + olaptest.ID(1).String() + "'"
@@ -97,10 +98,10 @@ func TestDamageIsRepaired(t *testing.T) {
 			checker := rollup.NewChecker(conn, quiet)
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) > 0 })
 			s := state(t, conn)
-			if len(s.Damaged) != 1 || !s.Boundary("acme", c.source).IsZero() {
+			if len(s.Damaged) != 1 || !s.Watermark(snapshot.Records{Organization: "acme", Source: c.source}).IsZero() {
 				t.Errorf("queries may use it: %+v", s.Damaged)
 			}
-			if s.Boundary("globex", c.source).IsZero() {
+			if s.Watermark(snapshot.Records{Organization: "globex", Source: c.source}).IsZero() {
 				t.Error("queries of another organization may not use the rollup")
 			}
 			if err := conn.Exec(ctx, "SYSTEM START MERGES rollup_runs"); err != nil {

@@ -1,5 +1,20 @@
-// Package snapshot reads what a question has to know of the moment at which it is asked: the inclusion boundary, how far
-// records are refreshed, and the newest records.
+// Package snapshot reads what a query must know of writes when it starts: the inclusion boundary asOf, the inserts in
+// flight and the insert counters.
+//
+// A row gets the stamp first_stored_at when its insert begins, and becomes visible when the insert ends. A query leaves
+// out rows with stamps after asOf. So the pages of a continuation agree if every row stamped at or before asOf was
+// visible to the first of them:
+//
+//  1. PageBoundary waits. asOf is the millisecond before the store's clock. Every insert that began at or before asOf
+//     has ended when it returns; later ones get later stamps.
+//  2. Boundaries.Idle does not wait. Where nothing was stored of an organization of late, asOf is set from the last
+//     look at the inserts in flight, and another look while the query runs shows whether that was right (Confirm).
+//  3. A query that no page follows takes the store's clock (Now, or the clock of its own statement): what was
+//     acknowledged before the query has an earlier or the same stamp.
+//
+// It rests on three properties of ClickHouse: now64 is one constant of a statement, set when it begins; an insert is
+// listed in system.processes until its rows are visible; materialized views have written before an insert is
+// acknowledged. TestRowsInFlightAreBehindTheBoundary and TestPagesKeepTheirBoundary hold them.
 package snapshot
 
 import (
@@ -8,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/failure"
@@ -20,71 +36,61 @@ const (
 	insertPoll     = 2 * time.Millisecond
 	// tick is a millisecond, the unit of stamps, and a little for a clock that is being slowed down.
 	tick = time.Millisecond + 10*time.Microsecond
-)
 
-const (
+	// RefreshQueryPrefix begins the query_id of every insert into the rollup. Such an insert stores nothing that an
+	// inclusion boundary has to wait for.
+	RefreshQueryPrefix = "runlens-refresh-"
+
 	readNow = "SELECT now64(3, 'UTC')"
 
-	// now64 is a constant of the query, set before the list of processes is read. The list has at least
-	// this query itself. It is sifted here: every function in the text costs ClickHouse more than the rows do.
+	// The list has at least this query itself. It is filtered in Go: every function in the text costs ClickHouse more
+	// than the rows do.
 	readInserts = "SELECT now64(3, 'UTC'), elapsed, query_kind, query_id, query FROM system.processes"
 )
 
-// A Boundary is what a statement has to be told of the moment at which its request is answered. To read one takes
-// one round trip, unless inserts are waited for.
-type Boundary struct {
-	AsOf time.Time // rows first stored after it are left out (contract 4.1)
-}
-
-// Now is the boundary at the store's clock, cut to the millisecond: the clock that stamps rows when they are first
-// stored. Whatever was acknowledged before the call has an earlier or the same stamp.
-func Now(ctx context.Context, conn driver.Conn) (Boundary, error) {
+// Now is the store's clock, cut to the millisecond: the clock that stamps rows. Whatever was acknowledged before the
+// call has an earlier or the same stamp.
+func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
 	var now time.Time
 	if err := conn.QueryRow(ctx, readNow).Scan(&now); err != nil {
-		return Boundary{}, failure.Of("read the clock", err)
+		return time.Time{}, failure.Of("read the clock", err)
 	}
-	return Boundary{AsOf: now}, nil
+	return now, nil
 }
 
-// PageBoundary is a boundary that several pages can share (contract 4.1).
+// PageBoundary is an inclusion boundary that several pages can share (contract 4.1). It has everything that was
+// acknowledged before the call: a millisecond passes before the clock is read, so those stamps are earlier.
 //
-// A row is stamped when its insert begins and seen when it ends. A row stamped at or before the
-// boundary but not seen by the first page would appear on a later one. So the boundary is the millisecond before the
-// store's now: whatever begins to be inserted from now on is stamped behind it, and every insert that began before
-// has ended when PageBoundary returns, or the boundary is moved. Nothing acknowledged before the call is left out by
-// that: a millisecond is let pass before the clock is read, so its stamp is before now.
-//
-// PageBoundary waits two seconds at most for the inserts that began at or before the boundary. If one takes longer, the
-// boundary is moved before its beginning: then rows that other inserts stored since are left out as well, and
-// asOf says so.
-func PageBoundary(ctx context.Context, conn driver.Conn) (Boundary, error) {
+// It waits two seconds at most for inserts that began at or before the boundary. If one takes longer, the boundary is
+// the millisecond before it began: then rows that other inserts stored since are left out too, and asOf says so.
+func PageBoundary(ctx context.Context, conn driver.Conn) (asOf time.Time, err error) {
 	if err := Pause(ctx, tick); err != nil {
-		return Boundary{}, err
+		return asOf, err
 	}
-	now, oldest, _, err := InFlight(ctx, conn)
+	inserts, err := InFlight(ctx, conn)
 	if err != nil {
-		return Boundary{}, err
+		return asOf, err
 	}
-	asOf := now.Add(-time.Millisecond)
-	if !oldest.After(asOf) {
-		if err := Pause(ctx, insertPoll); err != nil {
-			return Boundary{}, err
-		}
-		asOf, err = AwaitInserts(ctx, conn, asOf)
+	asOf = inserts.Now.Add(-time.Millisecond)
+	if inserts.Oldest.After(asOf) {
+		return asOf, nil
 	}
-	return Boundary{AsOf: asOf}, err
+	if err := Pause(ctx, insertPoll); err != nil {
+		return asOf, err
+	}
+	return AwaitInserts(ctx, conn, asOf)
 }
 
-// AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond ago. It
-// returns that instant, or an earlier one for which nothing is to be waited.
+// AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond
+// ago. It returns that instant, or an earlier one that no insert in flight precedes.
 func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
 	for deadline := time.Now().Add(insertPatience); ; {
-		_, oldest, _, err := InFlight(ctx, conn)
-		if err != nil || oldest.After(at) {
+		inserts, err := InFlight(ctx, conn)
+		if err != nil || inserts.Oldest.After(at) {
 			return at, err
 		}
 		if time.Now().After(deadline) {
-			return oldest.Add(-time.Millisecond), nil
+			return inserts.Oldest.Add(-time.Millisecond), nil
 		}
 		if err := Pause(ctx, insertPoll); err != nil {
 			return at, err
@@ -102,32 +108,46 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// InFlight tells the store's clock and, read after it, the begin of the oldest insert of records in flight, rather a little
-// earlier than later; without any, the clock. Those that refresh records do not count: that there is one is told apart.
-func InFlight(ctx context.Context, conn driver.Conn) (now, oldest time.Time, refreshing bool, err error) {
+// Inserts are the inserts in flight.
+type Inserts struct {
+	Now time.Time // the store's clock, read before the list
+	// Oldest is when the oldest insert of records began, rather a little earlier than later; Now where there is none.
+	Oldest time.Time
+	// Refreshing says that a statement of a refresher runs.
+	Refreshing bool
+}
+
+// InFlight reads the inserts in flight.
+func InFlight(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
 	rows, err := conn.Query(oneThread(ctx), readInserts)
 	if err != nil {
-		return now, oldest, false, failure.Of("read the inclusion boundary", err)
+		return in, failure.Of("read the inserts in flight", err)
 	}
 	defer rows.Close()
 	var longest float64
 	for rows.Next() {
 		var seconds float64
 		var kind, id, text string
-		if err := rows.Scan(&now, &seconds, &kind, &id, &text); err != nil {
-			return now, oldest, false, failure.Of("read the inclusion boundary", err)
+		if err := rows.Scan(&in.Now, &seconds, &kind, &id, &text); err != nil {
+			return in, failure.Of("read the inserts in flight", err)
 		}
 		if strings.HasPrefix(id, RefreshQueryPrefix) {
-			refreshing = true
+			in.Refreshing = true
 		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
 			longest = max(longest, seconds)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return now, oldest, false, failure.Of("read the inclusion boundary", err)
+		return in, failure.Of("read the inserts in flight", err)
 	}
-	if now.IsZero() {
-		return now, oldest, false, errors.New("snapshot: read the inclusion boundary: system.processes lacks the query that reads it")
+	if in.Now.IsZero() {
+		return in, errors.New("snapshot: read the inserts in flight: system.processes lacks the query that reads it")
 	}
-	return now, now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond), refreshing, nil
+	in.Oldest = in.Now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond)
+	return in, nil
+}
+
+// oneThread is a context for a query of so few rows that a second thread costs more than it helps.
+func oneThread(ctx context.Context) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
 }

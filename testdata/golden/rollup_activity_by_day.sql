@@ -18,7 +18,7 @@ FROM
         FROM rollup_attributions
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter < {behind_span:Int64}
+            AND quarter < {after_span:Int64}
         GROUP BY f_day
         UNION ALL
         WITH
@@ -49,15 +49,18 @@ FROM
     GROUP BY f_day
     HAVING sum(s_records) > 0
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
 -- first_span = 1963584
--- behind_span = 1966560
+-- after_span = 1966560
 -- offset_0 = 0
 -- as_of_ms = 1770000000000
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- watermark_ms = 1769999940000
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

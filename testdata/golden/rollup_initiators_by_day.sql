@@ -34,7 +34,7 @@ FROM
             WHERE organization_id = {organization:String}
                 AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
                 AND quarter >= {first_quarter:Int64}
-                AND quarter < {behind_quarter:Int64}
+                AND quarter < {after_quarter:Int64}
                 AND f_initiator_key IN (SELECT f_initiator_key FROM (
                 SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
                 FROM initiator_keys
@@ -99,7 +99,7 @@ FROM
         FROM
         (
             SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM initiator_keys
-            WHERE (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            WHERE organization_id = {organization:String} AND (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
             UNION ALL
             SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
         )
@@ -110,6 +110,7 @@ FROM
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
@@ -117,9 +118,11 @@ LIMIT {limit:Int64}
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- first_quarter = 1963584
--- behind_quarter = 1966560
+-- after_quarter = 1966560
 -- offset_0 = 0
 -- watermark_ms = 1769999940000
 -- filter_0 = [cron]
 -- as_of_ms = 1770000000000
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

@@ -24,7 +24,7 @@ FROM
             FROM rollup_runs
             WHERE organization_id = {organization:String}
                 AND week >= {first_span:Int64}
-                AND week < {behind_span:Int64}
+                AND week < {after_span:Int64}
             GROUP BY f_initiator, f_initiator_high
             UNION ALL
             WITH
@@ -79,7 +79,7 @@ FROM
         FROM
         (
             SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM initiator_keys
-            WHERE (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            WHERE organization_id = {organization:String} AND (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
             UNION ALL
             SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
         )
@@ -88,13 +88,16 @@ FROM
         )
     ), 'initiator keys are shared')
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 
 -- organization = acme
 -- first_span = 2875
--- behind_span = 2926
+-- after_span = 2926
 -- spans_start_ms = 1738800000000
 -- spans_last_ms = 1769644799999
 -- start_ms = 1738368000000
 -- last_ms = 1769903999999
 -- as_of_ms = 1770000000000
 -- watermark_ms = 1769999940000
+-- log_lease = 5
+-- log_damage = 3

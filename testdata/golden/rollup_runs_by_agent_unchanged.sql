@@ -18,7 +18,7 @@ FROM
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND hour >= {first_span:Int64}
-            AND hour < {behind_span:Int64}
+            AND hour < {after_span:Int64}
         GROUP BY f_agent_id
     ) AS r
     GROUP BY f_agent_id
@@ -30,10 +30,14 @@ ANY LEFT JOIN
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64} OR kind = 'begin' AND tupleElement(latest, 'number') > {log_begin:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
 -- first_span = 490896
--- behind_span = 491640
+-- after_span = 491640
+-- log_begin = 7
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

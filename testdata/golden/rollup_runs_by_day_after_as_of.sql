@@ -18,7 +18,7 @@ FROM
         WHERE organization_id = {organization:String}
             AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
             AND quarter >= {first_quarter:Int64}
-            AND quarter < {behind_quarter:Int64}
+            AND quarter < {after_quarter:Int64}
             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
         UNION ALL
         WITH
@@ -48,6 +48,7 @@ FROM
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
@@ -55,8 +56,10 @@ LIMIT {limit:Int64}
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- first_quarter = 1963584
--- behind_quarter = 1966560
+-- after_quarter = 1966560
 -- as_of_ms = 1770000000000
 -- offset_0 = 0
 -- watermark_ms = 1770000060000
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

@@ -25,7 +25,7 @@ FROM
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND hour >= {first_span:Int64}
-            AND hour < {behind_span:Int64}
+            AND hour < {after_span:Int64}
             AND (((f_day > {after_0:Int64} OR isNull(f_day))) OR (f_day = {after_0:Int64} AND (toString(f_agent_id) > {after_1:String} OR isNull(toString(f_agent_id)))))
         GROUP BY f_day, f_agent_id
         UNION ALL
@@ -66,12 +66,13 @@ ANY LEFT JOIN
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST, c1 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
 -- first_span = 492311
--- behind_span = 498191
+-- after_span = 498191
 -- offset_2 = 3600000
 -- until_0 = 1774746000000
 -- offset_0 = 3600000
@@ -83,4 +84,6 @@ LIMIT {limit:Int64}
 -- start_ms = 1772319600000
 -- last_ms = 1793487599999
 -- watermark_ms = 1769999940000
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

@@ -17,7 +17,7 @@ FROM
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter < {behind_span:Int64}
+            AND quarter < {after_span:Int64}
         GROUP BY f_day
         UNION ALL
         WITH
@@ -31,11 +31,15 @@ FROM
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64} OR kind = 'begin' AND tupleElement(latest, 'number') > {log_begin:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
 -- first_span = 1963584
--- behind_span = 1966560
+-- after_span = 1966560
 -- offset_0 = 0
+-- log_begin = 7
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

@@ -28,7 +28,7 @@ FROM
                 WHERE organization_id = {organization:String}
                     AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
                     AND quarter >= {first_quarter:Int64}
-                    AND quarter < {behind_quarter:Int64}
+                    AND quarter < {after_quarter:Int64}
                 UNION ALL
                 WITH
                     initiator_key AS f_initiator_key
@@ -59,6 +59,7 @@ FROM
     GROUP BY f_user_identifier
     HAVING sum(s_runs) > 0
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64} OR kind = 'begin' AND tupleElement(latest, 'number') > {log_begin:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
@@ -66,5 +67,8 @@ LIMIT {limit:Int64}
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- first_quarter = 1963584
--- behind_quarter = 1966560
+-- after_quarter = 1966560
+-- log_begin = 7
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

@@ -19,7 +19,7 @@ FROM
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter < {behind_span:Int64}
+            AND quarter < {after_span:Int64}
             AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
         GROUP BY f_day
         UNION ALL
@@ -53,16 +53,19 @@ FROM
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
 LIMIT {limit:Int64}
 
 -- organization = acme
 -- first_span = 1963561
--- behind_span = 1966537
+-- after_span = 1966537
 -- offset_0 = 20700000
 -- filter_0 = [internal]
 -- as_of_ms = 1770000000000
 -- start_ms = 1767204900000
 -- last_ms = 1769883299999
 -- watermark_ms = 1769999940000
+-- log_lease = 5
+-- log_damage = 3
 -- limit = 101

@@ -17,7 +17,7 @@ FROM
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND quarter >= {first_span:Int64}
-            AND quarter < {behind_span:Int64}
+            AND quarter < {after_span:Int64}
         UNION ALL
         SELECT
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
@@ -43,11 +43,14 @@ FROM
         WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
     ) AS r
 ) AS g
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
 
 -- organization = acme
 -- first_span = 1963584
--- behind_span = 1966560
+-- after_span = 1966560
 -- as_of_ms = 1770000000000
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- watermark_ms = 1769999940000
+-- log_lease = 5
+-- log_damage = 3

@@ -39,10 +39,10 @@ type row struct {
 	status                                    string
 }
 
-// most is the number of dimensions that a key has room for (spec section 8).
+// most is the number of dimensions in a key (spec section 8).
 const most = 8
 
-// A dimension is how a row tells its value.
+// A dimension is how its value is read from a row.
 type dimension func(*row) int32
 
 var dimensions = map[string]dimension{
@@ -142,7 +142,7 @@ func (org *organization) walk(ofRuns bool, zone *time.Location, start, end int64
 	}
 }
 
-// localDays tells the local day of the instants of a UTC day. Where the clock does not change on it, that is a sum.
+// localDays returns the local day of the instants of a UTC day. Where the clock does not change on it, that is a sum.
 func localDays(zone *time.Location, day int64) func(millis int64) int64 {
 	_, first := time.UnixMilli(day * dayMillis).In(zone).Zone()
 	_, last := time.UnixMilli((day + 1) * dayMillis).In(zone).Zone()
@@ -191,7 +191,7 @@ func (org *organization) filters(all []Filter) []func(*row) bool {
 	return conditions
 }
 
-// holder is the agent that holds a slug: the one that is not deleted, otherwise the last that was (contract 4.6).
+// holder is the agent that has a slug: the one that is not deleted, otherwise the last that was (contract 4.6).
 func (org *organization) holder(slug string) int32 {
 	var holder *Agent
 	for _, a := range org.agents {

@@ -1,6 +1,6 @@
-// Package oracle answers queries from records in memory, to hold the answers of a server against. It is written from
+// Package oracle answers queries from records in memory, to compare the answers of a server with. It is written from
 // the specification and shares no code with the product: a record is a struct in a slice, the slices are indexed by
-// UTC day, and a query walks over the days of its range. Its tests hold it against the naive evaluator of package
+// UTC day, and a query walks over the days of its range. Its tests compare it with the naive evaluator of package
 // olaptest, which is too slow for hundreds of thousands of records.
 package oracle
 
@@ -40,7 +40,7 @@ type Attribution struct {
 	OccurredAt                       time.Time
 }
 
-// An Oracle holds the records of organizations. Answer may be called concurrently, but not beside changes.
+// An Oracle has the records of organizations. Answer may be called concurrently, but not during changes.
 type Oracle struct{ organizations map[string]*organization }
 
 // New returns an Oracle without records.

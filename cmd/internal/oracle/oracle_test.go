@@ -17,7 +17,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := olaptest.DrawRecords(t, "acme")
 		if !olaptest.UniqueLiveSlugs(records, "acme") {
-			t.Skip("two agents that are not deleted hold one slug")
+			t.Skip("two agents that are not deleted have one slug")
 		}
 		o := oracle.New()
 		for _, batch := range records.Batches(t) {
@@ -77,7 +77,7 @@ func TestPurges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := olaptest.DrawRecords(t, "acme")
 		if !olaptest.UniqueLiveSlugs(records, "acme") || len(records.Runs) == 0 {
-			t.Skip("two agents that are not deleted hold one slug, or there are no runs")
+			t.Skip("two agents that are not deleted have one slug, or there are no runs")
 		}
 		o := oracle.New()
 		put(o, records)

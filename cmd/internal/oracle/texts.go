@@ -2,7 +2,7 @@ package oracle
 
 import "strings"
 
-// null stands for no text.
+// null means no text.
 const null int32 = -1
 
 // texts numbers texts, so that groups have short keys.

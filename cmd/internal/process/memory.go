@@ -8,7 +8,7 @@ import (
 )
 
 // PeakResident is the most memory that a running process has had resident, in bytes. It is known on Linux only. (What
-// the system tells of an ended process is the greatest of its own, of its children's and of what its parent had when
+// the system reports of an ended process is the greatest of its own, of its children's and of what its parent had when
 // it was started.)
 func PeakResident(pid int) (bytes int64, known bool) { return statusBytes(pid, "VmHWM:") }
 

@@ -1,5 +1,5 @@
 // Package process runs the built runlens binary as a user would, for programs that measure or attack it: commands,
-// a server of its own, and what the system tells of their processes.
+// a server of its own, and what the system reports of their processes.
 package process
 
 import (
@@ -18,7 +18,7 @@ import (
 // stopPatience is how long a process may take to end after SIGTERM before it is killed.
 const stopPatience = 25 * time.Second
 
-// pollInterval is how often something that another process does is looked for.
+// pollInterval is how often a condition that another process brings about is checked.
 const pollInterval = 20 * time.Millisecond
 
 // A Product is the built binary and the data directory it works on.
@@ -112,7 +112,7 @@ func (p Product) AwaitEngineEnd() {
 	}
 }
 
-// runs tells whether a process of the product's binary has this id. An ended one that nobody has waited for has no
+// runs reports whether a process of the product's binary has this id. An ended one that nobody has waited for has no
 // executable.
 func (p Product) runs(pid int) bool {
 	program, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))

@@ -30,7 +30,7 @@ type Server struct {
 func (p Product) Serve(ctx context.Context, dir string, flags ...string) (*Server, error) {
 	ready := filepath.Join(dir, "ready")
 	s := &Server{log: filepath.Join(dir, "server.log"), ended: make(chan struct{})}
-	// One of a server that was killed tells an address at which nobody listens.
+	// The file of a server that was killed names an address at which nobody listens.
 	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Pause stops the server's process as a machine that stands still would, until Resume.
+// Pause stops the server's process like a machine that was paused, until Resume.
 func (s *Server) Pause() { _ = s.process.Process.Signal(syscall.SIGSTOP) }
 
 // Resume lets it go on.
@@ -93,7 +93,7 @@ func (s *Server) LogFile() string { return s.log }
 // Kill ends the server with SIGKILL.
 func (s *Server) Kill() { _ = s.process.Process.Kill() }
 
-// AdminAddress is the admin address, host:port, as the server's log tells it.
+// AdminAddress is the admin address, host:port, as in the server's log.
 func (s *Server) AdminAddress() (string, error) {
 	log, err := os.Open(s.log)
 	if err != nil {

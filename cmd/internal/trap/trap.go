@@ -1,4 +1,4 @@
-// Package trap kills a process at a chosen moment of its work: before or after a system call that is told by its name
+// Package trap kills a process at a chosen point of its work: before or after a system call, chosen by its name
 // and its arguments. It needs strace and the right to trace the process.
 package trap
 

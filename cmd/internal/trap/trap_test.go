@@ -45,7 +45,7 @@ func TestPoints(t *testing.T) {
 		{"before", trap.Point{Nth: 1, Watch: renamed, Delay: renamed}, true, 2},
 		{"after", trap.Point{Nth: 1, After: true, Watch: renamed, Delay: renamed}, true, 3},
 		{"before the second", trap.Point{Nth: 2, Watch: renamed, Delay: renamed}, true, 3},
-		{"behind another call", trap.Point{Nth: 2, Watch: append(renamed, "write"), Delay: []string{"write"},
+		{"after another call", trap.Point{Nth: 2, Watch: append(renamed, "write"), Delay: []string{"write"},
 			Steps: []*regexp.Regexp{renames, regexp.MustCompile(`^write\(1<.*"done`)}}, true, 4},
 		{"never", trap.Point{Nth: 4, Watch: renamed, Delay: renamed}, false, files},
 	} {

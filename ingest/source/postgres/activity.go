@@ -19,10 +19,10 @@ type Activity struct {
 // A Transaction may still commit changes that later statements will see. Those carry times at or after its begin.
 type Transaction struct {
 	Name  string    // no other transaction has it
-	Since time.Time // its begin; zero where the database does not tell
+	Since time.Time // its begin; zero where the database does not say
 }
 
-// Names of what stands for transactions that cannot be told apart.
+// Names for transactions that cannot be distinguished.
 const (
 	Hidden  = "sessions that the source does not show to this role (grant it pg_read_all_stats)"
 	Standby = "the source is a standby, which does not show the transactions of its primary"

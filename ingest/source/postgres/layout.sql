@@ -2,7 +2,7 @@
 -- tables do not matter; other layouts are read with a mapping file (--mapping).
 --
 -- updated_at is the clock of changes and the version of a row: the database sets it at every insert and
--- update, whatever the statement says, and never sets it back. Versions are told apart by the millisecond, so
+-- update, whatever the statement says, and never sets it back. Versions differ by the millisecond, so
 -- each is later than the one before by one at least. Polling needs the indexes on (updated_at, id).
 
 CREATE FUNCTION runlens_set_updated_at() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -27,7 +27,7 @@ type Mapping map[normalize.Kind]string
 
 var mappingHead = regexp.MustCompile(`(?m)^--\s*record:\s*(\S+)\s*$`)
 
-// Fingerprint tells the SELECT of a kind from every other one, also from one that reads the same rows.
+// Fingerprint distinguishes the SELECT of a kind from every other one, also from one that reads the same rows.
 func (m Mapping) Fingerprint(kind normalize.Kind) string {
 	sum := sha256.Sum256([]byte(m[kind]))
 	return hex.EncodeToString(sum[:16])

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxConns serves the polling of every kind and a reconcile beside it.
+	// maxConns serves the polling of every kind and a reconcile.
 	maxConns = 4
 	// connectTimeout bounds one attempt to connect where the URL has no connect_timeout.
 	connectTimeout = 10 * time.Second
@@ -71,7 +71,7 @@ func (d *Database) Mapping() Mapping { return d.mapping }
 // Close closes all connections.
 func (d *Database) Close() { d.pool.Close() }
 
-// Check holds the mapping against the database: every SELECT must run and have the columns it needs, and no others.
+// Check compares the mapping with the database: every SELECT must run and have the columns it needs, and no others.
 func (d *Database) Check(ctx context.Context) error {
 	for _, kind := range normalize.Kinds {
 		var names []string

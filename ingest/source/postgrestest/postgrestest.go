@@ -26,7 +26,7 @@ const (
 var errPortTaken = errors.New("the port is taken")
 
 // settings keep the server small and durable: fsync and synchronous_commit stay on, as by default,
-// because a test that crashes the server asks what was committed. Memory is mapped from files
+// because a test that crashes the server checks what was committed. Memory is mapped from files
 // in the data directory, so that a crash leaves nothing outside it.
 var settings = []string{
 	"listen_addresses=127.0.0.1",
@@ -50,7 +50,7 @@ type Server struct {
 	admin string
 
 	binaries *binaries
-	dir      string // holds all that the server writes
+	dir      string // has all that the server writes
 	port     int
 	guard    *guard
 
@@ -186,7 +186,7 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// shutdown asks a running server to end, and kills it when it does not.
+// shutdown lets a running server end, and kills it when it does not.
 func (s *Server) shutdown(how syscall.Signal) error {
 	if s.running == nil {
 		return nil

@@ -98,7 +98,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A restart without a crash tells the clients.
+// A restart without a crash informs the clients.
 func TestRestartOfARunningServer(t *testing.T) {
 	ctx := withTimeout(t)
 	server := postgrestest.New(t)
@@ -134,7 +134,7 @@ func TestRestartWaitsForItsPort(t *testing.T) {
 	restarted := make(chan error, 1)
 	go func() { restarted <- server.Restart(ctx) }()
 	taken.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
-	for range 20 { // Restart asks the wrong server so often, and as a rule starts its own in vain meanwhile
+	for range 20 { // Restart reaches the wrong server so often, and as a rule starts its own in vain meanwhile
 		client, err := taken.Accept()
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +227,7 @@ func TestNoOrphan(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatalf("still there: connect says %v, the directory %v", err, gone)
 		}
-		time.Sleep(10 * time.Millisecond) // between two looks
+		time.Sleep(10 * time.Millisecond) // between two polls
 	}
 }
 

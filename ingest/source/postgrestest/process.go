@@ -39,7 +39,7 @@ func (s *Server) spawn(binary string, args ...string) (*process, error) {
 	p := &process{command: command, ended: make(chan struct{})}
 	guardErr := s.guard.watch(command.Process.Pid)
 	go func() {
-		command.Wait() // its ProcessState tells the result
+		command.Wait() // its ProcessState has the result
 		s.guard.forget()
 		close(p.ended)
 	}()
@@ -155,7 +155,7 @@ func removeSharedMemory(data string) {
 }
 
 // A guard is a small process that outlives ours, however ours ends. When the pipe from us closes, it ends the
-// server it was last told of and removes the directory. A server that it could not be told of notices within a
+// server it last heard of and removes the directory. A server that it did not hear of notices within a
 // minute that its directory is gone, and ends too.
 type guard struct {
 	command *exec.Cmd

@@ -1,4 +1,4 @@
-package flight_test
+package cache_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/runlens/runlens/olap/flight"
+	"github.com/runlens/runlens/olap/cache"
 )
 
 // A gate is an execution that ends when it is let through, with the number of those begun before.
@@ -33,7 +33,7 @@ func (g *gate) run(ctx context.Context) (int64, error) {
 // Who comes while an execution runs shares the next one with the others; nobody joins what has begun.
 func TestWaitingCallersShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var group flight.Group[int64]
+		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
 		results := make(chan int64, 6)
 		ask := func(key string) {
@@ -70,7 +70,7 @@ func TestWaitingCallersShareTheNext(t *testing.T) {
 // The end of one caller does not touch the others; the end of all ends the execution, or keeps it from beginning.
 func TestCallersEndAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var group flight.Group[int64]
+		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
 		ask := func(d time.Duration) chan error {
 			result := make(chan error, 1)
@@ -120,7 +120,7 @@ func TestCallersEndAlone(t *testing.T) {
 
 func TestAPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var group flight.Group[int]
+		var group cache.Group[int]
 		open := make(chan struct{})
 		go group.Do(t.Context(), "a", func(context.Context) (int, error) { <-open; return 0, nil })
 		synctest.Wait()
@@ -144,7 +144,7 @@ func TestNobodySeesThePast(t *testing.T) {
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
 			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"), rapid.IntRange(1, 12).Draw(t, "patience")}
 		}), 1, 20).Draw(t, "calls")
-		var group flight.Group[int64]
+		var group cache.Group[int64]
 		var state atomic.Int64
 		var wait sync.WaitGroup
 		turn := make(chan struct{})

@@ -1,5 +1,4 @@
-// Package flight lets callers that ask the same at the same time share one execution.
-package flight
+package cache
 
 import (
 	"context"

@@ -39,8 +39,8 @@ func (f faults) add(g Group, id uuid.UUID, fault fault) {
 	f[g][id] = fault
 }
 
-// look compares every row of some groups.
-func (o Options) look(ctx context.Context, suspects []Difference) (faults, error) {
+// compareGroups compares every row of some groups.
+func (o Options) compareGroups(ctx context.Context, suspects []Difference) (faults, error) {
 	groups := make([]Group, len(suspects))
 	wanted := make(map[Group]versions, len(suspects))
 	for i, d := range suspects {

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
+var flagHelp = kong.Vars{
+	// storeFlags
+	"clickhouse_url": "The ClickHouse server: clickhouse://user@host:9000/database, or http(s)://host:8123/database. " +
+		"Only the variable may contain a password. Without a server the command starts or joins the embedded engine.",
+	"password_file": "File with the password of the server's user, instead of one in RUNLENS_CLICKHOUSE_URL.",
+	"engine_lib":    "The embedded engine's library. Default: the one that 'make engine' fetched.",
+	"engine_memory": "The most memory the embedded engine may use. Default: half of the machine's.",
+	"data_dir":      "Where the embedded engine keeps its data.",
+
+	// adminFlags
+	"admin_token_file": "File with the token that the admin address requires, except for /healthz and /readyz. " +
+		"Or set RUNLENS_ADMIN_TOKEN. Default: none.",
+	"pprof": "Serve profiles on the admin address. Default: only on a loopback address.",
+
+	// databaseFlags
+	"source": "The operational database: postgres://user@host:5432/database. Only the variable may contain a " +
+		"password. " +
+		"PGPASSWORD and PGPASSFILE work too.",
+	"mapping": "File with one SELECT per kind of records, for other tables than those of 'runlens worker layout'.",
+
+	// formatFlags
+	"record":         "The kind of all records of CSV and Parquet files: agent, run or attribution.",
+	"format":         "ndjson, csv or parquet. Default: by the file's name; NDJSON for other names and standard input.",
+	"delimiter":      "What separates the cells of CSV: one character, or tab.",
+	"null":           "An unquoted CSV cell with this text is null, like an empty one.",
+	"ignore_unknown": "Ignore fields and columns that records of the kind don't have. Without it they are an error.",
+
+	// serve
+	"listen":          "API address. Port 0 picks a free one.",
+	"admin_listen":    "Address of health, readiness, metrics and profiles. off disables it.",
+	"ready_file":      "Write the API address to FILE once requests are accepted.",
+	"rate_limit":      "Requests of a key in any 60 seconds.",
+	"verify_limit":    "Verifications a minute, all together, of keys that were not used in seven days.",
+	"org_concurrency": "Queries of one organization at once.",
+	"max_connections": "Connections to the API at once. A new one closes the one that is idle for the longest time. " +
+		"While all are busy, new ones are refused.",
+	"max_per_address": "Connections of one client address, or proxy, at once.",
+	"max_body_bytes":  "Largest request body, in bytes.",
+	"cursor_secret_file": "File with the secret that signs cursors, the same on every server. A second line is " +
+		"accepted too. " +
+		"Or set RUNLENS_CURSOR_SECRET. Default: the secret that the store keeps.",
+	"query_timeout": "Longest time for one query.",
+	"maintenance_share": "The most of one core to spend on refreshing, checking and merging, from 0 to 1. 0 turns " +
+		"it off.",
+	"drain_timeout": "Longest time to finish requests after a signal.",
+	"tls_cert":      "Certificate chain in PEM. With --tls-key the API speaks TLS.",
+	"tls_key":       "Private key in PEM. Both files are read again when they change.",
+	"trusted_proxies": "Comma-separated networks of proxies. Their X-Forwarded-For says where a request comes from, " +
+		"for keys with networks.",
+
+	// worker
+	"status_listen":   "The worker's admin address.",
+	"worker_listen":   "Address of health, status, metrics and profiles. off disables it.",
+	"poll_interval":   "Pause between two polls for changes.",
+	"overlap":         "How far back every poll reads, for changes that were committed late.",
+	"reconcile_every": "Pause between two full comparisons. 0 turns them off.",
+	"delete_missing":  "Let a full comparison delete what the source no longer has.",
+	"delete_missing_share": "With --delete-missing: delete nothing of a kind if more than this share of its rows, " +
+		"and more than 100, are missing.",
+
+	"engine_listen": "Where the engine serves ClickHouse's HTTP protocol. Other addresses than loopback are for " +
+		"containers.",
+
+	// keys
+	"key_expires": "When the key expires: 90d, 36h, a day such as 2027-01-31 (its first instant in UTC), " +
+		"or an RFC 3339 instant. Default: never.",
+	"key_networks": "Comma-separated networks from which the key is valid, such as 10.0.0.0/8,2001:db8::/32. " +
+		"Default: all.",
+	"key_scopes":      "Comma-separated scopes. An empty text makes a key without scopes.",
+	"overlap_key":     "How long the replaced key stays valid, such as 36h or 7d. 0s ends it at once.",
+	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",
+
+	// verify
+	"subset": "The source has only some of the records: more records, or newer versions, in the store are no " +
+		"difference.",
+	"recheck_after": "With --source: compare again after this time what differs, in case it was being copied.",
+
+	// query
+	"query_key_file": "File with the API key. Or set RUNLENS_API_KEY.",
+	"query_body":     "File with a whole request body, instead of the flags below. - is standard input.",
+	"query_filter":   "Keep rows with this value, or with one of several separated by commas. May be repeated.",
+	"query_output":   "table, json (the answers as they are), csv, or plot (bars of the first metric).",
+}
+
+// newParser parses command lines into c.
+func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append([]kong.Option{
+		kong.Name("runlens"),
+		kong.Description("Exact analytics over agent runs, from ClickHouse, over HTTP.\n\n" +
+			"Example:\n  runlens serve --data-dir ./data"),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ValueFormatter(describe),
+	}, options...)...)
+}
+
+// describe returns the help of a flag or an argument with its default and its environment variable.
+func describe(value *kong.Value) string {
+	text, notes := value.Help, []string(nil)
+	if name, found := strings.CutPrefix(text, "@"); found {
+		text = flagHelp[name]
+	}
+	if value.Flag != nil && value.HasDefault && value.Default != "" && !value.IsBool() {
+		notes = append(notes, "default "+value.Default)
+	}
+	for _, name := range value.Tag.Envs {
+		notes = append(notes, "$"+name)
+	}
+	if len(notes) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(notes, ", ") + ")"
+}

@@ -1,0 +1,224 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/schema"
+)
+
+// fromRollup reports whether rows come from the rollup.
+func (w *printer) fromRollup() bool { return w.Delta != plan.NoRollup }
+
+// rollupQuery adds up rows of the rollup and of the delta.
+func (w *printer) rollupQuery() string {
+	keys := w.keys()
+	selected := slices.Clone(keys)
+	from := w.signed()
+	switch {
+	case w.byPerson():
+		from = w.withTexts(from)
+		selected = append(selected, w.personNames()...)
+	case w.byInitiator():
+		from = w.perInitiatorKey(from)
+	}
+	for _, m := range w.Aggregates {
+		sum := "sum(s_" + m.RollupSum + ")"
+		if m.CountsInitiators {
+			// Those of whom records are left. Without an identifier there is nobody.
+			sum = "countIf(s_" + w.Rollup.Records + " > 0 AND (f_initiator != 0 OR f_initiator_high != 0))"
+			if w.byPerson() {
+				sum = "count(f_user_identifier) > 0" // a group is one person
+			}
+		}
+		selected = append(selected, sum+" AS m_"+m.Name)
+	}
+	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(from) + "\n) AS r"
+	if w.Assumes&plan.KeysDistinct != 0 {
+		sql += "\nWHERE " + w.noSharedKey()
+	}
+	if len(keys) > 0 {
+		// A group whose records have all changed into others is none.
+		sql += "\nGROUP BY " + strings.Join(keys, ", ") + "\nHAVING sum(s_" + w.Rollup.Records + ") > 0"
+	}
+	return sql
+}
+
+// unchanged is the condition that the rollup log is as it was when the watermark was read.
+func (w *printer) unchanged() string {
+	begin := ""
+	if w.Assumes&plan.DeltaHolds != 0 {
+		begin = w.param("log_begin", int64(w.Begun))
+	}
+	return schema.RollupUnchanged(w.param("log_lease", int64(w.Lease)), w.param("log_damage", int64(w.Damage)), begin)
+}
+
+// signedKeys are what signed rows are grouped by: an initiator key where the answer has an identifier.
+func (w *printer) signedKeys() (keys []string) {
+	for _, d := range w.Query.Dimensions {
+		if plan.RollupKey(d) == plan.KeyInitiator {
+			keys = append(keys, "f_"+plan.KeyInitiator)
+		} else {
+			keys = append(keys, keyOf(d))
+		}
+	}
+	if w.byInitiator() {
+		keys = slices.Concat(initiatorKeys, keys)
+	}
+	return keys
+}
+
+// summed are the sums that are needed.
+func (w *printer) summed() []string {
+	names := []string{w.Rollup.Records}
+	for _, m := range w.Aggregates {
+		if m.RollupSum != "" && !slices.Contains(names, m.RollupSum) {
+			names = append(names, m.RollupSum)
+		}
+	}
+	return names
+}
+
+// signed are rows that add up: those of the rollup, and those of the delta.
+func (w *printer) signed() string {
+	var parts []string
+	if w.Projection == nil {
+		parts = append(parts, w.rollupRows())
+	} else {
+		parts = append(parts, w.rollupAggregates())
+		if edges := w.rangeEdges(); edges != "" {
+			parts = append(parts, w.rollupRows(edges))
+		}
+	}
+	switch w.Delta {
+	case plan.DeltaInline:
+		parts = append(parts, w.inlineDelta())
+	case plan.DeltaCached:
+		parts = append(parts, w.cachedDelta())
+	}
+	return strings.Join(parts, "\nUNION ALL\n")
+}
+
+// rollupAggregates are the sums that the projection has for every span of time.
+func (w *printer) rollupAggregates() string {
+	times, clock := w.inSpans(w.Projection.Time, "span", w.Projection.SpanMillis)
+	sql := w.signedRows(w.Rollup.Table, append([]string{schema.OfOrganization}, times...), clock, ofRollup,
+		func(name string) string { return "sum(" + name + ")" })
+	if keys := w.signedKeys(); len(keys) > 0 {
+		sql += "\nGROUP BY " + strings.Join(keys, ", ")
+	}
+	return sql
+}
+
+// spans are the numbers of the first span of time that lies in the range as a whole, and of the one after the last.
+func (w *printer) spans(span int64) (first, after int64) {
+	r := w.Query.Range
+	return -schema.SpanOf(-r.StartUTC.UnixMilli(), span), schema.SpanOf(r.EndUTC.UnixMilli(), span)
+}
+
+// inSpans are the conditions that a row's span of time, which column numbers, lies in the range as a whole, and the
+// span's first instant in milliseconds. name tells the parameters of several spans apart.
+func (w *printer) inSpans(column, name string, span int64) (conditions []string, clock string) {
+	first, after := w.spans(span)
+	return []string{
+		column + " >= " + w.param("first_"+name, first),
+		column + " < " + w.param("after_"+name, after),
+	}, fmt.Sprintf("%s * %d", column, span)
+}
+
+// rangeEdges is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where no
+// row can.
+func (w *printer) rangeEdges() string {
+	span := w.Projection.SpanMillis
+	first, after := w.spans(span)
+	start, last := time.UnixMilli(first*span).UTC(), time.UnixMilli(after*span-1).UTC()
+	if from, to := w.ends(); start.Equal(from) && last.Equal(to) {
+		return ""
+	}
+	return "(" + w.Source.ClockColumn + " < " + w.instant("spans_start_ms", clamp(start)) +
+		" OR " + w.Source.ClockColumn + " > " + w.instant("spans_last_ms", clamp(last)) + ")"
+}
+
+// rollupRows are the rows of the rollup in the range that satisfy further conditions.
+func (w *printer) rollupRows(further ...string) string {
+	conditions, clock := append(w.inRange(), further...), w.clockMillis()
+	if w.RowsByQuarter && len(further) == 0 {
+		// To decode the clock of all rows takes several times as long as their quarters. It still finds the granules.
+		conditions = []string{schema.OfOrganization, "indexHint(" + strings.Join(w.inTimes(), " AND ") + ")"}
+		var quarters []string
+		quarters, clock = w.inSpans(schema.ColumnQuarter, "quarter", schema.QuarterMillis)
+		conditions = append(conditions, quarters...)
+	}
+	if w.AfterAsOf {
+		conditions = append(conditions, "first_stored_at <= "+w.boundary())
+	}
+	return w.signedRows(w.Rollup.Table, conditions, clock, ofRollup, func(name string) string { return name })
+}
+
+// ofRollup is the SQL of a key over a row of the rollup.
+func ofRollup(k schema.RollupKey) string { return k.Name }
+
+// stored is the condition that a row of the source in the range was stored after the watermark.
+func (w *printer) stored() string {
+	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " + w.instant("watermark_ms", w.Watermark)
+}
+
+// cachedDelta are the rows of the delta that are sent with the statement.
+func (w *printer) cachedDelta() string {
+	w.deltaColumns = slices.Concat(w.deltaColumns, w.RollupKeys, w.summed())
+	if w.Day {
+		w.deltaColumns = append(w.deltaColumns, w.Rollup.Clock)
+	}
+	return w.signedRows(schema.TableDelta, []string{schema.ColumnAsked}, w.clockMillis(), ofRollup,
+		func(name string) string { return name })
+}
+
+// inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they are
+// now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
+func (w *printer) inlineDelta() string {
+	n := w.Rollup.SumColumns
+	for _, name := range w.RollupKeys {
+		n = max(n, w.Rollup.Key(name).Columns)
+	}
+	known := "first_stored_at <= " + w.boundary()
+	if !w.AfterAsOf {
+		known = "(sign = -1 OR " + known + ")" // all of the rollup is in the sum
+	}
+	from := "(\n" + indent(w.Rollup.InlineDelta(strings.Join(w.inRange(), " AND "), w.stored(), n)) + "\n)"
+	return w.signedRows(from, []string{known}, w.clockMillis(),
+		func(k schema.RollupKey) string { return k.SQL }, func(name string) string { return w.Rollup.Sums[name] })
+}
+
+// signedRows selects from the rollup or the delta what is grouped by, and what is added up as s_<name>.
+func (w *printer) signedRows(
+	from string, conditions []string, clock string, key func(schema.RollupKey) string, sum func(string) string,
+) string {
+	var aliases []string
+	for _, name := range w.RollupKeys {
+		aliases = append(aliases, key(*w.Rollup.Key(name))+" AS f_"+name)
+	}
+	if w.byInitiator() {
+		aliases = append(aliases,
+			fmt.Sprintf("toUInt64(bitShiftRight(f_initiator_key, %d)) AS %s", schema.InitiatorKeyShift, initiatorKeys[0]),
+			fmt.Sprintf("toUInt16(bitShiftRight(f_initiator_key, %d)) AS %s", schema.InitiatorKeyShift+64, initiatorKeys[1]))
+	}
+	if w.Day {
+		aliases = append(aliases, "toInt32("+w.localDay(clock)+") AS f_day")
+	}
+	selected := w.signedKeys()
+	for _, name := range w.summed() {
+		selected = append(selected, sum(name)+" AS s_"+name)
+	}
+	sql := ""
+	if len(aliases) > 0 {
+		sql = "WITH\n    " + strings.Join(aliases, ",\n    ") + "\n"
+	}
+	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM " + from
+	if conditions = append(conditions, w.kept()...); len(conditions) > 0 {
+		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
+	}
+	return sql
+}

@@ -1,0 +1,149 @@
+package olap
+
+import (
+	"context"
+	"time"
+
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+// facts reads what the plan of an attempt depends on, and no more than its query can use.
+func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error) {
+	f.Refuted = a.refuted
+	if f.AsOf, err = e.chooseBoundary(ctx, a); err != nil {
+		return f, err
+	}
+	size, err := e.size(ctx, a.records)
+	if err != nil {
+		return f, err
+	}
+	f.Large, f.Conflicts = size.Records >= e.largeFrom, size.Conflicts
+	switch {
+	case f.Large && a.needs.Rollup != nil && a.refuted&plan.RollupUnaltered == 0:
+		err = e.rollupFacts(ctx, a, &f)
+	case f.Large && a.needs.JoinsWindow() && a.refuted&plan.ClockForward == 0:
+		err = e.outsideFacts(ctx, a, &f)
+	}
+	return f, err
+}
+
+// size returns how many records of an organization the rollup has.
+func (e *Engine) size(ctx context.Context, of snapshot.Records) (size rollup.Size, err error) {
+	if size, known := e.sizes.Get(of); known {
+		return size, nil
+	}
+	if size, err = rollup.ReadSize(ctx, e.conn, of); err == nil {
+		e.sizes.Put(of, size)
+	}
+	return size, err
+}
+
+// rollupFacts reads how far the rollup may be used, and the delta.
+func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (err error) {
+	if a.refuted&plan.DeltaHolds == 0 {
+		if a.delta, err = e.deltas.Get(ctx, a.records); err != nil {
+			return err
+		}
+	}
+	if a.delta.State.Now.IsZero() {
+		if a.delta.State, err = rollup.ReadState(ctx, e.conn); err != nil {
+			return err
+		}
+		a.delta.Watermark = a.delta.State.Watermark(a.records)
+	}
+	state := a.delta.State
+	f.Watermark, f.Lease, f.Damage, f.Begun = a.delta.Watermark, state.Lease, state.LastDamage, state.Begun
+	if a.delta.Delta == nil {
+		return nil
+	}
+	f.DeltaRead, f.DeltaRows, f.KeysShared = true, a.delta.Delta.Len(), a.delta.SharedKeys
+	if f.AsOf.IsZero() {
+		f.AsOf = a.delta.Counters.Now // what is stored from then on may be missing
+	}
+	return nil
+}
+
+// A boundary says how asOf was chosen.
+type boundary struct {
+	assumes plan.Assumption // OnePage, Idle or nothing
+	idle    snapshot.IdleBoundary
+	page    string // for logs: "single", "first" or "next"
+}
+
+// chooseBoundary chooses asOf (package snapshot):
+//
+//  1. a continuation's is its cursor's;
+//  2. a query that no page follows, or that was answered with one page the last time, takes the store's clock: zero for
+//     that of its own statement;
+//  3. a first page takes one without waiting, if the organization is idle;
+//  4. otherwise it waits for one.
+func (e *Engine) chooseBoundary(ctx context.Context, a *attempt) (asOf time.Time, err error) {
+	pages := a.Query.Pages()
+	a.boundary = boundary{page: "first"}
+	switch {
+	case a.Query.Cursor != "":
+		a.boundary.page = "next"
+		return a.asOf, nil
+	case a.refuted&plan.OnePage == 0 && (!pages || e.expectsOnePage(a)):
+		a.boundary = boundary{page: "single", assumes: plan.OnePage}
+		return time.Time{}, nil
+	case !pages:
+		a.boundary.page = "single"
+		return snapshot.Now(ctx, e.conn)
+	case !a.waited.IsZero():
+		return a.waited, nil
+	case a.refuted&plan.Idle == 0:
+		if idle, ok := e.boundaries.Idle(a.records); ok {
+			a.boundary.assumes, a.boundary.idle = plan.Idle, idle
+			return idle.AsOf, nil
+		}
+	}
+	return snapshot.PageBoundary(ctx, e.conn)
+}
+
+// A confirmation is what was found out of a boundary beside the statement.
+type confirmation struct {
+	confirmed bool
+	waited    time.Time
+	err       error
+}
+
+// confirmBoundary begins to find out whether the boundary of a first page can be shared, and returns a function that
+// waits for that. For a boundary that was waited for it looks for the next query, whose boundary then need not be.
+func (e *Engine) confirmBoundary(ctx context.Context, a *attempt) (wait func() confirmation) {
+	of, chosen := a.records, a.boundary
+	if chosen.page != "first" {
+		return func() confirmation { return confirmation{confirmed: true} }
+	}
+	done := make(chan confirmation, 1)
+	go func() {
+		c := confirmation{confirmed: true}
+		if chosen.assumes&plan.Idle != 0 {
+			c.confirmed, c.waited, c.err = e.boundaries.Confirm(ctx, chosen.idle)
+		} else {
+			c.err = e.boundaries.Look(ctx, of)
+		}
+		done <- c
+	}()
+	return func() confirmation { return <-done }
+}
+
+func (e *Engine) expectsOnePage(a *attempt) bool {
+	_, expected := e.onePage.Get(string(a.OrganizationID) + "\x00" + string(a.Query.Canonical()))
+	return expected
+}
+
+// noteOnePage remembers whether an answer was a single page of rows, which is no promise for the next time.
+func (e *Engine) noteOnePage(a *attempt, result *Result) {
+	if !a.Query.Pages() || a.Query.Cursor != "" {
+		return
+	}
+	key := string(a.OrganizationID) + "\x00" + string(a.Query.Canonical())
+	if result.RowCount() > 0 && result.cursor == "" {
+		e.onePage.Put(key, struct{}{})
+	} else {
+		e.onePage.Delete(key)
+	}
+}

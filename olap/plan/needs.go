@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
+)
+
+// KeyInitiator is the key of a rollup table that stands for the identifier and the name of who started a run.
+const KeyInitiator = "initiator_key"
+
+// longRange is the length of a range, in days of 24 hours, from which it pays to read it in several parts; and to read
+// all runs of the organization instead of those in the join window.
+const longRange = 100 * 24 * time.Hour
+
+// Needs are what a query needs, whatever is known of its organization.
+type Needs struct {
+	Query  query.Query
+	Source *catalog.Source
+	Order  []query.OrderTerm // the completed order; empty for totals
+
+	Fields     []*catalog.Field // of rows of the model's own table
+	RunFields  []*catalog.Field // of the current state of the run; empty for no join
+	Aggregates []*catalog.Metric
+	AgentNames bool
+	Day        bool // rows are told apart by their local day
+	CountsRows bool // a repeated row would be counted twice
+
+	// Rollup is the rollup table that has everything, and RollupKeys its keys that are needed; nil where it lacks a
+	// metric, a dimension or a filter.
+	Rollup     *schema.RollupTable
+	RollupKeys []string
+}
+
+// Of returns the needs of a query.
+func Of(q query.Query) Needs {
+	n := Needs{Query: q, Source: &q.Model.Source}
+	if !q.Totals() {
+		n.Order = q.Completed()
+	}
+	for _, metric := range q.Metrics {
+		n.metric(metric)
+	}
+	for _, dimension := range q.Dimensions {
+		n.dimension(dimension)
+		for _, companion := range dimension.Companions {
+			if companion.Field == "" {
+				n.AgentNames = true
+			} else {
+				n.field(companion.Field)
+			}
+		}
+	}
+	for _, filter := range q.Filters {
+		n.dimension(filter.Dimension)
+	}
+	n.rollup()
+	return n
+}
+
+func (n *Needs) metric(metric *catalog.Metric) {
+	for _, name := range metric.From {
+		n.metric(n.Query.Model.Metric(name))
+	}
+	if metric.Aggregate == "" || slices.Contains(n.Aggregates, metric) {
+		return
+	}
+	n.Aggregates = append(n.Aggregates, metric)
+	n.CountsRows = n.CountsRows || metric.CountsRows
+	for _, name := range metric.Fields {
+		n.field(name)
+	}
+}
+
+func (n *Needs) dimension(dimension *catalog.Dimension) {
+	if dimension.Kind == catalog.Day {
+		n.Day = true
+	} else {
+		n.field(dimension.Field)
+	}
+}
+
+func (n *Needs) field(name string) {
+	field := n.Source.Field(name)
+	into := &n.Fields
+	if field.FromRun {
+		into = &n.RunFields
+	}
+	if !slices.Contains(*into, field) {
+		*into = append(*into, field)
+	}
+}
+
+// rollup finds out whether the rollup has everything.
+func (n *Needs) rollup() {
+	table := schema.RollupOf(n.Source.Table)
+	if table == nil || len(n.Aggregates) == 0 {
+		return
+	}
+	var keys []string
+	has := func(name string) bool {
+		if !slices.Contains(keys, name) {
+			keys = append(keys, name)
+		}
+		return table.Key(name) != nil
+	}
+	for _, m := range n.Aggregates {
+		if m.RollupSum == "" && !(m.CountsInitiators && has(KeyInitiator)) {
+			return
+		}
+	}
+	for _, d := range n.Query.Dimensions {
+		if d.Kind != catalog.Day && !has(RollupKey(d)) {
+			return
+		}
+	}
+	for _, f := range n.Query.Filters {
+		if f.Dimension.Kind != catalog.Day && !has(RollupKey(f.Dimension)) {
+			return
+		}
+	}
+	n.Rollup, n.RollupKeys = table, keys
+}
+
+// RollupKey is the key of a rollup table that stands for a dimension.
+func RollupKey(d *catalog.Dimension) string {
+	if d.Kind == catalog.Identifier {
+		return KeyInitiator
+	}
+	return d.Field
+}
+
+// UsesInitiatorKeys reports whether an answer from the rollup rests on initiator keys.
+func (n *Needs) UsesInitiatorKeys() bool { return slices.Contains(n.RollupKeys, KeyInitiator) }
+
+// Long reports whether the range is a long one.
+func (n *Needs) Long() bool {
+	return n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC) >= longRange
+}
+
+// JoinsWindow reports whether the query needs the states of runs, and reads those that were created around its range by
+// their clock. The others are outside the join window.
+func (n *Needs) JoinsWindow() bool { return len(n.RunFields) > 0 && !n.Long() }
+
+// hasSpans reports whether some whole spans of time of a length in milliseconds can stand for rows of the range. Of a
+// long range in which days are not told apart it is enough if some lie in it: to read the range's edges takes some
+// milliseconds.
+func (n *Needs) hasSpans(span int64) bool { return n.ConsistsOf(span) || !n.Day && n.Long() }
+
+// ConsistsOf reports whether the range consists of whole spans of time, each of which lies in one local day if days are
+// told apart.
+func (n *Needs) ConsistsOf(span int64) bool {
+	on := func(t time.Time) bool { return t.UnixMilli()%span == 0 }
+	r := n.Query.Range
+	if n.Day {
+		for i, o := range r.Offsets {
+			if o.Millis%span != 0 || i < len(r.Offsets)-1 && !on(o.UntilUTC) {
+				return false
+			}
+		}
+		if millisPerDay%span != 0 {
+			return false
+		}
+	}
+	return on(r.StartUTC) && on(r.EndUTC)
+}
+
+const millisPerDay = 24 * 60 * 60 * 1000

@@ -1,0 +1,241 @@
+// Package plan chooses how a query is answered. It is pure: all that is known of the store comes as Facts. Every choice
+// is made here; olap/compile prints it.
+//
+// # Rules
+//
+// The first rule that applies decides where rows come from:
+//
+//  1. RowsBelowThreshold: an organization that is not large is answered from base rows. The rollup has a fixed price.
+//  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter.
+//  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
+//  4. RollupUnusable: base rows while the rollup has no watermark: a lease is held, the organization's rollup is damaged,
+//     or nobody refreshes.
+//  5. KeysShared: base rows, where the answer rests on initiator keys and one stands for two texts.
+//  6. Rollup rows or aggregates. A projection is used (RollupAggregates) if it has all keys, and the range consists of
+//     its spans of time; of a long range without days it is enough that some spans lie in it. Otherwise rows are read:
+//     AsOfBeforeWatermark, where asOf is before the watermark, so that first_stored_at decides; ProjectionLacksKey;
+//     RangeOffSpans.
+//
+// A rollup answer needs the delta:
+//
+//  7. DeltaNone if the delta was read apart and is empty, DeltaCached if it has rows, DeltaInline if it could not be read
+//     apart (too many rows, or a refresh batch in progress) or the cached one was invalidated by a refresh.
+//
+// Base rows:
+//
+//  8. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
+//  9. States of runs come from the join window and, for runs outside it, by a look-up of their hashes; of a long range
+//     from all runs of the organization. If the hashes are cached they are sent (BaseRunsSent), and runs of merged parts
+//     are read without FINAL.
+//  10. Pairs of a totals query are groups with one bit a metric. Of a long range with states they are counted in hash
+//     buckets, one after the other, to bound memory.
+//  11. Whole months of a long range are read by partition, without the event clock, where nothing needs it and nothing
+//     filters.
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/schema"
+)
+
+// A Strategy is where the rows of an answer come from.
+type Strategy uint8
+
+const (
+	Base             Strategy = iota // rows of the base tables
+	BaseRunsSent                     // the same, with the runs outside the join window sent along
+	RollupRows                       // rows of the rollup
+	RollupAggregates                 // a projection of the rollup, and its rows at the range's edges
+)
+
+// A Delta is how a statement gets what the rollup lacks.
+type Delta uint8
+
+const (
+	NoRollup    Delta = iota // the rollup is not read
+	DeltaNone                // nothing was stored since the watermark
+	DeltaInline              // computed in the statement
+	DeltaCached              // sent with the statement
+)
+
+// A Reason is why a faster strategy was rejected; empty where there is none.
+type Reason string
+
+const (
+	RowsBelowThreshold  Reason = "rows_below_threshold"
+	MemberNotInRollup   Reason = "member_not_in_rollup"
+	RollupAltered       Reason = "rollup_altered"
+	RollupUnusable      Reason = "rollup_unusable"
+	KeysShared          Reason = "shared_initiator_keys"
+	AsOfBeforeWatermark Reason = "as_of_before_watermark"
+	ProjectionLacksKey  Reason = "projection_lacks_key"
+	RangeOffSpans       Reason = "range_off_spans"
+)
+
+// An Assumption is what a plan takes for granted and the engine validates when the statement has run. They are bits.
+type Assumption uint8
+
+const (
+	OnePage         Assumption = 1 << iota // no page follows, so that asOf may be the statement's own clock
+	Idle                                   // nothing is being stored that a boundary without waiting could miss
+	DeltaHolds                             // no refresh batch began since the delta was read
+	RollupUnaltered                        // no lease was taken and no damage found since the log was read
+	KeysDistinct                           // no initiator key stands for two texts
+	ClockForward                           // the store's clock was not set back since the runs outside the window were read
+
+	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct | ClockForward
+)
+
+// Facts are what is known of the store when an attempt begins.
+type Facts struct {
+	Large     bool       // the organization has so many records of the model that the rollup pays
+	Conflicts bool       // records were stored with several contents or under several clocks
+	AsOf      time.Time  // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
+	Refuted   Assumption // what earlier attempts assumed and did not hold
+
+	// Of the rollup, for large organizations:
+	Watermark            time.Time // zero where the rollup may not be used
+	Lease, Damage, Begun uint64    // the newest entries of the rollup log when the watermark was read
+	DeltaRead            bool      // the delta was read apart from a statement
+	DeltaRows            int       // how many rows it has
+	KeysShared           bool      // an initiator key stands for two texts, those of the delta among them
+
+	// OutsideSince is the instant until when the runs outside the join window are cached; zero where they are not. For
+	// organizations none of whose runs has moved.
+	OutsideSince time.Time
+	// MergedParts are names of parts of runs in none of which a run has two rows, nor in two of them. Runs of other parts
+	// are read apart, also of parts that are not there any more. None for not to tell parts apart.
+	MergedParts []string
+}
+
+// A Plan is everything that olap/compile prints but for the organization and the cursor.
+type Plan struct {
+	Needs
+	Facts
+	Strategy Strategy
+	Delta    Delta
+	Reason   Reason     // why no faster strategy
+	Assumes  Assumption // but for OnePage and Idle, which are the boundary's
+
+	// Of the rollup:
+	Projection    *schema.Projection // its aggregates; nil for rows
+	RowsByQuarter bool               // rows are told apart by their quarter of an hour, which is quicker to read than the clock
+	AfterAsOf     bool               // the rollup may have rows first stored after asOf
+
+	// Of base rows:
+	Final       bool // read with FINAL
+	PairGroups  bool // pairs are groups, not distinct counts
+	AllVersions bool // all versions of runs are joined; the greatest state counts
+	HashBuckets int  // how many parts pairs are counted in; 1 for at once
+	WholeMonths bool // whole months are read by partition
+}
+
+// hashBuckets is in how many parts the pairs of a long range are counted when the states of their runs are needed, which
+// takes a second hash table. A third of ten million runs fits into a gibibyte.
+const hashBuckets = 3
+
+// Plan applies the rules to the facts.
+func (n Needs) Plan(f Facts) Plan {
+	p := Plan{Needs: n, Facts: f, HashBuckets: 1}
+	if p.Reason = p.noRollup(); p.Reason == "" {
+		p.fromRollup()
+	} else {
+		p.fromBase()
+	}
+	return p
+}
+
+// noRollup is rules 1 to 5.
+func (p *Plan) noRollup() Reason {
+	switch {
+	case !p.Large:
+		return RowsBelowThreshold
+	case p.Rollup == nil:
+		return MemberNotInRollup
+	case p.Refuted&RollupUnaltered != 0:
+		return RollupAltered
+	case p.Refuted&KeysDistinct != 0 && p.UsesInitiatorKeys():
+		return KeysShared
+	case p.Watermark.IsZero():
+		return RollupUnusable
+	case p.KeysShared && p.UsesInitiatorKeys():
+		return KeysShared
+	}
+	return ""
+}
+
+// fromRollup is rules 6 and 7.
+func (p *Plan) fromRollup() {
+	p.Strategy, p.Assumes = RollupRows, RollupUnaltered
+	switch {
+	case !p.DeltaRead || p.Refuted&DeltaHolds != 0:
+		p.Delta = DeltaInline
+		if p.UsesInitiatorKeys() {
+			p.Assumes |= KeysDistinct
+		}
+	case p.DeltaRows > 0:
+		p.Delta, p.Assumes = DeltaCached, p.Assumes|DeltaHolds
+	default:
+		p.Delta, p.Assumes = DeltaNone, p.Assumes|DeltaHolds
+	}
+	if p.AfterAsOf = !p.AsOf.IsZero() && p.AsOf.Before(p.Watermark); p.AfterAsOf {
+		p.Reason = AsOfBeforeWatermark
+	} else {
+		p.Reason = ProjectionLacksKey
+		for i, projection := range p.Rollup.Projections {
+			if slices.ContainsFunc(p.RollupKeys, func(key string) bool { return !slices.Contains(projection.Keys, key) }) {
+				continue
+			}
+			if p.hasSpans(projection.SpanMillis) {
+				p.Strategy, p.Reason, p.Projection = RollupAggregates, "", &p.Rollup.Projections[i]
+				return
+			}
+			p.Reason = RangeOffSpans
+		}
+	}
+	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)
+}
+
+// fromBase is rules 8 to 11.
+func (p *Plan) fromBase() {
+	pairs := func(m *catalog.Metric) bool { return m.Pairs }
+	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
+	p.PairGroups = p.Query.Totals() && slices.ContainsFunc(p.Aggregates, pairs)
+	// All versions may be joined unless rows are counted, which they would repeat.
+	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&
+		!slices.ContainsFunc(p.Aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
+	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
+		p.HashBuckets = hashBuckets
+	}
+	p.WholeMonths = p.Large && p.Long() && !p.Final && !p.Day && len(p.Query.Filters) == 0
+	if p.JoinsWindow() && !p.OutsideSince.IsZero() && p.Refuted&ClockForward == 0 {
+		p.Strategy, p.Assumes = BaseRunsSent, ClockForward
+	} else {
+		p.OutsideSince, p.MergedParts = time.Time{}, nil
+	}
+}
+
+var strategyNames = []string{"base", "base_runs_sent", "rollup_rows", "rollup_aggregates"}
+
+// String is the strategy's name in logs and metrics.
+func (s Strategy) String() string { return strategyNames[s] }
+
+var deltaNames = []string{"", "none", "inline", "cached"}
+
+// String is the delta's name in logs and metrics; empty where the rollup is not read.
+func (d Delta) String() string { return deltaNames[d] }
+
+var assumptionNames = []string{"one_page", "idle", "delta_holds", "rollup_unaltered", "keys_distinct", "clock_forward"}
+
+// Names are the names of assumptions in logs.
+func (a Assumption) Names() (names []string) {
+	for bit, name := range assumptionNames {
+		if a&(1<<bit) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,156 @@
+package rollup
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// A Delta is what the rollup lacks of an organization's records: signed rows (schema.RollupTable.DeltaRows). It is safe
+// for concurrent use.
+type Delta struct {
+	table *ext.Table
+	rows  []DeltaRow
+}
+
+// A DeltaRow says of one row what decides whether a query needs it. Times are in Unix milliseconds.
+type DeltaRow struct {
+	Clock         int64 // the record's event clock
+	FirstStoredAt int64 // of the record
+	Sign          int8  // -1 takes away what the rollup has
+}
+
+// ReadDelta reads the delta of records of which a row was stored after an instant, together with a delta that was read
+// before, nil for none, while the rollup was the same. It returns nil if those are more than most rows.
+func ReadDelta(
+	ctx context.Context, conn driver.Conn, of snapshot.Records, since time.Time, before *Delta, most int,
+) (*Delta, error) {
+	table := schema.RollupOf(of.Source)
+	settings := clickhouse.Settings{"enable_shared_storage_snapshot_in_query": 1}
+	maps.Copy(settings, schema.ReadSettings)
+	options := []clickhouse.QueryOption{clickhouse.WithSettings(settings)}
+	known := ""
+	if before != nil && before.Len() > 0 {
+		sent, err := before.Table(table.DeltaColumns(), func(DeltaRow) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		known, options = schema.TableDelta, append(options, clickhouse.WithExternalTable(sent))
+	}
+	stored := schema.OfOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
+	rows, err := conn.Query(clickhouse.Context(ctx, options...),
+		table.DeltaRows(schema.OfOrganization, stored, known)+"\nLIMIT {most:UInt64}",
+		clickhouse.Named("organization", string(of.Organization)),
+		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
+	if err != nil {
+		return nil, failure.Of("read the delta", err)
+	}
+	defer rows.Close()
+	d, err := collect(rows, table.Clock)
+	if err != nil {
+		return nil, failure.Of("read the delta", err)
+	}
+	if len(d.rows) > most {
+		return nil, nil
+	}
+	return d, nil
+}
+
+// sharedKeys reports whether an initiator key of the organization stands for two texts, those of the delta among them.
+func (d *Delta) sharedKeys(
+	ctx context.Context, conn driver.Conn, organization schema.OrganizationID,
+) (shared bool, err error) {
+	texts := ""
+	options := []clickhouse.QueryOption{clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1})}
+	if d.Len() > 0 {
+		columns := []string{"organization_id", "initiator_key", "initiator_identifier", "initiator_name"}
+		sent, err := d.Table(columns, func(DeltaRow) bool { return true })
+		if err != nil {
+			return false, err
+		}
+		options = append(options, clickhouse.WithExternalTable(sent))
+		texts = "SELECT DISTINCT organization_id, initiator_key," +
+			" assumeNotNull(initiator_identifier) AS initiator_identifier, initiator_name" +
+			" FROM " + schema.TableDelta + " WHERE isNotNull(initiator_identifier)"
+	}
+	err = conn.QueryRow(clickhouse.Context(ctx, options...),
+		"SELECT count() > 0 FROM (\n"+schema.AnySharedKey(texts)+"\n)",
+		clickhouse.Named("organization", string(organization))).Scan(&shared)
+	if err != nil {
+		return false, failure.Of("look for shared initiator keys", err)
+	}
+	return shared, nil
+}
+
+// collect keeps rows as ClickHouse takes them.
+func collect(rows driver.Rows, clock string) (d *Delta, err error) {
+	types := rows.ColumnTypes()
+	var columns []func(*ext.Table) error
+	for _, t := range types {
+		columns = append(columns, ext.Column(t.Name(), column.Type(t.DatabaseTypeName())))
+	}
+	d = &Delta{}
+	if d.table, err = ext.NewTable(schema.TableDelta, columns...); err != nil {
+		return nil, err
+	}
+	targets, values := make([]any, len(types)), make([]any, len(types))
+	at := slices.IndexFunc(types, func(t driver.ColumnType) bool { return t.Name() == clock })
+	for rows.Next() {
+		for i, t := range types {
+			targets[i] = reflect.New(t.ScanType()).Interface()
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		for i, target := range targets {
+			values[i] = reflect.ValueOf(target).Elem().Interface()
+		}
+		if err := d.table.Append(values...); err != nil {
+			return nil, err
+		}
+		last := len(values) - 1
+		d.rows = append(d.rows, DeltaRow{
+			Clock: values[at].(time.Time).UnixMilli(), FirstStoredAt: values[last-1].(time.Time).UnixMilli(),
+			Sign: values[last].(int8),
+		})
+	}
+	return d, rows.Err()
+}
+
+// Len is the number of rows.
+func (d *Delta) Len() int { return len(d.rows) }
+
+// Table is the external table schema.TableDelta with some of the columns, and with schema.ColumnAsked: 1 for the rows
+// that are asked for.
+func (d *Delta) Table(columns []string, asked func(DeltaRow) bool) (*ext.Table, error) {
+	table, err := ext.NewTable(schema.TableDelta, ext.Column(schema.ColumnAsked, "UInt8"))
+	if err != nil {
+		return nil, err
+	}
+	flags := make([]uint8, len(d.rows))
+	for i, row := range d.rows {
+		if asked(row) {
+			flags[i] = 1
+		}
+	}
+	if _, err := table.Block().Columns[0].Append(flags); err != nil {
+		return nil, err
+	}
+	for _, column := range d.table.Block().Columns {
+		if slices.Contains(columns, column.Name()) {
+			table.Block().Columns = append(table.Block().Columns, column)
+		}
+	}
+	return table, nil
+}
