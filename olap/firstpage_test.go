@@ -33,7 +33,7 @@ func TestCalmsEnd(t *testing.T) {
 	}
 	load(0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
-	for n := 1; n <= 60; n++ {
+	for n := 1; n <= 30; n++ {
 		time.Sleep(calm)
 		ask(t, engine, "acme", q)                                       // nothing was stored for a while, and is until the next
 		time.Sleep(time.Duration(rand.IntN(2)) * 60 * time.Millisecond) // which finds the last look fresh, or not

@@ -1,0 +1,272 @@
+package olap_test
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+// While rows arrive, an answer has everything that was acknowledged before it was asked for and nothing
+// that was first stored after its asOf, whichever way its boundary is set.
+func TestSinglePagesUnderAWriter(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	const rows = 150
+	var acknowledged atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := range rows {
+			olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(n, 1+n%28, "RUNNING")}})
+			acknowledged.Add(1)
+		}
+	}()
+	counts := map[string]float64{} // the most runs that any answer had, by its asOf
+	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
+	byDay := totals
+	byDay.Dimensions = []string{"day"}
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		for _, q := range []olaptest.Query{totals, byDay} {
+			before := acknowledged.Load()
+			got := ask(t, engine, "acme", q)
+			count := 0.0
+			for _, row := range got.Rows {
+				count += row[len(row)-1].(float64)
+			}
+			if count < float64(before) {
+				t.Errorf("%v runs, %d were acknowledged before", count, before)
+			}
+			counts[got.AsOf] = max(counts[got.AsOf], count)
+		}
+	}
+	for asOf, count := range counts {
+		var stored uint64
+		if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored); err != nil {
+			t.Fatal(err)
+		}
+		if count > float64(stored) {
+			t.Errorf("as of %s: %v runs, %d were stored until then", asOf, count, stored)
+		}
+	}
+}
+
+// While several writers copy new rows and new versions of old ones, every continuation is one
+// consistent answer: it has what was acknowledged before it began, and following it later gives the
+// same rows again.
+func TestContinuationsUnderConcurrentWriters(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	const writers, batches, rows = 3, 25, 20
+	var acknowledged atomic.Int64
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for b := range batches {
+				var records olaptest.Records
+				for i := range rows {
+					n := (w*batches+b)*rows + i
+					run := runOn(1_000_000+n, 1+n%28, "RUNNING")
+					records.Runs = append(records.Runs, run)
+					if n > rows { // and a new version of an older one
+						old := runOn(1_000_000+n-rows, 1+(n-rows)%28, "COMPLETED")
+						if n-rows >= w*batches*rows {
+							old.UpdatedAt = old.UpdatedAt.Add(time.Hour)
+							records.Runs = append(records.Runs, old)
+						}
+					}
+				}
+				olaptest.Load(t, store.Conn(), records)
+				acknowledged.Add(rows)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+
+	type continuation struct {
+		query olaptest.Query
+		rows  [][]any
+	}
+	var seen []continuation
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 5}
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		before := acknowledged.Load()
+		then, err := snapshot.Now(context.Background(), store.Conn())
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := ask(t, engine, "acme", q)
+		if first.Cursor == nil {
+			continue // fewer than six days yet
+		}
+		next := q
+		next.Cursor = *first.Cursor
+		rest := all(t, engine, "acme", next)
+		seen = append(seen, continuation{next, rest})
+		total := 0.0
+		for _, row := range append(first.Rows, rest...) {
+			total += row[1].(float64)
+		}
+		asOf, err := time.Parse(time.RFC3339, first.AsOf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// On a slow machine an insert can outlast the engine's patience, and the boundary lies before it.
+		if total < float64(before) && !asOf.Before(then) {
+			t.Errorf("%v runs in the pages, %d were acknowledged before", total, before)
+		}
+	}
+	for i, c := range seen {
+		if again := all(t, engine, "acme", c.query); !reflect.DeepEqual(again, c.rows) {
+			t.Errorf("continuation %d of %d answers otherwise later:\n%v\n%v", i, len(seen), c.rows, again)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("no continuation was followed")
+	}
+}
+
+// A warnings counts warnings.
+type warnings struct {
+	slog.Handler
+	count atomic.Int64
+}
+
+func (*warnings) Enabled(context.Context, slog.Level) bool { return true }
+
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		w.count.Add(1)
+	}
+	return nil
+}
+
+// While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is checked, every sum has at least what was
+// acknowledged before it was asked for and at most what was begun before it was answered, in states that runs
+// really had.
+func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	engine := olap.NewEngine(conn, []byte("secret"))
+	engine.TakeAsLarge()
+	engine.TrustClock()
+	const writers, refreshers, batches, rows = 3, 3, 25, 20
+	var begun, acknowledged, completing, completed atomic.Int64
+	var writing, refreshing sync.WaitGroup
+	for w := range writers {
+		writing.Go(func() {
+			for b := range batches {
+				var records, changes olaptest.Records
+				for i := range rows {
+					n := (w*batches+b)*rows + i
+					run := runOn(2_000_000+n, 1+n%28, "RUNNING")
+					records.Runs = append(records.Runs, run)
+					run.Status, run.UpdatedAt = "COMPLETED", run.UpdatedAt.Add(time.Hour)
+					changes.Runs = append(changes.Runs, run)
+				}
+				begun.Add(rows)
+				olaptest.Load(t, conn, records)
+				acknowledged.Add(rows)
+				completing.Add(rows)
+				olaptest.Load(t, conn, changes)
+				completed.Add(rows)
+			}
+		})
+	}
+	stop := make(chan struct{})
+	for range refreshers {
+		refresher := rollup.New(conn, quiet, 0)
+		refreshing.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					refreshed(t, refresher)
+				}
+			}
+		})
+	}
+	alarms := &warnings{Handler: slog.DiscardHandler}
+	for range 2 {
+		checker := rollup.NewChecker(conn, slog.New(alarms))
+		refreshing.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if _, err := checker.Step(ctx); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	refreshing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if err := conn.Exec(ctx, "OPTIMIZE TABLE rollup_runs FINAL"); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	done := make(chan struct{})
+	go func() { writing.Wait(); close(done) }()
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"}, Range: january, Limit: 1}
+	asked := 0
+	for running := true; running; asked++ {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		atLeast, completedAtLeast := acknowledged.Load(), completed.Load()
+		row := ask(t, engine, "acme", q).Rows[0]
+		runs, complete, active := int64(row[0].(float64)), int64(row[1].(float64)), int64(row[2].(float64))
+		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() || runs != complete+active {
+			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before", runs, complete, active, atLeast, completedAtLeast)
+		}
+	}
+	close(stop)
+	refreshing.Wait()
+	t.Logf("%d answers", asked)
+	if n := alarms.count.Load(); n > 0 {
+		t.Errorf("%d false alarms of damage", n)
+	}
+	refreshed(t, rollup.New(conn, quiet, 0))
+	if differences, err := rollup.Check(ctx, conn); err != nil || len(differences) > 0 {
+		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
+	}
+	var runs int64
+	if err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs); err != nil || runs != writers*batches*rows {
+		t.Errorf("%d completed runs are refreshed, want all %d (%v)", runs, writers*batches*rows, err)
+	}
+}
