@@ -69,7 +69,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if err := s.measure(b, ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		// The engines that `runlens ingest` starts outlive it, so that nobody could tell them from others.
+		// The engines that `runlens ingest` starts outlive it, so that nobody could distinguish them from others.
 		if cores, known := b.usage().others(before); known && s.rows {
 			b.report.OtherCores[s.name] = math.Round(100*cores) / 100
 		}
@@ -167,7 +167,7 @@ const (
 )
 
 // maintained waits until the engine is at rest and the server has refreshed what was stored and merged the product's partitions, as it would
-// have long before anybody asks for a year. The naive tables are left to ClickHouse. The report calls what went before as after does.
+// have long before anybody queries a year. The naive tables are left to ClickHouse. The report calls what went before as after does.
 func (b *bench) maintained(ctx context.Context, after string) error {
 	b.rest(ctx)
 	if b.Scale < maintainedFrom {

@@ -96,7 +96,7 @@ func (b *bench) compareIngest(ctx context.Context, f fileFormat, file string, ro
 // An ingested is what one run of `runlens ingest` was like.
 type ingested struct {
 	perSecond float64 // as it reports itself, without the start of the engine
-	mib       float64 // its peak of resident memory, without the engine's; 0 where the system does not tell
+	mib       float64 // its peak of resident memory, without the engine's; 0 where the system does not say
 	loaded    string  // the table's fingerprint
 }
 

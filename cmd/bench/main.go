@@ -63,7 +63,7 @@ func main() {
 // errDiffer is returned when an answer was wrong; the report says which.
 var errDiffer = errors.New("answers differ from the reference")
 
-// run measures the scenarios that were asked for and reports them, also those before a failure.
+// run measures the configured scenarios and reports them, also those before a failure.
 func (c command) run(ctx context.Context, out, log *os.File) error {
 	if err := c.complete(); err != nil {
 		return err

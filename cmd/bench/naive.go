@@ -63,7 +63,7 @@ const (
 )
 
 // naiveMetrics are the metrics as an expert would write them first, over a row of naive_runs, or of
-// naive_attributions with the run's status beside it.
+// naive_attributions with the run's status.
 var naiveMetrics = map[string]string{
 	"run_count":              "count()",
 	"completed_run_count":    "countIf(status = 'COMPLETED')",

@@ -38,7 +38,7 @@ const (
 var postgresColumns = []string{"organization_id", "run_id", "created_at", "agent_id", "kind", "status",
 	"initiator_identifier", "initiator_name", "initiator_type", "updated_at"}
 
-// measurePostgres asks the medium organization's days from us and from PostgreSQL, with the same rows.
+// measurePostgres queries the medium organization's days from us and from PostgreSQL, with the same rows.
 func (b *bench) measurePostgres(ctx context.Context) error {
 	server, err := postgrestest.Start(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *bench) measurePostgres(ctx context.Context) error {
 	b.say("loaded %d rows into PostgreSQL in %s", copied, time.Since(began).Round(time.Second))
 
 	q := question{"additive, by day", runsModel, additive, []string{"day"}, "", yearDays, fullPage, mostOfPostgres}
-	a := b.ask(q, b.world.medium.first())
+	a := b.inquiry(q, b.world.medium.first())
 	w := b.world.lastDays(q.days)
 	postgres := func(ctx context.Context) (err error) {
 		rows, err := conn.Query(ctx, postgresByDay, string(a.organization), w.start, w.behindEnd, zone)

@@ -22,7 +22,7 @@ type report struct {
 	CPUs       int       `json:"cpus"`
 	LoadBefore string    `json:"load_average_before,omitempty"`
 	Engine     string    `json:"engine"`
-	// OtherCores is how many CPUs other programs used during each scenario, where the system tells: 0 on a quiet machine.
+	// OtherCores is how many CPUs other programs used during each scenario, where the system says: 0 on a quiet machine.
 	OtherCores map[string]float64 `json:"other_cores"`
 	Data       []tableData        `json:"data"`
 	Results    []result           `json:"results"`

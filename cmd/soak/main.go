@@ -5,7 +5,7 @@
 //   - ranges: random legal queries over years 1 to 9999 and every zone.
 //   - bodies: thousands of connections with the largest legal request, stalled or trickling.
 //   - mixed: questions, refusals, ingest runs, key changes and a killed engine at the same time.
-//   - smuggling: crafted requests through keep-alive proxies and directly, while another customer asks.
+//   - smuggling: crafted requests through keep-alive proxies and directly, while another customer sends queries.
 //   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
 //   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
 package main
@@ -42,7 +42,7 @@ type command struct {
 	KillsOf     []string      `placeholder:"NAME,…" help:"Only kills of ingest, worker, refresh or purge in the part kills. Default: all."`
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs, and attribution records, of the large organization in the part oracle (${default})."`
-	OracleFor   time.Duration `default:"60m" help:"Longest time to ask in the part oracle (${default})."`
+	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -64,7 +64,7 @@ Example:
 func main() {
 	var c command
 	kong.Parse(&c, kong.Name("soak"), kong.Description("Proves over a long time that the built binary holds its promises."))
-	log.SetOutput(io.Discard) // net/http tells there what a proxy sees; the parts count it
+	log.SetOutput(io.Discard) // net/http logs there what a proxy sees; the parts count it
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends at once
@@ -77,7 +77,7 @@ func main() {
 // errMissed is returned when a bound was missed; the table says which.
 var errMissed = errors.New("a bound was missed")
 
-// run proves the parts that were asked for and prints the table, also of what was seen before a failure.
+// run proves the configured parts and prints the table, also of what was seen before a failure.
 func (c command) run(ctx context.Context, out, progress io.Writer) error {
 	if err := c.complete(); err != nil {
 		return err

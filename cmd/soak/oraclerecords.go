@@ -14,7 +14,7 @@ import (
 )
 
 // The organizations of the part oracle. Only the main one is above the number of records from which on the rollup is
-// asked.
+// used.
 const mainOrganization = "main"
 
 var smallOrganizations = []string{"small-1", "small-2", "small-3"}
@@ -37,7 +37,7 @@ var (
 	drawnDomains     = []string{"example.com", "example.org", "mail.example.net"}
 )
 
-// An author writes records to files and tells the oracle. It remembers runs, of which newer versions follow.
+// An author writes records to files and to the oracle. It keeps runs, of which newer versions follow.
 type author struct {
 	random *rand.Rand
 	truth  *oracle.Oracle
@@ -116,7 +116,7 @@ type batch struct {
 	agents, runs, changes, repeats, attributions int
 }
 
-// write makes a file with random records and tells the oracle.
+// write makes a file with random records and gives them to the oracle.
 func (a *author) write(file string, batches ...batch) error {
 	f, err := os.Create(file)
 	if err != nil {
