@@ -27,7 +27,8 @@ import (
 const (
 	catalogPath = "/api/v1/analytics/catalog"
 	queryPath   = "/api/v1/analytics/query"
-	valid       = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+	valid       = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31",` +
+		`"timezone":"UTC"}}`
 )
 
 // A service is a server on a real socket over a real store.
@@ -95,7 +96,13 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 func (s *service) key(organization string, scopes ...string) string {
 	s.t.Helper()
 	text, c := auth.NewKey()
-	key := schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: schema.OrganizationID(organization), Scopes: scopes, CreatedAt: time.Now()}
+	key := schema.APIKey{
+		KeyID:          c.KeyID,
+		SecretHash:     c.Hash,
+		OrganizationID: schema.OrganizationID(organization),
+		Scopes:         scopes,
+		CreatedAt:      time.Now(),
+	}
 	if err := s.keys.Put(context.Background(), key); err != nil {
 		s.t.Fatal(err)
 	}
@@ -187,7 +194,8 @@ func (s *service) check(request *http.Request, response *http.Response, a *answe
 		var envelope struct {
 			Error json.RawMessage
 		}
-		if err := json.Unmarshal(a.body, &envelope); err != nil || json.Unmarshal(envelope.Error, &a.Error) != nil || a.Error.Code == "" {
+		if err := json.Unmarshal(a.body, &envelope); err != nil || json.Unmarshal(envelope.Error, &a.Error) != nil ||
+			a.Error.Code == "" {
 			s.t.Fatalf("%d without an envelope: %s", a.status, a.body)
 		}
 		if a.Error.RequestID != id {

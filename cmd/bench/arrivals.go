@@ -12,8 +12,8 @@ import (
 const (
 	mostWhileArriving = 1.5
 	mostAfterOthers   = 1.2
-	// While rows arrive, and before and after that, each question is measured in several turns, between which all others run: rows come in every
-	// second and are refreshed and merged every few, and a machine may be slow for a minute.
+	// While rows arrive, and before and after that, each question is measured in several turns, between which all others
+	// run: rows come in every second and are refreshed and merged every few, and a machine may be slow for a minute.
 	arrivalTurns = 6
 	quietTurns   = arrivalTurns / 2
 
@@ -25,8 +25,8 @@ const (
 	cpuWindows = 3
 )
 
-// measureArrivals sends the questions of the large organization while rows of it arrive, and before and after that, so that a machine that
-// gets slower or quicker meanwhile hits both sides.
+// measureArrivals sends the questions of the large organization while rows of it arrive, and before and after that, so
+// that a machine that gets slower or quicker meanwhile hits both sides.
 func (b *bench) measureArrivals(ctx context.Context) error {
 	all, err := b.largeQuestions(ctx)
 	if err != nil {
@@ -65,7 +65,9 @@ func (b *bench) measureArrivals(ctx context.Context) error {
 }
 
 // apiOnly measures the questions of the large organization end to end, all of them in each turn.
-func (b *bench) apiOnly(ctx context.Context, all []question, turns int) (measured []*stats, answers []answer, err error) {
+func (b *bench) apiOnly(
+	ctx context.Context, all []question, turns int,
+) (measured []*stats, answers []answer, err error) {
 	measured, answers = make([]*stats, len(all)), make([]answer, len(all))
 	for turn := range turns {
 		for i, q := range all {
@@ -123,8 +125,9 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 	return nil
 }
 
-// Arrivals are rows of the large organization that come in every second: new runs, new attribution records and,
-// a tenth, status changes of old runs. They are made beforehand: to make them takes the engine more than half as long as to store them.
+// Arrivals are rows of the large organization that come in every second: new runs, new attribution records and, a
+// tenth, status changes of old runs. They are made beforehand: to make them takes the engine more than half as long as
+// to store them.
 type arrivals struct {
 	bench    *bench
 	rate     int
@@ -245,8 +248,9 @@ func (a *arrivals) insert(ctx context.Context) error {
 				values[k] = fmt.Sprintf("ifNull(v_%s, %s)", column, now)
 			}
 		}
-		err := a.bench.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO %[1]s%[2]s (%[3]s) SELECT %[4]s FROM arriving_%[2]s WHERE v_batch = %[5]d",
-			prefix, insert.table, strings.Join(insert.columns, ", "), strings.Join(values, ", "), a.batch))
+		err := a.bench.store.Conn().
+			Exec(ctx, fmt.Sprintf("INSERT INTO %[1]s%[2]s (%[3]s) SELECT %[4]s FROM arriving_%[2]s WHERE v_batch = %[5]d",
+				prefix, insert.table, strings.Join(insert.columns, ", "), strings.Join(values, ", "), a.batch))
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,9 @@ import (
 
 // statement compiles the question as the server does for a request that it has answered before.
 // watermark is how far a large organization's records are refreshed; zero for a small one.
-func (b *bench) statement(organization schema.OrganizationID, body []byte, watermark time.Time) (compile.Statement, error) {
+func (b *bench) statement(
+	organization schema.OrganizationID, body []byte, watermark time.Time,
+) (compile.Statement, error) {
 	q, err := query.Parse(body)
 	if err != nil {
 		return compile.Statement{}, err

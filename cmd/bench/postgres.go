@@ -86,7 +86,8 @@ func (b *bench) measurePostgres(ctx context.Context) error {
 	if err := a.check(); err != nil {
 		return err
 	}
-	r := ratio("postgres", fmt.Sprintf("%s, %d runs", q.title(), b.world.medium.size), "PostgreSQL", measured[0], measured[1], mostOfPostgres)
+	r := ratio("postgres", fmt.Sprintf("%s, %d runs", q.title(), b.world.medium.size), "PostgreSQL", measured[0],
+		measured[1], mostOfPostgres)
 	b.report.add(r)
 	return nil
 }
@@ -99,9 +100,11 @@ func (b *bench) copyToPostgres(ctx context.Context, conn *pgx.Conn) (int64, erro
 	if _, err := conn.Exec(ctx, createPostgresRuns); err != nil {
 		return 0, err
 	}
-	rows, err := b.store.Conn().Query(ctx, "SELECT CAST(organization_id, 'String'), run_id, created_at, agent_id, CAST(kind, 'String'), CAST(status, 'String'),"+
-		" initiator_identifier, initiator_name, CAST(initiator_type, 'Nullable(String)'), updated_at"+
-		" FROM naive_runs FINAL WHERE organization_id = '"+string(b.world.medium.first())+"'")
+	rows, err := b.store.Conn().
+		Query(ctx, "SELECT CAST(organization_id, 'String'), run_id, created_at, agent_id, CAST(kind, 'String'), "+
+			"CAST(status, 'String'),"+
+			" initiator_identifier, initiator_name, CAST(initiator_type, 'Nullable(String)'), updated_at"+
+			" FROM naive_runs FINAL WHERE organization_id = '"+string(b.world.medium.first())+"'")
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +118,18 @@ func (b *bench) copyToPostgres(ctx context.Context, conn *pgx.Conn) (int64, erro
 		var created, updated time.Time
 		var identifier, name, initiatorType *string
 		err := rows.Scan(&organization, &run, &created, &agent, &kind, &status, &identifier, &name, &initiatorType, &updated)
-		return []any{organization, [16]byte(run), created, [16]byte(agent), kind, status, identifier, name, initiatorType, updated}, err
+		return []any{
+			organization,
+			[16]byte(run),
+			created,
+			[16]byte(agent),
+			kind,
+			status,
+			identifier,
+			name,
+			initiatorType,
+			updated,
+		}, err
 	}))
 	if err != nil {
 		return 0, err

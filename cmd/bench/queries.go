@@ -112,7 +112,15 @@ func (b *bench) measureMemory(ctx context.Context) error {
 			return fmt.Errorf("%s: naive: %w", q.title(), err)
 		}
 		reference := statsOf([]float64{probe.peakMiB()})
-		r := result{Scenario: "memory", Name: q.title(), Unit: "MiB", Ours: ours, Against: "naive", Reference: reference, Measured: ours.Median}
+		r := result{
+			Scenario:  "memory",
+			Name:      q.title(),
+			Unit:      "MiB",
+			Ours:      ours,
+			Against:   "naive",
+			Reference: reference,
+			Measured:  ours.Median,
+		}
 		b.report.add(r.goal(fmt.Sprintf("under %d MiB", maxQueryMiB), ours.Median < maxQueryMiB))
 	}
 	return nil
@@ -156,7 +164,10 @@ func (b *bench) measureSmall(ctx context.Context) error {
 		}
 		api, alone := measured[0], measured[1]
 		r := ratio("small", q.title(), "bare", api, alone, mostOfBare)
-		b.report.add(r.goal(fmt.Sprintf("at most %.2f or +%d ms", mostOfBare, mostBesides), r.Measured <= mostOfBare || api.Median-alone.Median <= mostBesides))
+		b.report.add(
+			r.goal(fmt.Sprintf("at most %.2f or +%d ms", mostOfBare, mostBesides),
+				r.Measured <= mostOfBare || api.Median-alone.Median <= mostBesides),
+		)
 	}
 	return nil
 }
@@ -199,8 +210,14 @@ func (b *bench) measureClients(ctx context.Context) error {
 			*s.rates = append(*s.rates, rate)
 		}
 	}
-	r := result{Scenario: "clients", Name: fmt.Sprintf("%d clients, small organization, 30 days", clientsInAll), Unit: "requests/s",
-		Ours: statsOf(ours), Against: "bare", Reference: statsOf(reference)}
+	r := result{
+		Scenario:  "clients",
+		Name:      fmt.Sprintf("%d clients, small organization, 30 days", clientsInAll),
+		Unit:      "requests/s",
+		Ours:      statsOf(ours),
+		Against:   "bare",
+		Reference: statsOf(reference),
+	}
 	r.Measured = r.Ours.Median / r.Reference.Median
 	b.report.add(r.goal(fmt.Sprintf("at least %.2f", leastOfBare), r.Measured >= leastOfBare))
 	return nil

@@ -31,9 +31,20 @@ type question struct {
 }
 
 var (
-	additive     = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count"}
-	pairs        = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count"}
-	statusPairs  = []string{"completed_attributed_run_count", "failed_attributed_run_count", "cancelled_attributed_run_count", "active_attributed_run_count"}
+	additive = []string{
+		"run_count",
+		"completed_run_count",
+		"failed_run_count",
+		"cancelled_run_count",
+		"active_run_count",
+	}
+	pairs       = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count"}
+	statusPairs = []string{
+		"completed_attributed_run_count",
+		"failed_attributed_run_count",
+		"cancelled_attributed_run_count",
+		"active_attributed_run_count",
+	}
 	unique       = []string{"unique_initiator_count"}
 	interactions = []string{"interaction_count"}
 )

@@ -85,7 +85,9 @@ func TestLockFilesOfThisRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found findings
-		if checkLock(&found, folder, platforms, []byte(strings.Replace(string(text), `"integrity"`, `"other"`, 1))); len(found.faults) != 1 {
+		if checkLock(&found, folder, platforms, []byte(strings.Replace(string(text), `"integrity"`, `"other"`, 1))); len(
+			found.faults,
+		) != 1 {
 			t.Errorf("%s without a checksum: %q", folder, found)
 		}
 	}

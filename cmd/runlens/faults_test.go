@@ -107,11 +107,24 @@ func export(t *testing.T, path string, organization string, n int) {
 	for i := range n {
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
 		for version := range 1 + i%3 {
-			lines = append(lines, fmt.Sprintf(`{"record":"run","organization_id":"%s","run_id":"%s","agent_id":"%s","status":"%s","initiator_identifier":"p%d@example.com","created_at":"%s","updated_at":"2026-06-01T00:00:0%dZ"}`,
-				organization, id(i), id(i%9), []string{"RUNNING", "PAUSED", "COMPLETED"}[version], i%50, at, version))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					`{"record":"run","organization_id":"%s","run_id":"%s","agent_id":"%s","status":"%s",`+
+						`"initiator_identifier":"p%d@example.com","created_at":"%s","updated_at":"2026-06-01T00:00:0%dZ"}`,
+					organization, id(i), id(i%9), []string{"RUNNING", "PAUSED", "COMPLETED"}[version], i%50, at, version,
+				),
+			)
 		}
-		lines = append(lines, fmt.Sprintf(`{"record":"attribution","organization_id":"%s","attribution_id":"%s","run_id":"%s","agent_id":"%s","user_identifier":"p%d@example.com","activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"%s"}`,
-			organization, id(i), id(i), id(i%9), i%50, at))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				`{"record":"attribution","organization_id":"%s","attribution_id":"%s","run_id":"%s","agent_id":"%s",`+
+					`"user_identifier":"p%d@example.com","activity_type":"initiated","run_initiation_type":"human","source":"web",`+
+					`"occurred_at":"%s"}`,
+				organization, id(i), id(i), id(i%9), i%50, at,
+			),
+		)
 	}
 	lines = append(lines, lines[:len(lines)/4]...)
 	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
@@ -180,7 +193,21 @@ func TestWorkerSurvivesKills(t *testing.T) {
 	for writer := range 2 {
 		changes.Go(func() { change(t, changing, server.URL(), writer) })
 	}
-	worker := append([]string{"worker", "--source", server.URL(), "--admin-listen", "off", "--poll-interval", "50ms", "--overlap", "2s", "--reconcile-every", "0"}, flags...)
+	worker := append(
+		[]string{
+			"worker",
+			"--source",
+			server.URL(),
+			"--admin-listen",
+			"off",
+			"--poll-interval",
+			"50ms",
+			"--overlap",
+			"2s",
+			"--reconcile-every",
+			"0",
+		},
+		flags...)
 	copying := spawn(t, worker...)
 	// 7 kills of each: with those of TestIngestSurvivesKills 34.
 	for range 7 {
@@ -206,7 +233,10 @@ func TestWorkerSurvivesKills(t *testing.T) {
 			t.Fatalf("the worker ended:\n%.3000s", copying.err.String())
 		default:
 		}
-		code, out, _ := command(t, "", append([]string{"verify", "--recheck-after", "0s", "--source", server.URL()}, flags...)...)
+		code, out, _ := command(
+			t,
+			"",
+			append([]string{"verify", "--recheck-after", "0s", "--source", server.URL()}, flags...)...)
 		if code == 0 {
 			t.Log(strings.TrimSpace(out))
 			break
@@ -255,7 +285,8 @@ func TestIngestOnAFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
-	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

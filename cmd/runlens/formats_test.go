@@ -49,8 +49,10 @@ func TestFilesOfDatabases(t *testing.T) {
 
 // What would be a guess is a reject that says so, and what is not understood is named.
 func TestFilesThatAreRefused(t *testing.T) {
-	line := `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A","updated_at":"2024-03-01 00:00:00.123"}` + "\n"
-	csv := "organization_id,agent_id,name,updated_at\nacme,00000000-0000-4000-8000-00000000000a,A,2024-03-01 00:00:00.123\n"
+	line := `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A",` +
+		`"updated_at":"2024-03-01 00:00:00.123"}` + "\n"
+	csv := "organization_id,agent_id,name,updated_at\nacme,00000000-0000-4000-8000-00000000000a,A,2024-03-01 " +
+		"00:00:00.123\n"
 	for name, c := range map[string]struct {
 		stdin string
 		args  []string
@@ -72,7 +74,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A row of CSV that was no record is accepted when it is fixed, with the delimiter, the null and the columns of its file.
+// A row of CSV that was no record is accepted when it is fixed, with the delimiter, the null and the columns of its
+// file.
 func TestRejectedCSVIsMended(t *testing.T) {
 	folder := t.TempDir()
 	rejects, again := filepath.Join(folder, "rejects.ndjson"), filepath.Join(folder, "again.ndjson")
@@ -80,7 +83,8 @@ func TestRejectedCSVIsMended(t *testing.T) {
 	header := "size;organization_id;agent_id;name;slug;updated_at\n"
 	rows := "1;acme;" + id + ";A; B;\\N;2024-03-01 00:00:00+00\n" + // a cell too many
 		"2;acme;" + id + ";\"C\"; D\";\\N;2024-03-01 00:00:00+00\n" // quotes within quotes
-	code, out, stderr := command(t, header+rows, "ingest", "--dry-run", "--ignore-unknown", "--format", "csv", "--record", "agent", "--delimiter", ";", "--rejects", rejects, "-")
+	code, out, stderr := command(t, header+rows, "ingest", "--dry-run", "--ignore-unknown", "--format", "csv",
+		"--record", "agent", "--delimiter", ";", "--rejects", rejects, "-")
 	if code != exitRejected || !strings.Contains(out, "rejected 2") {
 		t.Fatalf("ended with %d: %s %s", code, out, stderr)
 	}
@@ -94,7 +98,8 @@ func TestRejectedCSVIsMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixed := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).Replace(string(content))
+		fixed := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).
+			Replace(string(content))
 		code, out, stderr := command(t, "", "ingest", "--dry-run", fileOf(t, "fixed.ndjson", []byte(fixed)))
 		if code != 0 || !strings.Contains(out, "read 2, valid: agents 2") {
 			t.Errorf("%s: ended with %d: %s %s\n%s", file, code, out, stderr, fixed)

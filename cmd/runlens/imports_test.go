@@ -64,7 +64,8 @@ func TestImports(t *testing.T) {
 // A pure package takes its times from its caller.
 func TestPurePackagesDoNotReadTheClock(t *testing.T) {
 	for _, name := range []string{"catalog", "query", "daterange", "cursor", "compile"} {
-		out, err := exec.Command("grep", "-rnE", `time\.(Now|Since|Until)\(`, "../../olap/"+name, "--include=*.go").CombinedOutput()
+		out, err := exec.Command("grep", "-rnE", `time\.(Now|Since|Until)\(`, "../../olap/"+name, "--include=*.go").
+			CombinedOutput()
 		if err == nil && !strings.Contains(string(out), "_test.go") {
 			t.Errorf("olap/%s reads the clock:\n%s", name, out)
 		}

@@ -110,7 +110,8 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 		defer store.Close()
 		options.Conn = store.Conn()
 		if in.resumable {
-			backfill = ingest.NewBackfill(checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
+			backfill = ingest.NewBackfill(
+				checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
 		if backfill != nil && !c.Restart {
 			if options.From, err = c.resume(opening, backfill, logger); err != nil {
@@ -163,10 +164,13 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	}
 }
 
-func (c ingestCmd) resume(ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger) (ingest.Progress, error) {
+func (c ingestCmd) resume(
+	ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger,
+) (ingest.Progress, error) {
 	at, since, found, err := backfill.Interrupted(ctx)
 	if found {
-		logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1, "read", at.Summary.Read)
+		logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1,
+			"read", at.Summary.Read)
 	}
 	return at, err
 }

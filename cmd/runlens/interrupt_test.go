@@ -100,7 +100,8 @@ func interrupted(t *testing.T, name string, p *process, want stored) {
 	if err := json.Unmarshal(bytes.TrimSpace(p.out.Bytes()), &got); err != nil {
 		t.Fatalf("%s: %v: %s %s", name, err, p.out.String(), p.err.String())
 	}
-	if got.Stored != want || got.Read != want.Agents+want.Runs || got.Rejected != 0 || got.Complete || p.ProcessState.ExitCode() != exitFailed {
+	if got.Stored != want || got.Read != want.Agents+want.Runs || got.Rejected != 0 || got.Complete ||
+		p.ProcessState.ExitCode() != exitFailed {
 		t.Errorf("%s ended with %v: %+v, want %+v\n%s", name, p.ProcessState, got, want, p.err.String())
 	}
 	if !strings.Contains(p.err.String(), "runlens: stopped before the end; what was read ") {

@@ -39,7 +39,8 @@ func store(t *testing.T) []string {
 		}
 	})
 	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
-	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,10 @@ func send(t *testing.T, request *http.Request) (int, string) {
 
 func createKey(t *testing.T, flags []string, more ...string) (id, key string) {
 	t.Helper()
-	code, out, errs := command(t, "", append(append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...), more...)...)
+	code, out, errs := command(
+		t,
+		"",
+		append(append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...), more...)...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
@@ -137,10 +141,11 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no command":           {nil, "expected one of"},
-		"unknown command":      {[]string{"bake"}, "bake"},
-		"unknown flag":         {[]string{"serve", "--colour"}, "--colour"},
-		"rate of nothing":      {[]string{"serve", "--rate-limit-per-minute", "0"}, "--rate-limit-per-minute must be greater than 0"},
+		"no command":      {nil, "expected one of"},
+		"unknown command": {[]string{"bake"}, "bake"},
+		"unknown flag":    {[]string{"serve", "--colour"}, "--colour"},
+		"rate of nothing": {[]string{"serve", "--rate-limit-per-minute", "0"}, "--rate-limit-per-minute must be " +
+			"greater than 0"},
 		"half of TLS":          {[]string{"serve", "--tls-cert", "x"}, "--tls-key"},
 		"bad proxy":            {[]string{"serve", "--trusted-proxies", "proxy"}, "--trusted-proxies"},
 		"one address twice":    {[]string{"serve", "--admin-listen", "127.0.0.1:8080"}, "--admin-listen"},
@@ -210,7 +215,8 @@ func TestMigrateAndVersion(t *testing.T) {
 		t.Errorf("up: %d %q", code, out)
 	}
 	code, out, _ = command(t, "", "version", "--engine-lib", clickhousetest.Library())
-	if code != 0 || !strings.HasPrefix(out, "runlens ") || !strings.Contains(out, "\ncommit ") || !strings.Contains(out, "\nengine ClickHouse 2") {
+	if code != 0 || !strings.HasPrefix(out, "runlens ") || !strings.Contains(out, "\ncommit ") ||
+		!strings.Contains(out, "\nengine ClickHouse 2") {
 		t.Errorf("version: %d %q", code, out)
 	}
 }
@@ -218,12 +224,16 @@ func TestMigrateAndVersion(t *testing.T) {
 // Contract 2: the fields of keys create; a key without scopes; list and revoke.
 func TestKeys(t *testing.T) {
 	flags := store(t)
-	code, out, _ := command(t, "", append([]string{"keys", "create", "--org", "acme", "--name", "n", "--scopes", "", "--output", "json"}, flags...)...)
+	code, out, _ := command(
+		t,
+		"",
+		append([]string{"keys", "create", "--org", "acme", "--name", "n", "--scopes", "", "--output", "json"}, flags...)...)
 	var created map[string]any
 	if err := json.Unmarshal([]byte(out), &created); err != nil || code != 0 {
 		t.Fatal(code, err, out)
 	}
-	if len(created) != 6 || created["organization_id"] != "acme" || created["name"] != "n" || len(created["scopes"].([]any)) != 0 ||
+	if len(created) != 6 || created["organization_id"] != "acme" || created["name"] != "n" ||
+		len(created["scopes"].([]any)) != 0 ||
 		!strings.HasPrefix(created["key"].(string), "rl_"+created["key_id"].(string)+"_") {
 		t.Errorf("created %v", created)
 	}
@@ -249,7 +259,8 @@ func TestKeys(t *testing.T) {
 
 func TestIngestCommand(t *testing.T) {
 	flags := store(t)
-	const good = `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","name":"Support","updated_at":"2026-01-31T09:30:00Z"}` + "\n"
+	const good = `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",` +
+		`"name":"Support","updated_at":"2026-01-31T09:30:00Z"}` + "\n"
 	folder := t.TempDir()
 	file, rejects := filepath.Join(folder, "a.ndjson"), filepath.Join(folder, "rejects")
 	if err := os.WriteFile(file, []byte(good+"{}\n"+good), 0o600); err != nil {
@@ -263,23 +274,28 @@ func TestIngestCommand(t *testing.T) {
 		t.Errorf("%d %s %s", code, out, stderr)
 	}
 	content, err := os.ReadFile(rejects)
-	if want := `{"source":"` + file + `","line":2,"field":"record","error":"is required: agent, run or attribution","record":{}}` + "\n"; err != nil || string(content) != want {
+	if want := `{"source":"` + file + `","line":2,"field":"record","error":"is required: agent, run or ` +
+		`attribution","record":{}}` + "\n"; err != nil ||
+		string(content) != want {
 		t.Errorf("rejects %q, %v, want %q", content, err, want)
 	}
-	if code, _, stderr = ingest("", "--on-error", "stop", file); code != exitFailed || !strings.Contains(stderr, "line 2") {
+	if code, _, stderr = ingest("", "--on-error", "stop", file); code != exitFailed ||
+		!strings.Contains(stderr, "line 2") {
 		t.Errorf("stop: %d %s", code, stderr)
 	}
 	if code, out, _ = ingest(good, "-"); code != 0 || !strings.HasPrefix(out, "read 1, stored: agents 1") {
 		t.Errorf("standard input: %d %s", code, out)
 	}
-	if code, _, stderr = ingest("{}", "-"); code != exitRejected || !strings.Contains(stderr, "rejected: - line 1: record is required") {
+	if code, _, stderr = ingest("{}", "-"); code != exitRejected ||
+		!strings.Contains(stderr, "rejected: - line 1: record is required") {
 		t.Errorf("without --rejects: %d %s", code, stderr)
 	}
 	if code, _, stderr = ingest(good, "--rejects", filepath.Join(folder, "nothing", "x"), "-"); code != exitUsage {
 		t.Errorf("rejects nowhere: %d %s", code, stderr)
 	}
 	// A dry run needs no store.
-	if code, out, stderr = command(t, good, "ingest", "--dry-run", "--engine-lib", "/nowhere", "-"); code != 0 || !strings.Contains(out, "valid: agents 1") {
+	if code, out, stderr = command(t, good, "ingest", "--dry-run", "--engine-lib", "/nowhere", "-"); code != 0 ||
+		!strings.Contains(out, "valid: agents 1") {
 		t.Errorf("dry run: %d %s %s", code, out, stderr)
 	}
 }

@@ -17,7 +17,12 @@ import (
 func TestOutputIsInput(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
-	contents := map[string]string{"a.ndjson": agentsNDJSON, "b.ndjson": agentsNDJSON, "key.pem": "the key", "mapping.sql": "the mapping"}
+	contents := map[string]string{
+		"a.ndjson":    agentsNDJSON,
+		"b.ndjson":    agentsNDJSON,
+		"key.pem":     "the key",
+		"mapping.sql": "the mapping",
+	}
 	for name, content := range contents {
 		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -63,7 +68,8 @@ func TestOutputIsInput(t *testing.T) {
 	}
 	defer in.Close()
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), []string{"ingest", "--dry-run", "--rejects", "hard", "-"}, streams{in, &stdout, &stderr})
+	code := run(context.Background(), []string{"ingest", "--dry-run", "--rejects", "hard", "-"},
+		streams{in, &stdout, &stderr})
 	if code != exitUsage || !strings.Contains(stderr.String(), "is also read") {
 		t.Errorf("standard input: ended with %d: %s", code, stderr.String())
 	}

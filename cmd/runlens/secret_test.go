@@ -58,18 +58,31 @@ func TestPasswordsElsewhereAreAccepted(t *testing.T) {
 		t.Errorf("variable: exit code %d\n%s", code, stderr)
 	}
 	for _, url := range []string{"http://u@127.0.0.1:1/d", "http://127.0.0.1:1/d", "http://u:@127.0.0.1:1/d"} {
-		args := []string{"migrate", "status", "--clickhouse-url", url, "--clickhouse-password-file", secretFile(t, "hunter2\n")}
+		args := []string{
+			"migrate",
+			"status",
+			"--clickhouse-url",
+			url,
+			"--clickhouse-password-file",
+			secretFile(t, "hunter2\n"),
+		}
 		if code, _, stderr := command(t, "", args...); code != exitFailed || strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: exit code %d\n%s", url, code, stderr)
 		}
 	}
-	config, err := storeFlags{ClickhouseURL: "clickhouse://u@db:9000/d?secure=true", ClickhousePasswordFile: secretFile(t, "p/@:%\n")}.config(nil)
+	config, err := storeFlags{
+		ClickhouseURL:          "clickhouse://u@db:9000/d?secure=true",
+		ClickhousePasswordFile: secretFile(t, "p/@:%\n"),
+	}.config(
+		nil,
+	)
 	if err != nil || config.URL != "clickhouse://u:p%2F%40%3A%25@db:9000/d?secure=true" {
 		t.Errorf("%s, %v", config.URL, err)
 	}
 }
 
-// A flag that is added later must not take a secret either: a name that sounds like one is a file, and an address refuses passwords.
+// A flag that is added later must not take a secret either: a name that sounds like one is a file, and an address
+// refuses passwords.
 func TestNoFlagTakesASecret(t *testing.T) {
 	parser, err := newParser(&cli{})
 	if err != nil {
@@ -108,7 +121,8 @@ func TestBadSecrets(t *testing.T) {
 		"short admin token":    {"--admin-token-file", "x", "16 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, _, stderr := command(t, "", "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", c.flag, secretFile(t, c.text))
+			code, _, stderr := command(t, "", "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", c.flag,
+				secretFile(t, c.text))
 			if code != exitUsage || !strings.Contains(stderr, c.says) {
 				t.Errorf("exit code %d, want 2 and %q:\n%s", code, c.says, stderr)
 			}
@@ -125,9 +139,16 @@ func TestTwoCursorSecrets(t *testing.T) {
 	ingestTwoDays(t, flags)
 	cursors := map[string]string{}
 	bases := map[string]string{}
-	files := map[string]string{"old": first, "both, old signs": first + "\n" + second, "both, new signs": second + "\n" + first + "\n", "new": second}
+	files := map[string]string{
+		"old":             first,
+		"both, old signs": first + "\n" + second,
+		"both, new signs": second + "\n" + first + "\n",
+		"new":             second,
+	}
 	for name, text := range files {
-		bases[name], _, _ = started(t, append([]string{"--cursor-secret-file", secretFile(t, text), "--maintenance-share", "0"}, flags...)...)
+		bases[name], _, _ = started(
+			t,
+			append([]string{"--cursor-secret-file", secretFile(t, text), "--maintenance-share", "0"}, flags...)...)
 		_, body := post(t, bases[name], key, firstDay+"}")
 		var page struct{ Cursor string }
 		if err := json.Unmarshal([]byte(body), &page); err != nil || page.Cursor == "" {

@@ -64,7 +64,9 @@ Example:
 
 func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	if c.Source == "" {
-		return usageError{errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database")}
+		return usageError{
+			errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database"),
+		}
 	}
 	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}

@@ -15,7 +15,18 @@ const (
 var (
 	supporting     = []string{"sub_agent", "browser", "phone", "inbound_phone", "platform"}
 	sources        = []string{"web", "web", "web", "slack", "slack", "email", "phone", "api"}
-	activeStatuses = []string{"RUNNING", "RUNNING", "RUNNING", "WAITING_FOR_SLOT", "AWAITING_REPLY", "SLEEPING", "PAUSED", "PAUSING", "CANCELLING", "PENDING"}
+	activeStatuses = []string{
+		"RUNNING",
+		"RUNNING",
+		"RUNNING",
+		"WAITING_FOR_SLOT",
+		"AWAITING_REPLY",
+		"SLEEPING",
+		"PAUSED",
+		"PAUSING",
+		"CANCELLING",
+		"PENDING",
+	}
 )
 
 // generate writes every record whose time is at or before until.

@@ -111,7 +111,8 @@ func TestSampleIsDeterministicAndGrows(t *testing.T) {
 		switch raw.Kind {
 		case normalize.KindRun:
 			r, err := normalizer.Run(&raw)
-			if err != nil || day(r.CreatedAt) >= oldest && (r.Status == "COMPLETED" || r.Status == "FAILED" || r.Status == "CANCELLED") {
+			if err != nil ||
+				day(r.CreatedAt) >= oldest && (r.Status == "COMPLETED" || r.Status == "FAILED" || r.Status == "CANCELLED") {
 				gone++
 			}
 		case normalize.KindAttribution:

@@ -63,7 +63,8 @@ Example:
 
 func main() {
 	var c command
-	kong.Parse(&c, kong.Name("soak"), kong.Description("Proves over a long time that the built binary holds its promises."))
+	kong.Parse(&c, kong.Name("soak"),
+		kong.Description("Proves over a long time that the built binary holds its promises."))
 	log.SetOutput(io.Discard) // net/http logs there what a proxy sees; the parts count it
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -100,7 +101,9 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor) < time.Second || min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns) < 1 || c.MemoryBound < 1 {
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor) < time.Second ||
+		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns) < 1 ||
+		c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}
 	names := make([]string, len(parts))

@@ -168,8 +168,8 @@ func (v vitals) lower(w vitals) vitals {
 	return vitals{min(v.goroutines, w.goroutines), min(v.descriptors, w.descriptors), min(v.memory, w.memory)}
 }
 
-// idleVitals reads the vitals while nothing sends queries: the least within idlePatience, or the first ones that are not above
-// the bound.
+// idleVitals reads the vitals while nothing sends queries: the least within idlePatience, or the first ones that are
+// not above the bound.
 func (m *mixture) idleVitals(ctx context.Context, bound vitals) (vitals, error) {
 	var least vitals
 	for until := time.Now().Add(idlePatience); ; {

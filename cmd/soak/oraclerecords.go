@@ -192,7 +192,8 @@ func (a *author) draw(c *chronicle, r *oracle.Run) {
 	}
 }
 
-// kind is agent in 19 of 20 draws: only those runs count, also where they decide whether an organization is a large one.
+// kind is agent in 19 of 20 draws: only those runs count, also where they decide whether an organization is a large
+// one.
 func (a *author) kind() string {
 	if a.random.IntN(20) > 0 {
 		return "agent"

@@ -20,8 +20,8 @@ const (
 	victims   = 2
 )
 
-// proveSmuggling sends crafted requests through keep-alive proxies and directly, while a victim sends queries the same way:
-// nobody gets an answer to another one's request.
+// proveSmuggling sends crafted requests through keep-alive proxies and directly, while a victim sends queries the same
+// way: nobody gets an answer to another one's request.
 func (s *soak) proveSmuggling(ctx context.Context) error {
 	t, err := s.start(ctx)
 	if err != nil {

@@ -72,7 +72,8 @@ func TestToken(t *testing.T) {
 			}
 		}
 	}
-	if status, body := get(t, base+"/metrics", "Bearer a token of tests"); status != 200 || !strings.Contains(body, "go_goroutines") {
+	if status, body := get(t, base+"/metrics", "Bearer a token of tests"); status != 200 ||
+		!strings.Contains(body, "go_goroutines") {
 		t.Errorf("with the token: %d", status)
 	}
 }

@@ -10,9 +10,15 @@ import (
 )
 
 const (
-	agentLine = `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","name":"Support","updated_at":"2026-01-31T09:30:00.1239+02:00"}`
-	runLine   = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-31T09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`
-	attrLine  = `{"record":"attribution","organization_id":"acme","attribution_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b12","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","user_identifier":"ada@example.com","activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"2026-01-31T09:30:00Z"}`
+	agentLine = `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",` +
+		`"name":"Support","updated_at":"2026-01-31T09:30:00.1239+02:00"}`
+	runLine = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
+		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-31T09:30:00Z",` +
+		`"updated_at":"2026-01-31T09:31:00Z"}`
+	attrLine = `{"record":"attribution","organization_id":"acme",` +
+		`"attribution_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b12","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
+		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","user_identifier":"ada@example.com",` +
+		`"activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"2026-01-31T09:30:00Z"}`
 )
 
 // with sets a field of a line to a JSON value; an empty value takes the field away.
@@ -168,21 +174,24 @@ func TestReadsRejects(t *testing.T) {
 		}
 	}
 	var rejected *Error
-	if _, err := read([]byte(`{"error":"is wrong","record":{"record":"agent","name":7}}`)); !errors.As(err, &rejected) || rejected.Field != "name" {
+	if _, err := read([]byte(`{"error":"is wrong","record":{"record":"agent","name":7}}`)); !errors.As(err, &rejected) ||
+		rejected.Field != "name" {
 		t.Errorf("a reject that was not fixed: %v", err)
 	}
 }
 
 // A fixed reject of a CSV file is read as CSV, and rejects of rejects are read as what is inside.
 func TestReadsRejectsOfCSV(t *testing.T) {
-	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," organization_id","agent_id","slug","name","updated_at","record"]}`
+	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," ` +
+		`organization_id","agent_id","slug","name","updated_at","record"]}`
 	const row = `red;acme;0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10;\\N;\"a;\nb\";2026-01-31 09:30:00+00;agent`
 	want, err := read([]byte(with(with(agentLine, "name", `"a;\nb"`), "updated_at", `"2026-01-31T09:30:00Z"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := `{"source":"a.csv","line":7,"field":"","error":"is wrong","record":"` + row + `",` + how + `}`
-	for _, line := range []string{line, `{"source":"r","line":1,"error":"again","record":{"source":"q","line":1,"error":"again","record":` + line + `}}`} {
+	for _, line := range []string{line, `{"source":"r","line":1,"error":"again","record":{"source":"q","line":1,` +
+		`"error":"again","record":` + line + `}}`} {
 		if got, err := read([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", line, got, err)
 		}

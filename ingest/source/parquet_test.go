@@ -31,7 +31,15 @@ var (
 	fixed16     = parquet.Leaf(parquet.FixedLenByteArrayType(16))
 	bareText    = parquet.Leaf(parquet.ByteArrayType)
 	smallPages  = parquet.PageBufferSize(96)
-	smallLayout = layout{parquet.UUID(), parquet.Timestamp(parquet.Microsecond), parquet.String(), false, 60, 23, []parquet.WriterOption{smallPages}}
+	smallLayout = layout{
+		parquet.UUID(),
+		parquet.Timestamp(parquet.Microsecond),
+		parquet.String(),
+		false,
+		60,
+		23,
+		[]parquet.WriterOption{smallPages},
+	}
 )
 
 // sample is what the test files have in a row; nil for null.
@@ -42,7 +50,10 @@ func sample(field string, row int) []byte {
 	case isID(field):
 		return []byte(uuid.NewSHA1(uuid.NameSpaceOID, []byte(fmt.Sprint(field, row))).String())
 	case isTime(field):
-		return time.Unix(1769852096, 0).Add(time.Duration(row)*1001*time.Millisecond).UTC().AppendFormat(nil, time.RFC3339Nano)
+		return time.Unix(1769852096, 0).
+			Add(time.Duration(row)*1001*time.Millisecond).
+			UTC().
+			AppendFormat(nil, time.RFC3339Nano)
 	case row%7 == 5:
 		return []byte{}
 	default:
@@ -145,15 +156,63 @@ func (l layout) samples(kind normalize.Kind) []string {
 }
 
 var layouts = map[string]layout{
-	"texts":            {parquet.String(), parquet.String(), parquet.String(), false, 60, 23, []parquet.WriterOption{smallPages}},
-	"bare texts":       {bareText, bareText, bareText, false, 60, 20, []parquet.WriterOption{smallPages, parquet.DataPageVersion(1)}},
-	"enums":            {parquet.String(), parquet.String(), parquet.Enum(), true, 60, 60, nil},
-	"UUIDs and millis": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond), parquet.String(), false, 60, 23, []parquet.WriterOption{smallPages, parquet.Compression(&parquet.Zstd)}},
-	"bytes and micros": {fixed16, parquet.Timestamp(parquet.Microsecond), parquet.String(), false, 60, 7, []parquet.WriterOption{smallPages, parquet.DataPageVersion(1), parquet.Compression(&parquet.Snappy)}},
-	"nanos":            {parquet.UUID(), parquet.Timestamp(parquet.Nanosecond), parquet.String(), false, 60, 1, nil},
-	"dictionaries":     {parquet.UUID(), parquet.Timestamp(parquet.Nanosecond), parquet.String(), true, 60, 23, []parquet.WriterOption{smallPages, parquet.Compression(&parquet.Lz4Raw)}},
-	"more than chunks": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond), parquet.String(), true, 3*chunkValues + 1, 2*chunkValues + 5, nil},
-	"nothing":          {parquet.UUID(), parquet.Timestamp(parquet.Millisecond), parquet.String(), false, 0, 1, nil},
+	"texts": {
+		parquet.String(),
+		parquet.String(),
+		parquet.String(),
+		false,
+		60,
+		23,
+		[]parquet.WriterOption{smallPages},
+	},
+	"bare texts": {
+		bareText,
+		bareText,
+		bareText,
+		false,
+		60,
+		20,
+		[]parquet.WriterOption{smallPages, parquet.DataPageVersion(1)},
+	},
+	"enums": {parquet.String(), parquet.String(), parquet.Enum(), true, 60, 60, nil},
+	"UUIDs and millis": {
+		parquet.UUID(),
+		parquet.Timestamp(parquet.Millisecond),
+		parquet.String(),
+		false,
+		60,
+		23,
+		[]parquet.WriterOption{smallPages, parquet.Compression(&parquet.Zstd)},
+	},
+	"bytes and micros": {
+		fixed16,
+		parquet.Timestamp(parquet.Microsecond),
+		parquet.String(),
+		false,
+		60,
+		7,
+		[]parquet.WriterOption{smallPages, parquet.DataPageVersion(1), parquet.Compression(&parquet.Snappy)},
+	},
+	"nanos": {parquet.UUID(), parquet.Timestamp(parquet.Nanosecond), parquet.String(), false, 60, 1, nil},
+	"dictionaries": {
+		parquet.UUID(),
+		parquet.Timestamp(parquet.Nanosecond),
+		parquet.String(),
+		true,
+		60,
+		23,
+		[]parquet.WriterOption{smallPages, parquet.Compression(&parquet.Lz4Raw)},
+	},
+	"more than chunks": {
+		parquet.UUID(),
+		parquet.Timestamp(parquet.Millisecond),
+		parquet.String(),
+		true,
+		3*chunkValues + 1,
+		2*chunkValues + 5,
+		nil,
+	},
+	"nothing": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond), parquet.String(), false, 0, 1, nil},
 }
 
 func TestParquetLayouts(t *testing.T) {
@@ -284,7 +343,8 @@ func TestParquetSeeks(t *testing.T) {
 	if _, _, err := records(f, Position{}); err == nil {
 		t.Error("no page is damaged")
 	}
-	if _, _, err := records(f, Position{Lines: l.rows + 1}); err == nil || !strings.Contains(err.Error(), "has only 60 rows") {
+	if _, _, err := records(f, Position{Lines: l.rows + 1}); err == nil ||
+		!strings.Contains(err.Error(), "has only 60 rows") {
 		t.Errorf("after the end: %v", err)
 	}
 }

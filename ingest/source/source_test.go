@@ -196,7 +196,10 @@ func TestCutOff(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	gone := &File{Format: NDJSON, Open: func() (io.ReadCloser, error) { return os.Open(filepath.Join(t.TempDir(), "none")) }}
+	gone := &File{
+		Format: NDJSON,
+		Open:   func() (io.ReadCloser, error) { return os.Open(filepath.Join(t.TempDir(), "none")) },
+	}
 	if _, err := gone.From(Position{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

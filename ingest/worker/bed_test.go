@@ -39,7 +39,10 @@ func newBed(t *testing.T) *bed {
 	b := &bed{T: t, server: server, store: olaptest.OpenStore(t).Conn()}
 	b.do(postgres.Layout)
 	// Tests say themselves what updated_at is, as sources with other layouts do.
-	b.do("ALTER TABLE agents DISABLE TRIGGER USER; ALTER TABLE runs DISABLE TRIGGER USER; ALTER TABLE attributions DISABLE TRIGGER USER")
+	b.do(
+		"ALTER TABLE agents DISABLE TRIGGER USER; ALTER TABLE runs DISABLE TRIGGER USER; ALTER TABLE attributions DISABLE " +
+			"TRIGGER USER",
+	)
 	b.open(server.URL(), postgres.DefaultMapping)
 	return b
 }
@@ -164,7 +167,8 @@ func (b *bed) until(what string, condition func() bool) {
 
 func (b *bed) differences() []verify.Difference {
 	b.Helper()
-	report, err := verify.Compare(context.Background(), verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
+	report, err := verify.Compare(context.Background(),
+		verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -124,7 +124,13 @@ func (org *organization) walk(ofRuns bool, zone *time.Location, start, end int64
 					continue
 				}
 				at = run.created
-				r = row{agent: run.agent, identifier: run.identifier, name: run.name, initiator_key: run.initiator_key, status: run.status}
+				r = row{
+					agent:         run.agent,
+					identifier:    run.identifier,
+					name:          run.name,
+					initiator_key: run.initiator_key,
+					status:        run.status,
+				}
 			} else {
 				a := &org.attributions[place]
 				if a.gone {

@@ -152,7 +152,8 @@ func linkLibraries(native string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Symlink(source, filepath.Join(filepath.Dir(native), link.Target)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink(source, filepath.Join(filepath.Dir(native), link.Target)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -155,7 +155,14 @@ func (s *Server) start(ctx context.Context) error {
 
 // initialize makes the data directory. It does not sync it: that matters only when the machine crashes.
 func (s *Server) initialize(ctx context.Context) error {
-	args := []string{"--pgdata=" + s.data(), "--username=" + superuser, "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"}
+	args := []string{
+		"--pgdata=" + s.data(),
+		"--username=" + superuser,
+		"--auth=trust",
+		"--encoding=UTF8",
+		"--no-locale",
+		"--no-sync",
+	}
 	for _, setting := range settings {
 		args = append(args, "--set", setting)
 	}
