@@ -78,13 +78,15 @@ func TestFailures(t *testing.T) {
 		"an error": {func(context.Context, olap.Request) (*olap.Result, error) {
 			return nil, errors.New("SELECT from clickhouse at /root")
 		}, 500, "internal_error", "SELECT from clickhouse"},
-		"a panic": {func(context.Context, olap.Request) (*olap.Result, error) { panic("SELECT") }, 500, "internal_error", "panic: SELECT"},
+		"a panic": {func(context.Context, olap.Request) (*olap.Result, error) { panic("SELECT") }, 500, "internal_error",
+			"panic: SELECT"},
 		"the deadline": {func(ctx context.Context, _ olap.Request) (*olap.Result, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, 500, "internal_error", "deadline exceeded"},
 		"an engine that has too much to " +
-			"do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, failure.ErrOverloaded }, 429, "rate_limited", ""},
+			"do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, failure.ErrOverloaded }, 429,
+			"rate_limited", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(config *httpapi.Config) {
@@ -125,7 +127,8 @@ func TestRequestLog(t *testing.T) {
 	s := serve(t, nil)
 	a := s.post(s.reader(), valid, "x-request-id", "good")
 	a.want(t, 200, "", "")
-	for _, part := range []string{`"request_id":"good"`, `"status":200`, `"organization_id":"acme"`, `"key_id":`, `"duration_ms":`, `"rows":1`,
+	for _, part := range []string{`"request_id":"good"`, `"status":200`, `"organization_id":"acme"`, `"key_id":`,
+		`"duration_ms":`, `"rows":1`,
 		`"strategy":{"reads":"base","page":"single","attempt":1}`,
 		`"query_id":"` + decode[struct{ QueryID string }](t, a.body).QueryID + `"`} {
 		if !strings.Contains(s.log.String(), part) {

@@ -53,7 +53,8 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
 		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now, slog.New(slog.DiscardHandler)),
 		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
-		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20, QueryTimeout: 30 * time.Second,
+		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20,
+		QueryTimeout: 30 * time.Second,
 	}
 	if change != nil {
 		change(&config)
@@ -178,7 +179,8 @@ func (s *service) send(request *http.Request) answer {
 // check compares an answer with the description and the rules of spec 5.4 and section 7.
 func (s *service) check(request *http.Request, response *http.Response, a *answer) {
 	s.t.Helper()
-	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id", "DB::"} {
+	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id",
+		"DB::"} {
 		if bytes.Contains(a.body, []byte(word)) {
 			s.t.Errorf("%s %s: the answer contains %s:\n%s", request.Method, request.URL.Path, word, a.body)
 		}

@@ -36,7 +36,8 @@ func TestBackfill(t *testing.T) {
 	}
 	running := backfill(files)
 	for lines := 1; lines <= 3; lines++ {
-		if err := running.Save(ctx, ingest.Progress{Source: 1, Position: source.Position{Offset: 7, Lines: lines}, Summary: ingest.Summary{Read: 10}}); err != nil {
+		if err := running.Save(ctx, ingest.Progress{Source: 1, Position: source.Position{Offset: 7, Lines: lines},
+			Summary: ingest.Summary{Read: 10}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -121,7 +121,8 @@ func (q question) naive(organization schema.OrganizationID, w window) string {
 		case "agent_id":
 			inner, outer = append(inner, "agent_id AS agent"), append(outer, "toString(g.agent) AS agent_text", "n.name")
 			keys, order = append(keys, "agent"), append(order, "agent_text")
-			joinAgents = " LEFT JOIN (SELECT agent_id, name FROM naive_agents FINAL WHERE " + ofOrganization + ") AS n ON g.agent = n.agent_id"
+			joinAgents = " LEFT JOIN (SELECT agent_id, name FROM naive_agents FINAL WHERE " + ofOrganization +
+				") AS n ON g.agent = n.agent_id"
 		case "user_identifier":
 			inner, outer = append(inner, identifier+" AS person", "max("+name+") AS person_name"), append(outer, "g.person",
 				"g.person_name")

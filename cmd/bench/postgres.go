@@ -27,7 +27,8 @@ const (
 	tunePostgres       = "SET work_mem = '256MB'"
 
 	postgresByDay = `SELECT to_char(created_at AT TIME ZONE $4, 'YYYY-MM-DD') AS day, count(*),
-		count(*) FILTER (WHERE status = 'COMPLETED'), count(*) FILTER (WHERE status = 'FAILED'), count(*) FILTER (WHERE status = 'CANCELLED'),
+		count(*) FILTER (WHERE status = 'COMPLETED'), count(*) FILTER (WHERE status = 'FAILED'), count(*)
+			FILTER (WHERE status = 'CANCELLED'),
 		count(*) FILTER (WHERE status IN ` + activeStatuses + `)
 		FROM runs
 		WHERE organization_id = $1 AND kind = 'agent'

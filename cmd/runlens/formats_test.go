@@ -23,15 +23,20 @@ func TestFilesOfDatabases(t *testing.T) {
 		content string
 		args    []string
 	}{
-		"PostgreSQL": {cut(",", header) + row(",", id("1"), "acme", agent, "FAILED", "", "", "2024-03-01 00:00:00.1+05:30", "2024-03-01 00:00:00.123+00"),
+		"PostgreSQL": {cut(",", header) + row(",", id("1"), "acme", agent, "FAILED", "", "", "2024-03-01 00:00:00.1+05:30",
+			"2024-03-01 00:00:00.123+00"),
 			[]string{"--format", "csv", "--record", "run"}},
-		"ClickHouse": {cut(";", header) + row(";", `"`+id("1")+`"`, `"acme"`, agent, `"FAILED"`, `\N`, `\N`, "2024-03-01T00:00:00.1+05:30", "2024-03-01T00:00:00.123Z"),
+		"ClickHouse": {cut(";", header) + row(";", `"`+id("1")+`"`, `"acme"`, agent, `"FAILED"`, `\N`, `\N`,
+			"2024-03-01T00:00:00.1+05:30", "2024-03-01T00:00:00.123Z"),
 			[]string{"--format", "csv", "--record", "run", "--delimiter", ";"}},
-		"tabs and NULL": {cut("\t", header) + row("\t", id("1"), "acme", agent, "FAILED", "NULL", "NULL", "2024-03-01 00:00:00.1+0530", "2024-03-01 00:00:00.123999 UTC"),
+		"tabs and NULL": {cut("\t", header) + row("\t", id("1"), "acme", agent, "FAILED", "NULL", "NULL",
+			"2024-03-01 00:00:00.1+0530", "2024-03-01 00:00:00.123999 UTC"),
 			[]string{"--format", "csv", "--record", "run", "--delimiter", "tab", "--null", "NULL"}},
-		"more columns": {cut(",", header+",cost,host") + row(",", id("1"), "acme", agent, "FAILED", "", "", "2024-03-01 00:00:00.1+05:30", "2024-03-01 00:00:00.123+00", "1.50", "a,"[:1]),
+		"more columns": {cut(",", header+",cost,host") + row(",", id("1"), "acme", agent, "FAILED", "", "",
+			"2024-03-01 00:00:00.1+05:30", "2024-03-01 00:00:00.123+00", "1.50", "a,"[:1]),
 			[]string{"--format", "csv", "--record", "run", "--ignore-unknown"}},
-		"NDJSON with more fields": {strings.Replace(strings.Replace(want, "2024-02-29T18:30:00.100Z", "2024-03-01 00:00:00.1+05:30", 1), "}", `,"cost":{"sum":1.5}}`, 1),
+		"NDJSON with more fields": {strings.Replace(strings.Replace(want, "2024-02-29T18:30:00.100Z",
+			"2024-03-01 00:00:00.1+05:30", 1), "}", `,"cost":{"sum":1.5}}`, 1),
 			[]string{"--ignore-unknown"}},
 	} {
 		file := fileOf(t, "runs", []byte(c.content))
@@ -59,13 +64,15 @@ func TestFilesThatAreRefused(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"no offset":        {line, nil, exitRejected, "updated_at has no offset, so that its time zone would be a guess"},
-		"no offset in CSV": {csv, []string{"--format", "csv", "--record", "agent"}, exitRejected, "updated_at has no offset, so that its time zone would be a guess"},
-		"xz":               {"\xfd7zXZ\x00\x00\x04\xe6\xd6", nil, exitFailed, "is packed with xz"},
-		"UTF-16":           {"\xff\xfe{\x00\"\x00", nil, exitFailed, "UTF-16"},
-		"an unknown field": {strings.Replace(line, `"name"`, `"colour":1,"name"`, 1), nil, exitRejected, "colour is no field"},
-		"two delimiters":   {csv, []string{"--delimiter", ",;"}, exitUsage, "--delimiter must be one character"},
-		"a quote":          {csv, []string{"--delimiter", `"`}, exitUsage, "--delimiter must be one character"},
+		"no offset": {line, nil, exitRejected, "updated_at has no offset, so that its time zone would be a guess"},
+		"no offset in CSV": {csv, []string{"--format", "csv", "--record", "agent"}, exitRejected,
+			"updated_at has no offset, so that its time zone would be a guess"},
+		"xz":     {"\xfd7zXZ\x00\x00\x04\xe6\xd6", nil, exitFailed, "is packed with xz"},
+		"UTF-16": {"\xff\xfe{\x00\"\x00", nil, exitFailed, "UTF-16"},
+		"an unknown field": {strings.Replace(line, `"name"`, `"colour":1,"name"`, 1), nil, exitRejected,
+			"colour is no field"},
+		"two delimiters": {csv, []string{"--delimiter", ",;"}, exitUsage, "--delimiter must be one character"},
+		"a quote":        {csv, []string{"--delimiter", `"`}, exitUsage, "--delimiter must be one character"},
 	} {
 		code, _, stderr := command(t, c.stdin, append([]string{"ingest", "--dry-run", "-"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.says) {

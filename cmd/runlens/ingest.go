@@ -26,8 +26,8 @@ type ingestCmd struct {
 	storeFlags
 	formatFlags
 	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, ** for folders). - is standard input."`
-	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line. Replaced when the run ends."`
-	OnError string   `enum:"continue,stop" default:"continue" help:"At a rejected record: continue, or stop at the first one."`
+	Rejects string   `placeholder:"FILE" help:"@rejects"`
+	OnError string   `enum:"continue,stop" default:"continue" help:"@on_error"`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`
 	Restart bool     `help:"Begin again, even if an earlier run of the same files was interrupted."`
 	JSON    bool     `help:"Print the summary as one JSON object."`
@@ -198,7 +198,8 @@ func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Dura
 	seconds := took.Seconds()
 	summary := ingestSummary{
 		Read: s.Read, Stored: stored{s.Agents, s.Runs, s.Attributions}, Rejected: s.Rejected, Resumed: before.Read,
-		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds, PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
+		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds,
+		PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
 	}
 	if c.JSON {
 		return json.NewEncoder(out).Encode(summary)

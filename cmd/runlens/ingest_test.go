@@ -62,7 +62,8 @@ func TestIngestFormats(t *testing.T) {
 	}{
 		{"", []string{"--record", "run", pattern}, ingestSummary{Read: 4, Stored: stored{Runs: 4}}},
 		{runsCSV, []string{"--record", "run", "--format", "csv", "-"}, ingestSummary{Read: 2, Stored: stored{Runs: 2}}},
-		{"", []string{fileOf(t, "a.ndjson.gz", gz), fileOf(t, "a.jsonl.zst", zst)}, ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
+		{"", []string{fileOf(t, "a.ndjson.gz", gz), fileOf(t, "a.jsonl.zst", zst)},
+			ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
 		{string(gz), []string{"-"}, ingestSummary{Read: 1, Stored: stored{Agents: 1}}},
 	} {
 		code, out, stderr := command(t, c.stdin, append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
@@ -78,7 +79,8 @@ func TestIngestFormats(t *testing.T) {
 	verified(t, flags, "--record", "run", pattern, fileOf(t, "a.ndjson", []byte(agentsNDJSON)))
 	// A part of what the store has is a difference, unless --subset says that it is a part.
 	verified(t, flags, "--subset", "--record", "run", csv)
-	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv}, flags...)...); code != exitFailed ||
+	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv},
+		flags...)...); code != exitFailed ||
 		!strings.Contains(out, "globex run 2026-01-05: 0 in the source, 2 in the store\n  only in the store: 2 "+
 			"(00000000-0000-4000-8000-000000000001") {
 		t.Errorf("verify of a part ended with %d:\n%s", code, out)
@@ -148,7 +150,8 @@ func TestRejectsAreMended(t *testing.T) {
 // A purge says what it would do, does it only with --yes, and is complete.
 func TestPurgeCommand(t *testing.T) {
 	flags := store(t)
-	if code, _, stderr := command(t, runsCSV, append([]string{"ingest", "--record", "run", "--format", "csv", "-"}, flags...)...); code != 0 {
+	if code, _, stderr := command(t, runsCSV, append([]string{"ingest", "--record", "run", "--format", "csv", "-"},
+		flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	purge := func(args ...string) (int, string) {
@@ -179,7 +182,8 @@ func TestVerifyNamesConflicts(t *testing.T) {
 	flags := store(t)
 	first := strings.SplitAfter(runsCSV, "\n")[1]
 	moved := fileOf(t, "runs.csv", []byte(runsCSV+strings.ReplaceAll(first, "2026-01-05T", "2026-03-05T")))
-	if code, _, stderr := command(t, "", append([]string{"ingest", "--record", "run", moved}, flags...)...); code != exitDone {
+	if code, _, stderr := command(t, "", append([]string{"ingest", "--record", "run", moved},
+		flags...)...); code != exitDone {
 		t.Fatal(stderr)
 	}
 	code, out, stderr := command(t, "", append([]string{"verify", "--record", "run", moved}, flags...)...)

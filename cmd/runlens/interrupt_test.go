@@ -31,8 +31,9 @@ func TestASignalEndsAnIdleIngest(t *testing.T) {
 		"CSV":            {[]byte(runsCSV), []string{"--format", "csv", "--record", "run", "-"}, stored{Runs: 2}},
 		"no header yet":  {[]byte("run_id,"), []string{"--format", "csv", "--record", "run", "-"}, stored{}},
 		"half a Parquet": {[]byte("PAR1...."), []string{"--format", "parquet", "--record", "run", "-"}, stored{}},
-		"second source":  {[]byte(agentsNDJSON), []string{fileOf(t, "a.ndjson", []byte(agentsNDJSON)), "-"}, stored{Agents: 2}},
-		"dry run":        {[]byte(agentsNDJSON), []string{"--dry-run", "-"}, stored{Agents: 1}},
+		"second source": {[]byte(agentsNDJSON), []string{fileOf(t, "a.ndjson", []byte(agentsNDJSON)), "-"},
+			stored{Agents: 2}},
+		"dry run": {[]byte(agentsNDJSON), []string{"--dry-run", "-"}, stored{Agents: 1}},
 	} {
 		in, out, err := os.Pipe()
 		if err != nil {

@@ -124,7 +124,8 @@ func TestExpiry(t *testing.T) {
 func TestKeyNetworks(t *testing.T) {
 	flags := store(t)
 	here := keysCommand(t, flags, "keys", "create", "--org", "acme", "--networks", "127.0.0.1")["key"].(string)
-	away := keysCommand(t, flags, "keys", "create", "--org", "acme", "--networks", "192.0.2.0/24,2001:db8::/32")["key"].(string)
+	away := keysCommand(t, flags, "keys", "create", "--org", "acme", "--networks",
+		"192.0.2.0/24,2001:db8::/32")["key"].(string)
 	direct, _, _ := started(t, append([]string{"--maintenance-share", "0"}, flags...)...)
 	proxied, _, _ := started(
 		t,
@@ -134,11 +135,16 @@ func TestKeyNetworks(t *testing.T) {
 		forwarded []string
 		status    int
 	}{
-		{direct, here, nil, 200}, {direct, away, nil, 401}, {direct, away, []string{"192.0.2.1"}, 401}, {direct, here, []string{"192.0.2.1"}, 200},
-		{proxied, away, []string{"192.0.2.1"}, 200}, {proxied, away, []string{"2001:db8::7"}, 200}, {proxied, here, []string{"192.0.2.1"}, 401},
-		{proxied, away, []string{"203.0.113.1, 192.0.2.1, 198.51.100.2"}, 200}, {proxied, away, []string{"192.0.2.1, 203.0.113.1"}, 401},
-		{proxied, away, []string{"203.0.113.1", "192.0.2.1"}, 200}, {proxied, away, []string{"192.0.2.1", "203.0.113.1"}, 401},
-		{proxied, away, []string{"192.0.2.1, nonsense"}, 401}, {proxied, here, nil, 200}, {proxied, here, []string{"127.0.0.1"}, 200},
+		{direct, here, nil, 200}, {direct, away, nil, 401}, {direct, away, []string{"192.0.2.1"}, 401},
+		{direct, here, []string{"192.0.2.1"}, 200},
+		{proxied, away, []string{"192.0.2.1"}, 200}, {proxied, away, []string{"2001:db8::7"}, 200},
+		{proxied, here, []string{"192.0.2.1"}, 401},
+		{proxied, away, []string{"203.0.113.1, 192.0.2.1, 198.51.100.2"}, 200},
+		{proxied, away, []string{"192.0.2.1, 203.0.113.1"}, 401},
+		{proxied, away, []string{"203.0.113.1", "192.0.2.1"}, 200},
+		{proxied, away, []string{"192.0.2.1", "203.0.113.1"}, 401},
+		{proxied, away, []string{"192.0.2.1, nonsense"}, 401}, {proxied, here, nil, 200},
+		{proxied, here, []string{"127.0.0.1"}, 200},
 	} {
 		request, err := http.NewRequest(http.MethodGet, c.base+catalogPath, nil)
 		if err != nil {
@@ -151,8 +157,10 @@ func TestKeyNetworks(t *testing.T) {
 				c.key == here, status, c.status, body)
 		}
 	}
-	for _, bad := range []string{"10.0.0.0/33", "example.com", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1," + manyNetworks()} {
-		if code, _, stderr := command(t, "", append([]string{"keys", "create", "--org", "acme", "--networks", bad}, flags...)...); code != exitUsage ||
+	for _, bad := range []string{"10.0.0.0/33", "example.com", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1," +
+		manyNetworks()} {
+		if code, _, stderr := command(t, "", append([]string{"keys", "create", "--org", "acme", "--networks", bad},
+			flags...)...); code != exitUsage ||
 			!strings.Contains(stderr, "--networks") {
 			t.Errorf("%s: exit code %d %s", bad, code, stderr)
 		}
@@ -216,7 +224,8 @@ func TestAudit(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for _, secret := range []string{"laptop", "@example", "192.0.2.77", created["key"].(string), strings.Split(rotated["key"].(string), "_")[2]} {
+	for _, secret := range []string{"laptop", "@example", "192.0.2.77", created["key"].(string),
+		strings.Split(rotated["key"].(string), "_")[2]} {
 		if strings.Contains(out, secret) {
 			t.Errorf("the log contains %q:\n%s", secret, out)
 		}

@@ -54,7 +54,8 @@ func TestOutputIsInput(t *testing.T) {
 		"the second file":      {"ingest", "--dry-run", "--rejects", "b.ndjson", "a.ndjson", "b.ndjson"},
 		"without a dry run":    {"ingest", "--engine-lib", "/nowhere", "--rejects", "b.ndjson", "b.ndjson"},
 		"the worker's SELECTs": append(slices.Clone(postgres), "--mapping", "mapping.sql", "--rejects", "sub/../mapping.sql"),
-		"the TLS key":          {"serve", "--tls-cert", "a.ndjson", "--tls-key", "key.pem", "--ready-file", "./key.pem", "--listen", "127.0.0.1:0", "--admin-listen", "off"},
+		"the TLS key": {"serve", "--tls-cert", "a.ndjson", "--tls-key", "key.pem", "--ready-file", "./key.pem",
+			"--listen", "127.0.0.1:0", "--admin-listen", "off"},
 	} {
 		code, _, stderr := command(t, "", args...)
 		if code != exitUsage || !strings.Contains(stderr, "is also read") {

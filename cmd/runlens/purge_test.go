@@ -46,7 +46,7 @@ func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 	if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, stderr := command(t, "", append([]string{"refreshed", "check"}, flags...)...); code != 0 {
+	if code, out, stderr := command(t, "", append([]string{"rollup", "check"}, flags...)...); code != 0 {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
 	}
 }

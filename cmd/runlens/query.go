@@ -34,7 +34,7 @@ func (queryCmd) Help() string {
 	return `Sends one query to a running server.
 
 Example:
-  RUNLENS_API_KEY=$(cat data/demo.key) runlens query --metrics run_count,failed_run_count --dimensions day --output plot`
+  RUNLENS_API_KEY=$(cat data/demo.key) runlens query --metrics run_count --dimensions day --output plot`
 }
 
 // queryTimeout bounds one page.

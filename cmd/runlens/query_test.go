@@ -45,8 +45,10 @@ func TestQueryCommand(t *testing.T) {
 			"RUN_SUCCESS_RATE\n2026-01-01  2          1\n2026-01-02  1          1\n"},
 		"csv": {[]string{"--dimensions", "agent_id", "--output", "csv"}, "agent_id,agent_name,run_count," +
 			"run_success_rate\n0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10,,3,1\n"},
-		"top":      {[]string{"--dimensions", "day", "--order", "run_count:desc", "--limit", "1", "--output", "csv"}, "day,run_count,run_success_rate\n2026-01-01,2,1\n"},
-		"filtered": {[]string{"--filter", "day=2026-01-02,2026-01-03", "--filter", "user_type=internal", "--output", "csv"}, "run_count,run_success_rate\n1,1\n"},
+		"top": {[]string{"--dimensions", "day", "--order", "run_count:desc", "--limit", "1", "--output", "csv"},
+			"day,run_count,run_success_rate\n2026-01-01,2,1\n"},
+		"filtered": {[]string{"--filter", "day=2026-01-02,2026-01-03", "--filter", "user_type=internal", "--output", "csv"},
+			"run_count,run_success_rate\n1,1\n"},
 		"plot": {[]string{"--dimensions", "day", "--output", "plot"}, "            run_count\n2026-01-01  " +
 			"" + strings.Repeat("█", 50) + " 2\n2026-01-02  " + strings.Repeat("█", 25) + " 1\n"},
 		"nothing yet": {[]string{"--filter", "user_type=external", "--output", "csv"}, "run_count,run_success_rate\n0,\n"},
@@ -60,7 +62,8 @@ func TestQueryCommand(t *testing.T) {
 		!strings.Contains(out, `"rows":[[3]]`) {
 		t.Errorf("a body: %d %s", code, out)
 	}
-	if code, _, stderr := command(t, "", append([]string{"query", "--dimensions", "nothing"}, january...)...); code != exitFailed ||
+	if code, _, stderr := command(t, "", append([]string{"query", "--dimensions", "nothing"},
+		january...)...); code != exitFailed ||
 		!strings.Contains(stderr, "unknown_member at nothing") {
 		t.Errorf("refused: %d %s", code, stderr)
 	}
@@ -69,7 +72,8 @@ func TestQueryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("RUNLENS_API_KEY", "")
-	if code, out, _ := command(t, totals, "query", "--body", "-", "--output", "json", "--url", base, "--key-file", file); code != 0 ||
+	if code, out, _ := command(t, totals, "query", "--body", "-", "--output", "json", "--url", base, "--key-file",
+		file); code != 0 ||
 		!strings.Contains(out, `"rows":[[3]]`) {
 		t.Errorf("a key from a file: %d %s", code, out)
 	}

@@ -69,7 +69,8 @@ func TestRefreshSurvivesKills(t *testing.T) {
 				if err != nil || watermark.Number == 0 {
 					return true
 				}
-				if changes, err := snapshot.ReadChanges(context.Background(), joined.Conn(), organization, &table, watermark.Until, nil, 1); err != nil ||
+				if changes, err := snapshot.ReadChanges(context.Background(), joined.Conn(), organization, &table, watermark.Until,
+					nil, 1); err != nil ||
 					changes == nil ||
 					changes.Len() > 0 {
 					return true
@@ -83,7 +84,7 @@ func TestRefreshSurvivesKills(t *testing.T) {
 			t.Fatal("not everything is refreshed")
 		}
 	}
-	if code, out, stderr := command(t, "", append([]string{"refreshed", "check"}, flags...)...); code != 0 {
+	if code, out, stderr := command(t, "", append([]string{"rollup", "check"}, flags...)...); code != 0 {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
 	}
 	var refreshed, truth int64

@@ -23,7 +23,7 @@ func TestServerRepairsTheRollup(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func() (int, string) {
-		code, out, _ := command(t, "", append([]string{"refreshed", "check"}, flags...)...)
+		code, out, _ := command(t, "", append([]string{"rollup", "check"}, flags...)...)
 		return code, out
 	}
 	// Runs were created every minute: 1,440 on the first day, the others on the second.

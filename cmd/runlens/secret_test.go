@@ -27,19 +27,24 @@ func TestSecretsAreRefusedOnTheCommandLine(t *testing.T) {
 		args []string
 		says string
 	}{
-		"cursor secret":           {[]string{"serve", "--cursor-secret", "hunter2hunter2hunter2"}, "--cursor-secret-file"},
-		"cursor secret, joined":   {[]string{"serve", "--cursor-secret=hunter2hunter2hunter2"}, "--cursor-secret-file"},
-		"admin token":             {[]string{"serve", "--admin-token", "hunter2hunter2hunter2"}, "--admin-token-file"},
-		"API key":                 {[]string{"query", "--key", "hunter2"}, "--key-file"},
-		"ClickHouse":              {[]string{"serve", "--clickhouse-url", "clickhouse://u:hunter2@db:9000/d"}, "RUNLENS_CLICKHOUSE_URL"},
-		"ClickHouse, no user":     {[]string{"keys", "list", "--org", "acme", "--clickhouse-url=https://:hunter2@db:8443/d"}, "--clickhouse-password-file"},
-		"ClickHouse, parameter":   {[]string{"migrate", "up", "--clickhouse-url", "http://db:8123/d?username=u&password=hunter2"}, "--clickhouse-password-file"},
-		"ClickHouse, broken URL":  {[]string{"ingest", "--clickhouse-url", "clickhouse://u:hunter2%zz@db:9000/d", "-"}, "--clickhouse-password-file"},
+		"cursor secret":         {[]string{"serve", "--cursor-secret", "hunter2hunter2hunter2"}, "--cursor-secret-file"},
+		"cursor secret, joined": {[]string{"serve", "--cursor-secret=hunter2hunter2hunter2"}, "--cursor-secret-file"},
+		"admin token":           {[]string{"serve", "--admin-token", "hunter2hunter2hunter2"}, "--admin-token-file"},
+		"API key":               {[]string{"query", "--key", "hunter2"}, "--key-file"},
+		"ClickHouse": {[]string{"serve", "--clickhouse-url", "clickhouse://u:hunter2@db:9000/d"},
+			"RUNLENS_CLICKHOUSE_URL"},
+		"ClickHouse, no user": {[]string{"keys", "list", "--org", "acme", "--clickhouse-url=https://:hunter2@db:8443/d"},
+			"--clickhouse-password-file"},
+		"ClickHouse, parameter": {[]string{"migrate", "up", "--clickhouse-url",
+			"http://db:8123/d?username=u&password=hunter2"}, "--clickhouse-password-file"},
+		"ClickHouse, broken URL": {[]string{"ingest", "--clickhouse-url", "clickhouse://u:hunter2%zz@db:9000/d", "-"},
+			"--clickhouse-password-file"},
 		"PostgreSQL":              {[]string{"worker", "--source", "postgres://u:hunter2@db/d"}, "RUNLENS_SOURCE"},
 		"PostgreSQL, run":         {[]string{"worker", "run", "--source", "postgres://u:hunter2@db/d"}, "PGPASSFILE"},
 		"PostgreSQL, words":       {[]string{"verify", "--source", "host=db user=u password=hunter2"}, "PGPASSFILE"},
 		"PostgreSQL, quoted word": {[]string{"verify", "--source", "host=db password = 'hunter2'"}, "PGPASSFILE"},
-		"API":                     {[]string{"query", "--url", "http://u:hunter2@api", "--metrics", "run_count"}, "RUNLENS_API_KEY"},
+		"API": {[]string{"query", "--url", "http://u:hunter2@api", "--metrics", "run_count"},
+			"RUNLENS_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, "", c.args...)

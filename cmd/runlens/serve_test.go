@@ -58,7 +58,9 @@ func TestRecordsToAnswers(t *testing.T) {
 	}
 
 	// The admin address, and nothing of it on the API's.
-	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/metrics": `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`, "/debug/pprof/": "goroutine"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready",
+		"/metrics":      `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`,
+		"/debug/pprof/": "goroutine"} {
 		if code, body := get(t, admin+path, ""); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, without %q", path, code, want)
 		}
@@ -138,7 +140,8 @@ func TestServeUntilASignal(t *testing.T) {
 	var out, stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--ready-file", ready}, flags...),
+		ended <- run(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off",
+			"--ready-file", ready}, flags...),
 			streams{strings.NewReader(""), &out, &stderr})
 	}()
 	address := ""

@@ -26,7 +26,8 @@ type storeFlags struct {
 
 func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err error) {
 	config = clickhouse.Config{
-		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger, Queries: f.queries,
+		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger,
+		Queries: f.queries,
 	}
 	if f.ClickhousePasswordFile == "" || f.ClickhouseURL == "" {
 		return config, nil

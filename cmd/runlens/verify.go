@@ -24,7 +24,7 @@ type verifyCmd struct {
 	Org          string        `placeholder:"ORG" help:"Compare this organization only."`
 	Subset       bool          `help:"@subset"`
 	RecheckAfter time.Duration `default:"5s" placeholder:"DURATION" help:"@recheck_after"`
-	IDs          int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference a day."`
+	IDs          int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each difference a day."`
 	JSON         bool          `help:"Print the report as JSON."`
 }
 

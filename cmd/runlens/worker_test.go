@@ -157,9 +157,12 @@ func TestLayout(t *testing.T) {
 	execute(
 		t,
 		conn,
-		`INSERT INTO agents (organization_id, agent_id, name, updated_at) VALUES ('acme', gen_random_uuid(), 'A', '2020-01-01');
-		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, updated_at)
-			VALUES ('acme', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'a@b.example', 'initiated', 'human', 'web', '2020-01-01')`,
+		`INSERT INTO agents (organization_id, agent_id, name, updated_at)
+			VALUES ('acme', gen_random_uuid(), 'A', '2020-01-01');
+		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id,
+			user_identifier, activity_type, run_initiation_type, source, updated_at)
+			VALUES ('acme', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
+				'a@b.example', 'initiated', 'human', 'web', '2020-01-01')`,
 	)
 	updatedAt := func(table string) (at time.Time) {
 		t.Helper()
@@ -173,7 +176,8 @@ func TestLayout(t *testing.T) {
 		if at.Year() == 2020 {
 			t.Errorf("an insert sets the updated_at of %s to %v", table, at)
 		}
-		for _, change := range []string{"organization_id = 'globex'", "updated_at = '2020-01-01'", "organization_id = organization_id"} {
+		for _, change := range []string{"organization_id = 'globex'", "updated_at = '2020-01-01'",
+			"organization_id = organization_id"} {
 			execute(t, conn, "UPDATE "+table+" SET "+change)
 			if next := updatedAt(table); next.Sub(at) < time.Millisecond {
 				t.Errorf("UPDATE %s SET %s moves updated_at by %v", table, change, next.Sub(at))
@@ -182,7 +186,8 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		var definition string
-		if err := conn.QueryRow(context.Background(), "SELECT indexdef FROM pg_indexes WHERE indexname = $1", table+"_changes").Scan(&definition); err != nil ||
+		if err := conn.QueryRow(context.Background(), "SELECT indexdef FROM pg_indexes WHERE indexname = $1",
+			table+"_changes").Scan(&definition); err != nil ||
 			!strings.HasSuffix(definition, "(updated_at, "+strings.TrimSuffix(table, "s")+"_id)") {
 			t.Errorf("%s, %v", definition, err)
 		}

@@ -19,7 +19,7 @@ import (
 
 type command struct {
 	Seed  uint64    `default:"1" help:"Another seed gives other data (${default})."`
-	Until time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"The newest record's time, RFC 3339. Default: the beginning of this hour."`
+	Until time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"Newest time. Default: this hour."`
 	Out   string    `default:"-" placeholder:"FILE" help:"Where to write; - is standard output."`
 }
 

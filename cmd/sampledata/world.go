@@ -118,7 +118,8 @@ func newAgent(r *rand.Rand, organization string, i int) agent {
 		slug = fmt.Sprintf("%s-%d", slug, i)
 	}
 	version := agentRecord{
-		Record: "agent", OrganizationID: organization, AgentID: newID(r), Name: name, Slug: slug, UpdatedAt: instant(beginning),
+		Record: "agent", OrganizationID: organization, AgentID: newID(r), Name: name, Slug: slug,
+		UpdatedAt: instant(beginning),
 	}
 	a := agent{id: version.AgentID, versions: []agentRecord{version}, gone: 1 << 30}
 	if i%9 == 8 {

@@ -106,7 +106,7 @@ func compareCounts(ctx context.Context, conn driver.Conn) (found []finding, err 
 
 // rollupCheck runs `runlens rollup check`.
 func (k *killStore) rollupCheck(ctx context.Context) ([]finding, error) {
-	out, err := k.output(ctx, "refreshed", "check", "--json")
+	out, err := k.output(ctx, "rollup", "check", "--json")
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err

@@ -30,18 +30,18 @@ import (
 
 // A command is the command line.
 type command struct {
-	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling, kills, oracle. Default: all."`
+	Only        []string      `placeholder:"NAME,…" help:"Only these parts, of those below. Default: all."`
 	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
 	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
 	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
-	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server in the part bodies (${default})."`
+	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server in bodies (${default})."`
 	MixedFor    time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
 	KillEvery   time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
 	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
 	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
-	KillsOf     []string      `placeholder:"NAME,…" help:"Only kills of ingest, worker, refresh or purge in the part kills. Default: all."`
+	KillsOf     []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
-	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs, and attribution records, of the large organization in the part oracle (${default})."`
+	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
@@ -51,7 +51,8 @@ type command struct {
 }
 
 func (command) Help() string {
-	return `Run it from the top of the repository, on a machine that does little else. Logs of the servers stay when something was missed.
+	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle.
 
 Example:
   make soak

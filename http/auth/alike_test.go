@@ -48,7 +48,8 @@ func invalid(t *testing.T, v *Verifier, shelf *shelf, clock *clock) map[string]C
 	shelf.revoke(revoked, clock.at)
 	wrong.Hash = invented().Hash
 	return map[string]Credential{
-		"revoked and never used": never, "revoked": revoked, "expired": expired, "used from elsewhere": elsewhere, "wrong secret": wrong,
+		"revoked and never used": never, "revoked": revoked, "expired": expired, "used from elsewhere": elsewhere,
+		"wrong secret": wrong,
 	}
 }
 
@@ -129,7 +130,8 @@ func TestNetworks(t *testing.T) {
 		address netip.Addr
 		valid   bool
 	}{
-		{office, true}, {home, false}, {netip.MustParseAddr("::ffff:192.0.2.9"), true}, {netip.MustParseAddr("2001:db8::1"), true},
+		{office, true}, {home, false}, {netip.MustParseAddr("::ffff:192.0.2.9"), true},
+		{netip.MustParseAddr("2001:db8::1"), true},
 		{netip.MustParseAddr("2001:db9::1"), false}, {netip.Addr{}, false}, {office, true},
 	} {
 		if _, err := v.Verify(context.Background(), c, from.address); (err == nil) != from.valid ||

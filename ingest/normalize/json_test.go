@@ -42,11 +42,12 @@ func quoted(n int, character string) string { return `"` + strings.Repeat(charac
 // Contract 3, a case for each rule that accepts.
 func TestAccepts(t *testing.T) {
 	for name, line := range map[string]string{
-		"agent":                      agentLine,
-		"run":                        runLine,
-		"attribution":                attrLine,
-		"agent with everything":      with(with(agentLine, "slug", quoted(200, "é")), "deleted_at", `"2026-01-31T09:30:00Z"`),
-		"nulls where they may be":    with(with(with(with(runLine, "parent_run_id", "null"), "initiator_identifier", "null"), "initiator_name", "null"), "initiator_type", "null"),
+		"agent":                 agentLine,
+		"run":                   runLine,
+		"attribution":           attrLine,
+		"agent with everything": with(with(agentLine, "slug", quoted(200, "é")), "deleted_at", `"2026-01-31T09:30:00Z"`),
+		"nulls where they may be": with(with(with(with(runLine, "parent_run_id", "null"), "initiator_identifier", "null"),
+			"initiator_name", "null"), "initiator_type", "null"),
 		"empty name":                 with(agentLine, "name", `""`),
 		"name of 500 characters":     with(agentLine, "name", quoted(500, "😀")),
 		"organization of 64":         with(agentLine, "organization_id", quoted(64, "a")),
@@ -54,13 +55,14 @@ func TestAccepts(t *testing.T) {
 		"UUID in capitals":           with(agentLine, "agent_id", `"0B7E4D2C-9F3A-4C61-8A55-2F1D6C9E7B10"`),
 		"first instant of the store": with(runLine, "created_at", `"1900-01-01T00:00:00Z"`),
 		"last instant of the store":  with(runLine, "created_at", `"2261-12-31T23:59:59.9999Z"`),
-		"supporting run":             with(with(runLine, "kind", `"sub_agent"`), "parent_run_id", `"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b13"`),
-		"initiator of any form":      with(runLine, "initiator_identifier", `"cron job 7"`),
-		"initiator of 320":           with(runLine, "initiator_identifier", quoted(320, "😀")),
-		"phone number":               with(attrLine, "user_identifier", `"+15550100"`),
-		"longest phone number":       with(attrLine, "user_identifier", `"+123456789012345"`),
-		"source of 64":               with(attrLine, "source", quoted(64, "é")),
-		"address with two @":         with(attrLine, "user_identifier", `"\"a@b\"@example.com"`),
+		"supporting run": with(with(runLine, "kind", `"sub_agent"`), "parent_run_id",
+			`"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b13"`),
+		"initiator of any form": with(runLine, "initiator_identifier", `"cron job 7"`),
+		"initiator of 320":      with(runLine, "initiator_identifier", quoted(320, "😀")),
+		"phone number":          with(attrLine, "user_identifier", `"+15550100"`),
+		"longest phone number":  with(attrLine, "user_identifier", `"+123456789012345"`),
+		"source of 64":          with(attrLine, "source", quoted(64, "é")),
+		"address with two @":    with(attrLine, "user_identifier", `"\"a@b\"@example.com"`),
 	} {
 		if _, err := read([]byte(line)); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, line)
@@ -111,7 +113,8 @@ func TestRejects(t *testing.T) {
 		{"address without a domain", with(attrLine, "user_identifier", `"ada@"`), "user_identifier"},
 		{"address without a local part", with(attrLine, "user_identifier", `"@example.com"`), "user_identifier"},
 		{"address with a space", with(attrLine, "user_identifier", `"a da@example.com"`), "user_identifier"},
-		{"address of 321 octets", with(attrLine, "user_identifier", `"`+strings.Repeat("a", 309)+`@example.com"`), "user_identifier"},
+		{"address of 321 octets", with(attrLine, "user_identifier", `"`+strings.Repeat("a", 309)+`@example.com"`),
+			"user_identifier"},
 		{"number with 16 digits", with(attrLine, "user_identifier", `"+1234567890123456"`), "user_identifier"},
 		{"number that begins with 0", with(attrLine, "user_identifier", `"+0555"`), "user_identifier"},
 		{"number with a hyphen", with(attrLine, "user_identifier", `"+1-555"`), "user_identifier"},
@@ -167,7 +170,8 @@ func TestNormalizes(t *testing.T) {
 
 // A fixed rejects file can be fed back: its lines are read as the records in them.
 func TestReadsRejects(t *testing.T) {
-	for name, record := range map[string]string{"an object": agentLine, "text that was no JSON": fmt.Sprintf("%q", agentLine)} {
+	for name, record := range map[string]string{"an object": agentLine,
+		"text that was no JSON": fmt.Sprintf("%q", agentLine)} {
 		got, err := read([]byte(`{"source":"a.ndjson","line":7,"field":"slug","error":"is wrong","record":` + record + `}`))
 		if want, _ := read([]byte(agentLine)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -215,7 +219,8 @@ func TestReadsRejectsOfCSV(t *testing.T) {
 func TestReadKnownJSON(t *testing.T) {
 	plain, _ := read([]byte(agentLine))
 	for _, line := range []string{
-		with(agentLine, "colour", `"red"`), with(agentLine, "colour", `{"a":[1,null]}`), with(agentLine, "error", `"red"`), with(agentLine, "csv", "7"), agentLine,
+		with(agentLine, "colour", `"red"`), with(agentLine, "colour", `{"a":[1,null]}`), with(agentLine, "error", `"red"`),
+		with(agentLine, "csv", "7"), agentLine,
 	} {
 		var raw Raw
 		err := ReadKnownJSON([]byte(line), &raw)
@@ -226,7 +231,8 @@ func TestReadKnownJSON(t *testing.T) {
 			t.Errorf("ReadJSON of %s: %v", line, err)
 		}
 	}
-	for _, line := range []string{with(agentLine, "name", "7"), with(agentLine, "record", ""), strings.TrimSuffix(agentLine, "}") + `,"x":1,"x":2}`} {
+	for _, line := range []string{with(agentLine, "name", "7"), with(agentLine, "record", ""),
+		strings.TrimSuffix(agentLine, "}") + `,"x":1,"x":2}`} {
 		if err := ReadKnownJSON([]byte(line), new(Raw)); err == nil {
 			t.Errorf("%s: no error", line)
 		}
@@ -242,56 +248,6 @@ func TestAppendJSON(t *testing.T) {
 		}
 		if err := ReadJSON(raw.AppendJSON(nil), &again); err != nil || !reflect.DeepEqual(raw, again) {
 			t.Errorf("%s became %s, %v", line, raw.AppendJSON(nil), err)
-		}
-	}
-}
-
-// read reads and normalizes one line.
-func read(line []byte) (any, error) {
-	var raw Raw
-	if err := ReadJSON(line, &raw); err != nil {
-		return nil, err
-	}
-	n := NewNormalizer()
-	switch raw.Kind {
-	case KindAgent:
-		return n.Agent(&raw)
-	case KindRun:
-		return n.Run(&raw)
-	default:
-		return n.Attribution(&raw)
-	}
-}
-
-// Whatever the line, the quick reader agrees with the strict one, and an error is an *Error.
-func FuzzJSON(f *testing.F) {
-	for _, line := range []string{agentLine, runLine, attrLine, `{}`, `null`, with(agentLine, "name", "null"), strings.ReplaceAll(runLine, ",", " , ")} {
-		f.Add([]byte(line))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		var quick, strict Raw
-		if scan(line, &quick) {
-			if fault := readStrictly(line, &strict, false); fault != nil || !reflect.DeepEqual(quick, strict) {
-				t.Fatalf("%q: quick %+v, strict %+v, %v", line, quick, strict, fault)
-			}
-		}
-		record, err := read(line)
-		var rejected *Error
-		if err != nil && !errors.As(err, &rejected) || err == nil && record == nil {
-			t.Fatalf("%q: %v, %v", line, record, err)
-		}
-	})
-}
-
-func BenchmarkJSON(b *testing.B) {
-	n := NewNormalizer()
-	var raw Raw
-	for b.Loop() {
-		if err := ReadJSON([]byte(attrLine), &raw); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := n.Attribution(&raw); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

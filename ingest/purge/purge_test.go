@@ -177,7 +177,8 @@ func TestOrganization(t *testing.T) {
 		of := func(organization string) uint64 {
 			return number(
 				t, conn,
-				"SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') WHERE organization_id = '"+organization+"'",
+				"SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') "+
+					"WHERE organization_id = '"+organization+"'",
 			)
 		}
 		if gone, kept := of("acme"), of("globex"); gone != 0 || kept == 0 {
@@ -246,8 +247,10 @@ func TestPerson(t *testing.T) {
 func TestRecords(t *testing.T) {
 	conn := filled(t)
 	defer consistent(t, conn)
-	for kind, table := range map[normalize.Kind]string{normalize.KindAgent: "agents", normalize.KindRun: "runs", normalize.KindAttribution: "attributions"} {
-		if err := purge.Records(context.Background(), conn, kind, "acme", []uuid.UUID{olaptest.ID(3), olaptest.ID(4)}); err != nil {
+	for kind, table := range map[normalize.Kind]string{normalize.KindAgent: "agents", normalize.KindRun: "runs",
+		normalize.KindAttribution: "attributions"} {
+		if err := purge.Records(context.Background(), conn, kind, "acme",
+			[]uuid.UUID{olaptest.ID(3), olaptest.ID(4)}); err != nil {
 			t.Fatal(err)
 		}
 		if n := number(t, conn, "SELECT uniqExact(organization_id, "+string(kind)+"_id) FROM "+table); n != 38 {
@@ -262,7 +265,8 @@ func TestRecordsThatMoved(t *testing.T) {
 	ctx := context.Background()
 	conn := filled(t)
 	defer consistent(t, conn)
-	for kind, table := range map[normalize.Kind]string{normalize.KindRun: "runs", normalize.KindAttribution: "attributions"} {
+	for kind, table := range map[normalize.Kind]string{normalize.KindRun: "runs",
+		normalize.KindAttribution: "attributions"} {
 		of := " WHERE organization_id = 'acme' AND " + string(kind) + "_id = toUUID('" + olaptest.ID(19).String() + "')"
 		if n := number(t, conn, "SELECT count() FROM "+table+" FINAL"+of); n != 2 {
 			t.Errorf("%d rows of the %s, want one under each clock", n, kind)

@@ -233,8 +233,9 @@ func BenchmarkParquet(b *testing.B) {
 	l := layout{rows: benchmarkRows, perGroup: benchmarkRows / 2}
 	l.options = []parquet.WriterOption{parquet.Compression(&parquet.Zstd)}
 	for name, nodes := range map[string][3]parquet.Node{
-		"binary": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond), parquet.Encoded(parquet.String(), &parquet.RLEDictionary)},
-		"text":   {parquet.String(), parquet.String(), parquet.String()},
+		"binary": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond),
+			parquet.Encoded(parquet.String(), &parquet.RLEDictionary)},
+		"text": {parquet.String(), parquet.String(), parquet.String()},
 	} {
 		l.id, l.instant, l.text = nodes[0], nodes[1], nodes[2]
 		f := onDisk(b, Parquet, normalize.KindRun, l.write(b, l.nodes(normalize.KindRun), sample))

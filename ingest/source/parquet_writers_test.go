@@ -59,7 +59,8 @@ func TestParquetOfOtherWriters(t *testing.T) {
 		})
 	}
 	for _, encoding := range []format.Encoding{
-		format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.DeltaLengthByteArray, format.DeltaByteArray, format.ByteStreamSplit,
+		format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.DeltaLengthByteArray, format.DeltaByteArray,
+		format.ByteStreamSplit,
 	} {
 		for _, codec := range []string{"UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"} {
 			for _, version := range []string{"v1", "v2"} {
@@ -76,7 +77,8 @@ func TestParquetOfOtherWriters(t *testing.T) {
 // The library's own writer, with pages of every size up to many times the sizes of the buffers it pools.
 func TestParquetOfOwnWriter(t *testing.T) {
 	for _, encoded := range [][2]parquet.Node{
-		{parquet.Encoded(parquet.UUID(), &parquet.DeltaByteArray), parquet.Encoded(parquet.Timestamp(parquet.Millisecond), &parquet.ByteStreamSplit)},
+		{parquet.Encoded(parquet.UUID(), &parquet.DeltaByteArray),
+			parquet.Encoded(parquet.Timestamp(parquet.Millisecond), &parquet.ByteStreamSplit)},
 		{parquet.UUID(), parquet.Encoded(parquet.Timestamp(parquet.Millisecond), &parquet.DeltaBinaryPacked)},
 	} {
 		for _, codec := range codecs {

@@ -83,7 +83,8 @@ func storeSums(
 	rows, err := conn.Query(
 		ctx,
 		"SELECT toString(organization_id), "+t.day+" AS v_day, toInt64(count()), sum(xxHash64("+t.text+"))"+
-			" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) AND "+t.counts+" GROUP BY organization_id, v_day",
+			" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) AND "+t.counts+
+			" GROUP BY organization_id, v_day",
 		clickhouse.Named("organization", string(organization)),
 	)
 	if err != nil {
@@ -111,7 +112,8 @@ func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) 
 		if err != nil {
 			return err
 		}
-		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock + " <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
+		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock +
+			" <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
 		args = append(args, clickhouse.Named("day", day.UnixMilli()),
 			clickhouse.Named("last", day.UnixMilli()+millisPerDay-1))
 	}

@@ -43,7 +43,8 @@ func TestCopyInFlight(t *testing.T) {
 	id := uuid.New()
 	exec(
 		conn,
-		`SET session_replication_role = replica; INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
+		`SET session_replication_role = replica;
+		INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
 		VALUES ('acme', '`+id.String()+`', gen_random_uuid(), 'COMPLETED', '2026-01-01', '2026-01-03')`,
 	)
 	mapping, err := postgres.ParseMapping(

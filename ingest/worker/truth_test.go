@@ -61,11 +61,13 @@ func TestSourceIsRight(t *testing.T) {
 	b.untilEqual()
 	stop()
 	b.do(
-		`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour' WHERE get_byte(uuid_send(run_id), 15) <= 40;
+		`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
+			WHERE get_byte(uuid_send(run_id), 15) <= 40;
 		UPDATE runs SET status = 'PENDING' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 41 AND 60;
 		UPDATE runs SET status = 'CANCELLED' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 61 AND 80;
 		UPDATE runs SET created_at = created_at + interval '40 days' WHERE get_byte(uuid_send(run_id), 15) = 81;
-		UPDATE agents SET name = 'A', updated_at = updated_at - interval '1 day' WHERE get_byte(uuid_send(agent_id), 15) <= 10;
+		UPDATE agents SET name = 'A', updated_at = updated_at - interval '1 day'
+			WHERE get_byte(uuid_send(agent_id), 15) <= 10;
 		UPDATE attributions SET user_name = 'Ada' WHERE get_byte(uuid_send(attribution_id), 15) <= 5`,
 	)
 	found := b.reconcile(nil)
@@ -97,9 +99,12 @@ func TestDeletesOnlyWhatIsAbsent(t *testing.T) {
 	b.untilEqual()
 	stop()
 	b.do(
-		`UPDATE runs SET status = 'STATUS_OF_TOMORROW', updated_at = clock_timestamp() WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) BETWEEN 1 AND 9;
-		DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid AND organization_id = 'acme'; DELETE FROM attributions WHERE attribution_id = lpad('b', 32, '0')::uuid;
-		DELETE FROM agents WHERE organization_id = 'elsewhere'; DELETE FROM runs WHERE organization_id = 'elsewhere'; DELETE FROM attributions WHERE organization_id = 'elsewhere';
+		`UPDATE runs SET status = 'STATUS_OF_TOMORROW', updated_at = clock_timestamp()
+			WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) BETWEEN 1 AND 9;
+		DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid AND organization_id = 'acme'; DELETE FROM attributions
+			WHERE attribution_id = lpad('b', 32, '0')::uuid;
+		DELETE FROM agents WHERE organization_id = 'elsewhere'; DELETE FROM runs WHERE organization_id = 'elsewhere';
+			DELETE FROM attributions WHERE organization_id = 'elsewhere';
 		ALTER TABLE agents ALTER agent_id TYPE text USING upper(agent_id::text)`,
 	)
 	b.do(`UPDATE agents SET updated_at = 'infinity' WHERE agent_id = upper(lpad('c', 32, '0')::uuid::text)`)

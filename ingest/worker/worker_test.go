@@ -25,8 +25,10 @@ func TestCopiesEverythingAndThenChanges(t *testing.T) {
 	}
 	b.insert("acme", 501, 20)
 	b.do(
-		`UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp() WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) < 9;
-		UPDATE agents SET name = 'Renamed', deleted_at = now(), updated_at = clock_timestamp() WHERE organization_id = 'globex'`,
+		`UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp()
+			WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) < 9;
+		UPDATE agents SET name = 'Renamed', deleted_at = now(), updated_at = clock_timestamp()
+			WHERE organization_id = 'globex'`,
 	)
 	b.untilEqual()
 	if n := b.count("SELECT count() FROM agents FINAL WHERE tupleElement(latest, 'name') = 'Renamed'"); n != 300 {
@@ -243,8 +245,10 @@ func TestMappingThatDoesNotFit(t *testing.T) {
 func TestMapping(t *testing.T) {
 	b := newBed(t)
 	b.do(
-		`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text, at timestamp, changed timestamptz DEFAULT now());
-		INSERT INTO job SELECT 7, gen_random_uuid(), gen_random_uuid(), g % 2, 'x@y.example', '2026-03-01', now() FROM generate_series(1, 9) g`,
+		`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text,
+			at timestamp, changed timestamptz DEFAULT now());
+		INSERT INTO job SELECT 7, gen_random_uuid(), gen_random_uuid(), g % 2, 'x@y.example', '2026-03-01', now()
+			FROM generate_series(1, 9) g`,
 	)
 	b.open(b.server.URL(), `-- record: agent
 		SELECT * FROM agents

@@ -26,8 +26,9 @@ func batch(n int) *write.Batch {
 	var b write.Batch
 	for i := range n {
 		b.Attributions = append(b.Attributions, normalize.Attribution{
-			OrganizationID: "acme", AttributionID: uuid.New(), RunID: uuid.New(), AgentID: uuid.New(), UserIdentifier: "ada@example.com",
-			ActivityType: "interacted", RunInitiationType: "human", Source: "web",
+			OrganizationID: "acme", AttributionID: uuid.New(), RunID: uuid.New(), AgentID: uuid.New(),
+			UserIdentifier: "ada@example.com",
+			ActivityType:   "interacted", RunInitiationType: "human", Source: "web",
 			OccurredAt: time.Date(2000, time.Month(i), 1, 0, 0, 0, 0, time.UTC).UnixMilli(),
 		})
 	}

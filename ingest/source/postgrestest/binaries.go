@@ -119,7 +119,8 @@ func (b *binaries) runs(ctx context.Context) error {
 		}
 	}
 	// Files that only root can read must show here, not in the middle of initdb.
-	if out, err := b.command("initdb", "--show", "--pgdata=/nonexistent", "--username="+superuser).CombinedOutput(); err != nil {
+	if out, err := b.command("initdb", "--show", "--pgdata=/nonexistent",
+		"--username="+superuser).CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	return nil
