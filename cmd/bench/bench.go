@@ -116,7 +116,7 @@ func closeStore(store *clickhouse.Server, dir string) {
 
 func (b *bench) storeDir() string { return filepath.Join(b.dir, "store") }
 
-// prepare loads the rows, starts the server and waits until both have come to rest.
+// prepare loads the rows, starts the server and waits until both are idle.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.server, err = b.startServer(ctx); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 		}
 		refreshed := watermark.Until.After(loaded.Now)
 		if b.Share == 0 || pending == 0 && refreshed || time.Now().After(deadline) {
-			b.report.note("maintenance came to rest %s after %s; everything refreshed: %t, partitions in several parts: %d",
+			b.report.note("maintenance was idle %s after %s; everything refreshed: %t, partitions in several parts: %d",
 				time.Since(began).Round(time.Second), after, refreshed, pending)
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 const (
 	// crashWindow is how long after the engine was killed a request in flight may be answered with 500.
 	crashWindow = 20 * time.Second
-	// idlePatience is how long a server may take to come to rest when the load pauses.
+	// idlePatience is how long a server may take to be idle when the load pauses.
 	idlePatience = 30 * time.Second
 
 	goroutineSlack = 10

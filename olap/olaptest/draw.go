@@ -55,9 +55,9 @@ func DrawRecords(t *rapid.T, organization string) Records {
 			records.Agents = append(records.Agents, a)
 		}
 	}
-	ofStarters := names
+	ofInitiators := names
 	if rapid.IntRange(0, 7).Draw(t, "names share a key") == 0 {
-		ofStarters = slices.Concat(names, SharingNames)
+		ofInitiators = slices.Concat(names, SharingNames)
 	}
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
 		created := drawCreation(t)
@@ -66,7 +66,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 				Organization: organization, ID: ID(i), CreatedAt: created,
 				AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 				Status:     rapid.SampledFrom(statuses).Draw(t, "status"),
-				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofStarters, "name"), Type: drawOptional(t, types, "type"),
+				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofInitiators, "name"), Type: drawOptional(t, types, "type"),
 				UpdatedAt: drawVersion(t, version),
 			})
 		}
