@@ -53,8 +53,8 @@ func invalid(t *testing.T, v *Verifier, shelf *shelf, clock *clock) map[string]C
 	}
 }
 
-// Spec 5.3: a credential that is not valid looks like an unknown one by the work it causes, neither while
-// the budget lasts nor when it is exhausted, neither at the first try nor later.
+// Spec 5.3: a credential that is not valid causes the same work as an unknown one, while the budget lasts
+// and when it is exhausted, at the first try and later.
 func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 	const ample = 1000
 	for name, budget := range map[string]int{"in the budget": ample, "budget exhausted": 8} {

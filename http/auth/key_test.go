@@ -22,7 +22,7 @@ func TestKeysParse(t *testing.T) {
 	}
 }
 
-// The checksum tells every mistyped character from an unknown key, without a look-up.
+// The checksum finds every mistyped character, without a look-up.
 func TestMalformedKeys(t *testing.T) {
 	text, _ := NewKey()
 	malformed := []string{
