@@ -91,9 +91,9 @@ func instant(millis string) string {
 	return "fromUnixTimestamp64Milli(" + millis + ", 'UTC')"
 }
 
-// initiator_key is how a run began: 0 unknown, 1 by an automated initiator_key, 2 by a person.
-func (g generator) initiator_key(o, i string) string {
-	d := g.draw("initiator_key", o, i)
+// initiation is how a run began: 0 unknown, 1 by an automated initiator, 2 by a person.
+func (g generator) initiation(o, i string) string {
+	d := g.draw("initiation", o, i)
 	return fmt.Sprintf("multiIf(%[1]s %% 100 < 8, 0, %[1]s %% 100 < 20, 1, 2)", d)
 }
 
@@ -110,7 +110,7 @@ func (g generator) finalStatus(o, i string) string {
 // run is the i-th run, in one of its versions: the SQL of each record field.
 func (g generator) run(v version, o, i string) map[string]string {
 	created := g.createdMillis(o, i)
-	initiator_key, person := g.initiator_key(o, i), g.personOf("person", o, i)
+	initiation, person := g.initiation(o, i), g.personOf("person", o, i)
 	kind := g.draw("kind", o, i)
 	severalVersions := g.oneIn(versionsEvery, "versions", o, i)
 	late := fmt.Sprintf("%s %% %d", g.draw("updated", o, i), 3*24*3600*1000)
@@ -124,12 +124,12 @@ func (g generator) run(v version, o, i string) map[string]string {
 			kind),
 		"parent_run_id": fmt.Sprintf("if(%s %% 100 < 92, NULL, %s)", kind, g.id("run", o, "toUInt64("+i+" - 1)")),
 		"initiator_identifier": fmt.Sprintf(
-			"multiIf(%[1]s = 0, NULL, %[1]s = 1, concat('schedule-', toString(%[2]s %% 20)), %[3]s)", initiator_key, person,
+			"multiIf(%[1]s = 0, NULL, %[1]s = 1, concat('schedule-', toString(%[2]s %% 20)), %[3]s)", initiation, person,
 			identifierOf(person)),
-		"initiator_name": fmt.Sprintf("if(%s = 2, %s, NULL)", initiator_key, g.nameOf(person, "name", o, i)),
+		"initiator_name": fmt.Sprintf("if(%s = 2, %s, NULL)", initiation, g.nameOf(person, "name", o, i)),
 		"initiator_type": fmt.Sprintf(
 			"multiIf(%[1]s = 0, NULL, %[1]s = 1, 'automated', ['internal', 'internal', 'external', 'unknown'][%[2]s %% 4 + 1])",
-			initiator_key, person),
+			initiation, person),
 	}
 	switch v {
 	case firstVersion:
@@ -146,7 +146,7 @@ func (g generator) run(v version, o, i string) map[string]string {
 }
 
 // attribution is the i-th attribution record. Four records in a row share three runs, and three in
-// four name the run's initiator_key, so that pairs repeat; some runs are in no table.
+// four name the run's initiation, so that pairs repeat; some runs are in no table.
 func (g generator) attribution(o, i string) map[string]string {
 	run := fmt.Sprintf("toUInt64(4 * intDiv(%s, 4) + %s %% 3)", i, g.draw("run of", o, i))
 	person := fmt.Sprintf("if(%s, %s, %s)", g.oneIn(4, "other", o, i), g.personOf("other person", o, i),
@@ -162,7 +162,7 @@ func (g generator) attribution(o, i string) map[string]string {
 		"activity_type": fmt.Sprintf("['initiated', 'initiated', 'associated', 'interacted', 'interacted'][%s %% 5 + 1]",
 			g.draw("activity", o, i)),
 		// Of the run, as known when the record was written.
-		"run_initiation_type": fmt.Sprintf("['unknown', 'automated', 'human'][%s + 1]", g.initiator_key(o, run)),
+		"run_initiation_type": fmt.Sprintf("['unknown', 'automated', 'human'][%s + 1]", g.initiation(o, run)),
 		"source": fmt.Sprintf("['web', 'chat', 'email', 'api', 'phone', 'mobile'][toUInt8(6 * pow(%s, 2)) + 1]",
 			g.share("source", o, i)),
 		"occurred_at": instant(fmt.Sprintf("%s + %s %% 7200000", g.createdMillis(o, run), g.draw("occurred", o, i))),

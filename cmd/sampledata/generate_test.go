@@ -48,7 +48,7 @@ func TestSampleIsValidAndVaried(t *testing.T) {
 			seen["status "+r.Status]++
 			seen["kind "+r.RunKind]++
 			if r.InitiatorIdentifier == nil {
-				seen["initiator_key without identifier"]++
+				seen["initiator without identifier"]++
 			}
 			if r.InitiatorType != nil {
 				seen["type "+*r.InitiatorType]++
@@ -73,7 +73,7 @@ func TestSampleIsValidAndVaried(t *testing.T) {
 		"status WAITING_FOR_SLOT",
 		"status CANCELLING", "status AWAITING_REPLY", "status SLEEPING", "status PAUSING", "status PAUSED",
 		"kind agent", "kind sub_agent", "kind browser", "kind phone", "kind inbound_phone", "kind platform",
-		"type internal", "type external", "type automated", "type unknown", "initiator_key without identifier",
+		"type internal", "type external", "type automated", "type unknown", "initiator without identifier",
 		"deleted agent", "phone number",
 		"activity initiated", "activity associated", "activity interacted", "initiation human", "initiation automated",
 		"initiation unknown",

@@ -1,6 +1,6 @@
 // Command sampledata writes sample records that look like life, as NDJSON for runlens ingest: four
 // organizations over 13 months, with weekly and daily rhythm, renamed and deleted agents, people
-// with several names, automated initiator_keys and runs in every status. Names and addresses are
+// with several names, automated initiators and runs in every status. Names and addresses are
 // invented; domains and phone numbers are reserved for examples.
 //
 // The same seed and end give the same bytes, and a later end only adds records: every day of every

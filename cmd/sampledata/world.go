@@ -42,7 +42,7 @@ type world struct {
 	runsPerDay float64
 	agents     []agent
 	people     []person
-	automated  []string // identifiers; empty for a initiator_key without one
+	automated  []string // identifiers; empty for an initiator without one
 }
 
 var (

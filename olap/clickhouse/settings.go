@@ -30,7 +30,7 @@ type engineSettings struct {
 //
 // The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist.
 // The first answers the challenge. The second takes statements, of the data user only: it requires that user's own
-// Authorization header, so nobody can ask anything as "default", or without credentials.
+// Authorization header, so nobody can query anything as "default", or without credentials.
 //
 // Two loggers are silent: on every statement that fails or is cancelled, executeQuery writes its text with the values
 // in place of the parameters, and DynamicQueryHandler writes the exception, which may quote them. A log outlives a

@@ -39,8 +39,8 @@ var settings = clickhouse.Settings{
 // maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
 const maxMemoryBytes = 4 << 30
 
-// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot tell apart
-// what was asked for, the base tables can.
+// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot distinguish
+// what was queried, the base tables can.
 var ErrSharedKeys = errors.New("exec: initiator keys are shared")
 
 // codeThrowIf is ClickHouse's FUNCTION_THROW_IF_VALUE_IS_NON_ZERO.
@@ -50,7 +50,7 @@ const codeThrowIf = 395
 type Table struct {
 	Columns []compile.Column
 	Rows    [][]Value
-	// AsOf is the boundary of a statement with its own clock; zero without rows to tell it.
+	// AsOf is the boundary of a statement with its own clock; zero without rows.
 	AsOf time.Time
 }
 

@@ -1,4 +1,4 @@
-// Package flight lets callers that ask the same at the same time share one execution.
+// Package flight lets identical queries that wait at the same time share one execution.
 package flight
 
 import (

@@ -48,7 +48,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 			a := Agent{Organization: organization, ID: ID(i), Name: fmt.Sprintf("Agent %d.%d", i, version), UpdatedAt: drawVersion(t, version)}
 			a.Slug = drawOptional(t, slugs, "slug")
 			if rapid.Bool().Draw(t, "deleted") {
-				// Different for every agent: of two deleted at the same instant either might hold the slug.
+				// Different for every agent: of two deleted at the same instant either might have the slug.
 				deleted := firstInstant.Add(time.Duration(100*rapid.IntRange(0, 9).Draw(t, "deleted at")+i) * time.Hour)
 				a.DeletedAt = &deleted
 			}
