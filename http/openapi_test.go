@@ -36,7 +36,8 @@ var description = sync.OnceValues(func() (validator.Validator, error) {
 // validate compares an answer of a documented route with the description.
 func validate(t *testing.T, request *http.Request, response *http.Response, body []byte) {
 	t.Helper()
-	if (request.URL.Path != queryPath || request.Method != http.MethodPost) && (request.URL.Path != catalogPath || request.Method != http.MethodGet) {
+	if (request.URL.Path != queryPath || request.Method != http.MethodPost) &&
+		(request.URL.Path != catalogPath || request.Method != http.MethodGet) {
 		return
 	}
 	v, err := description()

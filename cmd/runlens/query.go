@@ -34,7 +34,7 @@ func (queryCmd) Help() string {
 	return `Sends one query to a running server.
 
 Example:
-  RUNLENS_API_KEY=$(cat data/demo.key) runlens query --metrics run_count,failed_run_count --dimensions day --output plot`
+  RUNLENS_API_KEY=$(cat data/demo.key) runlens query --metrics run_count --dimensions day --output plot`
 }
 
 // queryTimeout bounds one page.
@@ -165,7 +165,8 @@ func (c queryCmd) send(ctx context.Context, key string, body map[string]any) (qu
 	if err != nil {
 		return answer, nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.URL, "/")+"/api/v1/analytics/query", bytes.NewReader(content))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		strings.TrimSuffix(c.URL, "/")+"/api/v1/analytics/query", bytes.NewReader(content))
 	if err != nil {
 		return answer, nil, usageError{fmt.Errorf("--url: %w", err)}
 	}
@@ -194,7 +195,8 @@ func (c queryCmd) send(ctx context.Context, key string, body map[string]any) (qu
 		if refused.Error.Param != "" {
 			place = " at " + refused.Error.Param
 		}
-		return answer, nil, fmt.Errorf("%s%s: %s (request %s)", refused.Error.Code, place, refused.Error.Message, refused.Error.RequestID)
+		return answer, nil, fmt.Errorf("%s%s: %s (request %s)", refused.Error.Code, place, refused.Error.Message,
+			refused.Error.RequestID)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber() // numbers are shown as the server wrote them

@@ -4,7 +4,7 @@
 // An entry is written before an action begins, and another one when it has ended. An action that cannot be recorded
 // does not begin, so none is missing; one without a second entry was interrupted, or its end could not be recorded.
 //
-// Entries hold organizations, key ids and numbers: no secrets, and neither names nor identifiers of those whose records
+// Entries have organizations, key ids and numbers: no secrets, and neither names nor identifiers of those whose records
 // are purged. So a purge leaves them, also that of an organization: that it was purged has to be on record
 // (schema/decisions/audit-log.md).
 package audit
@@ -43,7 +43,7 @@ type Entry struct {
 	Details        string // a JSON object
 }
 
-// An Action is what is recorded. Details must hold neither secrets nor identifiers or names of people.
+// An Action is what is recorded. Details must have neither secrets nor identifiers or names of people.
 type Action struct {
 	Name           string
 	OrganizationID schema.OrganizationID // empty where none is concerned
@@ -93,7 +93,7 @@ func write(ctx context.Context, conn driver.Conn, id uuid.UUID, outcome string, 
 	return nil
 }
 
-// actor is who runs this process, as far as the operating system tells.
+// actor is who runs this process, as far as the operating system says.
 func actor() string {
 	name := fmt.Sprintf("uid %d", os.Getuid()) // a container may have no list of users
 	if u, err := user.Current(); err == nil && u.Username != "" {

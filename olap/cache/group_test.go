@@ -36,7 +36,7 @@ func TestWaitingCallersShareTheNext(t *testing.T) {
 		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
 		results := make(chan int64, 6)
-		ask := func(key string) {
+		join := func(key string) {
 			go func() {
 				n, err := group.Do(t.Context(), key, g.run)
 				if err != nil {
@@ -47,12 +47,12 @@ func TestWaitingCallersShareTheNext(t *testing.T) {
 			synctest.Wait()
 		}
 		for range 5 {
-			ask("a")
+			join("a")
 		}
 		if n := g.begun.Load(); n != 1 {
 			t.Fatalf("%d executions began, want 1", n)
 		}
-		ask("b")
+		join("b")
 		if n := g.begun.Load(); n != 2 {
 			t.Fatalf("%d executions began, want one of each key", n)
 		}
@@ -72,7 +72,7 @@ func TestCallersEndAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
-		ask := func(d time.Duration) chan error {
+		join := func(d time.Duration) chan error {
 			result := make(chan error, 1)
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -83,7 +83,7 @@ func TestCallersEndAlone(t *testing.T) {
 			synctest.Wait()
 			return result
 		}
-		first, short, long := ask(time.Second), ask(2*time.Second), ask(4*time.Second)
+		first, short, long := join(time.Second), join(2*time.Second), join(4*time.Second)
 		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("first: %v", err)
 		}
@@ -91,7 +91,7 @@ func TestCallersEndAlone(t *testing.T) {
 		if n := g.begun.Load(); n != 2 {
 			t.Fatalf("%d executions began, want 2: the next one when the first had ended", n)
 		}
-		gone := ask(500 * time.Millisecond) // before the next could begin
+		gone := join(500 * time.Millisecond) // before the next could begin
 		if err := <-gone; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("gone: %v", err)
 		}
@@ -107,8 +107,8 @@ func TestCallersEndAlone(t *testing.T) {
 		if n := g.begun.Load(); n != 2 {
 			t.Errorf("%d executions began, want 2: nobody waited for a third", n)
 		}
-		// All of those who wait for a running one leave: it is told to end.
-		running, abandoned := ask(time.Second), ask(2*time.Second)
+		// All of those who wait for a running one leave: it is cancelled.
+		running, abandoned := join(time.Second), join(2*time.Second)
 		<-running
 		<-abandoned
 		synctest.Wait()

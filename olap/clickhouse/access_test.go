@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// ask sends one statement as the user over HTTP and returns the status and the answer.
-func ask(t *testing.T, addr, user, password, statement string) (int, string) {
+// post sends one statement as the user over HTTP and returns the status and the answer.
+func post(t *testing.T, addr, user, password, statement string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodPost, "http://"+addr+"/", strings.NewReader(statement))
 	if err != nil {
@@ -42,11 +42,11 @@ func TestDataNeedsThePasswordOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := ask(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
+	if status, answer := post(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
 		t.Errorf("with the password: %d %s", status, answer)
 	}
 	for _, wrong := range []string{"", "runlens", string(password[1:])} {
-		if status, _ := ask(t, addr, "runlens", wrong, "SELECT 1"); status == http.StatusOK {
+		if status, _ := post(t, addr, "runlens", wrong, "SELECT 1"); status == http.StatusOK {
 			t.Errorf("password %q is accepted", wrong)
 		}
 	}
@@ -96,7 +96,7 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-// Running the engine as root is told once a process, however often the engine is started again.
+// Running the engine as root is logged once a process, however often the engine is started again.
 func TestRunningAsRootWarnsOnce(t *testing.T) {
 	var log logBuffer
 	c := config(dataDir(t))

@@ -25,7 +25,7 @@ const (
 	endTimeout = 10 * time.Second
 )
 
-// A childTask tells a child what to be: the engine of Dir, or with Dir empty a probe that prints
+// A childTask says what a child is: the engine of Dir, or with Dir empty a probe that prints
 // the library's version.
 type childTask struct {
 	Library     string
@@ -186,7 +186,7 @@ func (t childTask) cleanUp(l layout) {
 }
 
 // listeningSockets returns the IPv4 addresses at which this process can be reached from this machine.
-// The engine cannot be asked for the port the system chose without knowing it.
+// The engine can't report the port the system chose to who does not know it.
 func listeningSockets() []string {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {

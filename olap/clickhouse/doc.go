@@ -1,9 +1,9 @@
 // Package clickhouse connects to a ClickHouse server, or starts or joins the embedded engine. Everything
-// above it uses the driver's connections and cannot tell one from the other.
+// above it uses the driver's connections and cannot distinguish them.
 //
 // # The embedded engine
 //
-// The engine library holds all of ClickHouse behind the entry point of `clickhouse local`. A child
+// The engine library has all of ClickHouse with the entry point of `clickhouse local`. A child
 // process of our own executable runs it and listens for HTTP on a loopback port that the system
 // picks. (Over the native protocol a connection that fails outside a query would abort the
 // engine; over HTTP nothing of the kind happens.) Its files are in <data>/engine:
@@ -45,7 +45,7 @@
 // The child has a session of its own and ignores SIGINT, SIGTERM and SIGHUP: a Ctrl-C, or a service
 // manager that signals a whole group, must not take the engine from users that are still draining.
 //
-// Alternatives: a pipe whose last closed end tells the engine to stop does as well, but leaves a moment in
+// Alternatives: a pipe whose last closed end stops the engine does as well, but leaves a moment in
 // which a new process can open it while the engine already ends; a count of users in a file is
 // wrong after a kill; a daemon that stays would have to be stopped by hand.
 //
@@ -58,9 +58,9 @@
 //     and only with the Authorization header of the data user. Everything else, /ping and the user without a password
 //     included, is "There is no handle". A client needs nothing but user and password, as for any other server.
 //   - Challenge: each run of an engine has two random strings, in its configuration and in address.json. It
-//     answers GET /<instance> with the proof. Every new connection asks that first and sends the password only
+//     answers GET /<instance> with the proof. Every new connection requests that first and sends the password only
 //     after the right answer, on the same connection. So a program that took the port of an engine that died
-//     learns nothing, and what it was asked is of no use to it, since the next engine has another challenge. A new
+//     learns nothing, and the request is of no use to it, since the next engine has another challenge. A new
 //     connection costs one more round trip.
 //   - Confinement: the data user's grants name what runlens does. What this build allows without a grant (to read
 //     any file, to connect when it restores a backup), Landlock refuses to the engine's threads, where the kernel
@@ -68,7 +68,7 @@
 //     whoever knows the password reads what the engine's user can read; so it is not to run as root, and says so
 //     when it does.
 //
-// Alternatives: a secret header of its own would be one more thing to tell every client, and would still let its
+// Alternatives: a secret header of its own would be one more thing that every client must send, and would still let its
 // holder be the user without a password; the password of another run each time would break pools that outlive a
 // run; a UNIX-domain socket needs no challenge, but this build listens on none, and a proxy would copy every
 // byte of every answer; looking up the owner of the listening socket (/proc/net/tcp) is for Linux only, and true

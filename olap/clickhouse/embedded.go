@@ -93,13 +93,13 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the engine that holds %s does not answer: %w", e.layout.engineLock(), ctx.Err())
+			return fmt.Errorf("the engine that has locked %s does not answer: %w", e.layout.engineLock(), ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
-// join tells whether the published engine answers. An open port proves nothing: dial has it prove who it is.
+// join reports whether the published engine answers. An open port proves nothing: dial has it prove who it is.
 func (e *engine) join(ctx context.Context) bool {
 	conn, err := e.dial(ctx, "")
 	if err != nil {

@@ -31,7 +31,7 @@ func LibraryBelow(root string) string {
 }
 
 // findLibrary returns the absolute path of the engine library: named, or else the one of the
-// repository that is the working directory or holds the executable's folder. It never looks
+// repository that is the working directory or has the executable's folder. It never searches
 // further up, so that no stranger's file in a shared folder is ever loaded.
 func findLibrary(named string) (string, error) {
 	if named != "" {

@@ -20,7 +20,7 @@ type outside struct {
 	visits          atomic.Int64 // connections to addr
 }
 
-const treasure = "what only the file holds"
+const treasure = "what only the file contains"
 
 func newOutside(t *testing.T) *outside {
 	t.Helper()
@@ -55,14 +55,14 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// expectRefused executes statements in which ADDR, DIR and FILE stand for the outside, and expects each to fail and
+// expectRefused executes statements in which ADDR, DIR and FILE are replaced by the outside, and expects each to fail and
 // to leave no trace.
 func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements []string) {
 	t.Helper()
 	names := strings.NewReplacer("ADDR", o.addr, "DIR", o.dir, "FILE", o.file)
 	for _, statement := range statements {
 		statement = names.Replace(statement)
-		answer, err := tell(s, statement)
+		answer, err := execute(s, statement)
 		if err == nil || strings.Contains(answer+err.Error(), treasure) {
 			t.Errorf("%s: answers %q, %v", statement, answer, err)
 		}
@@ -70,7 +70,7 @@ func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements [
 			t.Errorf("%s: connected %d times", statement, n)
 		}
 		if entries, err := os.ReadDir(o.dir); err != nil || len(entries) != 1 {
-			t.Fatalf("%s: the folder holds %v, %v", statement, entries, err)
+			t.Fatalf("%s: the folder has %v, %v", statement, entries, err)
 		}
 	}
 	if !works(s) {
@@ -78,8 +78,8 @@ func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements [
 	}
 }
 
-// tell executes the statement with the server's own pool and returns the first value it answers, if there is one.
-func tell(s *clickhouse.Server, statement string) (answer string, err error) {
+// execute runs the statement with the server's own pool and returns the first value it answers, if there is one.
+func execute(s *clickhouse.Server, statement string) (answer string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	rows, err := s.Conn().Query(ctx, statement)

@@ -33,7 +33,7 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	if strings.Contains(output.String(), string(password)) {
 		t.Error("the password is printed")
 	}
-	if status, answer := ask(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
+	if status, answer := post(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
 		t.Errorf("what was printed does not work: %d %s", status, answer)
 	}
 
@@ -49,7 +49,7 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	expectGone(t, pid)
 }
 
-// In a container the engine listens where it is told, and passwordless users stay out.
+// In a container the engine listens where --listen says, and passwordless users stay out.
 func TestEngineListensWhereItIsTold(t *testing.T) {
 	c := config(dataDir(t))
 	c.Listen = "0.0.0.0:0"

@@ -15,7 +15,7 @@ const (
 	healthyAfter = 30 * time.Second
 )
 
-// supervise starts the engine again whenever it has died, until ctx is done. The engine lock tells: it
+// supervise starts the engine again whenever it has died, until ctx is done. The engine lock shows it: it
 // is free exactly when no engine lives, and of several supervisors one gets it.
 func (e *engine) supervise(ctx context.Context) {
 	defer close(e.stopped)

@@ -93,7 +93,7 @@ func (th *thief) loot() (received string, accepted int) {
 }
 
 // When an engine dies, any program may be given its port, and clients find it there until the engine has been started
-// again elsewhere. They must not tell it anything.
+// again elsewhere. They must not send it anything.
 func TestWhoTakesThePortOfADeadEngineLearnsNothing(t *testing.T) {
 	dir := dataDir(t)
 	member := launch(t, dir)

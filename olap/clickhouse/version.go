@@ -15,7 +15,7 @@ import (
 const layoutNumber = 1
 
 // A versionRecord is the content of <data>/engine/VERSION: what wrote the data directory last, and
-// which library file that was, so that only a changed library is asked for its version again.
+// which library file that was, so that only a changed library is read for its version again.
 type versionRecord struct {
 	Layout          int       `json:"layout"`
 	Engine          string    `json:"engine"`
@@ -52,7 +52,7 @@ func (l layout) adoptVersion(library string) (string, error) {
 		}
 	}
 	if before.Layout > now.Layout || newer(before.Engine, now.Engine) {
-		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
+		return "", fmt.Errorf("%w: %s has data of engine %s (layout %d), this is engine %s (layout %d); install the newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
 			ErrOtherVersion, l.dir, before.Engine, before.Layout, now.Engine, now.Layout)
 	}
 	if now == before {
@@ -65,7 +65,7 @@ func (l layout) adoptVersion(library string) (string, error) {
 	return now.Engine, writeFileAtomic(l.version(), content)
 }
 
-// probeVersion asks the library for its version, in a process of its own: a library can be
+// probeVersion reads the library's version, in a process of its own: a library can be
 // entered only once in the life of a process.
 func probeVersion(library string) (string, error) {
 	cmd, err := childTask{Library: library}.command()
@@ -81,7 +81,7 @@ func probeVersion(library string) (string, error) {
 	return string(output), nil
 }
 
-// newer tells whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of
+// newer reports whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of
 // one month share their formats.
 func newer(a, b string) bool {
 	aYear, aMonth := release(a)

@@ -1,5 +1,5 @@
 // Package daterange turns local calendar days in a canonical IANA zone into half-open UTC ranges
-// and tells the local day of any instant in them. Both come from one pinned copy of the tz
+// and return the local day of any instant in them. Both come from one pinned copy of the tz
 // database that is embedded in the binary (see zones.go), so they cannot disagree. It is pure.
 package daterange
 
@@ -17,7 +17,7 @@ type Range struct {
 	StartUTC time.Time // inclusive: the first instant whose local date is Start or later (contract 4.8)
 	EndUTC   time.Time // exclusive: the first instant whose local date is after End
 
-	// Offsets tell the wall clock throughout the range, in the order of time. There is at least one.
+	// Offsets are the wall clock throughout the range, in the order of time. There is at least one.
 	Offsets []Offset
 }
 
@@ -38,7 +38,7 @@ const (
 	TooLarge
 )
 
-// An Error tells why a range was refused.
+// An Error says why a range was refused.
 type Error struct{ Reason Reason }
 
 func (e *Error) Error() string {

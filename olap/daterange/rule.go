@@ -24,8 +24,8 @@ type changeDay struct {
 
 // offsetAt is wallClock.offsetAt for an instant after the last transition of the table.
 func (r *yearlyRule) offsetAt(at int64) (offset, until int64) {
-	// A local year begins and ends less than a week away from the UTC year of the same number, so the years beside it
-	// hold the transitions before and after any instant of it. The result lies strictly between them.
+	// A local year begins and ends less than a week away from the UTC year of the same number, so the years next to it
+	// have the transitions before and after any instant of it. The result lies strictly between them.
 	year := time.Unix(at, 0).UTC().Year()
 	before, until := int64(-never), int64(never)
 	for y := year - 1; y <= year+1; y++ {

@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// A wallClock tells how far a zone's wall clock leads UTC at every instant. It reads the tz data itself, because
+// A wallClock says how far a zone's wall clock leads UTC at every instant. It reads the tz data itself, because
 // Go's time.Time.ZoneBounds returns an end at or before its instant on the last day of some years.
 type wallClock struct {
 	first   int64        // seconds ahead of UTC before the first transition

@@ -39,8 +39,8 @@ var settings = clickhouse.Settings{
 // maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
 const maxMemoryBytes = 4 << 30
 
-// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot tell apart
-// what was asked for, the base tables can.
+// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot distinguish
+// what was queried, the base tables can.
 var ErrSharedKeys = errors.New("exec: initiator keys are shared")
 
 // ErrLogChanged is the error of a statement that fails with schema.LogChangedMessage: the rollup was altered since its
@@ -54,7 +54,7 @@ const codeThrowIf = 395
 type Table struct {
 	Columns []compile.Column
 	Rows    [][]Value
-	// AsOf is the boundary of a statement with its own clock; zero without rows to tell it.
+	// AsOf is the boundary of a statement with its own clock; zero without rows.
 	AsOf time.Time
 }
 

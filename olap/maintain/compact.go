@@ -24,7 +24,7 @@ type Compactor struct {
 }
 
 // NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet
-// is left alone until a tenth of its rows stand outside its largest part: it would soon be in several parts again.
+// is left alone until a tenth of its rows are outside its largest part: it would soon be in several parts again.
 func NewCompactor(conn driver.Conn, quiet time.Duration) *Compactor {
 	return &Compactor{
 		conn: conn, quiet: quiet,
@@ -45,14 +45,14 @@ func compacted() []string {
 	return tables
 }
 
-// Step merges one partition, of those that can be merged now the one in which the most rows stand outside its largest part.
+// Step merges one partition, of those that can be merged now the one in which the most rows are outside its largest part.
 func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	found, err := c.find(ctx)
 	if err != nil {
-		return false, fmt.Errorf("maintain: look for parts: %w", err)
+		return false, fmt.Errorf("maintain: search for parts: %w", err)
 	}
 	c.pending.Set(float64(len(found)))
-	// ClickHouse tells when it can do nothing. To ask again at once would be an endless loop, and keep all other partitions waiting.
+	// ClickHouse says when it can do nothing. To try again at once would be an endless loop, and keep all other partitions waiting.
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))
 	for _, p := range found {
 		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.table+" PARTITION ID '"+p.id+"' FINAL")

@@ -50,16 +50,16 @@ func DrawRecords(t *rapid.T, organization string) Records {
 			a := Agent{Organization: organization, ID: ID(i), Name: fmt.Sprintf("Agent %d.%d", i, version), UpdatedAt: drawVersion(t, version)}
 			a.Slug = drawOptional(t, slugs, "slug")
 			if rapid.Bool().Draw(t, "deleted") {
-				// Different for every agent: of two deleted at the same instant either might hold the slug.
+				// Different for every agent: of two deleted at the same instant either might have the slug.
 				deleted := firstInstant.Add(time.Duration(100*rapid.IntRange(0, 9).Draw(t, "deleted at")+i) * time.Hour)
 				a.DeletedAt = &deleted
 			}
 			records.Agents = append(records.Agents, a)
 		}
 	}
-	ofStarters := names
+	ofInitiators := names
 	if rapid.IntRange(0, 7).Draw(t, "names share a key") == 0 {
-		ofStarters = slices.Concat(names, SharingNames)
+		ofInitiators = slices.Concat(names, SharingNames)
 	}
 	far := rapid.SampledFrom([]int{-2, 1, 3}).Draw(t, "years away")
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
@@ -69,7 +69,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 				Organization: organization, ID: ID(i), CreatedAt: created,
 				AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 				Status:     rapid.SampledFrom(statuses).Draw(t, "status"),
-				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofStarters, "name"), Type: drawOptional(t, types, "type"),
+				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofInitiators, "name"), Type: drawOptional(t, types, "type"),
 				UpdatedAt: drawVersion(t, version),
 			})
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CheckSyntax reports whether body is one well-formed JSON value in valid UTF-8 with nothing behind
+// CheckSyntax reports whether body is one well-formed JSON value in valid UTF-8 with nothing after
 // it. This much is judged before authentication (spec 5.2, contract 4.18); the rest is Parse's.
 // The error is an *Error.
 func CheckSyntax(body []byte) error {

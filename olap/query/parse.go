@@ -5,7 +5,7 @@ import (
 )
 
 // A request is a body whose shape is right: every property is known, has the right type and keeps
-// its bounds. What its words mean is not looked at yet.
+// its bounds. What its words mean is not checked yet.
 type request struct {
 	Model      string        `json:"model"`
 	Metrics    []string      `json:"metrics"`
