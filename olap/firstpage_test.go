@@ -11,8 +11,8 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// After a calm, when the boundaries of first pages are set from the last look, rows arrive at any moment of one: its pages have all that
-// was first stored until their asOf, what was acknowledged before, and nothing else.
+// After a calm, when the boundaries of first pages are set from the last look, rows arrive at any moment of one: its
+// pages have all that was first stored until their asOf, what was acknowledged before, and nothing else.
 func TestCalmsEnd(t *testing.T) {
 	const calm = 30 * time.Millisecond
 	ctx := context.Background()
@@ -32,10 +32,12 @@ func TestCalmsEnd(t *testing.T) {
 		olaptest.Load(t, store.Conn(), records)
 	}
 	load(0)
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
+		Limit: 1}
 	for n := 1; n <= 60; n++ {
 		time.Sleep(calm)
-		ask(t, engine, "acme", q)                                       // nothing was stored for a while, and is until the next
+		// nothing was stored for a while, and is until the next
+		ask(t, engine, "acme", q)
 		time.Sleep(time.Duration(rand.IntN(2)) * 60 * time.Millisecond) // which finds the last look fresh, or not
 		inserted := make(chan struct{})
 		go func() {
@@ -74,11 +76,13 @@ func TestCalmsEnd(t *testing.T) {
 				total += row[1].(float64)
 			}
 			var stored uint64
-			if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE created_at < '2026-02-01' AND first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&stored); err != nil {
+			if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE created_at < '2026-02-01' AND "+
+				"first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&stored); err != nil {
 				t.Fatal(err)
 			}
 			if total != float64(stored) || stored < uint64(acknowledged) {
-				t.Errorf("%v runs in the pages as of %s, %d were stored until then, %d were acknowledged before the first", total, first.AsOf, stored, acknowledged)
+				t.Errorf("%v runs in the pages as of %s, %d were stored until then, %d were acknowledged before the first", total,
+					first.AsOf, stored, acknowledged)
 			}
 		}
 	}

@@ -19,7 +19,8 @@ func TestTheLargestQueryIsAnswered(t *testing.T) {
 	for _, character := range []string{"😀", `\`, "'", "\n", "\x00", "%"} {
 		t.Run(fmt.Sprintf("%q", character), func(t *testing.T) {
 			q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Range: january}
-			for _, member := range []string{"source", "user_domain", "activity_type", "run_initiation_type", "agent_id", "source", "agent_id", "user_domain"} {
+			for _, member := range []string{"source", "user_domain", "activity_type", "run_initiation_type", "agent_id",
+				"source", "agent_id", "user_domain"} {
 				values := make([]string, 50)
 				for i := range values {
 					values[i] = strings.Repeat(character, 199) + string(rune('0'+i))
@@ -50,7 +51,8 @@ func TestValuesArriveAsTheyAre(t *testing.T) {
 			})
 		}
 		olaptest.Load(t, store.Conn(), records)
-		q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Dimensions: []string{"source"}, Range: january, Limit: 1}
+		q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},
+			Dimensions: []string{"source"}, Range: january, Limit: 1}
 		if rows := all(t, engine, organization, q); len(rows) != 3 || rows[0][0] != source {
 			t.Fatalf("pages %q, want three that begin with %q", rows, source)
 		}

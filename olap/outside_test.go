@@ -12,8 +12,8 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// Which runs of a range are far from it is remembered. Whatever is stored afterwards counts nevertheless: records of runs that were
-// far all along, runs that records have been waiting for, near and far, and new versions of far runs.
+// Which runs of a range are far from it is remembered. Whatever is stored afterwards counts nevertheless: records of
+// runs that were far all along, runs that records have been waiting for, near and far, and new versions of far runs.
 func TestMissingRunsAreRemembered(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -31,18 +31,22 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 	// A record of a run, stamped as if it had been stored some time ago.
 	record := func(n int, ago time.Duration) {
 		t.Helper()
-		if err := store.Conn().Exec(ctx, "INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at, first_stored_at)"+
-			" SELECT 'acme', $1, $1, $1, 'ada@example.com', 'interacted', 'human', 'web', toDateTime64('2026-01-02 13:00:00', 3, 'UTC'), now64(3) - toIntervalMillisecond($2)",
+		if err := store.Conn().Exec(ctx, "INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, "+
+			"user_identifier, activity_type, run_initiation_type, source, occurred_at, first_stored_at) SELECT 'acme', $1, "+
+			"$1, $1, 'ada@example.com', 'interacted', 'human', 'web', toDateTime64('2026-01-02 13:00:00', 3, 'UTC'), now64(3) "+
+			"- toIntervalMillisecond($2)",
 			olaptest.ShortID(n), ago.Milliseconds()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const missingMargin = 2 * time.Second
-	metrics := []string{"attributed_run_count", "completed_attributed_run_count", "failed_attributed_run_count", "active_attributed_run_count"}
+	metrics := []string{"attributed_run_count", "completed_attributed_run_count", "failed_attributed_run_count",
+		"active_attributed_run_count"}
 	expect := func(when string, want ...float64) {
 		t.Helper()
 		for _, dimensions := range [][]string{nil, {"day"}} {
-			q := olaptest.Query{Model: "agent_user_activity", Metrics: metrics, Dimensions: dimensions, Range: january, Limit: 10}
+			q := olaptest.Query{Model: "agent_user_activity", Metrics: metrics, Dimensions: dimensions, Range: january,
+				Limit: 10}
 			row := ask(t, engine, "acme", q).Rows[0]
 			if got := fmt.Sprint(row[len(dimensions):]); got != fmt.Sprint(want) {
 				t.Errorf("%s, by %v: %v of %v, want %v", when, dimensions, got, metrics, want)
@@ -61,7 +65,9 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 		t.Fatalf("%d runs are remembered to be missing, want 2, 4 and 5", n)
 	}
 
-	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{run(2, true, "FAILED", 1), run(4, true, "FAILED", 0), run(5, false, "RUNNING", 0)}})
+	olaptest.Load(t, store.Conn(),
+		olaptest.Records{Runs: []olaptest.Run{run(2, true, "FAILED", 1), run(4, true, "FAILED", 0),
+			run(5, false, "RUNNING", 0)}})
 	record(3, 0)
 	record(6, missingMargin/2) // for which the clock was set back
 	expect("later", 6, 3, 2, 1)
@@ -71,17 +77,21 @@ func TestMissingRunsAreRemembered(t *testing.T) {
 	expect("with the clock set back", 6, 3, 2, 1)
 }
 
-// All runs of records that were stored since are looked for, which must not become many: then what is missing is read anew.
+// All runs of records that were stored since are looked for, which must not become many: then what is missing is read
+// anew.
 func TestMissingRunsAreReadAnew(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	engine.TakeAsLarge()
-	q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"attributed_run_count", "completed_attributed_run_count"}, Range: january, Limit: 10}
+	q := olaptest.Query{Model: "agent_user_activity",
+		Metrics: []string{"attributed_run_count", "completed_attributed_run_count"}, Range: january, Limit: 10}
 	stored := 0
 	for _, c := range []struct{ records, remembered int }{{3, 3}, {5_000, 3}, {1, 5_004}, {2, 5_004}} {
-		if err := store.Conn().Exec(ctx, "INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)"+
-			" SELECT 'acme', generateUUIDv4(), reinterpretAsUUID(sipHash128(number)), generateUUIDv4(), 'ada@example.com', 'interacted', 'human', 'web', toDateTime64('2026-01-02 13:00:00', 3, 'UTC') FROM numbers($1, $2)",
+		if err := store.Conn().Exec(ctx, "INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, "+
+			"user_identifier, activity_type, run_initiation_type, source, occurred_at) SELECT 'acme', generateUUIDv4(), "+
+			"reinterpretAsUUID(sipHash128(number)), generateUUIDv4(), 'ada@example.com', 'interacted', 'human', 'web', "+
+			"toDateTime64('2026-01-02 13:00:00', 3, 'UTC') FROM numbers($1, $2)",
 			stored, c.records); err != nil {
 			t.Fatal(err)
 		}
@@ -95,8 +105,9 @@ func TestMissingRunsAreReadAnew(t *testing.T) {
 	}
 }
 
-// Runs are read from their merged part and their newer versions from the others, by the names the parts had a while ago. A version counts wherever
-// it is: in the merged part, in another one, in one that was merged since, and in one that was stored since.
+// Runs are read from their merged part and their newer versions from the others, by the names the parts had a while
+// ago. A version counts wherever it is: in the merged part, in another one, in one that was merged since, and in one
+// that was stored since.
 func TestVersionsAreInAnyPart(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -150,8 +161,10 @@ func TestVersionsAreInAnyPart(t *testing.T) {
 	load(2, "FAILED", 2, 3)
 	for n := 1; n <= 9; n++ {
 		run := runOn(n, 2, "")
-		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID, RunID: run.ID, AgentID: olaptest.ShortID(n % 2),
-			Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: run.CreatedAt})
+		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID,
+			RunID: run.ID, AgentID: olaptest.ShortID(n % 2),
+			Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web",
+			OccurredAt: run.CreatedAt})
 	}
 	olaptest.Load(t, store.Conn(), olaptest.Records{Attributions: records.Attributions})
 	expect("in two parts", 2)

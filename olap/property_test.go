@@ -99,8 +99,8 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 }
 
 // Whatever was copied, in whatever order and however often, the compiled SQL answers what the
-// spec's plainest reading answers, also as statements of large organizations do; pages concatenate to the whole; and the rows of other
-// organizations, which share all identities here, change nothing.
+// spec's plainest reading answers, also as statements of large organizations do; pages concatenate to the whole; and
+// the rows of other organizations, which share all identities here, change nothing.
 func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))

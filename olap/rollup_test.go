@@ -122,8 +122,8 @@ func (c *countingConn) Query(ctx context.Context, sql string, args ...any) (driv
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// Changes are looked for once, whatever is asked, until something is stored of the same organization in the same source; then, besides those that are remembered,
-// only what was stored since, until something is refreshed.
+// Changes are looked for once, whatever is asked, until something is stored of the same organization in the same
+// source; then, besides those that are remembered, only what was stored since, until something is refreshed.
 func TestChangesAreLookedForOnce(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	conn := &countingConn{Conn: store}
@@ -133,7 +133,8 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 	refresher := rollup.New(store, quiet, 0)
 	refreshed(t, refresher)
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count"}, Dimensions: []string{"user_identifier", "day"}, Range: january, Limit: 10}
+	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count"},
+		Dimensions: []string{"user_identifier", "day"}, Range: january, Limit: 10}
 	// It may take a moment until no insert is left that might have begun before stored rows were counted.
 	for conn.looks.Load() == 0 || store.Exec(t.Context(), "SELECT 1") != nil {
 		ask(t, engine, "acme", totals)
@@ -152,8 +153,11 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 			ask(t, engine, "acme", people)
 			other := runOn(n, 1, "RUNNING")
 			other.Organization = "globex"
-			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{other}, Attributions: []olaptest.Attribution{{Organization: "acme", ID: other.ID, RunID: other.ID,
-				AgentID: other.AgentID, Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: other.CreatedAt}}})
+			olaptest.Load(t, store,
+				olaptest.Records{Runs: []olaptest.Run{other},
+					Attributions: []olaptest.Attribution{{Organization: "acme", ID: other.ID, RunID: other.ID,
+						AgentID: other.AgentID, Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
+						Source: "web", OccurredAt: other.CreatedAt}}})
 		}
 		if got := conn.looks.Load() - looks; got != 1 {
 			t.Errorf("%d statements looked for changes, want 1", got)
@@ -179,9 +183,9 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is checked, every sum has at least what was
-// acknowledged before it was asked for and at most what was begun before it was answered, in states that runs
-// really had.
+// While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is
+// checked, every sum has at least what was acknowledged before it was asked for and at most what was begun before it
+// was answered, in states that runs really had.
 func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -258,7 +262,8 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	})
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"}, Range: january, Limit: 1}
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"},
+		Range: january, Limit: 1}
 	asked := 0
 	for running := true; running; asked++ {
 		select {
@@ -269,8 +274,10 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		atLeast, completedAtLeast := acknowledged.Load(), completed.Load()
 		row := ask(t, engine, "acme", q).Rows[0]
 		runs, complete, active := int64(row[0].(float64)), int64(row[1].(float64)), int64(row[2].(float64))
-		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() || runs != complete+active {
-			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before", runs, complete, active, atLeast, completedAtLeast)
+		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() ||
+			runs != complete+active {
+			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before", runs, complete,
+				active, atLeast, completedAtLeast)
 		}
 	}
 	close(stop)
@@ -284,7 +291,8 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
 	}
 	var runs int64
-	if err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs); err != nil || runs != writers*batches*rows {
+	if err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs); err != nil ||
+		runs != writers*batches*rows {
 		t.Errorf("%d completed runs are refreshed, want all %d (%v)", runs, writers*batches*rows, err)
 	}
 }
@@ -297,9 +305,12 @@ func TestSumsUseTheProjections(t *testing.T) {
 	for _, organization := range []string{"abel", "acme", "zoe"} {
 		for _, insert := range []string{
 			`INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-				SELECT '` + organization + `', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`,
-			`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-				SELECT '` + organization + `', generateUUIDv4(), generateUUIDv4(), toUUID('00000000-0000-0000-0000-000000000001'), 'ada@example.com', 'interacted', 'human', 'web',
+				SELECT '` + organization + `', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, ` +
+				`toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`,
+			`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, ` +
+				`run_initiation_type, source, occurred_at)
+				SELECT '` + organization + `', generateUUIDv4(), generateUUIDv4(), ` +
+				`toUUID('00000000-0000-0000-0000-000000000001'), 'ada@example.com', 'interacted', 'human', 'web',
 					toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number FROM numbers(200000)`,
 		} {
 			if err := conn.Exec(ctx, insert); err != nil {
@@ -313,21 +324,33 @@ func TestSumsUseTheProjections(t *testing.T) {
 		granules         int    // that the organization's rows fill; 1,024 rows each in a projection
 	}{
 		{"by_quarter", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, 3},
-		{"by_quarter", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"filters":[{"member":"day","op":"eq","value":"2026-01-03"}],"range":RANGE}`, 3},
-		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day","agent_id"],"range":RANGE}`, 1},
-		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"filters":[{"member":"agent_id","op":"eq","value":"00000000-0000-0000-0000-000000000001"}],"range":RANGE}`, 1},
-		{"by_user_type", `{"model":"agent_runs","metrics":["active_run_count"],"dimensions":["user_type","day"],"range":RANGE}`, 3},
-		{"by_initiator_key", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2026-01-01","end":"2026-05-31","timezone":"UTC"}}`, 1},
-		{"by_initiator_key", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],"range":{"start":"2026-01-01","end":"2026-01-28","timezone":"UTC"}}`, 1},
-		{"by_quarter", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, 3},
-		{"by_agent", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["agent_id"],"range":RANGE}`, 1},
+		{"by_quarter", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"filters":[{"member":"day",` +
+			`"op":"eq","value":"2026-01-03"}],"range":RANGE}`, 3},
+		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day","agent_id"],"range":RANGE}`,
+			1},
+		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"filters":[{"member":"agent_id","op":"eq",` +
+			`"value":"00000000-0000-0000-0000-000000000001"}],"range":RANGE}`, 1},
+		{"by_user_type", `{"model":"agent_runs","metrics":["active_run_count"],"dimensions":["user_type","day"],` +
+			`"range":RANGE}`, 3},
+		{"by_initiator_key", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2026-01-01",` +
+			`"end":"2026-05-31","timezone":"UTC"}}`, 1},
+		{"by_initiator_key", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],` +
+			`"range":{"start":"2026-01-01","end":"2026-01-28","timezone":"UTC"}}`, 1},
+		{"by_quarter", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`,
+			3},
+		{"by_agent", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["agent_id"],` +
+			`"range":RANGE}`, 1},
 		// What no projection has comes from the rollup rows themselves, 256 a granule.
-		{"rollup_runs", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],"dimensions":["day"],"range":RANGE}`, 782},
-		{"rollup_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier","agent_id"],"range":RANGE}`, 782},
-		{"rollup_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["activity_type"],"range":RANGE}`, 782},
+		{"rollup_runs", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],"dimensions":["day"],` +
+			`"range":RANGE}`, 782},
+		{"rollup_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier",` +
+			`"agent_id"],"range":RANGE}`, 782},
+		{"rollup_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],` +
+			`"dimensions":["activity_type"],"range":RANGE}`, 782},
 	} {
 		plan := explain(t, conn, statementOf(t, c.body))
-		if !strings.Contains(plan, "ReadFromMergeTree ("+c.projection+")") && !strings.Contains(plan, "ReadFromMergeTree ("+store.Database()+"."+c.projection+")") {
+		if !strings.Contains(plan, "ReadFromMergeTree ("+c.projection+")") &&
+			!strings.Contains(plan, "ReadFromMergeTree ("+store.Database()+"."+c.projection+")") {
 			t.Errorf("%s: %s is not used:\n%s", c.body, c.projection, plan)
 		}
 		if read := granules(t, plan); read > c.granules+1 {
@@ -344,14 +367,16 @@ func TestChangesAreLookedUp(t *testing.T) {
 	conn := store.Conn()
 	for _, organization := range []string{"abel", "acme", "zoe"} {
 		if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-			SELECT '`+organization+`', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`); err != nil {
+			SELECT '`+organization+`', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + `+
+			`10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
 	before := time.Now()
 	if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, updated_at)
-		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`); err != nil {
+		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, `+
+		`toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
@@ -413,12 +438,14 @@ func granules(t *testing.T, plan string) (sum int) {
 // statementOf compiles a request of acme for January 2026, in which everything is refreshed.
 func statementOf(t *testing.T, body string) compile.Statement {
 	t.Helper()
-	q, err := query.Parse([]byte(strings.ReplaceAll(body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31","timezone":"Europe/Stockholm"}`)))
+	q, err := query.Parse([]byte(strings.ReplaceAll(body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31",`+
+		`"timezone":"Europe/Stockholm"}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60, Damage: 1 << 60})
+	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60,
+		Damage: 1 << 60})
 	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 	if !statement.OneSnapshot {
 		t.Errorf("%s: read as rows", body)

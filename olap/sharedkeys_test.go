@@ -67,7 +67,8 @@ func TestNamesThatShareAKey(t *testing.T) {
 			{"one is in the delta", []olaptest.Run{one}, []olaptest.Run{other}, order},
 			{"both are in the delta", nil, []olaptest.Run{one, other}, order},
 			{"renamed", []olaptest.Run{one, other, renamed(one, order[1])}, nil, [2]string{order[1], order[1]}},
-			{"renamed in the delta", []olaptest.Run{one, other}, []olaptest.Run{renamed(one, order[1])}, [2]string{order[1], order[1]}},
+			{"renamed in the delta", []olaptest.Run{one, other}, []olaptest.Run{renamed(one, order[1])},
+				[2]string{order[1], order[1]}},
 		} {
 			t.Run(order[0]+" first, "+c.name, func(t *testing.T) {
 				conn := olaptest.OpenStore(t).Conn()

@@ -13,7 +13,8 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// Beside a refresh batch, changes cannot be read to be remembered. A query waits for the end of the step; of one that takes too long, only once.
+// Beside a refresh batch, changes cannot be read to be remembered. A query waits for the end of the step; of one that
+// takes too long, only once.
 func TestStepsAreWaitedFor(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -24,7 +25,8 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	refreshed(t, rollup.New(conn, quiet, 0))
 	begin := func(kind string) {
 		t.Helper()
-		if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT $1, (tupleElement(latest, 1) + 1, tupleElement(latest, 2), now64(3, 'UTC')) FROM rollup_log FINAL WHERE kind = 'commit'", kind); err != nil {
+		if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT $1, (tupleElement(latest, 1) + 1, "+
+			"tupleElement(latest, 2), now64(3, 'UTC')) FROM rollup_log FINAL WHERE kind = 'commit'", kind); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +34,8 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	expect := func(when string, want float64, remembered int) {
 		t.Helper()
 		if got := ask(t, engine, "acme", q).Rows[0][0]; got != want || engine.CachedDelta("acme", "runs") != remembered {
-			t.Errorf("%s: %v runs, want %v; %d changes are remembered, want %d", when, got, want, engine.CachedDelta("acme", "runs"), remembered)
+			t.Errorf("%s: %v runs, want %v; %d changes are remembered, want %d", when, got, want,
+				engine.CachedDelta("acme", "runs"), remembered)
 		}
 	}
 	ask(t, engine, "acme", q) // the first look is not remembered: an older server's inserts may not be counted
@@ -41,13 +44,15 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	begin("begin")
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(2, 2, "RUNNING")}})
 	engine.WaitForBatches(time.Hour)
-	parsed, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
+	parsed, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01",` +
+		`"end":"2026-01-31","timezone":"UTC"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	impatient, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if _, err := engine.Run(impatient, olap.Request{OrganizationID: "acme", Query: parsed, QueryID: uuid.New()}); err == nil {
+	if _, err := engine.Run(impatient, olap.Request{OrganizationID: "acme", Query: parsed,
+		QueryID: uuid.New()}); err == nil {
 		t.Error("a query was answered beside a step")
 	}
 	engine.WaitForBatches(0)

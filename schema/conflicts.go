@@ -18,7 +18,8 @@ const (
 	// only: ids may share it.
 	AttributionHashSQL = "toUInt32(cityHash64(?))"
 
-	// contentSQL is the lower half of attributions.inverted_timestamp: 64 bits of everything that a record says besides its key.
+	// contentSQL is the lower half of attributions.inverted_timestamp: 64 bits of everything that a record says besides
+	// its key.
 	contentSQL     = "bitAnd(inverted_timestamp, 18446744073709551615)"
 	contentsDiffer = "min(" + contentSQL + ") != max(" + contentSQL + ")"
 )
@@ -43,8 +44,8 @@ const supersededAttributions = " FROM " + TableConflicts + " WHERE kind = '" + C
 //
 // Of the clocks of a run the one counts whose greatest state has the greatest version and status; of several with the
 // same, the latest. So the status of a run is that of the greatest state of all of its rows without marks, which
-// need no clock to be told. The mark of any other clock is greater than all states there that lose against the winner, and
-// less than all that would win: it has the version and status of the winner, less one where its own clock is later,
+// need no clock to be told. The mark of any other clock is greater than all states there that lose against the winner,
+// and less than all that would win: it has the version and status of the winner, less one where its own clock is later,
 // and supersededLow. Therefore the order of arrival decides nothing, and a version that wins under a marked clock
 // makes that clock count again by itself.
 func SupersededRuns(stored string) string {
@@ -64,8 +65,8 @@ func SupersededRuns(stored string) string {
 }
 
 // ConflictingAttributions is SQL that selects what TableConflicts lacks of the attribution records of which a row
-// satisfies the condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under
-// which it was stored first; of several in one millisecond the greatest content decides, then the latest clock.
+// satisfies the condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts
+// under which it was stored first; of several in one millisecond the greatest content decides, then the latest clock.
 func ConflictingAttributions(stored string) string {
 	return "SELECT organization_id, attribution_id AS id, tupleElement(stored_key, 1) AS clock," +
 		" tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded" +
@@ -80,7 +81,8 @@ func ConflictingAttributions(stored string) string {
 		" GROUP BY organization_id, attribution_id HAVING count() > 1 OR max(differs))" +
 		" ARRAY JOIN stored_keys AS stored_key" +
 		" WHERE (superseded OR tupleElement(stored_key, 2)) AND (organization_id, id, clock, superseded) NOT IN" +
-		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "')"
+		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution +
+		"')"
 }
 
 // candidates is the condition that a row of a table is of a record of which a row satisfies the condition stored and

@@ -133,7 +133,8 @@ var RollupTables = []RollupTable{
 	},
 }
 
-// agentRuns is the sign of an agent run whose status satisfies a condition, and 0 of any other run; empty for any status.
+// agentRuns is the sign of an agent run whose status satisfies a condition, and 0 of any other run; empty for any
+// status.
 func agentRuns(condition string) string {
 	sql := fmt.Sprintf("if(%s = %d", StateBits("state", StateKindShift, StateKindMask), KindAgent)
 	if condition != "" {

@@ -25,9 +25,9 @@ const (
 	TableReplacements   = "replacements"
 )
 
-// DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged is
-// synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which each
-// row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
+// DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged
+// is synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which
+// each row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
 const DurableSettings = "fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1"
 
 // TableDelta is the external table that comes with a statement whose delta is cached (olap/compile).
@@ -77,7 +77,8 @@ func StateBits(state string, shift, mask int) string {
 	return fmt.Sprintf("bitAnd(bitShiftRight(%s, %d), %d)", state, shift, mask)
 }
 
-// RunHashSQL is the value of runs.run_hash for the run id that stands for ?. It finds candidates only: ids may share it.
+// RunHashSQL is the value of runs.run_hash for the run id that stands for ?. It finds candidates only: ids may share
+// it.
 const RunHashSQL = "toUInt32(cityHash64(?))"
 
 // KindAgent is the code of the only kind that agent_runs counts (contract 3).
@@ -116,7 +117,7 @@ var ReadSettings = map[string]any{
 	// With this rewriting on, an element of a tuple that FINAL merges as a whole could be read as a
 	// column of its own, merged by itself, which gives elements of different versions.
 	"optimize_functions_to_subcolumns": 0,
-	// ClickHouse would derive further comparisons from those of every AND. None of them would help here, and to look for them
-	// was two thirds of the analysis of the statement that reads what changed.
+	// ClickHouse would derive further comparisons from those of every AND. None of them would help here, and to look for
+	// them was two thirds of the analysis of the statement that reads what changed.
 	"optimize_and_compare_chain": 0,
 }

@@ -108,8 +108,9 @@ func actor() string {
 
 // List returns the entries of an organization, or all of them if it is empty, oldest first.
 func List(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) ([]Entry, error) {
-	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, details"+
-		" FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome", string(organization))
+	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, "+
+		"details FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome",
+		string(organization))
 	if err != nil {
 		return nil, fmt.Errorf("audit: list: %w", err)
 	}

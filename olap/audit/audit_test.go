@@ -47,10 +47,12 @@ func TestActionsAreRecorded(t *testing.T) {
 	}); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if err := audit.Do(context.Background(), conn, audit.Action{Name: "purge", OrganizationID: "globex"}, func(context.Context) error { return nil }); err != nil {
+	if err := audit.Do(context.Background(), conn, audit.Action{Name: "purge", OrganizationID: "globex"},
+		func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`begun keys create k {"networks":2}`, `done keys create k {"networks":2}`, "begun purge  {}", "failed purge  {}"}
+	want := []string{`begun keys create k {"networks":2}`, `done keys create k {"networks":2}`, "begun purge  {}",
+		"failed purge  {}"}
 	if got := list(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, want %q", got, want)
 	}

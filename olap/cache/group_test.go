@@ -112,7 +112,8 @@ func TestCallersEndAlone(t *testing.T) {
 		<-running
 		<-abandoned
 		synctest.Wait()
-		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 || err != nil {
+		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 ||
+			err != nil {
 			t.Errorf("afterwards: %v, %v", n, err)
 		}
 	})
@@ -142,7 +143,8 @@ func TestNobodySeesThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type call struct{ before, work, patience int }
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
-			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"), rapid.IntRange(1, 12).Draw(t, "patience")}
+			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"),
+				rapid.IntRange(1, 12).Draw(t, "patience")}
 		}), 1, 20).Draw(t, "calls")
 		var group cache.Group[int64]
 		var state atomic.Int64

@@ -111,11 +111,13 @@ func (t childTask) runEngine() error {
 	if err != nil {
 		return err
 	}
-	settings := engineSettings{layout: l, challenge: t.Challenge, password: password, memoryBytes: t.MemoryBytes, listen: t.Listen}
+	settings := engineSettings{layout: l, challenge: t.Challenge, password: password, memoryBytes: t.MemoryBytes,
+		listen: t.Listen}
 	if err := settings.write(); err != nil {
 		return err
 	}
-	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge}, password: password}
+	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge},
+		password: password}
 	ending := make(chan struct{})
 	go t.endAfterUsers(l, client, ending)
 	query, err := loadLibrary(t.Library)
@@ -124,7 +126,8 @@ func (t childTask) runEngine() error {
 	}
 	go t.announce(l, client)
 	err = confined(l.dir, t.Library, func() error {
-		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning", "--http_max_uri_size=8388608", "--query",
+		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning",
+			"--http_max_uri_size=8388608", "--query",
 			"SYSTEM START LISTEN HTTP; "+
 				// The engine lives as long as this statement, which reads nothing and returns nothing.
 				"SELECT 1 FROM numbers(9000000000000000000) WHERE sleepEachRow(0.1) SETTINGS max_block_size = 1, max_threads = 1")
@@ -198,7 +201,8 @@ func listeningSockets() []string {
 		if err != nil {
 			continue
 		}
-		if listening, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN); err != nil || listening == 0 {
+		if listening, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN); err != nil ||
+			listening == 0 {
 			continue
 		}
 		if name, err := syscall.Getsockname(fd); err == nil {

@@ -130,7 +130,8 @@ func quoteIdentifier(name string) string {
 
 // serverOptions reads the address of a server that runs elsewhere.
 func serverOptions(config Config) (*clickhouse.Options, error) {
-	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or https://user:password@host:8443/database"
+	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or " +
+		"https://user:password@host:8443/database"
 	u, err := url.Parse(config.URL)
 	if err != nil || u.Host == "" {
 		return nil, errors.New(hint) // not err, which repeats the password

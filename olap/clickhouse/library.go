@@ -36,12 +36,14 @@ func LibraryBelow(root string) string {
 func findLibrary(named string) (string, error) {
 	if named != "" {
 		if !isFile(named) {
-			return "", fmt.Errorf("%w: RUNLENS_ENGINE_LIB names %s, which is not a file; correct it, or unset it and run `make engine`", ErrNoLibrary, named)
+			return "", fmt.Errorf("%w: RUNLENS_ENGINE_LIB names %s, which is not a file; correct it, or unset it and run "+
+				"`make engine`", ErrNoLibrary, named)
 		}
 		return filepath.Abs(named)
 	}
 	if LibraryBelow("") == "" {
-		return "", fmt.Errorf("%w: none is published for %s/%s; set RUNLENS_CLICKHOUSE_URL to a ClickHouse server", ErrNoLibrary, runtime.GOOS, runtime.GOARCH)
+		return "", fmt.Errorf("%w: none is published for %s/%s; set RUNLENS_CLICKHOUSE_URL to a ClickHouse server",
+			ErrNoLibrary, runtime.GOOS, runtime.GOARCH)
 	}
 	roots := []string{"."}
 	if executable, err := os.Executable(); err == nil {
@@ -52,7 +54,8 @@ func findLibrary(named string) (string, error) {
 			return filepath.Abs(path)
 		}
 	}
-	return "", fmt.Errorf("%w: run `make engine`, or set RUNLENS_ENGINE_LIB to its file, or RUNLENS_CLICKHOUSE_URL to a ClickHouse server", ErrNoLibrary)
+	return "", fmt.Errorf("%w: run `make engine`, or set RUNLENS_ENGINE_LIB to its file, or RUNLENS_CLICKHOUSE_URL to a "+
+		"ClickHouse server", ErrNoLibrary)
 }
 
 func isFile(path string) bool {

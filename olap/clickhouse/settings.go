@@ -82,8 +82,8 @@ var configTemplate = parse("config", `<clickhouse>
 // no sources (file, url, remote and so on), no table engine but those that keep their rows in the data directory,
 // none of the BACKUP, FREEZE and FETCH kind, no functions, dictionaries or named collections, and of SYSTEM only
 // what stops merges. A table cannot name a disk of its own, since a disk may lie on another host or anywhere in the
-// file system. RESTORE needs no grant here to try another host, but does not try twice. The profile also takes back what `clickhouse local` sets otherwise than a server. What grants do not
-// cover in this build is confined's part.
+// file system. RESTORE needs no grant here to try another host, but does not try twice. The profile also takes back
+// what `clickhouse local` sets otherwise than a server. What grants do not cover in this build is confined's part.
 var usersTemplate = parse("users", `<clickhouse>
     <profiles>
         <default/>
@@ -152,7 +152,8 @@ func (s engineSettings) write() error {
 		Instance: s.challenge.Instance, Proof: s.challenge.Proof,
 		MemoryBytes: s.memoryBytes, ConcurrentQueries: embeddedConcurrentQueries,
 	}
-	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate, s.layout.users(): usersTemplate} {
+	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate,
+		s.layout.users(): usersTemplate} {
 		var text strings.Builder
 		if err := file.Execute(&text, values); err != nil {
 			return err

@@ -123,7 +123,8 @@ func TestKilledEngineIsStartedAgain(t *testing.T) {
 	s := open(t, config(dir))
 	other := launch(t, dir)
 	other.expect("ready")
-	for _, statement := range []string{"CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n", "INSERT INTO t VALUES (7)"} {
+	for _, statement := range []string{"CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n",
+		"INSERT INTO t VALUES (7)"} {
 		if err := s.Conn().Exec(ctx, statement); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,8 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output) }()
 
 	passwordFile := filepath.Join(dir, "engine", "password")
-	eventually(t, "the address is printed", func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
+	eventually(t, "the address is printed",
+		func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
 	addr, pid := published(t, dir).Addr, enginePID(t, dir)
 	if want := "address: http://" + addr + "\nuser: runlens\n"; !strings.HasPrefix(output.String(), want) {
 		t.Errorf("printed %q, want it to begin with %q", output.String(), want)

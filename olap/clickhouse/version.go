@@ -42,17 +42,20 @@ func (l layout) adoptVersion(library string) (string, error) {
 		return "", err
 	default:
 		if err := json.Unmarshal(content, &before); err != nil {
-			return "", fmt.Errorf("%s is not a version file of runlens (%w); use another data directory (RUNLENS_DATA_DIR)", l.version(), err)
+			return "", fmt.Errorf("%s is not a version file of runlens (%w); use another data directory (RUNLENS_DATA_DIR)",
+				l.version(), err)
 		}
 	}
-	now := versionRecord{Layout: layoutNumber, Engine: before.Engine, Library: library, LibraryModified: info.ModTime().UTC()}
+	now := versionRecord{Layout: layoutNumber, Engine: before.Engine, Library: library,
+		LibraryModified: info.ModTime().UTC()}
 	if before.Library != now.Library || !before.LibraryModified.Equal(now.LibraryModified) {
 		if now.Engine, err = probeVersion(library); err != nil {
 			return "", err
 		}
 	}
 	if before.Layout > now.Layout || newer(before.Engine, now.Engine) {
-		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
+		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the "+
+			"newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
 			ErrOtherVersion, l.dir, before.Engine, before.Layout, now.Engine, now.Layout)
 	}
 	if now == before {
@@ -76,7 +79,8 @@ func probeVersion(library string) (string, error) {
 	cmd.Stderr = &failure
 	output, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("the engine library %s does not work on this machine; run `make engine` again, or set RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
+		return "", fmt.Errorf("the engine library %s does not work on this machine; run `make engine` again, or set "+
+			"RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
 	}
 	return string(output), nil
 }

@@ -54,8 +54,8 @@ func (w *printer) inTimes() []string {
 	return conditions
 }
 
-// wholeMonths is the condition that a row lies in a month of the range, of those that lie in it as a whole. Months are the
-// partitions of the table.
+// wholeMonths is the condition that a row lies in a month of the range, of those that lie in it as a whole. Months are
+// the partitions of the table.
 func (w *printer) wholeMonths() string {
 	start, end := clamp(w.Query.Range.StartUTC), clamp(w.Query.Range.EndUTC)
 	first := time.Date(start.Year(), start.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -87,8 +87,8 @@ func (w *printer) kept() []string {
 	return conditions
 }
 
-// ownClock is what stands before a statement that sets its boundary itself. ClickHouse reads the clock when the statement
-// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant
+// ownClock is what stands before a statement that sets its boundary itself. ClickHouse reads the clock when the
+// statement begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant
 // wherever it is used: the boundary that is returned is the one that selected the rows.
 const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
 
@@ -149,11 +149,12 @@ func (w *printer) agentFilter(name string, f query.Filter) string {
 		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
 	}
 	if len(slugs) > 0 {
-		conditions = append(conditions, "f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
-			"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, 'updated_at'), agent_id))"+
-			" FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
-			" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
-			" GROUP BY tupleElement(latest, 'slug'))")
+		conditions = append(conditions,
+			"f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
+				"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, "+
+				"'updated_at'), agent_id)) FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
+				" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
+				" GROUP BY tupleElement(latest, 'slug'))")
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
@@ -196,8 +197,8 @@ func (w *printer) clockMillis() string {
 	return "toUnixTimestamp64Milli(" + w.Source.ClockColumn + ")"
 }
 
-// localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the same offsets as
-// the range's instants. The detour over positive days makes the division round down before 1970.
+// localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the
+// same offsets as the range's instants. The detour over positive days makes the division round down before 1970.
 func (w *printer) localDay(clock string) string {
 	offsets := w.Query.Range.Offsets
 	last := len(offsets) - 1
@@ -205,7 +206,8 @@ func (w *printer) localDay(clock string) string {
 	if last > 0 {
 		var cases []string
 		for i, o := range offsets[:last] {
-			cases = append(cases, clock+" < "+w.param(fmt.Sprintf("until_%d", i), o.UntilUTC.UnixMilli()), w.param(fmt.Sprintf("offset_%d", i), o.Millis))
+			cases = append(cases, clock+" < "+w.param(fmt.Sprintf("until_%d", i), o.UntilUTC.UnixMilli()),
+				w.param(fmt.Sprintf("offset_%d", i), o.Millis))
 		}
 		offset = "multiIf(" + strings.Join(cases, ", ") + ", " + offset + ")"
 	}

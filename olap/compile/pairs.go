@@ -12,9 +12,9 @@ const maxPairConditions = 8
 // totalsOfPairs is the layer of aggregates of a totals query that counts pairs. A distinct count keeps a
 // hash table of its own, so that every further metric costs as much as the first one. Here all share
 // one: a pair is a group with one bit for each metric's condition, set when one of its rows
-// satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that all
-// versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys would get
-// wide, and distinct counts are faster.)
+// satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that
+// all versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys
+// would get wide, and distinct counts are faster.)
 func (w *printer) totalsOfPairs() string {
 	var ofPair, ofAll, names, bits []string
 	for _, f := range w.RunFields {

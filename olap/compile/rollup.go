@@ -129,8 +129,8 @@ func (w *printer) inSpans(column, name string, span int64) (conditions []string,
 	}, fmt.Sprintf("%s * %d", column, span)
 }
 
-// rangeEdges is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where no
-// row can.
+// rangeEdges is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where
+// no row can.
 func (w *printer) rangeEdges() string {
 	span := w.Projection.SpanMillis
 	first, after := w.spans(span)
@@ -163,7 +163,8 @@ func ofRollup(k schema.RollupKey) string { return k.Name }
 
 // stored is the condition that a row of the source in the range was stored after the watermark.
 func (w *printer) stored() string {
-	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " + w.instant("watermark_ms", w.Watermark)
+	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " +
+		w.instant("watermark_ms", w.Watermark)
 }
 
 // cachedDelta are the rows of the delta that are sent with the statement.
@@ -176,8 +177,8 @@ func (w *printer) cachedDelta() string {
 		func(name string) string { return name })
 }
 
-// inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they are
-// now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
+// inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they
+// are now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
 func (w *printer) inlineDelta() string {
 	n := w.Rollup.SumColumns
 	for _, name := range w.RollupKeys {

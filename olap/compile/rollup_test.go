@@ -8,8 +8,8 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// The range has its first instant and not its end. What was first stored after asOf is left out; but what the rollup has of
-// it is taken away, unless rows of the rollup that were first stored after asOf are left out themselves.
+// The range has its first instant and not its end. What was first stored after asOf is left out; but what the rollup
+// has of it is taken away, unless rows of the rollup that were first stored after asOf are left out themselves.
 func TestRowsOfACachedDelta(t *testing.T) {
 	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],
 		"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))

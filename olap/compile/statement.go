@@ -1,5 +1,5 @@
-// Package compile prints a plan as one ClickHouse statement. It is pure and chooses nothing: that is olap/plan's. Callers'
-// texts travel as server-side parameters; nothing that a caller wrote ever becomes part of the SQL text.
+// Package compile prints a plan as one ClickHouse statement. It is pure and chooses nothing: that is olap/plan's.
+// Callers' texts travel as server-side parameters; nothing that a caller wrote ever becomes part of the SQL text.
 package compile
 
 import (
@@ -73,8 +73,8 @@ func Compile(in Input) Statement {
 }
 
 // DeltaRow reports whether the statement of an input needs a row of a cached delta, as its SQL does where the delta is
-// inline: a row in the range that was first stored at or before asOf, or that takes away what else would count. Times are
-// Unix milliseconds.
+// inline: a row in the range that was first stored at or before asOf, or that takes away what else would count. Times
+// are Unix milliseconds.
 func (in Input) DeltaRow(clock, firstStoredAt int64, takesAway bool) bool {
 	start, last := in.ends()
 	if clock < start.UnixMilli() || clock > last.UnixMilli() {

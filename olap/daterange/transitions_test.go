@@ -148,7 +148,8 @@ func TestNoTransitionIsMissed(t *testing.T) {
 			}
 			offset, until := clock.offsetAt(at)
 			if next := goOffset(zone, bound.Unix()); bound.Unix() < tablesEnd && (until == bound.Unix()) != (next != offset) {
-				t.Errorf("%s: Go changes at %v from %d to %d s, and this at %v", name, bound.UTC(), offset, next, time.Unix(until, 0).UTC())
+				t.Errorf("%s: Go changes at %v from %d to %d s, and this at %v", name, bound.UTC(), offset, next,
+					time.Unix(until, 0).UTC())
 			}
 			at = bound.Unix()
 		}
@@ -190,7 +191,8 @@ func TestTZifThatCannotBeRead(t *testing.T) {
 			t.Errorf("the first %d of %d bytes are enough", n, len(data))
 		}
 	}
-	for _, footer := range []string{"", "CET", "CET-1CEST", "CET-1CEST,J60,J300", "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.5.0,M13.5.0", "CET-1 "} {
+	for _, footer := range []string{"", "CET", "CET-1CEST", "CET-1CEST,J60,J300", "CET-1CEST,M3.6.0,M10.5.0",
+		"CET-1CEST,M3.5.0,M13.5.0", "CET-1 "} {
 		if fixed, rule, err := parseFooter(footer); err == nil {
 			t.Errorf("%q became %d, %v", footer, fixed, rule)
 		}

@@ -77,10 +77,12 @@ func Settings(statement compile.Statement) clickhouse.Settings {
 // Run executes a statement. queryID becomes ClickHouse's query_id, by which its log and its list
 // of processes name the execution; comment its log_comment; external are the tables that come with the statement.
 // The context's end stops the query.
-func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string, external ...*ext.Table) (*Table, error) {
+func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, queryID uuid.UUID, comment string,
+	external ...*ext.Table) (*Table, error) {
 	options := Settings(statement)
 	options["log_comment"] = comment
-	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options), clickhouse.WithExternalTable(external...))
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options),
+		clickhouse.WithExternalTable(external...))
 	args := make([]any, len(statement.Params))
 	for i, p := range statement.Params {
 		args[i] = clickhouse.Named(p.Name, p.Value)

@@ -67,7 +67,8 @@ func parseVerification(text string) (key schema.APIKey, err error) {
 func (s Store) Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error) {
 	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.secret_hash, u.at, k.expires_at, k.networks
 		FROM (SELECT * FROM `+schema.TableAPIKeys+` FINAL) AS k
-		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON u.key_id = k.key_id
+		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON `+
+		`u.key_id = k.key_id
 		WHERE isNull(k.revoked_at) AND ifNull(k.expires_at > fromUnixTimestamp64Milli({at:Int64}, 'UTC'), true)
 			AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
 		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("at", at.UnixMilli()))

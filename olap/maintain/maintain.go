@@ -47,7 +47,8 @@ type Worker struct {
 // failed.
 func New(name string, task Task, logger *slog.Logger, share float64, idle time.Duration) *Worker {
 	counter := func(metric, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help, ConstLabels: prometheus.Labels{"task": name}})
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help,
+			ConstLabels: prometheus.Labels{"task": name}})
 	}
 	return &Worker{
 		name: name, task: task, logger: logger, share: share, idle: idle,

@@ -60,14 +60,18 @@ func TestPauses(t *testing.T) {
 		steps []step
 		want  []time.Duration // when each step begins, and the one behind the last
 	}{
-		"nothing to do":       {[]step{takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
-		"short steps":         {[]step{takes(2*s, true, nil), takes(s/10, true, nil)}, []time.Duration{0, 10 * s, 10*s + s/2}},
-		"hangs":               {[]step{hangs, takes(0, true, nil)}, []time.Duration{0, 10*m + 30*s, 10*m + 31*s - s}},
-		"fails late":          {[]step{takes(8*m, false, errors.New("no answer")), takes(s, true, nil)}, []time.Duration{0, 8*m + 30*s, 8*m + 35*s}},
-		"fails at once":       {[]step{takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
-		"a long step is paid": {[]step{takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)}, []time.Duration{0, 40 * s, 55 * s, 60 * s}},
+		"nothing to do": {[]step{takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
+		"short steps": {[]step{takes(2*s, true, nil), takes(s/10, true, nil)},
+			[]time.Duration{0, 10 * s, 10*s + s/2}},
+		"hangs": {[]step{hangs, takes(0, true, nil)}, []time.Duration{0, 10*m + 30*s, 10*m + 31*s - s}},
+		"fails late": {[]step{takes(8*m, false, errors.New("no answer")), takes(s, true, nil)},
+			[]time.Duration{0, 8*m + 30*s, 8*m + 35*s}},
+		"fails at once": {[]step{takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
+		"a long step is paid": {[]step{takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)},
+			[]time.Duration{0, 40 * s, 55 * s, 60 * s}},
 		"not for ever": {append([]step{takes(5*m, true, nil)}, repeat(takes(0, true, nil), 11)...),
-			[]time.Duration{0, 330 * s, 360 * s, 390 * s, 420 * s, 450 * s, 480 * s, 510 * s, 540 * s, 570 * s, 600 * s, 600 * s, 600 * s}},
+			[]time.Duration{0, 330 * s, 360 * s, 390 * s, 420 * s, 450 * s, 480 * s, 510 * s, 540 * s, 570 * s, 600 * s, 600 * s,
+				600 * s}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,7 +116,8 @@ func TestStatementsEndWithTheirContext(t *testing.T) {
 				cancel() // when the statement waits for an answer
 			}
 		}()
-		conn, err := clickhouse.Open(&clickhouse.Options{Protocol: protocol, Addr: []string{listener.Addr().String()}, DialTimeout: time.Second})
+		conn, err := clickhouse.Open(&clickhouse.Options{Protocol: protocol, Addr: []string{listener.Addr().String()},
+			DialTimeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,8 @@ func rowsOf(records Records, organization string, q Query) []row {
 				"agent_id": &agent, "user_identifier": &a.Identifier, "user_domain": domain,
 				"activity_type": &a.Activity, "run_initiation_type": &a.InitiationType, "source": &a.Source,
 			},
-			name: a.Name, status: runs[a.RunID].Status, pair: a.Identifier + " " + a.RunID.String(), id: a.ID, activity: a.Activity,
+			name: a.Name, status: runs[a.RunID].Status, pair: a.Identifier + " " + a.RunID.String(), id: a.ID,
+			activity: a.Activity,
 		}, a.OccurredAt)
 	}
 	return rows
@@ -167,7 +168,8 @@ func matches(r row, q Query, agents map[string]Agent) bool {
 			values = []string{f.Value}
 		}
 		actual := r.dimensions[f.Member]
-		if actual == nil || !slices.ContainsFunc(values, func(wanted string) bool { return equals(f.Member, *actual, wanted, agents) }) {
+		if actual == nil ||
+			!slices.ContainsFunc(values, func(wanted string) bool { return equals(f.Member, *actual, wanted, agents) }) {
 			return false
 		}
 	}

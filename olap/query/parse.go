@@ -50,7 +50,8 @@ const maxRangeTextLength = 64
 
 func parseShape(body jsontext.Value) (request, error) {
 	r := request{Dimensions: []string{}, Filters: []filterShape{}, Order: []orderShape{}, Limit: DefaultLimit}
-	properties, err := node{"", body}.object([]string{"model", "metrics", "range"}, "dimensions", "filters", "order", "limit", "cursor")
+	properties, err := node{"", body}.object([]string{"model", "metrics", "range"}, "dimensions", "filters", "order",
+		"limit", "cursor")
 	if err != nil {
 		return r, err
 	}

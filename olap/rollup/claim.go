@@ -37,8 +37,8 @@ var (
 //     the statement begins. A statement that changes one partition writes one part, which is there as a whole or not
 //     at all. So whatever a crash, a lost connection or a time-out leaves, the same statement run again writes what is
 //     missing and nothing else. No statement relies on deduplication tokens.
-//  3. Commit. The entry commit with the claim's number moves the watermark, under the same fence. Before it the watermark
-//     is the old one, and queries compute what was stored since, whatever of it is in the rollup already.
+//  3. Commit. The entry commit with the claim's number moves the watermark, under the same fence. Before it the
+//     watermark is the old one, and queries compute what was stored since, whatever of it is in the rollup already.
 //  4. Take over. A claim of claimAge none of whose statements runs is replaced by one with a greater number, as in 1.
 //     The old one is lost by that: what its process sends later writes nothing. What it sent before is waited for.
 //
@@ -57,9 +57,11 @@ func (s *Refresher) claim(ctx context.Context, state State) (*claim, error) {
 		}
 	}
 	c := &claim{entry{conn: s.conn, number: state.Next(), holder: s.name, lost: errClaimLost}}
-	c.fence = fmt.Sprintf("((SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d) FROM %s) AND %s)",
+	c.fence = fmt.Sprintf("((SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, "+
+		"%d) FROM %s) AND %s)",
 		c.number, c.holder, schema.TableRollupLog, unchanged(state))
-	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun, schema.TableRollupLog, unchanged(state))
+	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun,
+		schema.TableRollupLog, unchanged(state))
 	if err := write(ctx, s.conn, begin, c.number, c.holder, free); err != nil {
 		return nil, err
 	}

@@ -24,9 +24,10 @@ type Difference struct {
 	// Projection is the one that does not add up to its own table's rows; empty where the rows themselves differ.
 	Projection   string `json:"projection,omitempty"`
 	Organization string `json:"organization_id"`
-	Span         string `json:"span"`      // of the event clock in UTC: year and quarter, 2026-Q1
-	Records      int64  `json:"records"`   // by the source; of a projection by the rows; of initiator_keys those that rows have
-	InRollup     int64  `json:"in_rollup"` // by the table or projection; with as many records their contents differ
+	Span         string `json:"span"` // of the event clock in UTC: year and quarter, 2026-Q1
+	// by the source; of a projection by the rows; of initiator_keys those that rows have
+	Records  int64 `json:"records"`
+	InRollup int64 `json:"in_rollup"` // by the table or projection; with as many records their contents differ
 }
 
 // compare compares a section of the rollup with its source, in one statement and one snapshot of each table:
@@ -82,7 +83,8 @@ func compare(
 // selected are the columns of every part of a comparison.
 func selected(part, expected, found, broken, checksum string) string {
 	return "SELECT toString(organization_id) AS organization, '" + part + "' AS part," +
-		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken + ") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
+		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken +
+		") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
 }
 
 // rollupOnly is the condition that no row of a record was stored after the watermark.

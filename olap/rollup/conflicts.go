@@ -67,7 +67,8 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 }
 
 // conflicts logs the conflicts that a statement selects, by organization, and reports whether there are any.
-func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool, err error) {
+func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool,
+	err error) {
 	rows, err := s.conn.Query(inserting(ctx, nil), "SELECT toString(organization_id), count() FROM ("+selected+
 		") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
 	if err != nil {

@@ -23,12 +23,14 @@ var clock = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 // version is a version of a run, from hours after clock, created later by move.
 func version(organization string, id, hours int, move time.Duration) olaptest.Run {
 	ada := "ada@example.com"
-	return olaptest.Run{Organization: organization, ID: olaptest.ID(id), AgentID: olaptest.ID(1), CreatedAt: clock.Add(move), Kind: "agent",
+	return olaptest.Run{Organization: organization, ID: olaptest.ID(id), AgentID: olaptest.ID(1),
+		CreatedAt: clock.Add(move), Kind: "agent",
 		Status: "COMPLETED", Identifier: &ada, Name: &ada, UpdatedAt: clock.Add(time.Duration(hours) * time.Hour)}
 }
 
 func copyOf(organization string, id int, activity string, move time.Duration) olaptest.Attribution {
-	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id), AgentID: olaptest.ID(1), Identifier: "ada@example.com",
+	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id),
+		AgentID: olaptest.ID(1), Identifier: "ada@example.com",
 		Activity: activity, InitiationType: "human", Source: "web", OccurredAt: clock.Add(move)}
 }
 
@@ -59,11 +61,14 @@ func once(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	of := " WHERE organization_id = '" + organization + "'"
 	for query, want := range map[string]int64{
-		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of:                                             2,
-		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of + " AND created_at = '2026-01-05 10:00:00'": 1,
-		"SELECT toInt64(sum(runs)) FROM rollup_runs" + of:                                                                                  2,
-		"SELECT toInt64(sum(interacted)) FROM rollup_attributions" + of:                                                                    1,
-		"SELECT toInt64(count()) FROM attributions FINAL" + of + " AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" +
+			of: 2,
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of +
+			" AND created_at = '2026-01-05 10:00:00'": 1,
+		"SELECT toInt64(sum(runs)) FROM rollup_runs" + of:               2,
+		"SELECT toInt64(sum(interacted)) FROM rollup_attributions" + of: 1,
+		"SELECT toInt64(count()) FROM attributions FINAL" + of +
+			" AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
 			schema.SupersededAttributions("organization_id = '"+organization+"'") + ")": 1,
 		"SELECT toInt64(uniqExact(created_at)) FROM runs" + of + " AND NOT " + schema.CurrentRunSQL: 1,
 	} {
@@ -166,8 +171,8 @@ func TestConflictsAreTold(t *testing.T) {
 	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
 		t.Fatal(err)
 	}
-	const personal = "SELECT toInt64(countIf(isNotNull(tupleElement(record, 'initiator_identifier')) OR isNotNull(tupleElement(record, 'initiator_name'))" +
-		" OR tupleElement(initiator, 'initiator') != 0))" +
+	const personal = "SELECT toInt64(countIf(isNotNull(tupleElement(record, 'initiator_identifier')) OR " +
+		"isNotNull(tupleElement(record, 'initiator_name')) OR tupleElement(initiator, 'initiator') != 0))" +
 		" FROM runs WHERE NOT " + schema.CurrentRunSQL
 	if n := number(t, conn, personal); n != 0 {
 		t.Error("a mark holds who started the run")
@@ -178,8 +183,10 @@ func TestConflictsAreTold(t *testing.T) {
 // older one changes nothing for longer than a refresh.
 func TestRunsMoveBackAndForth(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	for i, v := range []struct{ hours, move int }{{1, 0}, {2, 1}, {3, 0}, {4, 1}, {4, 0}, {4, 2}, {1, 0}, {3, 0}, {5, -1}} {
-		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{version("acme", 1, v.hours, time.Duration(v.move)*time.Millisecond)}})
+	for i, v := range []struct{ hours, move int }{{1, 0}, {2, 1}, {3, 0}, {4, 1}, {4, 0}, {4, 2}, {1, 0}, {3, 0},
+		{5, -1}} {
+		olaptest.Load(t, conn,
+			olaptest.Records{Runs: []olaptest.Run{version("acme", 1, v.hours, time.Duration(v.move)*time.Millisecond)}})
 		all(t, conn)
 		want := clock.UnixMilli() + []int64{0, 1, 0, 1, 1, 2, 2, 2, -1}[i]
 		for _, from := range []string{

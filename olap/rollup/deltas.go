@@ -70,8 +70,8 @@ func NewDeltas(conn driver.Conn) *Deltas {
 //
 //  1. Read the counters. Where they are those of the cached delta, that is the answer.
 //  2. Wait for a refresh batch in progress, batchPatience at most: what it writes would count twice.
-//  3. Read the delta again, together with all who ask meanwhile. While nobody refreshed, the cached rows stay right, and
-//     only what was stored since is read.
+//  3. Read the delta again, together with all who ask meanwhile. While nobody refreshed, the cached rows stay right,
+//     and only what was stored since is read.
 func (d *Deltas) Get(ctx context.Context, of snapshot.Records) (Cached, error) {
 	counters, err := snapshot.ReadCounters(ctx, d.conn, of)
 	if err != nil {

@@ -54,14 +54,16 @@ func (e *entry) Alter(ctx context.Context, table, change, where string) error {
 // the call knows afterwards: an insert whose fence the entry made false has ended, or will find it false.
 func waitForInserts(ctx context.Context, conn driver.Conn) error {
 	var running []string
-	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+snapshot.RefreshQueryPrefix+"')").Scan(&running)
+	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+
+		snapshot.RefreshQueryPrefix+"')").Scan(&running)
 	if err != nil {
 		return fmt.Errorf("rollup: read the inserts that run: %w", err)
 	}
 	if len(running) == 0 {
 		return nil
 	}
-	return wait(ctx, conn, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}", driver.NamedValue{Name: "running", Value: running})
+	return wait(ctx, conn, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}",
+		driver.NamedValue{Name: "running", Value: running})
 }
 
 // wait polls until a count is zero.

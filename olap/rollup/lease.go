@@ -34,24 +34,24 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 // leave the rollup alone meanwhile.
 //
 // A lease is an entry of the kind lease with a number and the holder's random name. A lease is valid while no entry of
-// the kind lease is greater than (number, holder), and nothing was committed with that number or a greater one. Numbers only
-// grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
+// the kind lease is greater than (number, holder), and nothing was committed with that number or a greater one. Numbers
+// only grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
 // since it was taken.
 //
 //  1. Take. The number is one more than the greatest in the log. The insert of the entry carries the
-//     condition that no lease was taken or released since the log was read. Then all other inserts into the log and into
-//     the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
+//     condition that no lease was taken or released since the log was read. Then all other inserts into the log and
+//     into the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
 //     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 5.
 //  2. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log
 //     that ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a
 //     statement that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each
 //     statement the log is read: only a lease that is valid then tells that the statement did all of its work. A
-//     crash leaves a change that is made in part: see 5. Queries that use the rollup find the lease in their own snapshot,
-//     and begin again (schema.RollupUnchanged).
+//     crash leaves a change that is made in part: see 5. Queries that use the rollup find the lease in their own
+//     snapshot, and begin again (schema.RollupUnchanged).
 //  3. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
-//  4. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to when
-//     the rollup is refreshed. A crash before it: see 5. After it nothing is left to do.
+//  4. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to
+//     when the rollup is refreshed. A crash before it: see 5. After it nothing is left to do.
 //  5. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
 //     as in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and
 //     what a purge has named to be purged are emptied, and the release says that nothing is refreshed, so that the
@@ -65,8 +65,8 @@ type Lease struct {
 	until time.Time // how far records were refreshed when it was taken
 }
 
-// WithLease makes a change that takes records out of the store, or otherwise alters what is refreshed, under a lease. The
-// change has to leave the rollup as if the records had never been there. When it fails, the rollup stays out of use
+// WithLease makes a change that takes records out of the store, or otherwise alters what is refreshed, under a lease.
+// The change has to leave the rollup as if the records had never been there. When it fails, the rollup stays out of use
 // until the lease is taken over. A lease of a process that died is taken over first, which may take Abandoned. The
 // error is ErrLost when this process lost the lease; then the change is not complete.
 func WithLease(ctx context.Context, conn driver.Conn, change func(context.Context, *Lease) error) error {
@@ -115,7 +115,8 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 		case !state.Leased || after != 0 && silent > after:
 			l.number = state.Next()
 			l.fence = fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'lease') = (%d, %d)"+
-				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.holder, schema.TableRollupLog)
+				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.holder,
+				schema.TableRollupLog)
 			if err := write(ctx, conn, lease, l.number, l.holder, unchanged(state)); err != nil {
 				return nil, err
 			}

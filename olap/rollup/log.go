@@ -12,8 +12,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A kind of entry in the rollup log. Of each kind the greatest number counts, and of several commits with one number the
-// one that goes least far.
+// A kind of entry in the rollup log. Of each kind the greatest number counts, and of several commits with one number
+// the one that goes least far.
 type kind string
 
 const (
@@ -26,7 +26,8 @@ const (
 // unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
 // been kept alive, and batches claimed.
 func unchanged(state State) string {
-	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), kind = 'lease') = %d FROM %s)",
+	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), "+
+		"kind = 'lease') = %d FROM %s)",
 		state.Committed, state.Lease, schema.TableRollupLog)
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back by
-// less must not hide a row behind the watermark.
+// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back
+// by less must not hide a row behind the watermark.
 const Margin = snapshot.ClockMargin
 
 const (
@@ -35,8 +35,8 @@ const (
 	renewAfter = time.Minute
 )
 
-// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is a
-// prometheus.Collector.
+// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is
+// a prometheus.Collector.
 type Refresher struct {
 	conn   driver.Conn
 	logger *slog.Logger
@@ -196,8 +196,8 @@ func (s *Refresher) moveBack(ctx context.Context, state State, until time.Time) 
 	return c.commit(ctx, until)
 }
 
-// refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and moves
-// the watermark there. claim has the protocol.
+// refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and
+// moves the watermark there. claim has the protocol.
 func (s *Refresher) refresh(ctx context.Context, state State, until time.Time, rows uint64) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
@@ -243,12 +243,15 @@ func (c *claim) insert(ctx context.Context, t schema.RollupTable, from, until ti
 	return nil
 }
 
-func (c *claim) partitions(ctx context.Context, t schema.RollupTable, from, until time.Time) (found []string, err error) {
-	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&found)
+func (c *claim) partitions(ctx context.Context, t schema.RollupTable, from, until time.Time) (found []string,
+	err error) {
+	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+
+		within(t.StoredAt), span(from, until)...).Scan(&found)
 	return found, err
 }
 
-func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from, until time.Time, partition string) error {
+func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from, until time.Time,
+	partition string) error {
 	stored := within(t.StoredAt)
 	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
 	if partition != "" {
@@ -258,8 +261,10 @@ func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from,
 	stored += " AND " + t.Counts
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
-	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
-		t.Signed(t.Changed(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
+	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") +
+		", first_stored_at, sign) " +
+		t.Signed(t.Changed(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n,
+			t.RecordKey()...) +
 		// Without the claim it writes nothing.
 		" WHERE " + c.fence
 	ctx = inserting(ctx, clickhouse.Settings{
@@ -270,8 +275,8 @@ func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from,
 	return c.conn.Exec(ctx, sql, span(from, until)...)
 }
 
-// inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no insert
-// for the repeat of another: the same rows may have to be written again after a record changed there and back.
+// inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no
+// insert for the repeat of another: the same rows may have to be written again after a record changed there and back.
 func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplication_token": rand.Text(),
@@ -282,7 +287,8 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	}
 	maps.Copy(settings, schema.ReadSettings)
 	maps.Copy(settings, more)
-	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()), clickhouse.WithSettings(settings))
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
+		clickhouse.WithSettings(settings))
 }
 
 // check reports whether the store can refresh: a query that reads a rollup table twice must see it once.

@@ -129,7 +129,8 @@ func (r *repair) ofDamaged(c *claim) string {
 }
 
 func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
-	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under.claim)+" AND "+misnamed); err != nil {
+	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under.claim)+" AND "+
+		misnamed); err != nil {
 		return err
 	}
 	if err := under.name(ctx, s.where(), s.args()...); err != nil {

@@ -27,9 +27,11 @@ var damages = map[string]struct {
 }{
 	"a row altered": {"runs", []string{
 		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + rollupRow + ", -1 FROM rollup_runs WHERE " + ofOneRun,
-		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + strings.Replace(rollupRow, "state", "state + 64", 1) + ", 1 FROM rollup_runs WHERE " + ofOneRun + " AND sign = 1",
+		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + strings.Replace(rollupRow, "state", "state + 64", 1) +
+			", 1 FROM rollup_runs WHERE " + ofOneRun + " AND sign = 1",
 	}},
-	"a row missing": {"runs", []string{"ALTER TABLE rollup_runs DELETE WHERE " + ofOneRun + " SETTINGS mutations_sync = 2"}},
+	"a row missing": {"runs", []string{"ALTER TABLE rollup_runs DELETE WHERE " + ofOneRun +
+		" SETTINGS mutations_sync = 2"}},
 	"a row doubled": {"runs", []string{
 		"SYSTEM STOP MERGES rollup_runs", // which would take it out
 		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + rollupRow + ", 1 FROM rollup_runs WHERE " + ofOneRun,
@@ -40,17 +42,22 @@ var damages = map[string]struct {
 		"ALTER TABLE rollup_runs MODIFY COLUMN runs Int8 MATERIALIZED if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0)",
 	}},
 	"an attribution missing": {"attributions", []string{
-		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS mutations_sync = 2",
+		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS " +
+			"mutations_sync = 2",
 	}},
 	"a record that the source does not have": {"attributions", []string{
-		"INSERT INTO rollup_attributions (organization_id, occurred_at, attribution_id, agent_id, activity_type, first_stored_at, sign)" +
-			" SELECT 'acme', '2019-01-01 00:00:00', generateUUIDv4(), generateUUIDv4(), 'initiated', '2019-01-01 00:00:00', 1",
+		"INSERT INTO rollup_attributions (organization_id, occurred_at, attribution_id, agent_id, activity_type, " +
+			"first_stored_at, sign) SELECT 'acme', '2019-01-01 00:00:00', generateUUIDv4(), generateUUIDv4(), 'initiated', " +
+			"'2019-01-01 00:00:00', 1",
 	}},
 	"a name altered": {"runs", []string{
-		"INSERT INTO initiator_keys SELECT organization_id, initiator_key, 'eve@example.com', initiator_name FROM initiator_keys WHERE organization_id = 'acme'",
-		"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com' SETTINGS mutations_sync = 2",
+		"INSERT INTO initiator_keys SELECT organization_id, initiator_key, 'eve@example.com', initiator_name FROM " +
+			"initiator_keys WHERE organization_id = 'acme'",
+		"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com' " +
+			"SETTINGS mutations_sync = 2",
 	}},
-	"a name missing": {"runs", []string{"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2"}},
+	"a name missing": {"runs",
+		[]string{"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2"}},
 	// Merged in this mode, a doubled row goes, and stays in the projections.
 	"projections": {"runs", []string{
 		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + rollupRow + ", 1 FROM rollup_runs WHERE " + ofOneRun,
@@ -124,7 +131,8 @@ func loadSmall(t *testing.T, conn driver.Conn, n int, status string) {
 	var records olaptest.Records
 	at, ada := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), "ada@example.com"
 	for i := range n {
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: at,
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i),
+			AgentID: olaptest.ID(i % 3), CreatedAt: at,
 			Kind: "agent", Status: status, Identifier: &ada, UpdatedAt: at.Add(time.Duration(len(status)) * time.Hour)})
 	}
 	olaptest.Load(t, conn, records)
@@ -263,7 +271,8 @@ func (c *mergingConn) around(sql string) func() {
 	c.merges++
 	for _, sign := range []string{"1", "-1"} {
 		exec("INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " +
-			strings.Replace(rollupRow, "created_at", fmt.Sprintf("'2026-01-%02d 03:00:00'", 20+c.merges%10), 1) + ", " + sign + " FROM rollup_runs WHERE " + ofOneRun + " LIMIT 1")
+			strings.Replace(rollupRow, "created_at", fmt.Sprintf("'2026-01-%02d 03:00:00'", 20+c.merges%10), 1) + ", " + sign +
+			" FROM rollup_runs WHERE " + ofOneRun + " LIMIT 1")
 	}
 	return func() {
 		exec("SYSTEM START MERGES rollup_runs")

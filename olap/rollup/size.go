@@ -42,4 +42,5 @@ func RunsMoved(ctx context.Context, conn driver.Conn, organization schema.Organi
 }
 
 // readConflicts asks for conflicts of an organization, of a kind whose name and a quotation mark follow.
-const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHERE " + schema.OfOrganization + " AND kind = '"
+const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHERE " + schema.OfOrganization +
+	" AND kind = '"

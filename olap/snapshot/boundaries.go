@@ -95,8 +95,8 @@ func (b *Boundaries) look(ctx context.Context, of Records) (seen look, err error
 	return seen, nil
 }
 
-// Confirm reports whether pages can share a boundary whose query is running or has ended. It may begin beside the query,
-// but its answer holds only for a query that had begun by then.
+// Confirm reports whether pages can share a boundary whose query is running or has ended. It may begin beside the
+// query, but its answer holds only for a query that had begun by then.
 //
 //  1. The look's own boundary can be shared if no record was counted since the look: all that was stored until then was
 //     there at the look.

@@ -133,7 +133,8 @@ func InFlight(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
 		}
 		if strings.HasPrefix(id, RefreshQueryPrefix) {
 			in.Refreshing = true
-		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) || strings.Contains(text, schema.TableAttributions)) {
+		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) ||
+			strings.Contains(text, schema.TableAttributions)) {
 			longest = max(longest, seconds)
 		}
 	}
