@@ -29,16 +29,16 @@ func runOn(n, day int, status string) olaptest.Run {
 // the one that is current when the page runs, also of rows that were updated meanwhile.
 func TestPagesKeepTheirBoundary(t *testing.T) {
 	for _, c := range []struct {
-		name            string
-		adds, remembers bool
-	}{{"read", false, false}, {"added up", true, false}, {"added up with remembered changes", true, true}} {
+		name           string
+		rollup, caches bool
+	}{{"base rows", false, false}, {"rollup, inline delta", true, false}, {"rollup, cached delta", true, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			store := olaptest.OpenStore(t)
 			engine := olap.NewEngine(store.Conn(), []byte("secret"))
-			if c.adds {
+			if c.rollup {
 				engine.TakeAsLarge()
 			}
-			if !c.remembers {
+			if !c.caches {
 				engine.CacheNoDelta()
 			}
 			refresher := rollup.New(store.Conn(), quiet, 0)
@@ -65,9 +65,9 @@ func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine,
 	olaptest.Load(t, conn,
 		olaptest.Records{Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")}})
 	refresh()
-	behind := runOn(4, 2, "FAILED")
-	behind.UpdatedAt = behind.UpdatedAt.Add(time.Hour)
-	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{behind}})
+	late := runOn(4, 2, "FAILED")
+	late.UpdatedAt = late.UpdatedAt.Add(time.Hour)
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{late}})
 
 	q.Cursor = *first.Cursor
 	second := ask(t, engine, "acme", q)
@@ -92,17 +92,17 @@ func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine,
 
 // A row whose insert has begun and outlasts the engine's patience (2 s) is in none of the pages: it
 // may not appear between two of them.
-func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
+func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(3, 3, "RUNNING")}})
-	engine.IdleFrom(0) // so that the boundary rests on the last look
+	engine.IdleFrom(0) // so that the boundary is derived from the cached reading
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
 		Limit: 1}
-	for range 2 { // the first look is not remembered: an older server's inserts may not be counted
+	for range 2 { // the first reading is not cached: inserts of an older server may not be counted
 		ask(t, engine, "acme", q)
 	}
 
@@ -128,7 +128,7 @@ func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
 		queries[i].Metrics = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count",
 			"active_run_count", "unique_initiator_count"}[:i+1]
 		asked.Go(func() {
-			time.Sleep(time.Duration(i) * 15 * time.Millisecond) // one looks what is in flight, others come soon after
+			time.Sleep(time.Duration(i) * 15 * time.Millisecond) // one reads the inserts in flight, others come soon after
 			firsts[i] = ask(t, engine, "acme", queries[i])
 		})
 	}
@@ -148,8 +148,8 @@ func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
 	}
 }
 
-// A boundary that a statement sets itself is one instant: the one that selects the rows and the one that is told.
-// ClickHouse reads the clock anew wherever now64 is written, but a name given to it is one constant.
+// A boundary that a statement sets itself is one instant: the rows are selected by it and the answer reports it.
+// ClickHouse reads the clock again wherever now64 is written, but an alias of it is one constant.
 func TestTheOwnClockIsOneInstant(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for range 100 {
@@ -179,7 +179,7 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 		olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(day, day, "FAILED")}})
 		want = append(want, []any{fmt.Sprintf("2026-01-%02d", day), 1.0})
 	}
-	// And an answer without rows tells a boundary too.
+	// An answer without rows reports a boundary too.
 	q.Range = olaptest.Range{Start: "2025-01-01", End: "2025-01-31", Timezone: "UTC"}
 	for range 2 {
 		before, err := snapshot.Now(context.Background(), store.Conn())
@@ -189,12 +189,12 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 		empty := ask(t, engine, "acme", q)
 		asOf, err := time.Parse(time.RFC3339, empty.AsOf)
 		if err != nil || len(empty.Rows) != 0 || asOf.Before(before) {
-			t.Errorf("%v as of %s, asked at %s: %v", empty.Rows, asOf, before, err)
+			t.Errorf("%v as of %s, sent at %s: %v", empty.Rows, asOf, before, err)
 		}
 	}
 }
 
-// An insert that refreshes records is told apart from those of records, which a boundary waits for.
+// An insert of a refresh is distinguished from inserts of records, for which a boundary waits.
 func TestRefreshInFlight(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

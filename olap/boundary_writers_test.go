@@ -13,8 +13,8 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// While rows arrive, an answer has everything that was acknowledged before it was asked for and nothing
-// that was first stored after its asOf, whichever way its boundary is set.
+// While rows arrive, an answer has everything that was acknowledged before the query was sent and nothing that was
+// first stored after its asOf, whichever way its boundary is set.
 func TestSinglePagesUnderAWriter(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)

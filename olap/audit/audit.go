@@ -93,7 +93,7 @@ func write(ctx context.Context, conn driver.Conn, id uuid.UUID, outcome string, 
 	return nil
 }
 
-// actor is who runs this process, as far as the operating system tells.
+// actor is who runs this process, as far as the operating system reports it.
 func actor() string {
 	name := fmt.Sprintf("uid %d", os.Getuid()) // a container may have no list of users
 	if u, err := user.Current(); err == nil && u.Username != "" {

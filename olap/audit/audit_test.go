@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// An action has an entry from before it begins, and one that tells its end, however it ends.
+// An action has an entry from before it begins, and one that records its end, however it ends.
 func TestActionsAreRecorded(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	ctx, cancel := context.WithCancel(context.Background())

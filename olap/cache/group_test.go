@@ -30,7 +30,7 @@ func (g *gate) run(ctx context.Context) (int64, error) {
 	}
 }
 
-// Who comes while an execution runs shares the next one with the others; nobody joins what has begun.
+// Callers that arrive while an execution runs share the next one; nobody joins an execution that has begun.
 func TestWaitingCallersShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group cache.Group[int64]
@@ -107,7 +107,7 @@ func TestCallersEndAlone(t *testing.T) {
 		if n := g.begun.Load(); n != 2 {
 			t.Errorf("%d executions began, want 2: nobody waited for a third", n)
 		}
-		// All of those who wait for a running one leave: it is told to end.
+		// All callers that wait for a running execution leave: its context ends.
 		running, abandoned := ask(time.Second), ask(2*time.Second)
 		<-running
 		<-abandoned

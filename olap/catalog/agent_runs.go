@@ -73,7 +73,7 @@ var agentRuns = Model{
 			Name: "unique_initiator_count",
 			Description: "How many different people or automated initiator_keys, told apart by identifier, started the runs. " +
 				"InitiatorKeys without an identifier are not counted.",
-			// The number of a missing identifier is 0 (schema/DESIGN.md).
+			// The number of an absent identifier is 0 (schema/DESIGN.md).
 			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"}, CountsInitiators: true,
 		},
 	},

@@ -97,7 +97,7 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-// Running the engine as root is told once a process, however often the engine is started again.
+// Running the engine as root is logged once per process, however often the engine is started again.
 func TestRunningAsRootWarnsOnce(t *testing.T) {
 	var log logBuffer
 	c := config(dataDir(t))

@@ -25,8 +25,7 @@ const (
 	endTimeout = 10 * time.Second
 )
 
-// A childTask tells a child what to be: the engine of Dir, or with Dir empty a probe that prints
-// the library's version.
+// A childTask says what a child runs: the engine of Dir, or with Dir empty a probe that prints the library's version.
 type childTask struct {
 	Library     string
 	Dir         string
@@ -188,8 +187,8 @@ func (t childTask) cleanUp(l layout) {
 	}
 }
 
-// listeningSockets returns the IPv4 addresses at which this process can be reached from this machine.
-// The engine cannot be asked for the port the system chose without knowing it.
+// listeningSockets returns the IPv4 addresses at which this process can be reached from this machine. The engine does
+// not report the port that the system chose.
 func listeningSockets() []string {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {

@@ -99,7 +99,7 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 	}
 }
 
-// join tells whether the published engine answers. An open port proves nothing: dial has it prove who it is.
+// join reports whether the published engine answers. An open port proves nothing: dial has it prove who it is.
 func (e *engine) join(ctx context.Context) bool {
 	conn, err := e.dial(ctx, "")
 	if err != nil {

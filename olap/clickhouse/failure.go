@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// reportTailBytes is how much of the end of an engine's log is looked at after a failure.
+// reportTailBytes is how much of the end of an engine's log is read after a failure.
 const reportTailBytes = 16 << 10
 
 // explain turns a failed start into a sentence that says what to do. log is the end of what the engine
@@ -34,12 +34,12 @@ func explain(err error, log string) error {
 	return err
 }
 
-// diskFull tells whether the file system of dir has less room than an engine needs to come up, and
-// perhaps too little to say so in its log.
+// diskFull reports whether the file system of dir has less space than an engine needs to come up, and perhaps too
+// little to say so in its log.
 func diskFull(dir string) bool {
 	const enough = 1 << 20
-	var room syscall.Statfs_t
-	return syscall.Statfs(dir, &room) == nil && uint64(room.Bavail)*uint64(room.Bsize) < enough
+	var stat syscall.Statfs_t
+	return syscall.Statfs(dir, &stat) == nil && uint64(stat.Bavail)*uint64(stat.Bsize) < enough
 }
 
 // tail returns the last lines of the file at path, "" when there is no such file.

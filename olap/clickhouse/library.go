@@ -30,9 +30,9 @@ func LibraryBelow(root string) string {
 	return filepath.Join(root, "deploy", "engine", "node_modules", "@chdb", name, "libchdb.so")
 }
 
-// findLibrary returns the absolute path of the engine library: named, or else the one of the
-// repository that is the working directory or holds the executable's folder. It never looks
-// further up, so that no stranger's file in a shared folder is ever loaded.
+// findLibrary returns the absolute path of the engine library: named, or else the one of the repository that is the
+// working directory or holds the executable's folder. It never searches further up, so that no stranger's file in a
+// shared folder is ever loaded.
 func findLibrary(named string) (string, error) {
 	if named != "" {
 		if !isFile(named) {

@@ -21,7 +21,7 @@ func TestEngineEndsWithTheLastOfItsUsers(t *testing.T) {
 	second := launch(t, dir)
 	second.expect("ready")
 	if joined := enginePID(t, dir); joined != pid {
-		t.Fatalf("the second process started engine %d beside %d", joined, pid)
+		t.Fatalf("the second process started engine %d while %d ran", joined, pid)
 	}
 
 	first.say("close")

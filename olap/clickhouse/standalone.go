@@ -22,7 +22,7 @@ func RunStandalone(ctx context.Context, config Config, stdout io.Writer) error {
 		return fmt.Errorf("embedded engine: %w", err)
 	}
 	defer e.close()
-	tick := time.NewTicker(watchInterval)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	printed := ""
 	for {

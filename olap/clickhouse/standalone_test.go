@@ -50,8 +50,8 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	expectGone(t, pid)
 }
 
-// In a container the engine listens where it is told, and passwordless users stay out.
-func TestEngineListensWhereItIsTold(t *testing.T) {
+// In a container the engine listens where it is configured to, and passwordless users stay out.
+func TestEngineListensWhereConfigured(t *testing.T) {
 	c := config(dataDir(t))
 	c.Listen = "0.0.0.0:0"
 	s := open(t, c)

@@ -14,8 +14,8 @@ import (
 // layoutNumber counts the ways runlens has arranged the files of an engine's folder.
 const layoutNumber = 1
 
-// A versionRecord is the content of <data>/engine/VERSION: what wrote the data directory last, and
-// which library file that was, so that only a changed library is asked for its version again.
+// A versionRecord is the content of <data>/engine/VERSION: what wrote the data directory last, and which library file
+// that was, so that only a changed library is probed for its version again.
 type versionRecord struct {
 	Layout          int       `json:"layout"`
 	Engine          string    `json:"engine"`
@@ -68,8 +68,8 @@ func (l layout) adoptVersion(library string) (string, error) {
 	return now.Engine, writeFileAtomic(l.version(), content)
 }
 
-// probeVersion asks the library for its version, in a process of its own: a library can be
-// entered only once in the life of a process.
+// probeVersion reads the version of the library, in a process of its own: a library can be entered only once in the
+// life of a process.
 func probeVersion(library string) (string, error) {
 	cmd, err := childTask{Library: library}.command()
 	if err != nil {
@@ -85,8 +85,8 @@ func probeVersion(library string) (string, error) {
 	return string(output), nil
 }
 
-// newer tells whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of
-// one month share their formats.
+// newer reports whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of one month share
+// their formats.
 func newer(a, b string) bool {
 	aYear, aMonth := release(a)
 	bYear, bMonth := release(b)

@@ -87,9 +87,9 @@ func (w *printer) kept() []string {
 	return conditions
 }
 
-// ownClock is what stands before a statement that sets its boundary itself. ClickHouse reads the clock when the
-// statement begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant
-// wherever it is used: the boundary that is returned is the one that selected the rows.
+// ownClock is what precedes a statement that sets its boundary itself. ClickHouse reads the clock when the statement
+// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant wherever it
+// is used: the boundary that is returned is the one that selected the rows.
 const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
 
 func (w *printer) boundary() string {
@@ -131,9 +131,9 @@ func (w *printer) filter(name string, f query.Filter) string {
 	}
 }
 
-// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug stands for one agent:
-// where an agent that is not deleted holds it, that one, otherwise the one deleted last (contract 4.6).
-// The newest record decides between several, which the source should not have.
+// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug names one agent: the agent
+// that is not deleted and has it, otherwise the one deleted last (contract 4.6). The newest record decides between
+// several, which the source should not have.
 func (w *printer) agentFilter(name string, f query.Filter) string {
 	ids, slugs := []string{}, []string{}
 	for _, value := range f.Values {
@@ -237,7 +237,7 @@ func (w *printer) instant(name string, t time.Time) string {
 	return "fromUnixTimestamp64Milli(" + w.param(name, t.UnixMilli()) + ", 'UTC')"
 }
 
-// param adds a parameter and returns the text that stands for it.
+// param adds a parameter and returns its placeholder.
 func (w *printer) param(name string, value any) string {
 	if !slices.ContainsFunc(w.params, func(p Param) bool { return p.Name == name }) {
 		w.params = append(w.params, Param{name, value})

@@ -185,7 +185,7 @@ func TestEveryTableIsReadForOneOrganization(t *testing.T) {
 	}
 }
 
-// factsOf are the facts that the name of a golden file stands for.
+// factsOf are the facts that the name of a golden file means.
 func factsOf(name string) plan.Facts {
 	has := func(word string) bool { return strings.Contains("_"+name+"_", "_"+word+"_") }
 	f := plan.Facts{AsOf: time.UnixMilli(1_770_000_000_000), Large: has("large"), Conflicts: has("conflicts")}

@@ -23,7 +23,7 @@ func (w *printer) totalsOfPairs() string {
 	for _, m := range w.Aggregates {
 		names = append(names, "m_"+m.Name)
 		switch {
-		case !m.Pairs: // an additive one: the pairs' values add up
+		case !m.Pairs: // an additive one: the pairs' values are summed
 			ofPair = append(ofPair, m.Aggregate+" AS p_"+m.Name)
 			ofAll = append(ofAll, "sum(p_"+m.Name+")")
 		case m.When == "":
@@ -58,9 +58,9 @@ func (w *printer) totalsOfPairs() string {
 	})
 }
 
-// sumOfBuckets adds up what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets
-// count the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around
-// them, so that only one bucket's hash tables exist at a time.
+// sumOfBuckets sums what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets count
+// the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around them, so
+// that only one bucket's hash tables exist at a time.
 func (w *printer) sumOfBuckets(names []string, part func(bucket string) string) string {
 	parts := make([]string, w.HashBuckets)
 	for i := range parts {

@@ -13,7 +13,7 @@ import (
 // fromRollup reports whether rows come from the rollup.
 func (w *printer) fromRollup() bool { return w.Delta != plan.NoRollup }
 
-// rollupQuery adds up rows of the rollup and of the delta.
+// rollupQuery aggregates the signed rows of the rollup and of the delta.
 func (w *printer) rollupQuery() string {
 	keys := w.keys()
 	selected := slices.Clone(keys)
@@ -82,7 +82,7 @@ func (w *printer) summed() []string {
 	return names
 }
 
-// signed are rows that add up: those of the rollup, and those of the delta.
+// signed are the signed rows of the rollup and of the delta.
 func (w *printer) signed() string {
 	var parts []string
 	if w.Projection == nil {
@@ -120,7 +120,7 @@ func (w *printer) spans(span int64) (first, after int64) {
 }
 
 // inSpans are the conditions that a row's span of time, which column numbers, lies in the range as a whole, and the
-// span's first instant in milliseconds. name tells the parameters of several spans apart.
+// span's first instant in milliseconds. name distinguishes the parameters of several spans.
 func (w *printer) inSpans(column, name string, span int64) (conditions []string, clock string) {
 	first, after := w.spans(span)
 	return []string{
@@ -193,7 +193,7 @@ func (w *printer) inlineDelta() string {
 		func(k schema.RollupKey) string { return k.SQL }, func(name string) string { return w.Rollup.Sums[name] })
 }
 
-// signedRows selects from the rollup or the delta what is grouped by, and what is added up as s_<name>.
+// signedRows selects from the rollup or the delta what is grouped by, and what is summed as s_<name>.
 func (w *printer) signedRows(
 	from string, conditions []string, clock string, key func(schema.RollupKey) string, sum func(string) string,
 ) string {

@@ -62,10 +62,10 @@ type Input struct {
 }
 
 // SharedKeysMessage is in the exception of a statement with an inline delta that finds that an initiator key which the
-// answer may rest on stands for two texts.
+// answer may depend on represents two texts.
 const SharedKeysMessage = "initiator keys are shared"
 
-// Compile returns the statement of the input's plan. It asks for one row more than the query's limit, which shows
+// Compile returns the statement of the input's plan. It selects one row more than the query's limit, which shows
 // whether a further row exists (contract 4.3).
 func Compile(in Input) Statement {
 	w := &printer{Input: in}

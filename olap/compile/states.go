@@ -25,7 +25,7 @@ func JoinWindow(r daterange.Range) (start, last time.Time) {
 // versions instead. FINAL leaves one version of each, without a hash table of all of them. With MergedParts, runs in
 // the join window have the states in those, to which newerStates are to be joined.
 //
-// Attribution records do not know when their run was created, and ids are random, so that no order of the table helps
+// Attribution records do not have the created_at of their run, and ids are random, so that no order of the table helps
 // to find thousands of them. Runs in the join window are read as a range of the sorting key; only ids that are not
 // among those are looked up in the whole organization, by run_hash, which is narrow. The greatest state is the newest
 // version's, whatever its clock (schema.SupersededRuns). A run that both parts find, because it was stored in between,

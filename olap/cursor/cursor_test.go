@@ -91,8 +91,8 @@ func TestOpenRefusesEveryChangedByte(t *testing.T) {
 	}
 }
 
-// Spec section 8: a cursor has at most 2048 characters, also behind the longest values that
-// records may hold (contract 3: 320 characters of an identifier, each up to 4 bytes).
+// Spec section 8: a cursor has at most 2048 characters, also after the longest values that records may hold (contract
+// 3: 320 characters of an identifier, each up to 4 bytes).
 func TestLongestCursorFits(t *testing.T) {
 	c := Cursor{AsOf: example.AsOf, After: []Value{
 		{Kind: Text, Text: strings.Repeat("😀", 320)}, {Kind: Text, Text: strings.Repeat("f", 36)},

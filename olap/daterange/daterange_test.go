@@ -36,8 +36,8 @@ func TestInstants(t *testing.T) {
 		{"around a skipped day", "2011-12-29", "2011-12-31", "Pacific/Apia", "2011-12-29T10:00:00Z", "2011-12-31T10:00:00Z"},
 		{"fixed offset, POSIX sign", "2026-01-01", "2026-01-01", "Etc/GMT-14", "2025-12-31T10:00:00Z",
 			"2026-01-01T10:00:00Z"},
-		// The last day of a leap year behind the table of the tz data: Berlin is an hour ahead, Sydney eleven, New
-		// York five behind.
+		// The last day of a leap year after the table of the tz data: Berlin is an hour ahead, Sydney eleven, New York five
+		// behind.
 		{"31 December 2040", "2040-12-31", "2040-12-31", "Europe/Berlin", "2040-12-30T23:00:00Z", "2040-12-31T23:00:00Z"},
 		{"31 December 2096, south", "2096-12-31", "2096-12-31", "Australia/Sydney", "2096-12-30T13:00:00Z",
 			"2096-12-31T13:00:00Z"},
@@ -77,7 +77,7 @@ func TestRefusals(t *testing.T) {
 		{"367 days", "2024-01-01", "2025-01-01", "UTC", TooLarge},
 		{"end beyond RFC 3339", "9999-12-31", "9999-12-31", "UTC", BadEnd},
 		{"start before RFC 3339", "0000-01-01", "0000-01-01", "Asia/Tokyo", BadStart},
-		// Contract 4.9: legacy aliases, other spellings, and names that only Go knows.
+		// Contract 4.9: legacy aliases, other spellings, and names that only Go accepts.
 		{"alias", "2026-01-01", "2026-01-01", "US/Eastern", BadTimezone},
 		{"alias of an old name", "2026-01-01", "2026-01-01", "Asia/Calcutta", BadTimezone},
 		{"Etc/UTC", "2026-01-01", "2026-01-01", "Etc/UTC", BadTimezone},

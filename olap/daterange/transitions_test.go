@@ -64,7 +64,7 @@ func inEveryZone(t *testing.T, check func(t *testing.T, name string, zone *time.
 	group.Wait()
 }
 
-// closely tells which years are walked day by day around each change of a clock: all to 2500, then some of every kind.
+// closely says which years are walked day by day around each change of a clock: all to 2500, then some of every kind.
 // TestNoTransitionIsMissed shows that later years are like those of four hundred years before.
 func closely(year int) bool {
 	return year >= 1840 && year <= 2500 || year%100 <= 1 || year%100 == 96 || year > 9990

@@ -14,7 +14,7 @@
 //
 // It rests on three properties of ClickHouse: now64 is one constant of a statement, set when it begins; an insert is
 // listed in system.processes until its rows are visible; materialized views have written before an insert is
-// acknowledged. TestRowsInFlightAreBehindTheBoundary and TestPagesKeepTheirBoundary hold them.
+// acknowledged. TestRowsInFlightAreAfterTheBoundary and TestPagesKeepTheirBoundary hold them.
 package snapshot
 
 import (
