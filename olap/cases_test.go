@@ -108,7 +108,7 @@ func has(records olaptest.Records, step olaptest.Step) bool {
 }
 
 // fitsRollup reports whether the rollup can answer a query: of runs everything, of attribution records the additive
-// metric by what few records share.
+// metric by dimensions with few records a value.
 func fitsRollup(t *testing.T, text string) bool {
 	t.Helper()
 	var q olaptest.Query

@@ -11,8 +11,8 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// Spec section 8: 8 filters of 50 values of 200 characters, in the spellings that take the most
-// room on the way to ClickHouse.
+// Spec section 8: 8 filters of 50 values of 200 characters, in the spellings that take the most space on the way to
+// ClickHouse.
 func TestTheLargestQueryIsAnswered(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))

@@ -65,8 +65,8 @@ func TestRangesOfWholeMonths(t *testing.T) {
 	}
 }
 
-// What lies in whole months is found by the partitions: nothing else is read for the range but the months at its
-// borders.
+// Rows in months that lie in the range completely are found by the partitions: nothing else is read for the range but
+// the months at its borders.
 func TestWholeMonthsAreReadWithoutTheClock(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)

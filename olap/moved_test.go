@@ -13,18 +13,18 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// brokenEngines answer by every strategy: reading records, adding up with a remembered delta, and looking for the
-// delta.
+// brokenEngines answer by every strategy: from base rows, from the rollup with a cached delta, and from the rollup with
+// an inline delta.
 func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 	engines := map[string]*olap.Engine{}
-	for _, name := range []string{"small", "remembering", "looking"} {
+	for _, name := range []string{"small", "cached", "inline"} {
 		e := olap.NewEngine(conn, []byte("secret"))
 		e.CacheNoSizes()
 		e.TrustClock()
 		if name != "small" {
 			e.TakeAsLarge()
 		}
-		if name == "looking" {
+		if name == "inline" {
 			e.CacheNoDelta()
 		}
 		engines[name] = e
@@ -49,7 +49,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 		batches := olaptest.DrawBroken(t, organization)
 		records := olaptest.Join(batches)
 		if !olaptest.UniqueLiveSlugs(records, organization) {
-			t.Skip("two agents that are not deleted hold one slug")
+			t.Skip("two agents that are not deleted have one slug")
 		}
 		maintain := func() {
 			switch n := rapid.IntRange(0, 9).Draw(t, "maintenance"); {
@@ -65,8 +65,8 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 				if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
 					t.Fatal(err)
 				}
-			case n == 6: // what is remembered now must not hold later
-				ask(t, engines["remembering"], organization, olaptest.DrawQuery(t))
+			case n == 6: // what is cached now must not be used later
+				ask(t, engines["cached"], organization, olaptest.DrawQuery(t))
 			}
 		}
 		for _, batch := range batches {
@@ -76,7 +76,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 		refreshed(t, refresher)
 		maintain()
 		for range 4 {
-			name := rapid.SampledFrom([]string{"small", "remembering", "looking"}).Draw(t, "engine")
+			name := rapid.SampledFrom([]string{"small", "cached", "inline"}).Draw(t, "engine")
 			q := olaptest.DrawQuery(t)
 			if rapid.Bool().Draw(t, "sum") {
 				q = olaptest.DrawSum(t)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// More than maxOutside hashes are left to each statement to look for.
+	// Of more than maxOutside hashes none is cached: each statement computes them.
 	maxOutside = 100_000
 	// maxOutsideOf is of how many ranges hashes are cached: 100 take 40 MiB at most.
 	maxOutsideOf = 100
@@ -46,9 +46,9 @@ type outside struct {
 	age     time.Duration // when the statement was planned
 }
 
-// holds reports whether the store's clock, which gave asOf, was not set back since: what was stored since may seem to
-// be older then. It does not for pages of a continuation that began earlier.
-func (o outside) holds(asOf time.Time) bool {
+// valid reports whether the cached runs may be used with asOf: the store's clock was not set back since they were read,
+// by which newer rows would seem older. They may not be used for pages of a continuation that began earlier.
+func (o outside) valid(asOf time.Time) bool {
 	return !asOf.Before(o.until.Add(o.age - snapshot.ClockMargin))
 }
 
@@ -72,7 +72,7 @@ func (e *Engine) outsideFacts(ctx context.Context, a *attempt, f *plan.Facts) er
 	}
 	o, err := e.outside.get(ctx, e, a)
 	o.age = time.Since(o.at)
-	if err != nil || o.hashes == nil || !f.AsOf.IsZero() && !o.holds(f.AsOf) {
+	if err != nil || o.hashes == nil || !f.AsOf.IsZero() && !o.valid(f.AsOf) {
 		return err
 	}
 	a.outside = o

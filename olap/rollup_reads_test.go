@@ -83,7 +83,7 @@ func TestSumsUseTheProjections(t *testing.T) {
 
 // What was stored since is found by when it was stored, and records in the rollup by their event clock: without reading
 // what did not change, or another organization.
-func TestChangesAreLookedUp(t *testing.T) {
+func TestDeltaUsesTheSortingKeys(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -140,12 +140,12 @@ func explain(t *testing.T, conn driver.Conn, statement compile.Statement) string
 	return plan.String()
 }
 
-// granules adds up what the reads of a plan select.
+// granules sums what the reads of a plan select.
 func granules(t *testing.T, plan string) (sum int) {
 	t.Helper()
 	found := regexp.MustCompile(`Granules: (\d+)`).FindAllStringSubmatch(plan, -1)
 	if len(found) == 0 {
-		t.Fatalf("the plan does not tell its granules:\n%s", plan)
+		t.Fatalf("the plan does not show its granules:\n%s", plan)
 	}
 	for _, f := range found {
 		n, err := strconv.Atoi(f[1])

@@ -34,11 +34,11 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
-	remembering, looking := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	remembering.TakeAsLarge()
-	looking.TakeAsLarge()
-	looking.CacheNoDelta()
-	remembering.TrustClock()
+	caching, inline := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
+	caching.TakeAsLarge()
+	inline.TakeAsLarge()
+	inline.CacheNoDelta()
+	caching.TrustClock()
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -46,7 +46,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 		organization := fmt.Sprintf("org-%d", organizations)
 		records := olaptest.DrawRecords(t, organization)
 		if !olaptest.UniqueLiveSlugs(records, organization) {
-			t.Skip("two agents that are not deleted hold one slug")
+			t.Skip("two agents that are not deleted have one slug")
 		}
 		for _, batch := range records.Batches(t) {
 			olaptest.Load(t, conn, batch)
@@ -59,8 +59,8 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-			case n < 19: // changes are remembered to which others will be added
-				ask(t, remembering, organization, olaptest.DrawSum(t))
+			case n < 19: // a delta is cached, which later records complete
+				ask(t, caching, organization, olaptest.DrawSum(t))
 			case n == 19:
 				if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
 					t.Fatal(err)
@@ -68,7 +68,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 			}
 		}
 		for range 3 {
-			engine := rapid.SampledFrom([]*olap.Engine{remembering, looking}).Draw(t, "engine")
+			engine := rapid.SampledFrom([]*olap.Engine{caching, inline}).Draw(t, "engine")
 			compare(t, engine, records, organization, olaptest.DrawSum(t))
 		}
 	})
@@ -77,7 +77,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	}
 }
 
-// What is remembered of changes, or that there are none, holds until something is stored or refreshed.
+// A cached delta, also an empty one, is valid until something is stored or refreshed.
 func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
@@ -86,8 +86,8 @@ func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	refresher := rollup.New(conn, quiet, 0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for n := range 12 {
-		for step := range 4 {
-			if n%3 == 0 && step == 2 {
+		for read := range 4 {
+			if n%3 == 0 && read == 2 {
 				refreshed(t, refresher)
 			}
 			if got := ask(t, engine, "acme", q).Rows[0][0].(float64); got != float64(n) {
@@ -98,16 +98,16 @@ func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	}
 }
 
-// A countingConn counts the statements that look for changes.
+// A countingConn counts the statements that read the delta.
 type countingConn struct {
 	driver.Conn
-	looks   atomic.Int64
-	further atomic.Int64 // of those, for changes since others
+	reads   atomic.Int64
+	further atomic.Int64 // of those, the ones that complete a cached delta
 }
 
 func (c *countingConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
 	if strings.Contains(sql, "was_in_rollup") {
-		c.looks.Add(1)
+		c.reads.Add(1)
 		if strings.Contains(sql, "NOT IN") {
 			c.further.Add(1)
 		}
@@ -115,9 +115,9 @@ func (c *countingConn) Query(ctx context.Context, sql string, args ...any) (driv
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// Changes are looked for once, whatever is asked, until something is stored of the same organization in the same
-// source; then, besides those that are remembered, only what was stored since, until something is refreshed.
-func TestChangesAreLookedForOnce(t *testing.T) {
+// The delta is read once, whatever the queries, until something is stored of the same organization in the same source.
+// Then only what was stored since is read, until something is refreshed.
+func TestDeltaIsReadOnce(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	conn := &countingConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
@@ -128,8 +128,8 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count"},
 		Dimensions: []string{"user_identifier", "day"}, Range: january, Limit: 10}
-	// It may take a moment until no insert is left that might have begun before stored rows were counted.
-	for conn.looks.Load() == 0 || store.Exec(t.Context(), "SELECT 1") != nil {
+	// It may take some time until no insert is left that might have begun before stored rows were counted.
+	for conn.reads.Load() == 0 || store.Exec(t.Context(), "SELECT 1") != nil {
 		ask(t, engine, "acme", totals)
 	}
 	ask(t, engine, "acme", totals)
@@ -137,7 +137,7 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 		if n == 3 {
 			refreshed(t, refresher)
 		}
-		looks, furtherLooks := conn.looks.Load(), conn.further.Load()
+		reads, furtherReads := conn.reads.Load(), conn.further.Load()
 		olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{runOn(n, 1, "RUNNING")}})
 		for range 3 {
 			if got := ask(t, engine, "acme", totals).Rows[0][0].(float64); got != float64(n+1) {
@@ -152,11 +152,11 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 						AgentID: other.AgentID, Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
 						Source: "web", OccurredAt: other.CreatedAt}}})
 		}
-		if got := conn.looks.Load() - looks; got != 1 {
-			t.Errorf("%d statements looked for changes, want 1", got)
+		if got := conn.reads.Load() - reads; got != 1 {
+			t.Errorf("%d statements read the delta, want 1", got)
 		}
-		if got := conn.further.Load() - furtherLooks; got != further {
-			t.Errorf("%d statements looked for further changes, want %d", got, further)
+		if got := conn.further.Load() - furtherReads; got != further {
+			t.Errorf("%d statements completed the cached delta, want %d", got, further)
 		}
 	}
 }
@@ -177,8 +177,8 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 }
 
 // While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is
-// checked, every sum has at least what was acknowledged before it was asked for and at most what was begun before it
-// was answered, in states that runs really had.
+// checked, every sum has at least what was acknowledged before the query began and at most what was begun before it was
+// answered, in states that runs really had.
 func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -257,8 +257,8 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	go func() { writing.Wait(); close(done) }()
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"},
 		Range: january, Limit: 1}
-	asked := 0
-	for running := true; running; asked++ {
+	queries := 0
+	for running := true; running; queries++ {
 		select {
 		case <-done:
 			running = false
@@ -275,7 +275,7 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	}
 	close(stop)
 	refreshing.Wait()
-	t.Logf("%d answers", asked)
+	t.Logf("%d answers", queries)
 	if n := alarms.count.Load(); n > 0 {
 		t.Errorf("%d false alarms of damage", n)
 	}

@@ -24,7 +24,7 @@ func keepSecret(t *testing.T, conn driver.Conn, name, value string, age time.Dur
 	}
 }
 
-// Which secret signs, which ones are accepted beside it.
+// Which secret signs, which others are accepted.
 func TestCursorSecrets(t *testing.T) {
 	const old, fresh = 2 * olap.CursorSecretDelay, olap.CursorSecretDelay / 2
 	type kept struct {

@@ -12,10 +12,10 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// Sums by person are kept by the week, those by agent by the hour, and people of a day are told apart by the quarter of
-// an hour, unless days begin within one, as they did in Monrovia until 1972, at 00:44:30 UTC. Runs at the first and the
-// last instant of a week, of an hour, of a day, and of the range count once if they lie in it, whatever the zone and
-// the century, refreshed or not, and changed since or not.
+// Aggregates by person are kept by the week, those by agent by the hour, and people of a day are distinguished by the
+// quarter of an hour, unless days begin within one, as they did in Monrovia until 1972, at 00:44:30 UTC. Runs at the
+// first and the last instant of a week, of an hour, of a day, and of the range count once if they lie in it, whatever
+// the zone and the century, refreshed or not, and changed since or not.
 func TestRangesOfWholeWeeks(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))

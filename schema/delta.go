@@ -11,7 +11,7 @@ import (
 // The delta is what the rollup lacks: for every record of which a row was stored after the watermark, the row that the
 // rollup has with the sign -1, and the row that the record is now with the sign 1. It is relative to what the rollup
 // has when the statement runs. Therefore an earlier watermark only makes the delta longer, and a record that a
-// refresher writes meanwhile adds up to the same.
+// refresher writes meanwhile has the same sums.
 
 // Lists are of the first n of Columns and Texts: the SQL over the source, the SQL over the rollup, and the names.
 func (t *RollupTable) Lists(n int) (ofSource, ofRollup, names []string) {
@@ -33,8 +33,8 @@ func (t *RollupTable) ranked(n int) (ofSource, ofRollup, names []string) {
 }
 
 // Changed is SQL that selects the records of which a row was stored that satisfies the conditions stored (over the
-// source). Rows of the rollup are looked up among those that satisfy known, which must hold for every row of the
-// records selected. before names a table with the DeltaRows of an earlier look, when the rollup was the same: those
+// source). Rows of the rollup are looked up among those that satisfy known, which must be true for every row of the
+// records selected. before names a table with the DeltaRows of an earlier reading, when the rollup was the same: those
 // records are selected too, and not looked up again; empty for none.
 //
 // Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the
@@ -68,8 +68,8 @@ func (t *RollupTable) Changed(known, stored, before string, n int) string {
 		"\nGROUP BY " + key
 }
 
-// Signed is SQL that selects records of Changed, whose SQL with n is changed, as rows that add up: the keys, the first
-// n Columns and Texts, first_stored_at (of the record) and sign. A WHERE may follow.
+// Signed is SQL that selects records of Changed, whose SQL with n is changed, as signed rows: the keys, the first n
+// Columns and Texts, first_stored_at (of the record) and sign. A WHERE may follow.
 func (t *RollupTable) Signed(changed string, n int, keys ...string) string {
 	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
@@ -90,8 +90,8 @@ func (t *RollupTable) InlineDelta(known, stored string, n int) string {
 	return t.Signed(t.Changed(known, stored, "", n), n, t.Clock)
 }
 
-// DeltaRows is SQL that selects the delta with all Columns and Texts, and with what a row of the rollup has besides:
-// the keys and the sums. DeltaColumns are among its columns. before is that of Changed.
+// DeltaRows is SQL that selects the delta with all Columns and Texts, and with the keys and the sums of the rollup row.
+// DeltaColumns are among its columns. before is that of Changed.
 func (t *RollupTable) DeltaRows(known, stored, before string) string {
 	n := len(t.Columns) + len(t.Texts)
 	_, _, names := t.ranked(n)

@@ -23,7 +23,7 @@ func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 	identifiers := []*string{nil, str("a"), str("b"), str("ada@example.com"), str("ada@example.org"),
 		str("zoë@example.com"), str("")}
 	const runs = 300
-	// What tells versions apart: the name says which agent and identifier it came with.
+	// What distinguishes versions: the name says which agent and identifier it came with.
 	type version struct {
 		agent      uuid.UUID
 		identifier *string

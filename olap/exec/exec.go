@@ -19,7 +19,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// settings hold for every statement, besides schema.ReadSettings.
+// settings apply to every statement, in addition to schema.ReadSettings.
 var settings = clickhouse.Settings{
 	// The smaller side of a join is on the right already. With the sides swapped, ClickHouse also tests every
 	// row by a filter made of the other side's keys, which took half as long again where nearly all match.
@@ -39,8 +39,8 @@ var settings = clickhouse.Settings{
 // maxMemoryBytes is the most memory one statement may use in ClickHouse, inclusive.
 const maxMemoryBytes = 4 << 30
 
-// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot tell apart
-// what was asked for, the base tables can.
+// ErrSharedKeys is the error of a statement that fails with compile.SharedKeysMessage: the rollup cannot distinguish
+// the texts of the answer, the base tables can.
 var ErrSharedKeys = errors.New("exec: initiator keys are shared")
 
 // ErrLogChanged is the error of a statement that fails with schema.LogChangedMessage: the rollup was altered since its
@@ -54,7 +54,7 @@ const codeThrowIf = 395
 type Table struct {
 	Columns []compile.Column
 	Rows    [][]Value
-	// AsOf is the boundary of a statement with its own clock; zero without rows to tell it.
+	// AsOf is the boundary of a statement with its own clock; zero without rows that report it.
 	AsOf time.Time
 }
 

@@ -76,7 +76,7 @@ func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
 	}
 }
 
-// The names by which ClickHouse's log and list of processes know an execution.
+// The names by which an execution is found in ClickHouse's log and list of processes.
 func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	queryID := uuid.New()

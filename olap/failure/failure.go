@@ -25,7 +25,7 @@ const (
 	totalMemory = "(total)"
 )
 
-// exceptionName finds the symbolic name that ClickHouse puts behind a message.
+// exceptionName finds the symbolic name that ClickHouse puts after a message.
 var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 
 // Of describes an error of the store, met while doing something, in words that may be logged: ClickHouse's messages

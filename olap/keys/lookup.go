@@ -20,8 +20,8 @@ const verificationSize = 32 + 64 + 256 + 48*schema.MaxKeyNetworks + 32
 // lookup reads the column verification of the row of a key that counts. It does the same work and returns one row
 // of the same size whether there is such a key or not (schema/decisions/key-lookup.md):
 //
-//  1. Nothing but the aggregate function names the id. A condition in WHERE would let the primary index skip
-//     the parts and granules that cannot hold it, and so would tell by its time whether one does.
+//  1. Nothing but the aggregate function names the id. A condition in WHERE would let the primary index skip the parts
+//     and granules that cannot hold it, and so its time would reveal whether one does.
 //  2. A revoked key has the same verification as one that does not exist: an empty one.
 var lookup = fmt.Sprintf("SELECT toFixedString(argMaxIf(verification, revision, key_id = {id:String}), %d) FROM %s",
 	verificationSize, schema.TableAPIKeys)

@@ -45,7 +45,7 @@ func TestALookUpIsTheSameWorkForEveryKey(t *testing.T) {
 	}
 	ids := map[string]string{
 		"valid": "0000000000007001", "revoked": "0000000000007002", "expired": "0000000000007003",
-		"unknown": "00000000000x7004", "unknown, behind all": "zzzzzzzzzzzzzzzz", "unknown, before all": "000000000000000!",
+		"unknown": "00000000000x7004", "unknown, after all": "zzzzzzzzzzzzzzzz", "unknown, before all": "000000000000000!",
 	}
 	if _, err := store.Revoke(ctx, ids["revoked"]); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestALookUpIsTheSameWorkForEveryKey(t *testing.T) {
 		plan := explain(t, conn, conn.statements[0], conn.arguments)
 		parts := regexp.MustCompile(`(?:Parts|Granules): (\d+)/(\d+)`).FindAllStringSubmatch(plan, -1)
 		if len(parts) == 0 {
-			t.Fatalf("%s: the plan does not tell what is read:\n%s", name, plan)
+			t.Fatalf("%s: the plan does not show what is read:\n%s", name, plan)
 		}
 		for _, p := range parts {
 			if p[1] != p[2] {

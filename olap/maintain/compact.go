@@ -23,8 +23,8 @@ type Compactor struct {
 	pending prometheus.Gauge
 }
 
-// NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet
-// is left alone until a tenth of its rows stand outside its largest part: it would soon be in several parts again.
+// NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet is left
+// alone until a tenth of its rows are outside its largest part: it would soon be in several parts again.
 func NewCompactor(conn driver.Conn, quiet time.Duration) *Compactor {
 	return &Compactor{
 		conn: conn, quiet: quiet,
@@ -46,15 +46,15 @@ func compacted() []string {
 	return tables
 }
 
-// Step merges one partition, of those that can be merged now the one in which the most rows stand outside its largest
+// Step merges one partition, of those that can be merged now the one in which the most rows are outside its largest
 // part.
 func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	found, err := c.find(ctx)
 	if err != nil {
-		return false, fmt.Errorf("maintain: look for parts: %w", err)
+		return false, fmt.Errorf("maintain: read parts: %w", err)
 	}
 	c.pending.Set(float64(len(found)))
-	// ClickHouse tells when it can do nothing. To ask again at once would be an endless loop, and keep all other
+	// ClickHouse reports when it can do nothing. Trying again at once would be an endless loop, and keep all other
 	// partitions waiting.
 	ctx = clickhouse.Context(ctx,
 		clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))

@@ -85,16 +85,16 @@ func TestLeavesBusyPartitionsAlone(t *testing.T) {
 	load(t, conn, at, 0, 100)
 	load(t, conn, at, 100, 105)
 	if step() {
-		t.Error("merged for 5 rows beside 100")
+		t.Error("merged for 5 rows outside a part of 100")
 	}
 	load(t, conn, at, 105, 120)
 	if !step() {
-		t.Error("did not merge for 20 rows beside 100")
+		t.Error("did not merge for 20 rows outside a part of 100")
 	}
 }
 
 // A partition that cannot be merged, because a projection was added and older parts do not have it yet, is no reason to
-// ask again at once, nor keeps others waiting.
+// tried again at once, nor keeps others waiting.
 func TestPassesOverWhatCannotBeMerged(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()

@@ -53,12 +53,12 @@ func hangs(ctx context.Context) (bool, error) {
 
 // Maintenance goes on within 30 s of a step that hung or failed, whatever that one took, and a step that hangs ends
 // after ten minutes. At a share of 0.2 a step is followed by four times its time; what is over 30 s of that, up to 5
-// minutes, falls to the pauses of the steps behind it.
+// minutes, is added to the pauses of later steps.
 func TestPauses(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	for name, c := range map[string]struct {
 		steps []step
-		want  []time.Duration // when each step begins, and the one behind the last
+		want  []time.Duration // when each step begins, and the one after the last
 	}{
 		"nothing to do": {[]step{takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
 		"short steps": {[]step{takes(2*s, true, nil), takes(s/10, true, nil)},
@@ -98,7 +98,7 @@ func repeat(s step, n int) (steps []step) {
 	return steps
 }
 
-// The deadline of a step rests on the driver: against a server that takes connections and never answers, a statement
+// The deadline of a step depends on the driver: against a server that takes connections and never answers, a statement
 // ends with its context. The native protocol's greeting ends with the time limit of dialling only, here a second.
 func TestStatementsEndWithTheirContext(t *testing.T) {
 	for _, protocol := range []clickhouse.Protocol{clickhouse.HTTP, clickhouse.Native} {

@@ -52,7 +52,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 				UpdatedAt: drawVersion(t, version)}
 			a.Slug = drawOptional(t, slugs, "slug")
 			if rapid.Bool().Draw(t, "deleted") {
-				// Different for every agent: of two deleted at the same instant either might hold the slug.
+				// Different for every agent: of two deleted at the same instant either might have the slug.
 				deleted := firstInstant.Add(time.Duration(100*rapid.IntRange(0, 9).Draw(t, "deleted at")+i) * time.Hour)
 				a.DeletedAt = &deleted
 			}
@@ -92,13 +92,13 @@ func DrawRecords(t *rapid.T, organization string) Records {
 // One agent's slugs must differ between agents that are not deleted, or it is open which of them a
 // filter means; the source keeps that, and so does this.
 func UniqueLiveSlugs(records Records, organization string) bool {
-	held := map[string]bool{}
+	taken := map[string]bool{}
 	for _, a := range newestAgents(records, organization) {
 		if a.DeletedAt == nil && a.Slug != nil {
-			if held[*a.Slug] {
+			if taken[*a.Slug] {
 				return false
 			}
-			held[*a.Slug] = true
+			taken[*a.Slug] = true
 		}
 	}
 	return true
@@ -164,7 +164,7 @@ func DrawQuery(t *rapid.T) Query {
 	return q
 }
 
-// DrawSum draws a query whose metrics are all additive, or derived from such, by dimensions that few records share.
+// DrawSum draws a query whose metrics are all additive, or derived from such, by dimensions with few records a value.
 func DrawSum(t *rapid.T) Query {
 	q := DrawQuery(t)
 	only := func(members []string, allowed ...string) []string {
@@ -214,8 +214,8 @@ func drawInstant(t *rapid.T, label string) time.Time {
 	return firstInstant.Add(time.Duration(rapid.Int64Range(0, spanMillis-1).Draw(t, label)) * time.Millisecond)
 }
 
-// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes years before
-// or after it, so that the records of a run lie on both sides of it, near and far.
+// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes years before or
+// after it, so that the records of a run lie on both sides of it, inside and outside the join window.
 func drawCreation(t *rapid.T) time.Time {
 	years := rapid.SampledFrom([]int{0, 0, 0, 0, -2, 1, 3}).Draw(t, "years away")
 	return drawInstant(t, "created").AddDate(years, 0, 0)

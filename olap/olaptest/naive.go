@@ -191,19 +191,19 @@ func equals(member, actual, wanted string, agents map[string]Agent) bool {
 
 // slugHolder is contract 4.6: an agent that is not deleted alone, otherwise the deleted one (the last to be deleted).
 func slugHolder(slug string, agents map[string]Agent) string {
-	var holder *Agent
+	var owner *Agent
 	for _, a := range agents {
 		if a.Slug == nil || *a.Slug != slug {
 			continue
 		}
-		if holder == nil || holder.DeletedAt != nil && (a.DeletedAt == nil || a.DeletedAt.After(*holder.DeletedAt)) {
-			holder = &a
+		if owner == nil || owner.DeletedAt != nil && (a.DeletedAt == nil || a.DeletedAt.After(*owner.DeletedAt)) {
+			owner = &a
 		}
 	}
-	if holder == nil {
+	if owner == nil {
 		return ""
 	}
-	return holder.ID.String()
+	return owner.ID.String()
 }
 
 func answer(group []row, q Query, agents map[string]Agent) []any {

@@ -1,5 +1,5 @@
-// Package olaptest is what tests of the query engine share: records, a loader that writes them
-// straight into the tables, and a naive evaluator of queries written from the spec alone.
+// Package olaptest is what the tests of the query engine have in common: records, a loader that writes them straight
+// into the tables, and a naive evaluator of queries written from the spec alone.
 package olaptest
 
 import (

@@ -37,7 +37,7 @@ func TestParseScript(t *testing.T) {
 	}
 	if totals.Organization != "globex" || totals.Name != "totals of the other one" ||
 		!strings.Contains(totals.Query, `"metrics"`) {
-		t.Errorf("asked %+v", totals)
+		t.Errorf("parsed %+v", totals)
 	}
 	if len(totals.Rows) != 1 || totals.Rows[0][0] != ShortID(1).String() || totals.Rows[0][1] != 2.0 ||
 		totals.Rows[0][2] != nil {

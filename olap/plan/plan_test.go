@@ -137,7 +137,7 @@ func TestBaseRows(t *testing.T) {
 }
 
 // The smallest projection with all keys is used where the range consists of its spans of time, or is long and has some
-// of them; where days are told apart, only if no day begins within a span.
+// of them; where days are distinguished, only if no day begins within a span.
 func TestProjections(t *testing.T) {
 	byAgent := runs + `,"dimensions":["agent_id"]`
 	for name, c := range map[string]struct{ body, start, end, zone, want string }{

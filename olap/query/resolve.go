@@ -57,7 +57,7 @@ func resolve(r request) (Query, error) {
 	return q, err
 }
 
-// knownMembers refuses the first name that the model's catalog does not have, wherever it stands (contract 4.4).
+// knownMembers refuses the first name that the model's catalog does not have, wherever it is (contract 4.4).
 func knownMembers(model *catalog.Model, r request) error {
 	names := append(append([]string(nil), r.Metrics...), r.Dimensions...)
 	for _, filter := range r.Filters {

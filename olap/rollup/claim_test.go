@@ -88,8 +88,8 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 	}
 }
 
-// A refresher that stood still while another one took its batch over writes nothing and moves nothing, whatever it
-// still sends.
+// A refresher that was paused while another one took over its batch writes nothing and moves nothing, whatever it still
+// sends.
 func TestLostClaimWritesNothing(t *testing.T) {
 	conn := refreshed(t, 40)
 	load(t, conn, 50, "COMPLETED")

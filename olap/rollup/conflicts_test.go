@@ -34,8 +34,8 @@ func copyOf(organization string, id int, activity string, move time.Duration) ol
 		Activity: activity, InitiationType: "human", Source: "web", OccurredAt: clock.Add(move)}
 }
 
-// whole stores two runs and two attribution records as they should stay.
-func whole(t *testing.T, conn driver.Conn, organization string) {
+// consistent stores two runs and two attribution records as they should stay.
+func consistent(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	olaptest.Load(t, conn, olaptest.Records{
 		Runs: []olaptest.Run{version(organization, 1, 1, 0), version(organization, 2, 1, 0)},
@@ -45,7 +45,7 @@ func whole(t *testing.T, conn driver.Conn, organization string) {
 	})
 }
 
-// broken stores what whole stored once more, as it should never come again.
+// broken stores what consistent stored once more, as it should never come again.
 func broken(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	olaptest.Load(t, conn, olaptest.Records{
@@ -102,7 +102,7 @@ func TestConflictsSurviveCrashes(t *testing.T) {
 	organization := func(after int) string { return fmt.Sprintf("after-%02d", after) }
 	const most = 30 // statements
 	for after := range most {
-		whole(t, conn, organization(after))
+		consistent(t, conn, organization(after))
 	}
 	all(t, conn)
 	crashes := 0
@@ -129,11 +129,11 @@ func TestConflictsSurviveCrashes(t *testing.T) {
 	}
 }
 
-// What a source changed is told in a metric and in the log, by organization and not by what identifies a person; and a
-// mark holds nothing of a person.
-func TestConflictsAreTold(t *testing.T) {
+// Conflicts are reported in a metric and in the log by organization, without what identifies a person. Superseded marks
+// have no data of a person.
+func TestConflictsAreReported(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	whole(t, conn, "acme")
+	consistent(t, conn, "acme")
 	all(t, conn)
 	broken(t, conn, "acme")
 	var log bytes.Buffer
@@ -157,16 +157,16 @@ func TestConflictsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]float64{}
+	counted := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() == "runlens_conflicting_records" {
 			for _, m := range f.GetMetric() {
-				told[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+				counted[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
 			}
 		}
 	}
-	if told[schema.ConflictRun] != 1 || told[schema.ConflictAttribution] != 2 {
-		t.Errorf("%v, want 1 run and 2 attribution records", told)
+	if counted[schema.ConflictRun] != 1 || counted[schema.ConflictAttribution] != 2 {
+		t.Errorf("%v, want 1 run and 2 attribution records", counted)
 	}
 	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestConflictsAreTold(t *testing.T) {
 		"isNotNull(tupleElement(record, 'initiator_name')) OR tupleElement(initiator, 'initiator') != 0))" +
 		" FROM runs WHERE NOT " + schema.CurrentRunSQL
 	if n := number(t, conn, personal); n != 0 {
-		t.Error("a mark holds who started the run")
+		t.Error("a mark has who started the run")
 	}
 }
 

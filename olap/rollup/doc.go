@@ -7,7 +7,7 @@
 //  1. It reads the watermark: the rollup has every record none of whose rows was stored after it (ReadState).
 //  2. It needs the delta, what the rollup lacks since: signed rows, cached between queries (Deltas) or computed in its
 //     statement (schema.RollupTable.InlineDelta). A delta is relative to what the rollup has.
-//  3. Its statement adds up the rollup and the delta. It fails if the log has an entry that its plan did not know
+//  3. Its statement aggregates the rollup and the delta. It fails if the log has an entry that its plan did not read
 //     (schema.RollupUnchanged): a lease, damage, or for a cached delta a refresh batch. Then it is planned again.
 //
 // # What is written, in which order
@@ -16,8 +16,8 @@
 //
 //  1. The entry begin claims the batch. A crash leaves a claim without statements, which another refresher takes over.
 //  2. Conflicts, marks of superseded runs, initiator keys, shared keys, and then rows of the rollup: each statement
-//     writes what is missing when it runs. A crash leaves some of it, which the next batch completes. Queries with an
-//     inline delta are right meanwhile, since it is relative; cached deltas are not used (1).
+//     writes what is still absent when it runs. A crash leaves a part of it, which the next batch completes. Queries
+//     with an inline delta are right meanwhile, since it is relative; cached deltas are not used (1).
 //  3. The entry commit moves the watermark. A crash before it leaves the old one, and the batch is done again.
 //
 // A lease (Lease has the protocol) keeps refreshers and queries away from the rollup while records are taken out. A
@@ -26,7 +26,7 @@
 // Damage (repair has the protocol) keeps queries of one organization and source away until it is repaired. A crash
 // leaves the entry, and any server's checker begins again.
 //
-// # What it rests on
+// # What it depends on
 //
 //   - A part becomes visible by one rename (TestRefreshSurvivesKillsAtRenames).
 //   - A statement is listed in system.processes before it evaluates its conditions (TestClaimsExcludeEachOther).

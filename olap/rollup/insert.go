@@ -57,7 +57,7 @@ func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from,
 		// Without the claim it writes nothing.
 		" WHERE " + c.fence
 	ctx = inserting(ctx, clickhouse.Settings{
-		// One block: the rows that take a record's old values away and add the new ones are in one part.
+		// One block: the rows that subtract a record's old values and those that add the new ones are in one part.
 		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
 		"max_partitions_per_insert_block": 0,
 	})
@@ -71,7 +71,7 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 		"async_insert": 0, "insert_deduplication_token": rand.Text(),
 		"enable_shared_storage_snapshot_in_query": 1,
 
-		"max_threads":                        1, // within the share of one core
+		"max_threads":                        1, // within the bound of one core
 		"max_bytes_before_external_group_by": 1 << 30,
 	}
 	maps.Copy(settings, schema.ReadSettings)

@@ -28,13 +28,13 @@ var abandoned = Abandoned
 // ErrLost is the error of a change whose process gave no sign of life for Abandoned, so that another process has
 // taken the tables over. The change is not complete. It may be made again.
 var ErrLost = errors.New("rollup: the lease was lost: " +
-	"this process stood still for so long that another one took over; run the command again")
+	"this process was paused for so long that another one took over; run the command again")
 
 // A Lease is the exclusive right to take records out of the store or to rewrite the rollup. Refreshers and queries
 // leave the rollup alone meanwhile.
 //
-// A lease is an entry of the kind lease with a number and the holder's random name. A lease is valid while no entry of
-// the kind lease is greater than (number, holder), and nothing was committed with that number or a greater one. Numbers
+// A lease is an entry of the kind lease with a number and the writer's random name. A lease is valid while no entry of
+// the kind lease is greater than (number, writer), and nothing was committed with that number or a greater one. Numbers
 // only grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
 // since it was taken.
 //
@@ -42,12 +42,12 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 //     condition that no lease was taken or released since the log was read. Then all other inserts into the log and
 //     into the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
 //     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 5.
-//  2. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log
-//     that ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a
-//     statement that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each
-//     statement the log is read: only a lease that is valid then tells that the statement did all of its work. A
-//     crash leaves a change that is made in part: see 5. Queries that use the rollup find the lease in their own
-//     snapshot, and begin again (schema.RollupUnchanged).
+//  2. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log that
+//     ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a statement
+//     that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each statement the
+//     log is read: only a lease that is valid then proves that the statement did all of its work. A crash leaves a
+//     change that is made in part: see 5. Queries that use the rollup find the lease in their own snapshot, and begin
+//     again (schema.RollupUnchanged).
 //  3. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
 //  4. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to
@@ -85,7 +85,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 		return err
 	}
 	return l.run(ctx, time.UnixMilli(0), func(ctx context.Context, l *Lease) error {
-		// What a holder that died began may still go on in ClickHouse.
+		// Statements of a process that died may still run in ClickHouse.
 		const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
 		if err := wait(ctx, conn, mutations); err != nil {
 			return err
@@ -104,7 +104,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 // take waits for its turn. With after it takes over a lease that gave no sign of life for so long; with 0 it has what
 // was abandoned rebuilt first.
 func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, error) {
-	l := &Lease{entry: entry{conn: conn, holder: randomName(), lost: ErrLost}}
+	l := &Lease{entry: entry{conn: conn, writer: randomName(), lost: ErrLost}}
 	for {
 		state, err := ReadState(ctx, conn)
 		if err != nil {
@@ -115,20 +115,20 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 		case !state.Leased || after != 0 && silent > after:
 			l.number = state.Next()
 			l.fence = fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'lease') = (%d, %d)"+
-				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.holder,
+				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.writer,
 				schema.TableRollupLog)
-			if err := write(ctx, conn, lease, l.number, l.holder, unchanged(state)); err != nil {
+			if err := write(ctx, conn, lease, l.number, l.writer, unchanged(state)); err != nil {
 				return nil, err
 			}
 			if err := waitForInserts(ctx, conn); err != nil {
 				return nil, err
 			}
 			// How far records are refreshed does not change any more: every commit carries a condition that fails now.
-			held, err := ReadState(ctx, conn)
+			taken, err := ReadState(ctx, conn)
 			if err != nil {
 				return nil, err
 			}
-			l.until = held.Until
+			l.until = taken.Until
 			if err = l.check(ctx); err == nil {
 				return l, nil
 			}
@@ -156,7 +156,7 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 		defer close(ended)
 		for snapshot.Pause(alive, signOfLife) == nil {
 			// A sign that is lost is made up for by the next.
-			if write(alive, l.conn, lease, l.number, l.holder, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
+			if write(alive, l.conn, lease, l.number, l.writer, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
 				lose(ErrLost)
 			}
 		}

@@ -19,7 +19,7 @@ type kind string
 const (
 	begin  kind = "begin"  // a refresher claims the next batch
 	commit kind = "commit" // everything up to the watermark is in the rollup
-	lease  kind = "lease"  // nobody may read the rollup or refresh it
+	lease  kind = "lease"  // the rollup may be neither read nor refreshed
 	damage kind = "damage" // queries of an organization may not use the rollup of a source, until the entry is deleted
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// A mergingConn leaves rows in the rollup that cancel out, and merges them behind the statement.
+// A mergingConn leaves rows in the rollup that cancel out, and merges them after the statement.
 type mergingConn struct {
 	driver.Conn
 	t      *testing.T

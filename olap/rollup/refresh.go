@@ -17,7 +17,7 @@ import (
 )
 
 // Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back
-// by less must not hide a row behind the watermark.
+// by less must not move the watermark past a row.
 const Margin = snapshot.ClockMargin
 
 const (
@@ -39,7 +39,7 @@ type Refresher struct {
 	margin time.Duration
 
 	name  int64 // in claims
-	able  bool  // the store can do it, which is asked once
+	able  bool  // the store can refresh, which is read once
 	clock clockWatch
 
 	records     prometheus.Counter
@@ -114,7 +114,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		return false, err
 	}
 	if state.Number == 0 {
-		// Numbers begin where no earlier rollup log has been, which a process that stood still may know.
+		// Numbers begin where no earlier rollup log has been, which a process that was paused may have read.
 		return true, write(ctx, s.conn, commit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
 	}
 	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
@@ -165,7 +165,7 @@ func (s *Refresher) next(
 	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+
 		strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second", span(from, target)...)
 	if err != nil {
-		return until, 0, false, fmt.Errorf("rollup: look for rows: %w", err)
+		return until, 0, false, fmt.Errorf("rollup: read rows: %w", err)
 	}
 	defer found.Close()
 	until = target

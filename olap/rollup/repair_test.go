@@ -76,7 +76,7 @@ func damage(t *testing.T, conn driver.Conn, statements []string) {
 	}
 }
 
-// steps lets a checker work until a condition holds.
+// steps lets a checker work until a condition is true.
 func steps(t *testing.T, c *rollup.Checker, ended func() bool) {
 	t.Helper()
 	until(t, func() bool {
@@ -159,7 +159,7 @@ func (c *dyingConn) Query(ctx context.Context, sql string, args ...any) (driver.
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// A process dies behind each of its statements. From the first entry on until the rollup is repaired there is an entry,
+// A process dies after each of its statements. From the first entry on until the rollup is repaired there is an entry,
 // and another process finishes what it began.
 func TestRepairSurvivesCrashes(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
@@ -185,7 +185,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		if ended && len(check(t, store)) > 0 {
 			t.Errorf("after %d statements it is damaged without an entry", crash)
 		}
-		// Records arrive and are refreshed before anybody goes on.
+		// Records arrive and are refreshed before the repair continues.
 		loadSmall(t, store, 8+crash, []string{"RUNNING", "COMPLETED"}[crash%2])
 		all(t, store)
 		if ended && dying.left >= 0 {
@@ -200,7 +200,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		}
 		steps(t, other, func() bool { return len(state(t, store).Damaged) == 0 })
 		if found := check(t, store); len(found) > 0 {
-			t.Errorf("after a crash behind %d statements: %+v", crash, found)
+			t.Errorf("after a crash after %d statements: %+v", crash, found)
 		}
 	}
 }

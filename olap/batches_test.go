@@ -13,9 +13,9 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// Beside a refresh batch, changes cannot be read to be remembered. A query waits for the end of the step; of one that
-// takes too long, only once.
-func TestStepsAreWaitedFor(t *testing.T) {
+// During a refresh batch the delta cannot be read into the cache. A query waits for the end of the batch; for a batch
+// that takes too long, only once.
+func TestBatchesAreWaitedFor(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -31,14 +31,14 @@ func TestStepsAreWaitedFor(t *testing.T) {
 		}
 	}
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	expect := func(when string, want float64, remembered int) {
+	expect := func(when string, want float64, cached int) {
 		t.Helper()
-		if got := ask(t, engine, "acme", q).Rows[0][0]; got != want || engine.CachedDelta("acme", "runs") != remembered {
-			t.Errorf("%s: %v runs, want %v; %d changes are remembered, want %d", when, got, want,
-				engine.CachedDelta("acme", "runs"), remembered)
+		if got := ask(t, engine, "acme", q).Rows[0][0]; got != want || engine.CachedDelta("acme", "runs") != cached {
+			t.Errorf("%s: %v runs, want %v; %d rows of the delta are cached, want %d", when, got, want,
+				engine.CachedDelta("acme", "runs"), cached)
 		}
 	}
-	ask(t, engine, "acme", q) // the first look is not remembered: an older server's inserts may not be counted
+	ask(t, engine, "acme", q) // the first reading is not cached: inserts of an older server may not be counted
 	expect("before", 1, 0)
 
 	begin("begin")
@@ -53,12 +53,12 @@ func TestStepsAreWaitedFor(t *testing.T) {
 	defer cancel()
 	if _, err := engine.Run(impatient, olap.Request{OrganizationID: "acme", Query: parsed,
 		QueryID: uuid.New()}); err == nil {
-		t.Error("a query was answered beside a step")
+		t.Error("a query was answered during a batch")
 	}
 	engine.WaitForBatches(0)
 	expect("after a wait in vain", 2, 0)
 	engine.WaitForBatches(time.Hour)
-	expect("beside a step known to be long", 2, 0)
+	expect("during a batch that took too long before", 2, 0)
 	begin("commit")
-	expect("after the step", 2, 1)
+	expect("after the batch", 2, 1)
 }
