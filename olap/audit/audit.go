@@ -4,7 +4,7 @@
 // An entry is written before an action begins, and another one when it has ended. An action that cannot be recorded
 // does not begin, so none is missing; one without a second entry was interrupted, or its end could not be recorded.
 //
-// Entries have organizations, key ids and numbers: no secrets, and neither names nor identifiers of those whose records
+// Entries hold organizations, key ids and numbers: no secrets, and neither names nor identifiers of those whose records
 // are purged. So a purge leaves them, also that of an organization: that it was purged has to be on record
 // (schema/decisions/audit-log.md).
 package audit
@@ -43,7 +43,7 @@ type Entry struct {
 	Details        string // a JSON object
 }
 
-// An Action is what is recorded. Details must have neither secrets nor identifiers or names of people.
+// An Action is what is recorded. Details must hold neither secrets nor identifiers or names of people.
 type Action struct {
 	Name           string
 	OrganizationID schema.OrganizationID // empty where none is concerned
@@ -93,7 +93,7 @@ func write(ctx context.Context, conn driver.Conn, id uuid.UUID, outcome string, 
 	return nil
 }
 
-// actor is who runs this process, as far as the operating system says.
+// actor is who runs this process, as far as the operating system reports it.
 func actor() string {
 	name := fmt.Sprintf("uid %d", os.Getuid()) // a container may have no list of users
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -108,8 +108,9 @@ func actor() string {
 
 // List returns the entries of an organization, or all of them if it is empty, oldest first.
 func List(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) ([]Entry, error) {
-	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, details"+
-		" FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome", string(organization))
+	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, "+
+		"details FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome",
+		string(organization))
 	if err != nil {
 		return nil, fmt.Errorf("audit: list: %w", err)
 	}

@@ -30,13 +30,13 @@ func (g *gate) run(ctx context.Context) (int64, error) {
 	}
 }
 
-// Who comes while an execution runs shares the next one with the others; nobody joins what has begun.
+// Callers that arrive while an execution runs share the next one; nobody joins an execution that has begun.
 func TestWaitingCallersShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
 		results := make(chan int64, 6)
-		join := func(key string) {
+		ask := func(key string) {
 			go func() {
 				n, err := group.Do(t.Context(), key, g.run)
 				if err != nil {
@@ -47,12 +47,12 @@ func TestWaitingCallersShareTheNext(t *testing.T) {
 			synctest.Wait()
 		}
 		for range 5 {
-			join("a")
+			ask("a")
 		}
 		if n := g.begun.Load(); n != 1 {
 			t.Fatalf("%d executions began, want 1", n)
 		}
-		join("b")
+		ask("b")
 		if n := g.begun.Load(); n != 2 {
 			t.Fatalf("%d executions began, want one of each key", n)
 		}
@@ -72,7 +72,7 @@ func TestCallersEndAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
-		join := func(d time.Duration) chan error {
+		ask := func(d time.Duration) chan error {
 			result := make(chan error, 1)
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -83,7 +83,7 @@ func TestCallersEndAlone(t *testing.T) {
 			synctest.Wait()
 			return result
 		}
-		first, short, long := join(time.Second), join(2*time.Second), join(4*time.Second)
+		first, short, long := ask(time.Second), ask(2*time.Second), ask(4*time.Second)
 		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("first: %v", err)
 		}
@@ -91,7 +91,7 @@ func TestCallersEndAlone(t *testing.T) {
 		if n := g.begun.Load(); n != 2 {
 			t.Fatalf("%d executions began, want 2: the next one when the first had ended", n)
 		}
-		gone := join(500 * time.Millisecond) // before the next could begin
+		gone := ask(500 * time.Millisecond) // before the next could begin
 		if err := <-gone; !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("gone: %v", err)
 		}
@@ -107,12 +107,13 @@ func TestCallersEndAlone(t *testing.T) {
 		if n := g.begun.Load(); n != 2 {
 			t.Errorf("%d executions began, want 2: nobody waited for a third", n)
 		}
-		// All of those who wait for a running one leave: it is cancelled.
-		running, abandoned := join(time.Second), join(2*time.Second)
+		// All callers that wait for a running execution leave: its context ends.
+		running, abandoned := ask(time.Second), ask(2*time.Second)
 		<-running
 		<-abandoned
 		synctest.Wait()
-		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 || err != nil {
+		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 ||
+			err != nil {
 			t.Errorf("afterwards: %v, %v", n, err)
 		}
 	})
@@ -142,7 +143,8 @@ func TestNobodySeesThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type call struct{ before, work, patience int }
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
-			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"), rapid.IntRange(1, 12).Draw(t, "patience")}
+			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"),
+				rapid.IntRange(1, 12).Draw(t, "patience")}
 		}), 1, 20).Draw(t, "calls")
 		var group cache.Group[int64]
 		var state atomic.Int64

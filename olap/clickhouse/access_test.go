@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// post sends one statement as the user over HTTP and returns the status and the answer.
-func post(t *testing.T, addr, user, password, statement string) (int, string) {
+// ask sends one statement as the user over HTTP and returns the status and the answer.
+func ask(t *testing.T, addr, user, password, statement string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodPost, "http://"+addr+"/", strings.NewReader(statement))
 	if err != nil {
@@ -42,11 +42,11 @@ func TestDataNeedsThePasswordOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := post(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
+	if status, answer := ask(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
 		t.Errorf("with the password: %d %s", status, answer)
 	}
 	for _, wrong := range []string{"", "runlens", string(password[1:])} {
-		if status, _ := post(t, addr, "runlens", wrong, "SELECT 1"); status == http.StatusOK {
+		if status, _ := ask(t, addr, "runlens", wrong, "SELECT 1"); status == http.StatusOK {
 			t.Errorf("password %q is accepted", wrong)
 		}
 	}
@@ -57,7 +57,8 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 	dir := dataDir(t)
 	open(t, config(dir))
 	for name, want := range map[string]os.FileMode{
-		"engine": 0o700, "engine/password": 0o600, "engine/address.json": 0o600, "engine/users.xml": 0o600, "engine/engine.out": 0o600,
+		"engine": 0o700, "engine/password": 0o600, "engine/address.json": 0o600, "engine/users.xml": 0o600,
+		"engine/engine.out": 0o600,
 	} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
@@ -96,7 +97,7 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-// Running the engine as root is logged once a process, however often the engine is started again.
+// Running the engine as root is logged once per process, however often the engine is started again.
 func TestRunningAsRootWarnsOnce(t *testing.T) {
 	var log logBuffer
 	c := config(dataDir(t))

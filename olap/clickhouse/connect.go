@@ -25,7 +25,7 @@ const (
 )
 
 // A Server is a ClickHouse to work with: one that runs elsewhere, or the embedded engine. Its users
-// cannot distinguish them. It is safe for concurrent use.
+// cannot tell which. It is safe for concurrent use.
 type Server struct {
 	options *clickhouse.Options
 	conn    driver.Conn
@@ -63,8 +63,7 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	return s, nil
 }
 
-// Conn returns the pool of connections. It survives the end and the restart of its server;
-// statements meanwhile fail.
+// Conn returns the pool of connections. It survives the end and the restart of the server; statements meanwhile fail.
 func (s *Server) Conn() driver.Conn { return s.conn }
 
 // DB returns a new database/sql handle on the same server and database, for the sake of
@@ -130,7 +129,8 @@ func quoteIdentifier(name string) string {
 
 // serverOptions reads the address of a server that runs elsewhere.
 func serverOptions(config Config) (*clickhouse.Options, error) {
-	const hint = "RUNLENS_CLICKHOUSE_URL must have the form clickhouse://user:password@host:9000/database or https://user:password@host:8443/database"
+	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or " +
+		"https://user:password@host:8443/database"
 	u, err := url.Parse(config.URL)
 	if err != nil || u.Host == "" {
 		return nil, errors.New(hint) // not err, which repeats the password
@@ -164,7 +164,7 @@ func (e *engine) options(config Config) *clickhouse.Options {
 	}, config)
 }
 
-// withPool adds what is the same for every server: the size of the pool, timeouts and the settings of a session.
+// withPool adds the options of every server: the size of the pool, timeouts and the settings of a session.
 func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
 	options.MaxOpenConns = Connections(config.Queries)
 	options.MaxIdleConns = maxIdleConns

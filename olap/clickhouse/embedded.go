@@ -145,7 +145,8 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	defer tick.Stop()
 	for {
 		if a, err := e.layout.readAddress(); err == nil && a.challenge == task.Challenge {
-			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took", time.Since(began).Round(time.Millisecond))
+			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took",
+				time.Since(began).Round(time.Millisecond))
 			return nil
 		}
 		select {

@@ -18,24 +18,28 @@ const reportTailBytes = 16 << 10
 func explain(err error, log string) error {
 	text := log + err.Error()
 	switch {
-	case errors.Is(err, syscall.ENOSPC), strings.Contains(text, "o space left on device"), strings.Contains(text, "NOT_ENOUGH_SPACE"):
-		return fmt.Errorf("the disk of the data directory is full; free some space, or move the directory and set RUNLENS_DATA_DIR: %w", err)
+	case errors.Is(err, syscall.ENOSPC), strings.Contains(text, "o space left on device"),
+		strings.Contains(text, "NOT_ENOUGH_SPACE"):
+		return fmt.Errorf("the disk of the data directory is full; free some space, or move the directory and set "+
+			"RUNLENS_DATA_DIR: %w", err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("the data directory cannot be written; make it a directory of this user, or set RUNLENS_DATA_DIR to another one: %w", err)
+		return fmt.Errorf("the data directory cannot be written; make it a directory of this user, or set RUNLENS_DATA_DIR "+
+			"to another one: %w", err)
 	case strings.Contains(text, "Cannot lock file"):
-		return fmt.Errorf("the data directory is in use by another ClickHouse; stop that one, or set RUNLENS_DATA_DIR to another directory: %w", err)
+		return fmt.Errorf("the data directory is in use by another ClickHouse; stop that one, or set RUNLENS_DATA_DIR to "+
+			"another directory: %w", err)
 	case strings.Contains(text, "Cannot allocate memory"), strings.Contains(text, "MEMORY_LIMIT_EXCEEDED"):
 		return fmt.Errorf("the engine has too little memory; raise RUNLENS_ENGINE_MEMORY or free some: %w", err)
 	}
 	return err
 }
 
-// diskFull reports whether the file system of dir has less space than an engine needs to start, and
-// perhaps too little to say so in its log.
+// diskFull reports whether the file system of dir has less space than an engine needs to come up, and perhaps too
+// little to say so in its log.
 func diskFull(dir string) bool {
 	const enough = 1 << 20
-	var disk syscall.Statfs_t
-	return syscall.Statfs(dir, &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) < enough
+	var stat syscall.Statfs_t
+	return syscall.Statfs(dir, &stat) == nil && uint64(stat.Bavail)*uint64(stat.Bsize) < enough
 }
 
 // tail returns the last lines of the file at path, "" when there is no such file.

@@ -20,7 +20,7 @@ type outside struct {
 	visits          atomic.Int64 // connections to addr
 }
 
-const treasure = "what only the file contains"
+const treasure = "what only the file holds"
 
 func newOutside(t *testing.T) *outside {
 	t.Helper()
@@ -55,8 +55,8 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// expectRefused executes statements in which ADDR, DIR and FILE are replaced by the outside, and expects each to fail and
-// to leave no trace.
+// expectRefused executes statements in which ADDR, DIR and FILE are replaced by the outside, and expects each to fail
+// and to leave no trace.
 func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements []string) {
 	t.Helper()
 	names := strings.NewReplacer("ADDR", o.addr, "DIR", o.dir, "FILE", o.file)
@@ -70,7 +70,7 @@ func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements [
 			t.Errorf("%s: connected %d times", statement, n)
 		}
 		if entries, err := os.ReadDir(o.dir); err != nil || len(entries) != 1 {
-			t.Fatalf("%s: the folder has %v, %v", statement, entries, err)
+			t.Fatalf("%s: the folder holds %v, %v", statement, entries, err)
 		}
 	}
 	if !works(s) {
@@ -78,7 +78,7 @@ func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements [
 	}
 }
 
-// execute runs the statement with the server's own pool and returns the first value it answers, if there is one.
+// execute sends the statement with the server's own pool and returns the first value it answers, if there is one.
 func execute(s *clickhouse.Server, statement string) (answer string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

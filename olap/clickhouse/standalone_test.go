@@ -21,7 +21,8 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output) }()
 
 	passwordFile := filepath.Join(dir, "engine", "password")
-	eventually(t, "the address is printed", func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
+	eventually(t, "the address is printed",
+		func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
 	addr, pid := published(t, dir).Addr, enginePID(t, dir)
 	if want := "address: http://" + addr + "\nuser: runlens\n"; !strings.HasPrefix(output.String(), want) {
 		t.Errorf("printed %q, want it to begin with %q", output.String(), want)
@@ -33,7 +34,7 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	if strings.Contains(output.String(), string(password)) {
 		t.Error("the password is printed")
 	}
-	if status, answer := post(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
+	if status, answer := ask(t, addr, "runlens", string(password), "SELECT 1"); status != http.StatusOK {
 		t.Errorf("what was printed does not work: %d %s", status, answer)
 	}
 
@@ -49,8 +50,8 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	expectGone(t, pid)
 }
 
-// In a container the engine listens where --listen says, and passwordless users stay out.
-func TestEngineListensWhereItIsTold(t *testing.T) {
+// In a container the engine listens where it is configured to, and passwordless users stay out.
+func TestEngineListensWhereConfigured(t *testing.T) {
 	c := config(dataDir(t))
 	c.Listen = "0.0.0.0:0"
 	s := open(t, c)

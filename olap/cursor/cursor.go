@@ -73,8 +73,8 @@ func (s Sealer) Open(org schema.OrganizationID, canonical []byte, text string) (
 	return Cursor{}, ErrInvalid
 }
 
-// sign binds a payload to its organization and query. Lengths come before the parts so that
-// no two triples give the same input.
+// sign binds a payload to its organization and query. Each part is preceded by its length so that no two triples give
+// the same input.
 func sign(secret []byte, org schema.OrganizationID, canonical, payload []byte) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte(org), canonical, payload} {

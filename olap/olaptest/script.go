@@ -161,7 +161,8 @@ func (r *Records) add(line string) error {
 		r.Runs = append(r.Runs, v)
 		return err
 	case "attribution":
-		a := Attribution{Organization: "acme", AgentID: ShortID(1), Activity: "interacted", InitiationType: "human", Source: "web"}
+		a := Attribution{Organization: "acme", AgentID: ShortID(1), Activity: "interacted", InitiationType: "human",
+			Source: "web"}
 		err := decode(&a)
 		r.Attributions = append(r.Attributions, a)
 		return err

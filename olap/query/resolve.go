@@ -50,7 +50,8 @@ func resolve(r request) (Query, error) {
 		return Query{}, err
 	}
 	if q.Cursor != "" && !q.Pages() {
-		return Query{}, &Error{Code: InvalidCursor, Param: "cursor", Reason: "totals and metric-ordered queries have one page"}
+		return Query{}, &Error{Code: InvalidCursor, Param: "cursor",
+			Reason: "totals and metric-ordered queries have one page"}
 	}
 	q.canonical, err = json.Marshal(r, json.Deterministic(true))
 	return q, err

@@ -66,7 +66,8 @@ var shared = func() func(context.Context) (clickhouse.Config, error) {
 }()
 
 func start(ctx context.Context) (clickhouse.Config, error) {
-	config := clickhouse.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	config := clickhouse.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var err error
 	switch {
 	case os.Getenv(urlVariable) != "":
