@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -54,7 +55,11 @@ Example:
   runlens query --metrics run_success_rate --today --fail-if 'run_success_rate < 0.9' --quiet   # in cron: exit code 4`
 }
 
+// queryMemoryBytes is from where on the command gives memory back rather than take more: an export streams.
+const queryMemoryBytes = 40 << 20
+
 func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+	debug.SetMemoryLimit(queryMemoryBytes)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	given := explicitFlags(command)
