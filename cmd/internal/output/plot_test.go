@@ -25,8 +25,8 @@ func TestBars(t *testing.T) {
 	}
 	// 23 columns for 23, of which 3 are below 0.
 	want = "run_count_difference\n" +
-		"a     ███ -3\n" +
-		"b        " + strings.Repeat("█", 20) + " 20\n"
+		"a  ███ -3\n" +
+		"b     " + strings.Repeat("█", 20) + " 20\n"
 	if got := written(t, "plot", Options{Width: 29}, some, `["a",-3]`, `["b",20]`); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

@@ -104,6 +104,9 @@ func parseFilter(text string) (client.Filter, error) {
 	if !ok {
 		return client.Filter{}, fmt.Errorf("--filter %s must be MEMBER=VALUE", text)
 	}
+	if list == "" {
+		return client.In(member, ""), nil // the server says what is wrong with it
+	}
 	r := csv.NewReader(strings.NewReader(list))
 	values, err := r.Read()
 	if err != nil || r.InputOffset() != int64(len(list)) {
