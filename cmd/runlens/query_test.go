@@ -30,6 +30,7 @@ func TestQuery(t *testing.T) {
 	o.base, _, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"formats": queryFormats, "grain": queryGrain, "compare": queryCompare, "fill": queryFill, "files": queryFiles,
+		"refusals": queryRefusals, "thresholds": queryThresholds, "saved questions": querySaved, "profiles": queryProfiles, "watch": queryWatch,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

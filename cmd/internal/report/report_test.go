@@ -160,7 +160,7 @@ func TestFilters(t *testing.T) {
 }
 
 func TestQuestionsAreChecked(t *testing.T) {
-	good := Question{Model: "agent_runs", Metrics: []string{"run_count"}, Timezone: "UTC", Limit: 100}
+	good := Question{Model: "agent_runs", Metrics: []string{"run_count"}, Timezone: "UTC", Limit: 100, WeekStart: "monday"}
 	for name, c := range map[string]struct {
 		change func(*Question)
 		says   string
@@ -175,6 +175,9 @@ func TestQuestionsAreChecked(t *testing.T) {
 		"fill day first": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day", "user_type"}, []string{"day"} }, "last member of --order"},
 		"fill weeks of":  {func(q *Question) { q.Fill, q.Dimensions, q.Grain = true, []string{"user_type"}, "week" }, "without dimensions only"},
 		"filter of what": {func(q *Question) { q.Filter = []string{"day"} }, "MEMBER=VALUE"},
+		"grain of what":  {func(q *Question) { q.Grain = "day" }, "--grain day"},
+		"compare with":   {func(q *Question) { q.Compare = "week" }, "--compare week"},
+		"first day":      {func(q *Question) { q.WeekStart = "Monday" }, "--week-start Monday"},
 		"fill in order":  {func(q *Question) { q.Fill, q.Dimensions = true, []string{"day", "user_type"} }, ""},
 		"fill totals":    {func(q *Question) { q.Fill, q.Grain = true, "week" }, ""},
 		"top 500 of all": {func(q *Question) {
