@@ -55,7 +55,8 @@ func (s serverFlags) server(given map[string]bool) (p profile.Profile, err error
 		}
 	}
 	if p.Key == "" {
-		return p, usageError{errors.New("an API key is needed: set RUNLENS_API_KEY or run 'runlens login' ('runlens keys create --org ORG' makes a key)")}
+		return p, usageError{errors.New("an API key is needed: set RUNLENS_API_KEY or run 'runlens login' " +
+			"('runlens keys create --org ORG' makes a key)")}
 	}
 	p.URL = cmp.Or(p.URL, defaultURL)
 	return p, nil
@@ -152,7 +153,8 @@ type logoutCmd struct {
 }
 
 func (logoutCmd) Help() string {
-	return "Forgets the address and the key of a profile. The key stays valid: 'runlens keys revoke' ends it.\n\nExample:\n  runlens logout --profile work"
+	return "Forgets the address and the key of a profile. The key stays valid: 'runlens keys revoke' ends it.\n\n" +
+		"Example:\n  runlens logout --profile work"
 }
 
 func (c logoutCmd) Run(io streams) error {

@@ -27,14 +27,14 @@ type queryCmd struct {
 	savedQuery
 	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"A saved question, or a file such as @./weekly.yaml. Flags beside it win."`
 
-	Save string        `placeholder:"NAME" help:"Save the question as a YAML file of this name, once it is answered."`
-	Body string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
-	File string        `name:"file" short:"o" placeholder:"FILE" help:"Write to a file, which is replaced when all rows are there. Its ending names the format if --output does not."`
-	Wide bool          `help:"Do not cut a table to the width of the terminal."`
-	Tall bool          `name:"vertical" help:"A table with a line for every value."`
-	Safe bool          `name:"spreadsheet" help:"CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read such text as a formula."`
-	Poll time.Duration `name:"watch" placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
-	Mute bool          `name:"quiet" short:"q" help:"Only errors and crossed thresholds on standard error."`
+	Save        string        `placeholder:"NAME" help:"Save the question as a YAML file of this name, once it is answered."`
+	Body        string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
+	File        string        `short:"o" placeholder:"FILE" help:"Write to a file, which is replaced when all rows are there. Its ending names the format if --output does not."`
+	Wide        bool          `help:"Do not cut a table to the width of the terminal."`
+	Vertical    bool          `help:"A table with a line for every value."`
+	Spreadsheet bool          `help:"CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read such text as a formula."`
+	Watch       time.Duration `placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
+	Quiet       bool          `short:"q" help:"Only errors and crossed thresholds on standard error."`
 }
 
 // A savedQuery is what a saved question keeps.
@@ -45,7 +45,8 @@ type savedQuery struct {
 
 func (queryCmd) Help() string {
 	return `Asks a running server and writes the answer to standard output or a file. A row count, asOf and warnings go to
-standard error. More rows than a page has come page by page; when the key's rate is used up, the command waits as long as the server says.
+standard error. More rows than a page has come page by page; when the key's rate is used up, the command waits as
+long as the server says.
 
 Example:
   runlens login                    # keeps the address and the key; or set RUNLENS_API_KEY
@@ -68,11 +69,11 @@ func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) er
 	if err != nil {
 		return usageError{err}
 	}
-	if ask.client, err = c.client(given, io, c.Mute); err != nil {
+	if ask.client, err = c.client(given, io, c.Quiet); err != nil {
 		return err
 	}
-	if c.Poll != 0 {
-		return ask.watch(ctx, c.Poll)
+	if c.Watch != 0 {
+		return ask.watch(ctx, c.Watch)
 	}
 	err = ask.once(ctx)
 	var crossed exitError
@@ -95,11 +96,11 @@ func explicitFlags(command *kong.Context) map[string]bool {
 
 // prepare checks everything that can be checked without the server. Its error is wrong usage.
 func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
-	ask := &asking{streams: io, file: c.File, quiet: c.Mute}
+	ask := &asking{streams: io, file: c.File, quiet: c.Quiet}
 	switch {
-	case c.Poll != 0 && c.Poll < time.Second:
+	case c.Watch != 0 && c.Watch < time.Second:
 		return nil, errors.New("--watch must be at least 1s")
-	case c.Poll != 0 && c.Save != "":
+	case c.Watch != 0 && c.Save != "":
 		return nil, errors.New("--watch and --save exclude each other")
 	case c.Body != "":
 		if err := c.refuseBeside(given); err != nil {
@@ -130,7 +131,7 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	if terminal && output.Binary(ask.format) {
 		return nil, fmt.Errorf("--output %s is for files: add -o FILE", ask.format)
 	}
-	ask.options = output.Options{Vertical: c.Tall, Spreadsheets: c.Safe}
+	ask.options = output.Options{Vertical: c.Vertical, Spreadsheets: c.Spreadsheet}
 	if terminal {
 		ask.options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if columns, _, err := term.GetSize(int(io.out.(*os.File).Fd())); err == nil && !c.Wide {
@@ -158,7 +159,8 @@ func (c *queryCmd) format() (string, error) {
 		}
 	}
 	if !slices.Contains(output.Formats, ending) {
-		return "", fmt.Errorf("-o %s does not end in a format; name one with --output: %s", c.File, strings.Join(output.Formats, ", "))
+		return "", fmt.Errorf("-o %s does not end in a format; name one with --output: %s",
+			c.File, strings.Join(output.Formats, ", "))
 	}
 	return ending, nil
 }

@@ -60,7 +60,7 @@ func (c *queryCmd) save(io streams) error {
 		return err
 	}
 	path, err := folder.SaveQuestion(c.Save, c.savedQuery)
-	if err == nil && !c.Mute {
+	if err == nil && !c.Quiet {
 		fmt.Fprintf(io.err, "saved as %s; 'runlens query @%s' asks it again\n", path, c.Save)
 	}
 	return err

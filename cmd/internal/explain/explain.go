@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/runlens/runlens/http/client"
@@ -16,6 +15,9 @@ import (
 
 // A Catalog reads the catalog; it is asked only where a refusal is about members.
 type Catalog func(context.Context) (*client.Catalog, error)
+
+// catalogWithin bounds the look into the catalog: an explanation is not worth a long wait.
+const catalogWithin = 5 * time.Second
 
 // Refusal is one line about an error of the client: what is wrong, and what to do. A usage error is one that the
 // same question meets every time.
@@ -28,16 +30,20 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 	case errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused):
 		return err.Error(), false
 	case refused.Status == 401:
-		return refused.Error() + "; the key is unknown or revoked: 'runlens keys create --org ORG' makes one" + remember, false
+		return refused.Error() + "; the key is unknown or revoked: 'runlens keys create --org ORG' makes one, " +
+			"'runlens login' keeps it", false
 	case refused.Status == 403:
-		return refused.Error() + "; make one with the scope: runlens keys create --org ORG --scopes analytics:read", false
+		return refused.Error() + "; make one with the scope: " +
+			"runlens keys create --org ORG --scopes analytics:read", false
 	case refused.Status == 429:
-		return fmt.Sprintf("%s Try again in %d s.", strings.TrimSpace(refused.Error()), int(refused.RetryAfter/time.Second)), false
+		return fmt.Sprintf("%s; try again in %d s", refused.Error(), int(refused.RetryAfter/time.Second)), false
 	case refused.Code == "":
 		return refused.Error() + ", which is no answer of the API; is the address right?", false
 	case refused.Status != 400:
 		return refused.Error() + "; the server's log has the cause under this request", false
 	}
+	ctx, cancel := context.WithTimeout(ctx, catalogWithin)
+	defer cancel()
 	reason := ""
 	switch refused.Code {
 	case client.CodeUnknownMember:
@@ -45,7 +51,8 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 			reason = unknownMember(c, q, refused.Param)
 		}
 	case client.CodeRangeTooLarge:
-		reason = fmt.Sprintf("the range covers %d days, at most %d; --grain week or month asks for each part by itself", days(q.Range), client.MaxRangeDays)
+		reason = fmt.Sprintf("the range covers %d days, at most %d; --grain week or month asks for each part by itself",
+			days(q.Range), client.MaxRangeDays)
 	case client.CodeInvalidCursor:
 		reason = "the cursor belongs to another query, key or server; ask without it"
 	default:
@@ -57,11 +64,10 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 	return fmt.Sprintf("%s (%s at %s, request %s)", reason, refused.Code, refused.Param, refused.RequestID), true
 }
 
-const remember = ", 'runlens login' keeps it"
-
 func connection(lost *client.ConnectionError) string {
 	if lost.NotConnected() {
-		return fmt.Sprintf("no server answers at %s: start it with 'runlens serve', or name another with --url (%v)", lost.URL, lost.Err)
+		return fmt.Sprintf("no server answers at %s: start it with 'runlens serve', or name another with --url (%v)",
+			lost.URL, lost.Err)
 	}
 	return lost.Error()
 }
@@ -92,7 +98,8 @@ func place(ctx context.Context, q client.Query, param string, catalog Catalog) s
 	case param == "range.timezone":
 		return zone(q.Range.Timezone)
 	case param == "range.start" || param == "range.end" || param == "range":
-		return fmt.Sprintf("the range %s to %s must be two days of the form 2026-01-31, the first not after the last", q.Range.Start, q.Range.End)
+		return fmt.Sprintf("the range %s to %s must be two days of the form 2026-01-31, the first not after the last",
+			q.Range.Start, q.Range.End)
 	case field == "limit":
 		return fmt.Sprintf("the limit is %d, and must be 1 to %d", q.Limit, client.MaxLimit)
 	case field == "filters" && n >= 0 && n < len(q.Filters) && parts[3] != "member":
@@ -118,7 +125,8 @@ func filter(f client.Filter, value string) string {
 		text = f.Values[n]
 	}
 	if length := len([]rune(text)); length == 0 || length > client.MaxFilterLength {
-		return fmt.Sprintf("a value of the filter on %s has %d characters, and must have 1 to %d", f.Member, length, client.MaxFilterLength)
+		return fmt.Sprintf("a value of the filter on %s has %d characters, and must have 1 to %d",
+			f.Member, length, client.MaxFilterLength)
 	}
 	return fmt.Sprintf("%s cannot filter by %q: a day is written 2026-01-31", f.Member, text)
 }

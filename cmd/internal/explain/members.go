@@ -86,7 +86,8 @@ func misplaced(c *client.Catalog, q client.Query, field string, n int) string {
 	case field == "dimensions" && n >= 0 && n < len(q.Dimensions):
 		return inList(q.Dimensions, n, m.metrics, "is a metric, not a dimension")
 	case field == "filters" && n >= 0 && n < len(q.Filters):
-		return fmt.Sprintf("%s is a metric, and filters are on dimensions only: %s", q.Filters[n].Member, strings.Join(m.dimension, ", "))
+		return fmt.Sprintf("%s is a metric, and filters are on dimensions only: %s",
+			q.Filters[n].Member, strings.Join(m.dimension, ", "))
 	case field == "order" && len(q.Dimensions) == 0:
 		return "a query without dimensions has one row, so it takes no order"
 	case field == "order" && n >= 0 && n < len(q.Order):

@@ -12,10 +12,9 @@ import (
 
 // A document is one JSON object of the shape of the API's answer, with the rows of all pages.
 type document struct {
-	out     io.Writer
-	w       *bufio.Writer
-	columns []report.Column
-	rows    int
+	out  io.Writer
+	w    *bufio.Writer
+	rows int
 }
 
 func (d *document) Head(columns []report.Column) error {
@@ -66,7 +65,8 @@ func (d *document) End(f report.Facts) error {
 		Warnings       []client.Warning `json:"warnings"`
 	}{
 		f.QueryID, f.CatalogVersion, instant(f.AsOf),
-		span{f.Range.Start, f.Range.End, f.Range.Timezone, instant(f.Range.StartUTC), instant(f.Range.EndUTC)}, next, warnings,
+		span{f.Range.Start, f.Range.End, f.Range.Timezone, instant(f.Range.StartUTC), instant(f.Range.EndUTC)},
+		next, warnings,
 	})
 	d.w.WriteString(`],`)
 	d.w.Write(rest[1:])

@@ -21,8 +21,10 @@ const (
 )
 
 var (
-	lineColors = []asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Orange, asciigraph.Purple, asciigraph.Cyan}
-	lineMarks  = []string{"*", "o", "x", "+", "#", "@"}
+	lineColors = []asciigraph.AnsiColor{
+		asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Orange, asciigraph.Purple, asciigraph.Cyan,
+	}
+	lineMarks = []string{"*", "o", "x", "+", "#", "@"}
 )
 
 // A series is the values of one group; NaN where it has none.
@@ -81,7 +83,8 @@ func (p *plot) chart(text *strings.Builder, metrics []int, date int, days []stri
 		for from := 0; from < len(days); from += perDays {
 			to := min(from+perDays, len(days))
 			fmt.Fprintln(text, c.Name)
-			text.WriteString(p.drawn(part, days, from, to, columns, asciigraph.LowerBound(low), asciigraph.UpperBound(high), asciigraph.YAxisValueFormatter(label)))
+			text.WriteString(p.drawn(part, days, from, to, columns,
+				asciigraph.LowerBound(low), asciigraph.UpperBound(high), asciigraph.YAxisValueFormatter(label)))
 			text.WriteString("\n")
 		}
 		if part[0].name == "" {

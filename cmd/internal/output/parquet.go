@@ -19,7 +19,7 @@ const rowsPerGroup = 10_000
 // DOUBLE. The key-value metadata says what the rows are.
 type parquetFile struct {
 	out     io.Writer
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []report.Column
 	group   int
 	row     parquet.Row
@@ -39,10 +39,11 @@ func (p *parquetFile) Head(columns []report.Column) error {
 		case report.Number, report.Percent:
 			kind = reflect.TypeFor[*float64]()
 		}
-		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: kind, Tag: reflect.StructTag(`parquet:"` + c.Name + `,optional` + logical + `"`)}
+		tag := `parquet:"` + c.Name + `,optional` + logical + `"`
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: kind, Tag: reflect.StructTag(tag)}
 	}
 	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
-	p.w = parquet.NewWriter(p.out, schema, parquet.Compression(&parquet.Snappy))
+	p.w = parquet.NewGenericWriter[any](p.out, schema, parquet.Compression(&parquet.Snappy))
 	return nil
 }
 
@@ -94,7 +95,8 @@ func parquetValue(c report.Column, v client.Value) (parquet.Value, error) {
 
 func (p *parquetFile) End(f report.Facts) error {
 	for key, value := range map[string]string{
-		"runlens.query_id": f.QueryID, "runlens.catalog_version": f.CatalogVersion, "runlens.as_of": instant(f.AsOf),
+		"runlens.query_id": f.QueryID, "runlens.catalog_version": f.CatalogVersion,
+		"runlens.as_of": instant(f.AsOf),
 		"runlens.start": f.Range.Start, "runlens.end": f.Range.End, "runlens.timezone": f.Range.Timezone,
 	} {
 		p.w.SetKeyValueMetadata(key, value)

@@ -32,7 +32,8 @@ func (p *plot) Head(columns []report.Column) error {
 
 func (p *plot) Row(row report.Row) error {
 	if len(p.rows) == maxPlotted {
-		return fmt.Errorf("a plot has at most %d rows: set --limit, fewer dimensions or a filter, or write another format", maxPlotted)
+		return fmt.Errorf("a plot has at most %d rows: set --limit, fewer dimensions or a filter, "+
+			"or write another format", maxPlotted)
 	}
 	p.rows = append(p.rows, row)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/runlens/runlens/http/client"
 )
@@ -18,9 +19,9 @@ func (r *Run) grained(ctx context.Context) (Table, error) {
 	}
 	label := Column{Name: r.Question.Grain, Kind: Date}
 	for _, b := range []bucket{buckets[0], buckets[len(buckets)-1]} {
-		whole := Question{Grain: r.Question.Grain, WeekStart: r.Question.WeekStart}.buckets(Span{b.label, b.label.AddDate(0, 0, 31)})[0]
+		whole := r.Question.buckets(Span{b.label, b.label.AddDate(0, 0, 31)})[0]
 		if b.Span != whole.Span {
-			r.Facts.note(fmt.Sprintf("The %s of %s is a part of it: %s.", r.Question.Grain, b.label.Format("2006-01-02"), b.Span))
+			r.Facts.note(fmt.Sprintf("The %s of %s is a part of it: %s.", label.Name, b.label.Format(time.DateOnly), b.Span))
 		}
 	}
 	rows := func(yield func(Row, error) bool) {
@@ -35,7 +36,7 @@ func (r *Run) grained(ctx context.Context) (Table, error) {
 			}
 			for row, err := range table.Rows {
 				if err == nil {
-					row = slices.Insert(slices.Clone(row), 0, client.StringValue(b.label.Format("2006-01-02")))
+					row = slices.Insert(slices.Clone(row), 0, client.StringValue(b.label.Format(time.DateOnly)))
 				}
 				if !yield(row, err) || err != nil {
 					return

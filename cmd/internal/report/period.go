@@ -64,7 +64,8 @@ func (q Question) Span(now time.Time) (Span, error) {
 	case err != nil:
 		return span, err
 	case span.Start.After(span.End):
-		return span, fmt.Errorf("the range starts on %s, after its end on %s", span.Start.Format(time.DateOnly), span.End.Format(time.DateOnly))
+		return span, fmt.Errorf("the range starts on %s, after its end on %s",
+			span.Start.Format(time.DateOnly), span.End.Format(time.DateOnly))
 	case span.Start.Year() < 1:
 		return span, errors.New("the range starts before the year 1")
 	}

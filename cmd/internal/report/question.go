@@ -130,14 +130,17 @@ func parseFilter(text string) (client.Filter, error) {
 	r := csv.NewReader(strings.NewReader(list))
 	values, err := r.Read()
 	if err != nil || r.InputOffset() != int64(len(list)) {
-		return client.Filter{}, fmt.Errorf("--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
+		return client.Filter{}, fmt.Errorf(
+			"--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
 	}
 	return client.In(member, values...), nil
 }
 
 // byMetric reports whether rows come in the order of a metric, and so on a single page.
 func byMetric(q client.Query) bool {
-	return slices.ContainsFunc(q.Order, func(term client.OrderTerm) bool { return !slices.Contains(q.Dimensions, term.Member) })
+	return slices.ContainsFunc(q.Order, func(term client.OrderTerm) bool {
+		return !slices.Contains(q.Dimensions, term.Member)
+	})
 }
 
 // completeOrder is the total order of a query's rows that has no metric in it (contract 4.2).
