@@ -216,16 +216,14 @@ func queryProfiles(t *testing.T, o office) {
 	d.answers("the other one stays", asked, "run_count,run_success_rate\n1,1\n")
 }
 
-// A key over its rate waits as the server says; an interrupt ends the wait, and the old file stays.
+// A key over its rate waits as the server says, here before the second page; an interrupt ends the wait, and the old
+// file stays.
 func TestQueryWaits(t *testing.T) {
 	flags := store(t)
 	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "1")...)
 	d := office{flags, base}.desk(t, "acme", "2026-01-01 a@x.example COMPLETED", "2026-01-02 a@x.example COMPLETED")
-	if code, _, stderr := d.query(january); code != 0 {
-		t.Fatal(stderr)
-	}
-	file := fileOf(t, "old.csv", []byte("old"))
-	p, said := d.background(append([]string{"query", "-o", file}, strings.Fields(january)...)...)
+	file, body := fileOf(t, "old.csv", []byte("old")), fileOf(t, "body.json", []byte(firstDay+"}"))
+	p, said := d.background("query", "--body", body, "--all", "-o", file)
 	comesTrue(t, func() bool { return strings.Contains(said(), "waiting ") })
 	p.Process.Signal(os.Interrupt)
 	if err := p.Wait(); p.ProcessState.ExitCode() != exitFailed || !strings.Contains(said(), "interrupted") {

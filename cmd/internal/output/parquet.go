@@ -12,8 +12,8 @@ import (
 	"github.com/runlens/runlens/http/client"
 )
 
-// rowsPerGroup bounds what a Parquet file holds in memory.
-const rowsPerGroup = 10_000
+// groupBytes of values are a row group, which is held in memory until it is written.
+const groupBytes = 4 << 20
 
 // A parquetFile has one nullable column for each of the table: BYTE_ARRAY (string), INT32 (date), INT64 (count) or
 // DOUBLE. The key-value metadata says what the rows are.
@@ -21,7 +21,7 @@ type parquetFile struct {
 	out     io.Writer
 	w       *parquet.GenericWriter[any]
 	columns []report.Column
-	group   int
+	group   int // bytes of values in the group
 	row     parquet.Row
 }
 
@@ -59,11 +59,12 @@ func (p *parquetFile) Row(row report.Row) error {
 			defined = 0
 		}
 		p.row = append(p.row, value.Level(0, defined, i))
+		p.group += 8 + len(v.String())
 	}
 	if _, err := p.w.WriteRows([]parquet.Row{p.row}); err != nil {
 		return err
 	}
-	if p.group++; p.group < rowsPerGroup {
+	if p.group < groupBytes {
 		return nil
 	}
 	p.group = 0
