@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -25,11 +26,16 @@ type parquetFile struct {
 	row     parquet.Row
 }
 
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
+
 func (p *parquetFile) Head(columns []report.Column) error {
 	p.columns = columns
 	// A struct keeps the order of its fields; a parquet.Group would sort them.
 	fields := make([]reflect.StructField, len(columns))
 	for i, c := range columns {
+		if !plainName.MatchString(c.Name) { // the library reads names from tags of Go, without escapes
+			return fmt.Errorf("a column of a Parquet file cannot be named %q", c.Name)
+		}
 		kind, logical := reflect.TypeFor[*string](), ""
 		switch c.Kind {
 		case report.Date:

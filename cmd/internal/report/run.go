@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/runlens/runlens/http/client"
@@ -65,7 +66,7 @@ func (r *Run) part(ctx context.Context, span Span) (Table, error) {
 		q.Range = span.in(q.Range.Timezone)
 		q.Limit = client.MaxLimit
 		// What is filled or compared may need more rows than it gives.
-		if plain := r.Question.Compare == "" && !r.Question.Fill; !r.Question.All && (plain || byMetric(q)) {
+		if !r.Question.All && (r.plain() || byMetric(q)) {
 			q.Limit = min(r.Question.Limit, client.MaxLimit)
 		}
 	} else if !r.Question.All {
@@ -87,6 +88,9 @@ func (r *Run) part(ctx context.Context, span Span) (Table, error) {
 	return table, nil
 }
 
+// plain reports whether the rows of a span are those of one query.
+func (r *Run) plain() bool { return r.Question.Compare == "" && !r.Question.Fill }
+
 // limited ends the rows at the question's limit, and finds out whether there is one more: from the cursor where the
 // limit is the end of a page, else by reading on.
 func (r *Run) limited(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
@@ -102,7 +106,9 @@ func (r *Run) limited(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 				return
 			}
 			if count == r.Question.Limit && r.more {
-				r.Facts.More, r.Facts.Next = true, r.cursor
+				if r.Facts.More = true; r.plain() && r.Question.Grain == "" {
+					r.Facts.Next = r.cursor
+				}
 				return
 			}
 		}
@@ -118,6 +124,13 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 		return Table{}, err
 	}
 	r.seen(first)
+	columns := columnsOf(first)
+	for _, member := range slices.Concat(q.Dimensions, q.Metrics) {
+		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == member }) {
+			stop()
+			return Table{}, fmt.Errorf("the answer has no column %s", member)
+		}
+	}
 	if byMetric(q) && len(first.Rows) == q.Limit {
 		r.Facts.note(fmt.Sprintf("The first %d rows in the order of a metric; the API gives at most %d of them. "+
 			"Without --order all rows come.", q.Limit, client.MaxLimit))
@@ -140,7 +153,7 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 			}
 		}
 	}
-	return Table{columnsOf(first), rows}, nil
+	return Table{columns, rows}, nil
 }
 
 func (r *Run) seen(page *client.Response) {
