@@ -62,7 +62,7 @@ func (s serverFlags) server(given map[string]bool) (p profile.Profile, err error
 	return p, nil
 }
 
-// client asks the server; waits are told on standard error.
+// client asks the server; it reports waits on standard error.
 func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*client.Client, error) {
 	server, err := s.server(given)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*cli
 	}
 	config := client.Config{URL: server.URL, Key: server.Key, UserAgent: "runlens-query/" + version}
 	if !quiet {
-		config.OnWait = tellWait(io.err)
+		config.OnWait = reportWait(io.err)
 	}
 	c, err := client.New(config)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c loginCmd) Run(ctx context.Context, io streams) error {
 	if err != nil {
 		return err
 	}
-	asked, err := client.New(client.Config{URL: c.URL, Key: key, OnWait: tellWait(io.err)})
+	asked, err := client.New(client.Config{URL: c.URL, Key: key, OnWait: reportWait(io.err)})
 	if err != nil {
 		return usageError{err}
 	}

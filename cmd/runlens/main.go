@@ -109,7 +109,7 @@ func commandName(command *kong.Context, err error) string {
 	return name
 }
 
-// exitCode tells why a command ended. command is its name.
+// exitCode reports why a command ended. command is its name.
 func exitCode(err error, command string, stderr io.Writer) int {
 	var exit exitError
 	var usage usageError

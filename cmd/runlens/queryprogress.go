@@ -51,8 +51,8 @@ func (p *queryProgress) end() {
 	}
 }
 
-// tellWait says why nothing happens for a time.
-func tellWait(stderr io.Writer) func(client.Wait) {
+// reportWait says why nothing happens for a time.
+func reportWait(stderr io.Writer) func(client.Wait) {
 	return func(w client.Wait) {
 		seconds := math.Ceil(w.For.Seconds()*10) / 10
 		if isTerminal(stderr) {

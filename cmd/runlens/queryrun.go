@@ -161,7 +161,7 @@ type crossings struct {
 	first      []string
 }
 
-// shownCrossings is how many are told one by one.
+// shownCrossings is how many are reported one by one.
 const shownCrossings = 10
 
 func (c *crossings) add(row report.Row) {

@@ -149,7 +149,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Status != 429 || refused.RetryAfter < time.Second || refused.RetryAfter > time.Minute {
 		t.Fatalf("%v", err)
 	}
-	// A deadline before the end of the wait is told at once, with the refusal.
+	// A deadline before the end of the wait is reported at once, with the refusal.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 	defer cancel()
 	if _, err := s.client(patient).Query(ctx, q); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) || len(waits) != 0 {
@@ -208,7 +208,7 @@ func TestBrokenExchangesAreRepeated(t *testing.T) {
 
 var exampleQuery = client.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january}
 
-// A server that never answered is told at once; one that did may be restarting.
+// A server that never answered is reported at once; one that did may be restarting.
 func TestServerNotRunning(t *testing.T) {
 	s := serve(t, 1000)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

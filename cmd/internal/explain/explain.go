@@ -16,7 +16,7 @@ import (
 // A Catalog reads the catalog; it is asked only where a refusal is about members.
 type Catalog func(context.Context) (*client.Catalog, error)
 
-// catalogWithin bounds the look into the catalog: an explanation is not worth a long wait.
+// catalogWithin bounds the request for the catalog: an explanation is not worth a long wait.
 const catalogWithin = 5 * time.Second
 
 // Refusal is one line about an error of the client: what is wrong, and what to do. A usage error is one that the

@@ -12,7 +12,7 @@ import (
 
 const (
 	chartHeight = 12
-	// perChart is how many lines a reader can tell apart; further ones are in further charts.
+	// perChart is how many lines a reader can distinguish; further ones are in further charts.
 	perChart = 6
 	// fewestColumns is the narrowest that a chart can be.
 	fewestColumns = 20
@@ -65,7 +65,7 @@ func (p *plot) series(metrics []int, date int, days []string) (all []*series) {
 }
 
 // chart draws metrics as lines over the days on one scale, perChart groups at a time. Every day has a column of its own
-// at least: days that do not fit beside each other go on in the next chart.
+// at least: days that do not fit go on in the next chart.
 func (p *plot) chart(text *strings.Builder, metrics []int, date int, days []string) {
 	all := p.series(metrics, date, days)
 	low, high := bounds(all)
@@ -96,7 +96,7 @@ func (p *plot) chart(text *strings.Builder, metrics []int, date int, days []stri
 	}
 }
 
-// mark is how the line of a chart is told from the others.
+// mark is how the line of a chart differs from the others.
 func (p *plot) mark(i, lines int) string {
 	switch {
 	case p.options.Color:
@@ -150,7 +150,7 @@ func bounds(all []*series) (low, high float64) {
 	return low, high
 }
 
-// axisLabel has as many digits as tell the lines of an axis apart.
+// axisLabel has as many digits as make the lines of an axis differ.
 func axisLabel(c report.Column, v, span float64) string {
 	digits := max(int(math.Ceil(-math.Log10(span/chartHeight))), 0)
 	unit := ""

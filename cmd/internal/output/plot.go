@@ -104,7 +104,7 @@ func everyDay(days []string) (every []string) {
 	return every
 }
 
-// name is what tells a row from others, but for one of its columns.
+// name is what identifies a row, without one of its columns.
 func (p *plot) name(row report.Row, but int) string {
 	var names []string
 	for i, c := range p.columns {

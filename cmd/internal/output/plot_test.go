@@ -48,7 +48,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A year does not fit beside each other: it goes on in further charts, so that a single high day is seen wherever it is.
+// A year does not fit one chart: it goes on in further charts, so that a single high day is seen wherever it is.
 func TestEveryDayIsDrawn(t *testing.T) {
 	some := []report.Column{columns[0], columns[3]}
 	first := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestEveryDayIsDrawn(t *testing.T) {
 	}
 }
 
-// Groups beyond those that a chart can tell apart are in the next one; comparisons share a chart.
+// Groups beyond those that fit a chart are in the next one; comparisons share a chart.
 func TestSeries(t *testing.T) {
 	some := []report.Column{columns[0], columns[1], columns[3]}
 	var rows []string

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// questionFile is where a saved question is: a name in the folder, or a path, told by its slash or its ending.
+// questionFile is where a saved question is: a name in the folder, or a path, which has a slash or the ending .yaml.
 func (f Folder) questionFile(name string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") {
 		return name, nil

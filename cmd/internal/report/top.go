@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -47,15 +48,15 @@ func (c comparison) top(ctx context.Context, now Table, q client.Query) (Table, 
 	return Table{c.result, rows}, nil
 }
 
-// key tells groups apart: no text of a dimension begins with a NUL that null has.
+// key is the same for rows of one group only: a text is quoted, null is not.
 func (c comparison) key(row Row) string {
 	var key strings.Builder
 	for _, at := range c.keys {
 		if row[at].IsNull() {
-			key.WriteByte(0)
+			key.WriteString("null")
+		} else {
+			key.WriteString(strconv.Quote(row[at].String()))
 		}
-		key.WriteString(row[at].String())
-		key.WriteByte(0)
 	}
 	return key.String()
 }
