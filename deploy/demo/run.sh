@@ -70,6 +70,10 @@ curl -s http://$address/api/v1/analytics/query \\
   -d '{"model":"agent_runs","metrics":["run_count","failed_run_count"],"dimensions":["day"],
        "range":{"start":"$start","end":"$today","timezone":"Europe/Stockholm"}}'
 
+# The same from the command line, as a plot, and every user of the year in a spreadsheet
+bin/runlens query --url http://$address --key-file $data/demo.key --metrics run_count,failed_run_count --dimensions day --output plot
+bin/runlens query --url http://$address --key-file $data/demo.key --metrics run_count --dimensions day,user_identifier --last 366d --all -o users.xlsx
+
 Stop with Ctrl-C.
 EOF
 wait "$server"
