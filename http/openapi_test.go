@@ -16,8 +16,8 @@ import (
 	"github.com/runlens/runlens/olap/catalog"
 )
 
-// description is the OpenAPI document, read once. It allows the values of today only, where clients must accept others.
-var description = sync.OnceValues(func() (validator.Validator, error) {
+// document is the OpenAPI document, read once. It allows the values of today only, where clients must accept others.
+var document = sync.OnceValues(func() (validator.Validator, error) {
 	content, err := os.ReadFile("openapi.yaml")
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func validate(t *testing.T, request *http.Request, response *http.Response, body
 	if (request.URL.Path != queryPath || request.Method != http.MethodPost) && (request.URL.Path != catalogPath || request.Method != http.MethodGet) {
 		return
 	}
-	v, err := description()
+	v, err := document()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func validate(t *testing.T, request *http.Request, response *http.Response, body
 }
 
 func TestDescriptionIsOpenAPI(t *testing.T) {
-	v, err := description()
+	v, err := document()
 	if err != nil {
 		t.Fatal(err)
 	}
