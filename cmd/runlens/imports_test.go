@@ -41,6 +41,7 @@ func TestRoomsKeepTheirDoors(t *testing.T) {
 		"ingest/write":     copying,
 		"http/admin":       {fiber, driver},
 		"http/auth":        {fiber, driver},
+		"http/client":      {module + "/olap", module + "/ingest", module + "/schema", fiber, driver},
 		"http/limit":       {fiber, driver},
 	} {
 		for _, dependency := range list(t, "-deps", "./"+room) {
