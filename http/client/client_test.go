@@ -180,7 +180,7 @@ func TestBrokenExchangesAreRepeated(t *testing.T) {
 		"hung up":                      {faults{0: hangUp, 1: hangUp}, 3, ""},
 		"broken off":                   {faults{0: breakOff}, 2, ""},
 		"500 for ever":                 {faults{0: status(500, ""), 1: status(500, ""), 2: status(500, ""), 3: status(500, ""), 4: status(500, "")}, 5, "500"},
-		"a redirect is none of ours":   {faults{0: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, s.base+r.URL.Path, 307) }}, 1, "307"},
+		"a redirect is none of ours":   {faults{0: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, s.base+r.URL.Path, http.StatusTemporaryRedirect) }}, 1, "307"},
 		"404 of something else":        {faults{0: status(404, "")}, 1, "404"},
 		"200 of something else":        {faults{0: status(200, "")}, 1, "not one of this API"},
 		"more than MaxResponseBytes":   {faults{0: func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 5000)) }}, 1, "MaxResponseBytes"},

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -61,7 +62,11 @@ func (v Value) Float64() (f float64, ok bool) {
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.kind {
 	case kindString:
-		return json.Marshal(v.text)
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		err := e.Encode(v.text)
+		return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 	case kindNumber:
 		return []byte(v.text), nil
 	}
