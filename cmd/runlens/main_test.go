@@ -166,7 +166,7 @@ func TestUsageErrors(t *testing.T) {
 
 // Every command explains itself with an example.
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"serve"}, {"query"}, {"ingest"}, {"migrate"}, {"keys", "create"}, {"keys", "list"}, {"keys", "revoke"}, {"keys", "rotate"}, {"keys", "rotate-cursor-secret"}, {"audit"}, {"engine"}, {"version"}} {
+	for _, args := range [][]string{{"serve"}, {"query"}, {"login"}, {"logout"}, {"ingest"}, {"migrate"}, {"keys", "create"}, {"keys", "list"}, {"keys", "revoke"}, {"keys", "rotate"}, {"keys", "rotate-cursor-secret"}, {"audit"}, {"engine"}, {"version"}} {
 		code, stdout, _ := command(t, "", append(args, "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Example:") || !strings.Contains(stdout, "runlens "+args[0]) {
 			t.Errorf("%v --help: exit code %d\n%s", args, code, stdout)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,7 +27,7 @@ type queryCmd struct {
 	savedQuery
 	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"A saved question, or a file such as @./weekly.yaml. Flags beside it win."`
 
-	Save string        `placeholder:"NAME" help:"Save the question as a YAML file of this name, beside running it."`
+	Save string        `placeholder:"NAME" help:"Save the question as a YAML file of this name, once it is answered."`
 	Body string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
 	File string        `name:"file" short:"o" placeholder:"FILE" help:"Write to a file, which is replaced when all rows are there. Its ending names the format if --output does not."`
 	Wide bool          `help:"Do not cut a table to the width of the terminal."`
@@ -54,7 +56,11 @@ Example:
   runlens query --metrics run_success_rate --today --fail-if 'run_success_rate < 0.9' --quiet   # in cron: exit code 4`
 }
 
+// queryMemoryBytes is from where on the command gives memory back rather than take more: an export streams.
+const queryMemoryBytes = 40 << 20
+
 func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+	debug.SetMemoryLimit(queryMemoryBytes)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	given := explicitFlags(command)
@@ -65,15 +71,15 @@ func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) er
 	if ask.client, err = c.client(given, io, c.Mute); err != nil {
 		return err
 	}
-	if c.Save != "" {
-		if err := c.save(io); err != nil {
-			return usageError{err}
-		}
+	if c.Poll != 0 {
+		return ask.watch(ctx, c.Poll)
 	}
-	if c.Poll == 0 {
-		return ask.once(ctx)
+	err = ask.once(ctx)
+	var crossed exitError
+	if c.Save == "" || err != nil && !errors.As(err, &crossed) { // what is refused is not worth keeping
+		return err
 	}
-	return ask.watch(ctx, c.Poll)
+	return errors.Join(c.save(io), err)
 }
 
 // explicitFlags are the names of those on the command line.
@@ -93,6 +99,8 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	switch {
 	case c.Poll != 0 && c.Poll < time.Second:
 		return nil, errors.New("--watch must be at least 1s")
+	case c.Poll != 0 && c.Save != "":
+		return nil, errors.New("--watch and --save exclude each other")
 	case c.Body != "":
 		if err := c.refuseBeside(given); err != nil {
 			return nil, err
@@ -137,8 +145,11 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 
 // format is the one of --output, else that of the file's ending.
 func (c *queryCmd) format() (string, error) {
-	if c.Output != "" || c.File == "" {
-		return orElse(c.Output, "table"), nil
+	switch {
+	case c.Output != "" && !slices.Contains(output.Formats, c.Output): // of a saved question
+		return "", fmt.Errorf("--output %s must be one of %s", c.Output, strings.Join(output.Formats, " "))
+	case c.Output != "" || c.File == "":
+		return cmp.Or(c.Output, "table"), nil
 	}
 	ending := strings.TrimPrefix(filepath.Ext(c.File), ".")
 	for short, format := range map[string]string{"md": "markdown", "txt": "table", "jsonl": "ndjson"} {
@@ -150,13 +161,6 @@ func (c *queryCmd) format() (string, error) {
 		return "", fmt.Errorf("-o %s does not end in a format; name one with --output: %s", c.File, strings.Join(output.Formats, ", "))
 	}
 	return ending, nil
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 func isTerminal(stream io.Writer) bool {

@@ -59,11 +59,11 @@ func unknownMember(c *client.Catalog, q client.Query, name string) string {
 	if slices.Contains(q.Metrics, name) {
 		candidates, kind = m.metrics, "metrics"
 	}
-	guess := ""
+	guess := "; "
 	if near := nearest(name, slices.Concat(candidates, m.metrics, m.dimension)); near != "" {
-		guess = "; did you mean " + near + "?"
+		guess = "; did you mean " + near + "? "
 	}
-	return fmt.Sprintf("unknown member %s%s %s has the %s %s", name, guess, q.Model, kind, strings.Join(candidates, ", "))
+	return fmt.Sprintf("unknown member %s%s%s has the %s %s", name, guess, q.Model, kind, strings.Join(candidates, ", "))
 }
 
 // misplaced explains a member that exists and stands in the wrong place, and the other faults of a list.
@@ -116,11 +116,19 @@ func inList(list []string, n int, wrong []string, reason string) string {
 	return ""
 }
 
-// nearest is the candidate that is a few letters away from a name; empty where none is.
+// nearest is the candidate that is a few letters away from a name, a letter more if the first one is right; empty
+// where none is.
 func nearest(name string, candidates []string) string {
+	if name == "" {
+		return ""
+	}
 	best, distance := "", max(len(name)/3, 1)+1
 	for _, candidate := range candidates {
-		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil); d < distance {
+		d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil)
+		if strings.EqualFold(name[:1], candidate[:1]) {
+			d--
+		}
+		if d < distance {
 			best, distance = candidate, d
 		}
 	}

@@ -43,8 +43,8 @@ func zone(name string) string {
 		}
 	}
 	guess := ""
-	if near := nearest(name, canonical); near != "" && name != "" {
+	if near := nearest(name, canonical); near != "" {
 		guess = "did you mean " + near + "? "
 	}
-	return fmt.Sprintf("there is no timezone %q; %sA timezone is a name such as Europe/Stockholm or UTC", name, guess)
+	return fmt.Sprintf("there is no timezone %q; %sa timezone is a name such as Europe/Stockholm or UTC", name, guess)
 }

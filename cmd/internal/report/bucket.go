@@ -2,14 +2,13 @@ package report
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
 var weekdays = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
 func (q Question) weekStart() time.Weekday {
-	return time.Weekday(max(slices.Index(weekdays, strings.ToLower(q.WeekStart)), 0))
+	return time.Weekday(max(slices.Index(weekdays, q.WeekStart), 0))
 }
 
 // A bucket is the part of a week or month that the span covers.

@@ -41,6 +41,9 @@ func (q Question) Build(span Span) (client.Query, error) {
 	if len(q.Metrics) == 0 {
 		return built, errors.New("--metrics is needed, such as --metrics run_count; the catalog names them")
 	}
+	if err := q.checkWords(); err != nil {
+		return built, err
+	}
 	if q.Limit < 1 {
 		return built, errors.New("--limit must be at least 1")
 	}
@@ -62,6 +65,23 @@ func (q Question) Build(span Span) (client.Query, error) {
 		built.Order = append(built.Order, client.OrderTerm{Member: member, Direction: client.Direction(direction)})
 	}
 	return built, q.checkTogether(&built)
+}
+
+// checkWords checks the words of a saved question; those of the command line are checked already.
+func (q Question) checkWords() error {
+	for _, flag := range []struct {
+		name, value string
+		words       []string
+	}{
+		{"grain", q.Grain, []string{"", "week", "month"}},
+		{"week-start", q.WeekStart, weekdays},
+		{"compare", q.Compare, []string{"", "previous", "year"}},
+	} {
+		if !slices.Contains(flag.words, flag.value) {
+			return fmt.Errorf("--%s %s must be one of %s", flag.name, flag.value, strings.Join(flag.words, " "))
+		}
+	}
+	return nil
 }
 
 // checkTogether checks flags that depend on each other, and orders the rows as they need it.
@@ -103,6 +123,9 @@ func parseFilter(text string) (client.Filter, error) {
 	member, list, ok := strings.Cut(text, "=")
 	if !ok {
 		return client.Filter{}, fmt.Errorf("--filter %s must be MEMBER=VALUE", text)
+	}
+	if list == "" {
+		return client.In(member, ""), nil // the server says what is wrong with it
 	}
 	r := csv.NewReader(strings.NewReader(list))
 	values, err := r.Read()
