@@ -22,7 +22,8 @@ const (
 // zstdEncoder serves all requests: EncodeAll keeps as many encoders as there are processors, and lets others wait.
 // RFC 9659 lets a window have 8 MiB; with 1 MiB an encoder, and the client's decoder, hold a few of them.
 var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20),
+		zstd.WithLowerEncoderMem(true))
 })
 
 // gzipWriters are at most as many as there are answers at once.

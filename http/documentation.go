@@ -16,7 +16,8 @@ import (
 var description []byte
 
 // docsPolicy keeps the page from asking any other host for anything. Its script and its styles stand in the page.
-const docsPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
+const docsPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
+	"img-src 'self' data:; frame-ancestors 'none'"
 
 // Documentation serves the OpenAPI document and a page that shows it, by patterns of http.ServeMux. It is for the admin
 // address: on the API address only the documented routes answer (spec section 1). The page sends no queries: they

@@ -38,7 +38,8 @@ type mcpCmd struct {
 }
 
 func (mcpCmd) Help() string {
-	return `Serves the Model Context Protocol: an assistant reads the catalog, asks questions of a running server, and sees saved questions.
+	return `Serves the Model Context Protocol: an assistant reads the catalog, asks questions of a running server, and sees saved
+questions.
 
 Example (a line of an assistant's configuration, after 'runlens login'):
   {"mcpServers": {"runlens": {"command": "runlens", "args": ["mcp"]}}}`
@@ -58,8 +59,9 @@ func (c mcpCmd) Run(ctx context.Context, command *kong.Context, io streams) erro
 		}
 		defer listener.Close()
 	}
-	config := client.Config{URL: asked.URL, Key: asked.Key, UserAgent: "runlens-mcp/" + version, MaxWait: mcpMaxWait, OnWait: tellWait(io.err)}
-	to, err := client.New(config)
+	to, err := client.New(client.Config{
+		URL: asked.URL, Key: asked.Key, UserAgent: "runlens-mcp/" + version, MaxWait: mcpMaxWait, OnWait: tellWait(io.err),
+	})
 	if err != nil {
 		return usageError{err}
 	}

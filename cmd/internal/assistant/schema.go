@@ -64,14 +64,17 @@ func querySchema(catalog *client.Catalog) schema {
 		"timezone": text("A canonical IANA timezone of the days, such as Europe/Stockholm or UTC."),
 	}, "start", "end", "timezone")
 	return object(map[string]schema{
-		"model":      text(strings.Join(about, "\n"), models...),
-		"metrics":    list(text("A metric of the model.", metrics...), "What is counted. The catalog says which metrics a model has.", 1, 16),
-		"dimensions": list(text("A dimension of the model.", dimensions...), "What rows are grouped by; day gives a row a day. Without any there is one row of totals.", 0, 8),
-		"filters":    list(filter, "All of them apply.", 0, client.MaxFilters),
-		"range":      days,
-		"order":      list(order, "Only with dimensions. In the order of a metric there are only the first rows, and no cursor.", 0, 8),
-		"limit": {"type": "integer", "minimum": 1, "maximum": client.MaxLimit,
-			"description": "The most rows; 100 without it. For the greatest or least few, order by a metric and set a small limit."},
+		"model": text(strings.Join(about, "\n"), models...),
+		"metrics": list(text("A metric of the model.", metrics...),
+			"What is counted. The catalog says which metrics a model has.", 1, 16),
+		"dimensions": list(text("A dimension of the model.", dimensions...),
+			"What rows are grouped by; day gives a row a day. Without any there is one row of totals.", 0, 8),
+		"filters": list(filter, "All of them apply.", 0, client.MaxFilters),
+		"range":   days,
+		"order": list(order,
+			"Only with dimensions. In the order of a metric there are only the first rows, and no cursor.", 0, 8),
+		"limit": {"type": "integer", "minimum": 1, "maximum": client.MaxLimit, "description": "The most rows; 100 without " +
+			"it. For the greatest or least few, order by a metric and set a small limit."},
 		"cursor": text("Of the answer before, to go on with the next rows; everything else stays the same."),
 	}, "model", "metrics", "range")
 }
@@ -88,13 +91,19 @@ func answerSchema() schema {
 		"description": text("What the values mean."),
 		"additive":    {"type": "boolean", "description": "Whether values may be summed across rows."},
 	}, "name", "type")
-	warning := open(map[string]schema{"code": text("Its code."), "member": text("Whom it is about."), "message": text("What it says.")})
+	warning := open(map[string]schema{
+		"code": text("Its code."), "member": text("Whom it is about."), "message": text("What it says."),
+	})
+	days := open(map[string]schema{
+		"start": text("Inclusive."), "end": text("Inclusive."), "timezone": text("Of the days."),
+	})
 	value := schema{"type": []string{"string", "number", "null"}}
+	row := schema{"type": "array", "items": value}
 	return open(map[string]schema{
-		"range":     open(map[string]schema{"start": text("Inclusive."), "end": text("Inclusive."), "timezone": text("Of the days.")}),
+		"range":     days,
 		"asOf":      text("What was stored later is not counted."),
 		"columns":   {"type": "array", "items": column},
-		"rows":      {"type": "array", "items": schema{"type": "array", "items": value}, "description": "A value for every column."},
+		"rows":      {"type": "array", "items": row, "description": "A value for every column."},
 		"warnings":  {"type": "array", "items": warning},
 		"cursor":    text("There are further rows: ask again with it."),
 		"truncated": text("Why rows are missing here, and what to do."),

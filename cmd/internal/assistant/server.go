@@ -22,9 +22,9 @@ type Config struct {
 	Now       func() time.Time
 }
 
-const instructions = `runlens answers questions about the runs of AI agents and the people behind them, exactly and for one organization.
+const instructions = `runlens answers questions about the runs of AI agents and the people behind them, for one organization.
 Call catalog first: it lists the models with their metrics and dimensions. Then call query with members of one model.
-Never add up values of metrics that are not additive, such as distinct counts and rates: ask for the wider group or range instead.
+Never sum values of metrics that are not additive, such as distinct counts and rates: ask for the wider group or range.
 State the range, its timezone and asOf with every number, and pass warnings on.`
 
 // New reads the catalog, of which the tools' schemas are made, and returns a server. The error is one line that says
@@ -36,15 +36,20 @@ func New(ctx context.Context, config Config) (*mcp.Server, error) {
 	}
 	t := tools{config, catalog}
 	server := mcp.NewServer(&mcp.Implementation{Name: "runlens", Title: "runlens analytics", Version: config.Version},
-		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}})
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}, // also while none is saved
+		})
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "catalog", Title: "What can be asked", Annotations: reads("What can be asked"),
-		Description: "Lists the models, and the metrics and dimensions of each with what they mean, their units, and whether values may be summed.",
+		Description: "Lists the models, and the metrics and dimensions of each with what they mean, their units, and " +
+			"whether values may be summed.",
 		InputSchema: object(nil),
 	}, t.readCatalog)
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "query", Title: "Ask a question", Annotations: reads("Ask a question"),
-		Description:  "Answers one question as a table: metrics of one model over a range of days, grouped by dimensions, filtered and ordered. Without dimensions it is one row of totals.",
+		Description: "Answers one question as a table: metrics of one model over a range of days, grouped by dimensions, " +
+			"filtered and ordered. Without dimensions it is one row of totals.",
 		InputSchema:  querySchema(catalog),
 		OutputSchema: answerSchema(),
 	}, t.query)

@@ -35,14 +35,17 @@ type answer struct {
 	QueryID   string               `json:"queryId"`
 }
 
-// tools answers calls. The catalog is the one that their schemas are made of: it changes with the server's version only.
+// tools answers calls. The catalog is the one that their schemas are made of; only a new version of the server changes
+// it.
 type tools struct {
 	Config
 	catalog *client.Catalog
 }
 
 // query answers the tool of this name.
-func (t tools) query(ctx context.Context, _ *mcp.CallToolRequest, q client.Query) (*mcp.CallToolResult, *answer, error) {
+func (t tools) query(
+	ctx context.Context, _ *mcp.CallToolRequest, q client.Query,
+) (*mcp.CallToolResult, *answer, error) {
 	page, err := t.Client.Query(ctx, q)
 	if err != nil {
 		return nil, nil, t.explained(ctx, err, q)
@@ -55,8 +58,8 @@ func (t tools) query(ctx context.Context, _ *mcp.CallToolRequest, q client.Query
 	if left := len(page.Rows) - len(a.Rows); left > 0 {
 		// The cursor goes on after the rows that are left out here.
 		a.Cursor = ""
-		a.Truncated = fmt.Sprintf("%d of %d rows are left out, since an answer has at most %d bytes of them; ask with limit %d, fewer dimensions or a filter",
-			left, len(page.Rows), maxRowBytes, max(len(a.Rows), 1))
+		a.Truncated = fmt.Sprintf("%d of %d rows are left out, since an answer has at most %d bytes of them; "+
+			"ask with limit %d, fewer dimensions or a filter", left, len(page.Rows), maxRowBytes, max(len(a.Rows), 1))
 	}
 	return nil, a, nil
 }
