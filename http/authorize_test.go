@@ -176,7 +176,7 @@ day date [] <nil>`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" {
+	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "private, no-cache" {
 		t.Errorf("%v", a.header)
 	}
 }

@@ -176,6 +176,23 @@ func (s *service) send(request *http.Request) answer {
 	return a
 }
 
+// refusals are the codes of spec section 7 and contract 4.14, with how their messages begin.
+var refusals = map[string]struct {
+	status  int
+	message string
+}{
+	"invalid_query":      {400, "Invalid analytics query."},
+	"unknown_member":     {400, "Unknown analytics member."},
+	"range_too_large":    {400, "Analytics date range is too large."},
+	"invalid_cursor":     {400, "Invalid analytics cursor."},
+	"unauthorized":       {401, "Invalid API key"},
+	"insufficient_scope": {403, "API key does not have the required scope"},
+	"not_found":          {404, "Not found"},
+	"method_not_allowed": {405, "Method not allowed"},
+	"rate_limited":       {429, "Too many "},
+	"internal_error":     {500, "An internal error occurred"},
+}
+
 // check compares an answer with the description and the rules of spec 5.4 and section 7.
 func (s *service) check(request *http.Request, response *http.Response, a *answer) {
 	s.t.Helper()
@@ -199,6 +216,11 @@ func (s *service) check(request *http.Request, response *http.Response, a *answe
 		if err := json.Unmarshal(a.body, &envelope); err != nil || json.Unmarshal(envelope.Error, &a.Error) != nil ||
 			a.Error.Code == "" {
 			s.t.Fatalf("%d without an envelope: %s", a.status, a.body)
+		}
+		meaning, known := refusals[a.Error.Code]
+		if !known || meaning.status != a.status || !strings.HasPrefix(a.Error.Message, meaning.message) {
+			s.t.Errorf("%s goes with %d and %q, got %d and %q",
+				a.Error.Code, meaning.status, meaning.message, a.status, a.Error.Message)
 		}
 		if a.Error.RequestID != id {
 			s.t.Errorf("request_id %q, x-request-id %q", a.Error.RequestID, id)
