@@ -14,8 +14,15 @@ help: ## Show these targets
 run: build engine ## Set up everything and run the API over sample data
 	@deploy/demo/run.sh
 
+# What runs concurrently, and takes less than a minute. It is tested once more with the race detector: that takes half a
+# minute of processor time, and as much again when the packages are compiled for it the first time. (ingest/worker and
+# the query engine take minutes: run `go test -race` on them when you change them.)
+RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain
+
 test: engine postgres lint ## Set up everything and run every test
 	go test -timeout 30m ./...
+	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race $(RACED); go test -race -timeout 10m $(RACED); \
+	else echo 'WARNING: not tested for data races: go test -race needs a C compiler'; fi
 
 build: ## Build bin/runlens
 	go build -ldflags '$(LDFLAGS)' -o bin/runlens ./cmd/runlens

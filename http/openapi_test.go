@@ -102,7 +102,7 @@ func TestDescriptionNamesTheCatalog(t *testing.T) {
 		described := document.Components.Schemas[name].Enum
 		for member := range members {
 			if !slices.Contains(described, member) {
-				t.Errorf("%s lacks %s", name, member)
+				t.Errorf("the enumeration %s lacks %s: add it to openapi.yaml", name, member)
 			}
 		}
 		if len(described) != len(members) {

@@ -32,7 +32,7 @@ func TestRangesOfWholeMonths(t *testing.T) {
 			RunID: run.ID, AgentID: olaptest.ShortID(n % 2),
 			Identifier: "ada@example.com", Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: at})
 	}
-	years := []int{1900, 1930, 1969, 2026, 2110, 2200}
+	years := []int{1900, 1969, 2026, 2200} // the first one, before 1970, now, after 2106
 	for _, year := range years {
 		for month := time.January; month <= time.December; month++ {
 			first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)

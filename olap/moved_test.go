@@ -57,9 +57,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 				refreshed(t, refresher)
 			case n == 4:
 				for _, table := range []string{"runs", "attributions", "rollup_runs", "rollup_attributions"} {
-					if err := conn.Exec(ctx, "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
-						t.Fatal(err)
-					}
+					merge(t, conn, table)
 				}
 			case n == 5:
 				if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
@@ -43,6 +44,15 @@ func fewerChecks(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { checks.Set(before) })
+}
+
+// merge merges the parts of a table, but for partitions that have one merged part.
+func merge(t olaptest.Failer, conn driver.Conn, table string) {
+	t.Helper()
+	sql := "OPTIMIZE TABLE " + table + " FINAL SETTINGS optimize_skip_merged_partitions = 1"
+	if err := conn.Exec(context.Background(), sql); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func ask(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest.Query) response {

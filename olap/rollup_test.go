@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"pgregory.net/rapid"
@@ -55,9 +53,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 				refreshed(t, refresher)
 			case n == 12:
 				for _, table := range []string{"runs", "attributions", "rollup_runs", "rollup_attributions"} {
-					if err := conn.Exec(ctx, "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
-						t.Fatal(err)
-					}
+					merge(t, conn, table)
 				}
 			case n < 19: // a delta is cached, which later records complete
 				ask(t, caching, organization, olaptest.DrawSum(t))
@@ -158,134 +154,5 @@ func TestDeltaIsReadOnce(t *testing.T) {
 		if got := conn.further.Load() - furtherReads; got != further {
 			t.Errorf("%d statements completed the cached delta, want %d", got, further)
 		}
-	}
-}
-
-// A warnings counts warnings.
-type warnings struct {
-	slog.Handler
-	count atomic.Int64
-}
-
-func (*warnings) Enabled(context.Context, slog.Level) bool { return true }
-
-func (w *warnings) Handle(_ context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelWarn {
-		w.count.Add(1)
-	}
-	return nil
-}
-
-// While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is
-// checked, every sum has at least what was acknowledged before the query began and at most what was begun before it was
-// answered, in states that runs really had.
-func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
-	ctx := context.Background()
-	store := olaptest.OpenStore(t)
-	conn := store.Conn()
-	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
-	engine.TrustClock()
-	const writers, refreshers, batches, rows = 3, 3, 25, 20
-	var begun, acknowledged, completing, completed atomic.Int64
-	var writing, refreshing sync.WaitGroup
-	for w := range writers {
-		writing.Go(func() {
-			for b := range batches {
-				var records, changes olaptest.Records
-				for i := range rows {
-					n := (w*batches+b)*rows + i
-					run := runOn(2_000_000+n, 1+n%28, "RUNNING")
-					records.Runs = append(records.Runs, run)
-					run.Status, run.UpdatedAt = "COMPLETED", run.UpdatedAt.Add(time.Hour)
-					changes.Runs = append(changes.Runs, run)
-				}
-				begun.Add(rows)
-				olaptest.Load(t, conn, records)
-				acknowledged.Add(rows)
-				completing.Add(rows)
-				olaptest.Load(t, conn, changes)
-				completed.Add(rows)
-			}
-		})
-	}
-	stop := make(chan struct{})
-	for range refreshers {
-		refresher := rollup.New(conn, quiet, 0)
-		refreshing.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					refreshed(t, refresher)
-				}
-			}
-		})
-	}
-	alarms := &warnings{Handler: slog.DiscardHandler}
-	for range 2 {
-		checker := rollup.NewChecker(conn, slog.New(alarms))
-		refreshing.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					if _, err := checker.Step(ctx); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			}
-		})
-	}
-	refreshing.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if err := conn.Exec(ctx, "OPTIMIZE TABLE rollup_runs FINAL"); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		}
-	})
-	done := make(chan struct{})
-	go func() { writing.Wait(); close(done) }()
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"},
-		Range: january, Limit: 1}
-	queries := 0
-	for running := true; running; queries++ {
-		select {
-		case <-done:
-			running = false
-		default:
-		}
-		atLeast, completedAtLeast := acknowledged.Load(), completed.Load()
-		row := ask(t, engine, "acme", q).Rows[0]
-		runs, complete, active := int64(row[0].(float64)), int64(row[1].(float64)), int64(row[2].(float64))
-		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() ||
-			runs != complete+active {
-			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before", runs, complete,
-				active, atLeast, completedAtLeast)
-		}
-	}
-	close(stop)
-	refreshing.Wait()
-	t.Logf("%d answers", queries)
-	if n := alarms.count.Load(); n > 0 {
-		t.Errorf("%d false alarms of damage", n)
-	}
-	refreshed(t, rollup.New(conn, quiet, 0))
-	if differences, err := rollup.Check(ctx, conn); err != nil || len(differences) > 0 {
-		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
-	}
-	var runs int64
-	if err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs); err != nil ||
-		runs != writers*batches*rows {
-		t.Errorf("%d completed runs are refreshed, want all %d (%v)", runs, writers*batches*rows, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"github.com/runlens/runlens/olap/catalog"
 )
 
 // The pools are small so that rows meet: shared identifiers, names, agents and runs.
@@ -59,18 +61,19 @@ func DrawRecords(t *rapid.T, organization string) Records {
 			records.Agents = append(records.Agents, a)
 		}
 	}
-	ofStarters := names
+	ofInitiators := names
 	if rapid.IntRange(0, 7).Draw(t, "names share a key") == 0 {
-		ofStarters = slices.Concat(names, SharingNames)
+		ofInitiators = slices.Concat(names, SharingNames)
 	}
+	years := rapid.SampledFrom([]int{-2, 1, 3}).Draw(t, "years away")
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
-		created := drawCreation(t)
+		created := drawCreation(t, years)
 		for version := range rapid.IntRange(1, 3).Draw(t, "run versions") {
 			records.Runs = append(records.Runs, Run{
 				Organization: organization, ID: ID(i), CreatedAt: created,
 				AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 				Status:     rapid.SampledFrom(statuses).Draw(t, "status"),
-				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofStarters, "name"),
+				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofInitiators, "name"),
 				Type:      drawOptional(t, types, "type"),
 				UpdatedAt: drawVersion(t, version),
 			})
@@ -129,18 +132,14 @@ func drawPart[R any](t *rapid.T, records []R, all bool) []R {
 
 // DrawQuery draws a valid query of either model.
 func DrawQuery(t *rapid.T) Query {
-	q := Query{Model: "agent_runs"}
-	metrics := []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count",
-		"run_success_rate", "unique_initiator_count"}
-	dimensions := []string{"agent_id", "user_identifier", "user_type", "day"}
-	if rapid.Bool().Draw(t, "activity") {
-		q.Model = "agent_user_activity"
-		metrics = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count",
-			"interaction_count",
-			"completed_attributed_run_count", "failed_attributed_run_count", "cancelled_attributed_run_count",
-			"active_attributed_run_count"}
-		dimensions = []string{"agent_id", "user_identifier", "user_domain", "activity_type", "run_initiation_type", "source",
-			"day"}
+	model := rapid.SampledFrom(catalog.Models).Draw(t, "model")
+	q := Query{Model: model.Name}
+	var metrics, dimensions []string
+	for _, m := range model.Metrics {
+		metrics = append(metrics, m.Name)
+	}
+	for _, d := range model.Dimensions {
+		dimensions = append(dimensions, d.Name)
 	}
 	q.Metrics = rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, len(metrics), rapid.ID).Draw(t, "metrics")
 	q.Dimensions = rapid.SliceOfNDistinct(rapid.SampledFrom(dimensions), 0, 4, rapid.ID).Draw(t, "dimensions")
@@ -214,11 +213,15 @@ func drawInstant(t *rapid.T, label string) time.Time {
 	return firstInstant.Add(time.Duration(rapid.Int64Range(0, spanMillis-1).Draw(t, label)) * time.Millisecond)
 }
 
-// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes years before or
-// after it, so that the records of a run lie on both sides of it, inside and outside the join window.
-func drawCreation(t *rapid.T) time.Time {
-	years := rapid.SampledFrom([]int{0, 0, 0, 0, -2, 1, 3}).Draw(t, "years away")
-	return drawInstant(t, "created").AddDate(years, 0, 0)
+// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes some years before
+// or after it, so that the records of a run lie inside and outside the join window. An organization has runs in one
+// such year, because every month costs a part for each insert.
+func drawCreation(t *rapid.T, years int) time.Time {
+	created := drawInstant(t, "created")
+	if rapid.IntRange(0, 6).Draw(t, "years") > 3 {
+		created = created.AddDate(years, 0, 0)
+	}
+	return created
 }
 
 // drawVersion is the time of a version; later versions have later times here, and batches are shuffled afterwards.

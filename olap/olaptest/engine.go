@@ -3,7 +3,6 @@ package olaptest
 import (
 	"context"
 	"log/slog"
-	"os"
 	"testing"
 
 	server "github.com/runlens/runlens/olap/clickhouse"
@@ -15,7 +14,7 @@ import (
 // directory. Both end with t.
 func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "runlens-own-")
+	dir, err := clickhousetest.DataDir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,6 @@ func measure(metric string, group []row) any {
 	case "active_attributed_run_count":
 		return pairs(status(activeStatuses...))
 	default:
-		panic("olaptest: no such metric: " + metric)
+		panic("olaptest: say in measure.go what the metric " + metric + " is")
 	}
 }

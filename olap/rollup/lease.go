@@ -22,8 +22,13 @@ const (
 	releasePatience = 10 * time.Second
 )
 
-// abandoned is Abandoned but for tests.
-var abandoned = Abandoned
+var (
+	// nodePause is the pause between taking a lease and changing the rollup, for inserts that run on other nodes of a
+	// cluster: system.processes shows one node's statements. Shorter only in tests.
+	nodePause = 2 * time.Second
+	// abandoned is Abandoned but for tests.
+	abandoned = Abandoned
+)
 
 // ErrLost is the error of a change whose process gave no sign of life for Abandoned, so that another process has
 // taken the tables over. The change is not complete. It may be made again.
@@ -41,24 +46,25 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 //  1. Take. The number is one more than the greatest in the log. The insert of the entry carries the
 //     condition that no lease was taken or released since the log was read. Then all other inserts into the log and
 //     into the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
-//     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 5.
-//  2. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log that
+//     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
+//  2. Pause, for inserts that run on other nodes. A crash: see 6.
+//  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log that
 //     ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a statement
 //     that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each statement the
 //     log is read: only a lease that is valid then proves that the statement did all of its work. A crash leaves a
-//     change that is made in part: see 5. Queries that use the rollup find the lease in their own snapshot, and begin
+//     change that is made in part: see 6. Queries that use the rollup find the lease in their own snapshot, and begin
 //     again (schema.RollupUnchanged).
-//  3. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
+//  4. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
-//  4. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to
-//     when the rollup is refreshed. A crash before it: see 5. After it nothing is left to do.
-//  5. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
+//  5. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to
+//     when the rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
+//  6. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
 //     as in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and
 //     what a purge has named to be purged are emptied, and the release says that nothing is refreshed, so that the
 //     refresher builds the rollup from the source tables as they are. A crash of the one who takes over leaves a
-//     lease of its own: again 5.
+//     lease of its own: again 6.
 //
-// A change that was left in the middle is complete when it is made again, which is its caller's to do: 5 only makes
+// A change that was left in the middle is complete when it is made again, which is its caller's to do: 6 only makes
 // the rollup right.
 type Lease struct {
 	entry
@@ -161,7 +167,13 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 			}
 		}
 	}()
-	err := change(changing, l)
+	err := snapshot.Pause(changing, nodePause)
+	if err == nil {
+		err = l.check(changing)
+	}
+	if err == nil {
+		err = change(changing, l)
+	}
 	if err == nil {
 		err = l.check(changing)
 	}

@@ -2,23 +2,15 @@
 package postgrestest
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -129,110 +121,6 @@ func Start(ctx context.Context) (_ *Server, err error) {
 	return s, nil
 }
 
-// start makes the data directory, starts the server for the first time and makes the database.
-func (s *Server) start(ctx context.Context) error {
-	if err := s.initialize(ctx); err != nil {
-		return err
-	}
-	for attempt := 1; ; attempt++ {
-		var err error
-		if s.port, err = freePort(); err != nil {
-			return err
-		}
-		if err = s.launch(ctx); err == nil {
-			break
-		}
-		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
-			return err
-		}
-	}
-	if err := execute(ctx, s.urlOf("postgres"), "CREATE DATABASE "+quoted(s.database)); err != nil {
-		return err
-	}
-	s.url = s.urlOf(s.database)
-	return nil
-}
-
-// initialize makes the data directory. It does not sync it: that matters only when the machine crashes.
-func (s *Server) initialize(ctx context.Context) error {
-	args := []string{"--pgdata=" + s.data(), "--username=" + superuser, "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"}
-	for _, setting := range settings {
-		args = append(args, "--set", setting)
-	}
-	p, err := s.spawn("initdb", args...)
-	if err != nil {
-		return err
-	}
-	select {
-	case <-p.ended:
-	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), s.kill(p))
-	}
-	if !p.command.ProcessState.Success() {
-		return fmt.Errorf("initdb: %s: %s", p.command.ProcessState, s.log())
-	}
-	return nil
-}
-
-// launch starts the server on its data directory and returns when it answers.
-func (s *Server) launch(ctx context.Context) error {
-	p, err := s.spawn("postgres", "-D", s.data(), "-p", fmt.Sprint(s.port))
-	if err != nil {
-		return err
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := s.answers(ctx)
-		if err == nil {
-			s.running = p
-			return nil
-		}
-		select {
-		case <-p.ended:
-			log := s.log()
-			if strings.Contains(log, "Address already in use") {
-				return fmt.Errorf("%w: %s", errPortTaken, log)
-			}
-			return fmt.Errorf("postgres: %s: %s", p.command.ProcessState, log)
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("postgres is not ready: %w: %w", context.Cause(ctx), err), s.kill(p))
-		case <-tick.C:
-		}
-	}
-}
-
-// answers reports whether this server, and no other that has taken its port, answers a query.
-func (s *Server) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, s.urlOf("postgres"))
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	var data string
-	if err := conn.QueryRow(ctx, "SELECT current_setting('data_directory')").Scan(&data); err != nil {
-		return err
-	}
-	if data != s.data() {
-		return fmt.Errorf("another server is on port %d", s.port)
-	}
-	return nil
-}
-
-// attach makes a database on the server of the URL named.
-func attach(ctx context.Context, named string) (*Server, error) {
-	u, err := url.Parse(named)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return nil, fmt.Errorf("%s must be a postgres:// URL", urlVariable) // not the error: it has the password
-	}
-	s := &Server{admin: named, database: "test_" + randomName()}
-	u.Path = "/" + s.database
-	s.url = u.String()
-	return s, execute(ctx, named, "CREATE DATABASE "+quoted(s.database))
-}
-
 // URL returns the address of the test's own, empty database. It stays the same over Kill and Restart.
 func (s *Server) URL() string { return s.url }
 
@@ -326,31 +214,4 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) urlOf(database string) string {
 	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", superuser, s.port, database)
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
-}
-
-// execute runs one statement on a connection of its own.
-func execute(ctx context.Context, url, sql string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, sql)
-	return cmp.Or(err, conn.Close(ctx))
-}
-
-func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
-
-func randomName() string {
-	b := make([]byte, 8)
-	rand.Read(b)
-	return hex.EncodeToString(b)
 }

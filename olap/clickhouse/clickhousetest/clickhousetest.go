@@ -80,11 +80,11 @@ func start(ctx context.Context) (clickhouse.Config, error) {
 	return config, err
 }
 
-// startEngine starts an embedded engine in a new temporary directory. This process stays its user until
+// startEngine starts an embedded engine in a new directory. This process stays its user until
 // it ends, however it ends; the engine then ends too and removes the directory.
 func startEngine(ctx context.Context, config *clickhouse.Config) error {
 	config.EngineLib = Library()
-	dir, err := os.MkdirTemp("", "runlens-engine-")
+	dir, err := DataDir()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,115 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// start makes the data directory, starts the server for the first time and makes the database.
+func (s *Server) start(ctx context.Context) error {
+	if err := s.initialize(ctx); err != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		var err error
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = s.launch(ctx); err == nil {
+			break
+		}
+		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
+			return err
+		}
+	}
+	if err := execute(ctx, s.urlOf("postgres"), "CREATE DATABASE "+quoted(s.database)); err != nil {
+		return err
+	}
+	s.url = s.urlOf(s.database)
+	return nil
+}
+
+// initialize makes the data directory. It does not sync it: that matters only when the machine crashes.
+func (s *Server) initialize(ctx context.Context) error {
+	args := []string{
+		"--pgdata=" + s.data(), "--username=" + superuser, "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync",
+	}
+	for _, setting := range settings {
+		args = append(args, "--set", setting)
+	}
+	p, err := s.spawn("initdb", args...)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), s.kill(p))
+	}
+	if !p.command.ProcessState.Success() {
+		return fmt.Errorf("initdb: %s: %s", p.command.ProcessState, s.log())
+	}
+	return nil
+}
+
+// launch starts the server on its data directory and returns when it answers.
+func (s *Server) launch(ctx context.Context) error {
+	p, err := s.spawn("postgres", "-D", s.data(), "-p", fmt.Sprint(s.port))
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.answers(ctx)
+		if err == nil {
+			s.running = p
+			return nil
+		}
+		select {
+		case <-p.ended:
+			log := s.log()
+			if strings.Contains(log, "Address already in use") {
+				return fmt.Errorf("%w: %s", errPortTaken, log)
+			}
+			return fmt.Errorf("postgres: %s: %s", p.command.ProcessState, log)
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("postgres is not ready: %w: %w", context.Cause(ctx), err), s.kill(p))
+		case <-tick.C:
+		}
+	}
+}
+
+// answers reports whether this server, and no other that has taken its port, answers a query.
+func (s *Server) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.urlOf("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var data string
+	if err := conn.QueryRow(ctx, "SELECT current_setting('data_directory')").Scan(&data); err != nil {
+		return err
+	}
+	if data != s.data() {
+		return fmt.Errorf("another server is on port %d", s.port)
+	}
+	return nil
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
