@@ -45,7 +45,7 @@ func TestExceptionsForLongLinesAreUsed(t *testing.T) {
 			used = used || exceptionOf(name) == exception && len(longLinesOf(name, content)) > 0
 		}
 		if !used {
-			t.Errorf("%s has no line and no file that is too long: remove it from the exceptions", exception)
+			t.Errorf("%s has no line that is too long: remove it from the exceptions", exception)
 		}
 	}
 }
@@ -74,7 +74,8 @@ func TestLongLinesAreFound(t *testing.T) {
 	}
 }
 
-// tooLong returns a message for each Go file that is too long, and for each line unless its file is an exception. files are contents by name.
+// tooLong returns a message for each Go file that is too long, and for each line that is, unless its file is an
+// exception. files are contents by name.
 func tooLong(files map[string]string) (wrong []string) {
 	for name, content := range files {
 		if exceptionOf(name) == "" {
