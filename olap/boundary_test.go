@@ -183,7 +183,7 @@ func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 	}
 }
 
-// An insert that refreshes records is told apart from those of records, which a boundary waits for.
+// An insert of a refresh is distinguished from inserts of records, for which a boundary waits.
 func TestRefreshInFlight(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -27,9 +27,12 @@ func TestSumsUseTheProjections(t *testing.T) {
 	for _, organization := range []string{"abel", "acme", "zoe"} {
 		for _, insert := range []string{
 			`INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-				SELECT '` + organization + `', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`,
-			`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-				SELECT '` + organization + `', generateUUIDv4(), generateUUIDv4(), toUUID('00000000-0000-0000-0000-000000000001'), 'ada@example.com', 'interacted', 'human', 'web',
+				SELECT '` + organization + `', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, ` +
+				`toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`,
+			`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, ` +
+				`run_initiation_type, source, occurred_at)
+				SELECT '` + organization + `', generateUUIDv4(), generateUUIDv4(), ` +
+				`toUUID('00000000-0000-0000-0000-000000000001'), 'ada@example.com', 'interacted', 'human', 'web',
 					toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number FROM numbers(200000)`,
 		} {
 			if err := conn.Exec(ctx, insert); err != nil {
@@ -43,21 +46,33 @@ func TestSumsUseTheProjections(t *testing.T) {
 		granules         int    // that the organization's rows fill; 1,024 rows each in a projection
 	}{
 		{"by_quarter", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, 3},
-		{"by_quarter", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"filters":[{"member":"day","op":"eq","value":"2026-01-03"}],"range":RANGE}`, 3},
-		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day","agent_id"],"range":RANGE}`, 1},
-		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"filters":[{"member":"agent_id","op":"eq","value":"00000000-0000-0000-0000-000000000001"}],"range":RANGE}`, 1},
-		{"by_user_type", `{"model":"agent_runs","metrics":["active_run_count"],"dimensions":["user_type","day"],"range":RANGE}`, 3},
-		{"by_initiator_key", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2026-01-01","end":"2026-05-31","timezone":"UTC"}}`, 1},
-		{"by_initiator_key", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],"range":{"start":"2026-01-01","end":"2026-01-28","timezone":"UTC"}}`, 1},
-		{"by_quarter", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`, 3},
-		{"by_agent", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["agent_id"],"range":RANGE}`, 1},
+		{"by_quarter", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"filters":[{"member":"day",` +
+			`"op":"eq","value":"2026-01-03"}],"range":RANGE}`, 3},
+		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day","agent_id"],"range":RANGE}`,
+			1},
+		{"by_agent", `{"model":"agent_runs","metrics":["failed_run_count"],"filters":[{"member":"agent_id","op":"eq",` +
+			`"value":"00000000-0000-0000-0000-000000000001"}],"range":RANGE}`, 1},
+		{"by_user_type", `{"model":"agent_runs","metrics":["active_run_count"],"dimensions":["user_type","day"],` +
+			`"range":RANGE}`, 3},
+		{"by_initiator_key", `{"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2026-01-01",` +
+			`"end":"2026-05-31","timezone":"UTC"}}`, 1},
+		{"by_initiator_key", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier"],` +
+			`"range":{"start":"2026-01-01","end":"2026-01-28","timezone":"UTC"}}`, 1},
+		{"by_quarter", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}`,
+			3},
+		{"by_agent", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["agent_id"],` +
+			`"range":RANGE}`, 1},
 		// What no projection has comes from the rollup rows themselves, 256 a granule.
-		{"rollup_runs", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],"dimensions":["day"],"range":RANGE}`, 782},
-		{"rollup_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier","agent_id"],"range":RANGE}`, 782},
-		{"rollup_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["activity_type"],"range":RANGE}`, 782},
+		{"rollup_runs", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],"dimensions":["day"],` +
+			`"range":RANGE}`, 782},
+		{"rollup_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier",` +
+			`"agent_id"],"range":RANGE}`, 782},
+		{"rollup_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],` +
+			`"dimensions":["activity_type"],"range":RANGE}`, 782},
 	} {
 		plan := explain(t, conn, statementOf(t, c.body))
-		if !strings.Contains(plan, "ReadFromMergeTree ("+c.projection+")") && !strings.Contains(plan, "ReadFromMergeTree ("+store.Database()+"."+c.projection+")") {
+		if !strings.Contains(plan, "ReadFromMergeTree ("+c.projection+")") &&
+			!strings.Contains(plan, "ReadFromMergeTree ("+store.Database()+"."+c.projection+")") {
 			t.Errorf("%s: %s is not used:\n%s", c.body, c.projection, plan)
 		}
 		if read := granules(t, plan); read > c.granules+1 {
@@ -68,20 +83,22 @@ func TestSumsUseTheProjections(t *testing.T) {
 
 // What was stored since is found by when it was stored, and records in the rollup by their event clock: without reading
 // what did not change, or another organization.
-func TestChangesAreLookedUp(t *testing.T) {
+func TestDeltaUsesTheSortingKeys(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	for _, organization := range []string{"abel", "acme", "zoe"} {
 		if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-			SELECT '`+organization+`', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`); err != nil {
+			SELECT '`+organization+`', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + `+
+			`10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
 	before := time.Now()
 	if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, updated_at)
-		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`); err != nil {
+		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, `+
+		`toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
@@ -123,12 +140,12 @@ func explain(t *testing.T, conn driver.Conn, statement compile.Statement) string
 	return plan.String()
 }
 
-// granules adds up what the reads of a plan select.
+// granules sums what the reads of a plan select.
 func granules(t *testing.T, plan string) (sum int) {
 	t.Helper()
 	found := regexp.MustCompile(`Granules: (\d+)`).FindAllStringSubmatch(plan, -1)
 	if len(found) == 0 {
-		t.Fatalf("the plan does not tell its granules:\n%s", plan)
+		t.Fatalf("the plan does not show its granules:\n%s", plan)
 	}
 	for _, f := range found {
 		n, err := strconv.Atoi(f[1])
@@ -143,12 +160,14 @@ func granules(t *testing.T, plan string) (sum int) {
 // statementOf compiles a request of acme for January 2026, in which everything is refreshed.
 func statementOf(t *testing.T, body string) compile.Statement {
 	t.Helper()
-	q, err := query.Parse([]byte(strings.ReplaceAll(body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31","timezone":"Europe/Stockholm"}`)))
+	q, err := query.Parse([]byte(strings.ReplaceAll(body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31",`+
+		`"timezone":"Europe/Stockholm"}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60, Damage: 1 << 60})
+	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60,
+		Damage: 1 << 60})
 	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 	if !statement.OneSnapshot {
 		t.Errorf("%s: read as rows", body)

@@ -53,9 +53,9 @@ var (
 		"user_identifier", "user_name", "activity_type", "run_initiation_type", "source", "occurred_at"}
 )
 
-// The bits of runs.state, from the lowest: 3 of the initiator type, 3 of the kind, 4 of the
-// status, and above them updated_at in milliseconds since 1900-01-01. Because the version stands
-// in front, the greatest state is the state of the newest version.
+// The bits of runs.state, from the lowest: 3 of the initiator type, 3 of the kind, 4 of the status, and above them
+// updated_at in milliseconds since 1900-01-01. Because the version comes first, the greatest state is the state of the
+// newest version.
 const (
 	StateKindShift    = 3
 	StateStatusShift  = 6

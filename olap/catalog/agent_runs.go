@@ -71,8 +71,8 @@ var agentRuns = Model{
 		},
 		{
 			Name: "unique_initiator_count",
-			Description: "How many different people or automated initiator_keys, told apart by identifier, started the runs. " +
-				"InitiatorKeys without an identifier are not counted.",
+			Description: "How many different people or automated initiators, distinguished by identifier, started the runs. " +
+				"Initiators without an identifier are not counted.",
 			// The number of an absent identifier is 0 (schema/DESIGN.md).
 			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"}, CountsInitiators: true,
 		},
@@ -81,8 +81,8 @@ var agentRuns = Model{
 	Dimensions: []Dimension{
 		{
 			Name: "agent_id", Kind: AgentID, Field: "agent_id", Show: "toString(?)",
-			Description: "The task agent that ran, as its UUID. A filter takes the UUID or the agent's slug; a slug stands " +
-				"for the agent that holds it when the query runs. Runs of deleted agents are included.",
+			Description: "The task agent that ran, as its UUID. A filter takes the UUID or the agent's slug; a slug means " +
+				"the agent that holds it when the query runs. Runs of deleted agents are included.",
 			Companions: []Companion{agentName},
 		},
 		{
@@ -91,13 +91,13 @@ var agentRuns = Model{
 				"without one form a group whose value is null.",
 			Companions: []Companion{{
 				Name: "user_name", Field: "user_name",
-				Description: "A display name of the initiator_key: of the names recorded in the group the one that sorts last. " +
+				Description: "A display name of the initiator: of the names recorded in the group the one that sorts last. " +
 					"Null in the group without an identifier.",
 			}},
 		},
 		{
 			Name: "user_type", Kind: Text, Field: "user_type", Show: showCode(schema.InitiatorTypes),
-			Description: "The class of the initiator_key: internal, external, automated (a schedule or an integration, no " +
+			Description: "The class of the initiator: internal, external, automated (a schedule or an integration, no " +
 				"person) or unknown. Null when none was recorded.",
 		},
 		{

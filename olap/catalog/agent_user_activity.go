@@ -88,7 +88,7 @@ var agentUserActivity = Model{
 		{
 			Name: "agent_id", Kind: AgentID, Field: "agent_id", Show: "toString(?)",
 			Description: "The task agent of the attributed run, as its UUID. A filter takes the UUID or the agent's slug; a " +
-				"slug stands for the agent that holds it when the query runs.",
+				"slug means the agent that holds it when the query runs.",
 			Companions: []Companion{agentName},
 		},
 		{

@@ -14,7 +14,7 @@ import (
 
 // A challenge is a question that only one run of the engine can answer. Both strings are random, are made for that run
 // and are in files that only the owner of the data directory can read. Who takes the port of an engine that died learns
-// the question from the first client, and the answer from nobody: the engine that knew it is gone, and the next one has
+// the question from the first client, and the answer from nobody: the engine that had it is gone, and the next one has
 // another challenge.
 type challenge struct {
 	Instance string `json:"instance"` // names the run; GET /<Instance> asks for the proof

@@ -24,8 +24,8 @@ const (
 	maxIdleConns    = 16
 )
 
-// A Server is a ClickHouse to work with: one that runs elsewhere, or the embedded engine. Its users
-// cannot tell which. It is safe for concurrent use.
+// A Server is a ClickHouse to work with: one that runs elsewhere, or the embedded engine. It is the same for its users.
+// It is safe for concurrent use.
 type Server struct {
 	options *clickhouse.Options
 	conn    driver.Conn

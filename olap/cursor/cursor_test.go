@@ -76,8 +76,8 @@ func TestOpenRefusesEveryChangedByte(t *testing.T) {
 	for i := range raw {
 		changed := append([]byte(nil), raw...)
 		changed[i] ^= 1
-		if _, err := sealer.Open("org", canonical, base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err,
-			ErrInvalid) {
+		_, err := sealer.Open("org", canonical, base64.RawURLEncoding.EncodeToString(changed))
+		if !errors.Is(err, ErrInvalid) {
 			t.Errorf("byte %d changed: got %v, want ErrInvalid", i, err)
 		}
 	}

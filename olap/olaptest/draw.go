@@ -61,15 +61,16 @@ func DrawRecords(t *rapid.T, organization string) Records {
 	if rapid.IntRange(0, 7).Draw(t, "names share a key") == 0 {
 		ofInitiators = slices.Concat(names, SharingNames)
 	}
-	far := rapid.SampledFrom([]int{-2, 1, 3}).Draw(t, "years away")
+	years := rapid.SampledFrom([]int{-2, 1, 3}).Draw(t, "years away")
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
-		created := drawCreation(t, far)
+		created := drawCreation(t, years)
 		for version := range rapid.IntRange(1, 3).Draw(t, "run versions") {
 			records.Runs = append(records.Runs, Run{
 				Organization: organization, ID: ID(i), CreatedAt: created,
 				AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 				Status:     rapid.SampledFrom(statuses).Draw(t, "status"),
-				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofInitiators, "name"), Type: drawOptional(t, types, "type"),
+				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofInitiators, "name"),
+				Type:      drawOptional(t, types, "type"),
 				UpdatedAt: drawVersion(t, version),
 			})
 		}
@@ -205,13 +206,13 @@ func drawInstant(t *rapid.T, label string) time.Time {
 	return firstInstant.Add(time.Duration(rapid.Int64Range(0, spanMillis-1).Draw(t, label)) * time.Millisecond)
 }
 
-// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes some years
-// before or after it, so that the records of a run lie near and far from it. An organization has runs in one such year,
-// because every month costs a part for each insert.
-func drawCreation(t *rapid.T, far int) time.Time {
+// drawCreation is the creation of a run: mostly in the span of the attribution records, and sometimes some years before
+// or after it, so that the records of a run lie inside and outside the join window. An organization has runs in one
+// such year, because every month costs a part for each insert.
+func drawCreation(t *rapid.T, years int) time.Time {
 	created := drawInstant(t, "created")
-	if rapid.IntRange(0, 6).Draw(t, "far") > 3 {
-		created = created.AddDate(far, 0, 0)
+	if rapid.IntRange(0, 6).Draw(t, "years") > 3 {
+		created = created.AddDate(years, 0, 0)
 	}
 	return created
 }

@@ -24,8 +24,8 @@ func newConflicts() *prometheus.GaugeVec {
 // calls immutable (contract 4.20).
 //
 //  1. Conflicts between attribution records are written to TableConflicts. From then on queries of the organization
-//     leave out the superseded ones (within seconds, see olap/sizes.go), and so do the
-//     rollup rows that this batch writes.
+//     leave out the superseded ones (within seconds, see olap/facts.go), and so do the rollup rows that this batch
+//     writes.
 //  2. Runs that moved are written there. From then on queries of the organization take nothing for granted that a
 //     moved run could change.
 //  3. Superseded marks are stored. From then on a run counts under one clock.

@@ -232,8 +232,8 @@ func TestLease(t *testing.T) {
 		t.Errorf("after the leases %+v, before %+v", s, before)
 	}
 	broken := errors.New("broken")
-	if err := rollup.WithLease(ctx, conn, func(context.Context, *rollup.Lease) error { return broken }); !errors.Is(err,
-		broken) {
+	err = rollup.WithLease(ctx, conn, func(context.Context, *rollup.Lease) error { return broken })
+	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 	if s := state(t, conn); !s.Leased {
