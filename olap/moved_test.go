@@ -35,7 +35,7 @@ func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 // records. Whatever it sends, in whatever order and however often, one refresh later every record counts once, in
 // every strategy alike (contract 4.20).
 func TestBrokenSourcesCountOnce(t *testing.T) {
-	fewerChecks(t, 5)
+	fewerChecks(t, 7)
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -72,7 +72,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 		}
 		refreshed(t, refresher)
 		maintain()
-		for range 4 {
+		for range 6 {
 			name := rapid.SampledFrom([]string{"small", "remembering", "looking"}).Draw(t, "engine")
 			q := olaptest.DrawQuery(t)
 			if rapid.Bool().Draw(t, "sum") {

@@ -28,7 +28,7 @@ func refreshed(t olaptest.Failer, s *rollup.Refresher) {
 // Whenever records are refreshed, in whatever states and however often, and whatever was copied since, adding them
 // up answers what the spec's plainest reading answers.
 func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
-	fewerChecks(t, 2)
+	fewerChecks(t, 4)
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -63,7 +63,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 				}
 			}
 		}
-		for range 3 {
+		for range 6 {
 			engine := rapid.SampledFrom([]*olap.Engine{remembering, looking}).Draw(t, "engine")
 			compare(t, engine, records, organization, olaptest.DrawSum(t))
 		}
