@@ -30,8 +30,8 @@ type response struct {
 	Warnings       []struct{ Code, Member, Message string }
 }
 
-// fewerChecks makes the test draw one of n of the cases that -rapid.checks asks for. To store a case, and to refresh the
-// rollup, takes longer than to ask: so a test asks more of each case instead.
+// fewerChecks makes the test draw one of n of the cases that -rapid.checks asks for. To store a case, and to refresh
+// the rollup, takes longer than to ask: so a test asks more of each case instead.
 func fewerChecks(t *testing.T, n int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks").Value
@@ -108,8 +108,8 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 	}
 }
 
-// Whatever was copied, in whatever order and however often, the compiled SQL answers what the
-// spec's plainest reading answers, also as statements of large organizations do; pages concatenate to the whole; and the rows of other
+// Whatever was copied, in whatever order and however often, the compiled SQL answers what the spec's plainest reading
+// answers, also as statements of large organizations do. Pages concatenate to the whole. The rows of other
 // organizations, which share all identities here, change nothing.
 func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	fewerChecks(t, 2)
