@@ -11,8 +11,8 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// After a calm, when the boundaries of first pages are set from the last look, rows arrive at any moment of one: its pages have all that
-// was first stored until their asOf, what was acknowledged before, and nothing else.
+// After a calm, when the boundaries of first pages are set from the last look, rows arrive at any moment of one: its
+// pages have all that was first stored until their asOf, what was acknowledged before, and nothing else.
 func TestCalmsEnd(t *testing.T) {
 	const calm = 30 * time.Millisecond
 	ctx := context.Background()

@@ -15,8 +15,8 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// A large organization's records of a long range are read month by month; those at the first and the last instant of a month, and of
-// the range, count once if they lie in it, whatever the zone and the century.
+// A large organization's records of a long range are read month by month; those at the first and the last instant of a
+// month, and of the range, count once if they lie in it, whatever the zone and the century.
 func TestRangesOfWholeMonths(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
@@ -62,7 +62,8 @@ func TestRangesOfWholeMonths(t *testing.T) {
 	}
 }
 
-// What lies in whole months is found by the partitions: nothing else is read for the range but the months at its borders.
+// What lies in whole months is found by the partitions: nothing else is read for the range but the months at its
+// borders.
 func TestWholeMonthsAreReadWithoutTheClock(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// brokenEngines answer by every strategy: from base rows, and from the rollup with a cached delta and with an inline one.
+// brokenEngines answer by every strategy: from base rows, and from the rollup with a cached delta and with an inline
+// one.
 func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 	engines := map[string]*olap.Engine{}
 	for _, name := range []string{"small", "remembering", "looking"} {

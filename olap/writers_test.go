@@ -56,7 +56,9 @@ func TestSinglePagesUnderAWriter(t *testing.T) {
 	}
 	for asOf, count := range counts {
 		var stored uint64
-		if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored); err != nil {
+		err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL"+
+			" WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if count > float64(stored) {
@@ -103,7 +105,9 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 		rows  [][]any
 	}
 	var seen []continuation
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 5}
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 5,
+	}
 	for running := true; running; {
 		select {
 		case <-done:
@@ -161,9 +165,9 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is checked, every sum has at least what was
-// acknowledged before it was asked for and at most what was begun before it was answered, in states that runs
-// really had.
+// While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is
+// checked, every sum has at least what was acknowledged before it was asked for and at most what was begun before it
+// was answered, in states that runs really had.
 func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -240,7 +244,10 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	})
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"}, Range: january, Limit: 1}
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"}, Range: january,
+		Limit: 1,
+	}
 	asked := 0
 	for running := true; running; asked++ {
 		select {
@@ -251,8 +258,10 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		atLeast, completedAtLeast := acknowledged.Load(), completed.Load()
 		row := ask(t, engine, "acme", q).Rows[0]
 		runs, complete, active := int64(row[0].(float64)), int64(row[1].(float64)), int64(row[2].(float64))
-		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() || runs != complete+active {
-			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before", runs, complete, active, atLeast, completedAtLeast)
+		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() ||
+			runs != complete+active {
+			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before",
+				runs, complete, active, atLeast, completedAtLeast)
 		}
 	}
 	close(stop)
@@ -266,7 +275,8 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
 	}
 	var runs int64
-	if err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs); err != nil || runs != writers*batches*rows {
+	err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs)
+	if err != nil || runs != writers*batches*rows {
 		t.Errorf("%d completed runs are refreshed, want all %d (%v)", runs, writers*batches*rows, err)
 	}
 }

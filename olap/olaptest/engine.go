@@ -21,7 +21,8 @@ func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
 	return EngineIn(t, dir), dir
 }
 
-// EngineIn is an embedded engine with the tables in a data directory, which is removed when it ends, with t at the latest.
+// EngineIn is an embedded engine with the tables in a data directory, which is removed when it ends, with t at the
+// latest.
 func EngineIn(t testing.TB, dataDir string) *server.Server {
 	t.Helper()
 	engine, err := server.Open(context.Background(), server.Config{

@@ -15,8 +15,8 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// The engine is killed at each rename of a refresh, which are those of the log's entries and of the rollup's parts. The refresh is then made again, as the server does. Every record is in the rollup once, without
-// a rebuild.
+// The engine is killed at each rename of a refresh, which are those of the log's entries and of the rollup's parts. The
+// refresh is then made again, as the server does. Every record is in the rollup once, without a rebuild.
 func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 	engine, dir := olaptest.OwnEngine(t)
 	conn := engine.Conn()
@@ -82,7 +82,8 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 			})
 		}
 		refreshers.Wait()
-		if claimed.Load() == 0 || done.Load() == 0 || state(t, conn).Refreshing && done.Load() == claimed.Load() {
+		// A claim that comes too late may leave its entry: the next round takes it over.
+		if claimed.Load() == 0 || done.Load() == 0 || done.Load() > claimed.Load() {
 			t.Errorf("%d claimed, %d did the batch", claimed.Load(), done.Load())
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// KillAtRename has the engine of a data directory killed when one of its threads is about to rename a file or a directory for
-// the n-th time, from 1, until detach is called. Renames are how parts come into being. It returns when that is sure to
-// happen. The test is skipped where there is no strace, or where this user may not trace the engine.
+// KillAtRename has the engine of a data directory killed when one of its threads is about to rename a file or a
+// directory for the n-th time, from 1, until detach is called. Renames are how parts come into being. It returns when
+// that is sure to happen. The test is skipped where there is no strace, or where this user may not trace the engine.
 func KillAtRename(t testing.TB, dataDir string, n int) (detach func()) {
 	t.Helper()
 	strace, err := exec.LookPath("strace")

@@ -37,8 +37,8 @@ func NewDisk(t testing.TB) *Disk {
 	return d
 }
 
-// LosePower returns a directory with what would be on the disk if its power was lost now. The engine of a data directory
-// on the disk stands still while that is copied.
+// LosePower returns a directory with what would be on the disk if its power was lost now. The engine of a data
+// directory on the disk stands still while that is copied.
 func (d *Disk) LosePower(t testing.TB, dataDir string) (dir string) {
 	t.Helper()
 	pid := enginePID(t, dataDir)
