@@ -36,7 +36,8 @@ var description = sync.OnceValues(func() (validator.Validator, error) {
 // validate compares an answer of a documented route with the description.
 func validate(t *testing.T, request *http.Request, response *http.Response, body []byte) {
 	t.Helper()
-	if (request.URL.Path != queryPath || request.Method != http.MethodPost) && (request.URL.Path != catalogPath || request.Method != http.MethodGet) {
+	if (request.URL.Path != queryPath || request.Method != http.MethodPost) &&
+		(request.URL.Path != catalogPath || request.Method != http.MethodGet) {
 		return
 	}
 	v, err := description()
@@ -102,7 +103,7 @@ func TestDescriptionNamesTheCatalog(t *testing.T) {
 		described := document.Components.Schemas[name].Enum
 		for member := range members {
 			if !slices.Contains(described, member) {
-				t.Errorf("%s lacks %s", name, member)
+				t.Errorf("the enumeration %s lacks %s: add it to openapi.yaml", name, member)
 			}
 		}
 		if len(described) != len(members) {

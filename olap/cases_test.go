@@ -44,7 +44,7 @@ func TestQueryCases(t *testing.T) {
 }
 
 // runCases takes the store through every state of the rollup after each load: before a refresh, while one is in
-// progress, and after it. In each state it asks the queries that follow the load.
+// progress, and after it. In each state it runs the queries that follow the load.
 func runCases(t *testing.T, script olaptest.Script) {
 	conn := olaptest.OpenStore(t).Conn()
 	refreshed(t, rollup.New(conn, quiet, 0))
@@ -97,7 +97,7 @@ func runCases(t *testing.T, script olaptest.Script) {
 	}
 }
 
-// has reports whether records has one of the organization and the source that a step asks for.
+// has reports whether records has one of the organization and the source that a step queries.
 func has(records olaptest.Records, step olaptest.Step) bool {
 	if strings.Contains(step.Query, `"agent_runs"`) {
 		return slices.ContainsFunc(records.Runs, func(r olaptest.Run) bool { return r.Organization == step.Organization })
@@ -107,8 +107,8 @@ func has(records olaptest.Records, step olaptest.Step) bool {
 	})
 }
 
-// fitsRollup reports whether the rollup has what a query asks for: of runs everything, of attribution records the
-// additive metric by what few records share.
+// fitsRollup reports whether the rollup can answer a query: of runs everything, of attribution records the additive
+// metric by dimensions with few records a value.
 func fitsRollup(t *testing.T, text string) bool {
 	t.Helper()
 	var q olaptest.Query
@@ -128,7 +128,7 @@ func fitsRollup(t *testing.T, text string) bool {
 		})
 }
 
-// A committingConn holds the commit of a refresh back.
+// A committingConn delays the commit of a refresh.
 type committingConn struct {
 	driver.Conn
 	reached, commit chan struct{}
@@ -145,25 +145,25 @@ func (c *committingConn) Exec(ctx context.Context, sql string, args ...any) erro
 // refreshButCommit refreshes the rollup, all rows of it, and returns what commits that and ends the refresh.
 func refreshButCommit(t *testing.T, conn driver.Conn) (commit func()) {
 	t.Helper()
-	held := &committingConn{Conn: conn, reached: make(chan struct{}), commit: make(chan struct{})}
+	delayed := &committingConn{Conn: conn, reached: make(chan struct{}), commit: make(chan struct{})}
 	ended := make(chan error, 1)
-	go func() { ended <- rollup.New(held, quiet, 0).Refresh(context.Background()) }()
+	go func() { ended <- rollup.New(delayed, quiet, 0).Refresh(context.Background()) }()
 	select {
-	case <-held.reached:
+	case <-delayed.reached:
 	case err := <-ended:
 		t.Fatalf("the refresh ended before its commit: %v", err)
 	}
 	return func() {
 		t.Helper()
-		close(held.commit)
+		close(delayed.commit)
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// check asks a case's query until it is answered under a strategy, if the query fits the rollup: until the inserts are
-// old enough to be counted, no delta is cached. Every answer must be the case's.
+// check repeats a case's query until it is answered under a strategy, if the query fits the rollup: until the inserts
+// are old enough to be counted, no delta is cached. Every answer must be the case's.
 func check(t *testing.T, engine *olap.Engine, step olaptest.Step, want olap.Strategy) {
 	for tries := 1; ; tries++ {
 		strategy, answered := checkAnswer(t, engine, step)
@@ -184,7 +184,7 @@ func check(t *testing.T, engine *olap.Engine, step olaptest.Step, want olap.Stra
 	}
 }
 
-// checkAnswer asks a case's query once. It returns how it was answered, unless it had to be refused.
+// checkAnswer runs a case's query once. It returns how it was answered, unless it had to be refused.
 func checkAnswer(t *testing.T, engine *olap.Engine, step olaptest.Step) (_ olap.Strategy, answered bool) {
 	t.Helper()
 	result, err := answer(engine, step)

@@ -21,7 +21,8 @@ func TestCursorsBelongToTheirRequest(t *testing.T) {
 	records.Runs = append(records.Runs, other)
 	olaptest.Load(t, store.Conn(), records)
 
-	const body = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+	const body = `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` +
+		`"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
 	first, err := run(engine, "acme", []byte(body))
 	if err != nil || first.Cursor == nil {
 		t.Fatal(first, err)
@@ -29,7 +30,8 @@ func TestCursorsBelongToTheirRequest(t *testing.T) {
 	with := func(body, cursor string) string { return strings.TrimSuffix(body, "}") + `,"cursor":"` + cursor + `"}` }
 	cursor := *first.Cursor
 
-	respelled := `{"limit": 1, "range":{"timezone":"UTC","start":"2026-01-01","end":"2026-01-31"}, "order":[], "dimensions":["day"],"metrics":["run_count"],"model":"agent_runs"}`
+	respelled := `{"limit": 1, "range":{"timezone":"UTC","start":"2026-01-01","end":"2026-01-31"}, "order":[], ` +
+		`"dimensions":["day"],"metrics":["run_count"],"model":"agent_runs"}`
 	for _, same := range []string{body, respelled} {
 		second, err := run(engine, "acme", []byte(with(same, cursor)))
 		if err != nil || len(second.Rows) != 1 || second.Rows[0][0] != "2026-01-02" {
@@ -45,12 +47,15 @@ func TestCursorsBelongToTheirRequest(t *testing.T) {
 		"another organization": {"globex", with(body, cursor)},
 		"another limit":        {"acme", with(strings.Replace(body, `"limit":1`, `"limit":2`, 1), cursor)},
 		"another range":        {"acme", with(strings.Replace(body, "2026-01-31", "2026-01-30", 1), cursor)},
-		"another order":        {"acme", with(strings.Replace(body, `"limit":1`, `"limit":1,"order":[{"member":"day","direction":"desc"}]`, 1), cursor)},
-		"a filter more":        {"acme", with(strings.Replace(body, `"limit":1`, `"limit":1,"filters":[{"member":"user_type","op":"eq","value":"internal"}]`, 1), cursor)},
-		"cut off":              {"acme", with(body, cursor[:len(cursor)-1])},
-		"longer":               {"acme", with(body, cursor+"A")},
-		"another alphabet":     {"acme", with(body, cursor+"=")},
-		"invented":             {"acme", with(body, "invented")},
+		"another order": {"acme",
+			with(strings.Replace(body, `"limit":1`, `"limit":1,"order":[{"member":"day","direction":"desc"}]`, 1), cursor)},
+		"a filter more": {"acme",
+			with(strings.Replace(body, `"limit":1`, `"limit":1,"filters":[{"member":"user_type","op":"eq","value":"internal"}]`,
+				1), cursor)},
+		"cut off":          {"acme", with(body, cursor[:len(cursor)-1])},
+		"longer":           {"acme", with(body, cursor+"A")},
+		"another alphabet": {"acme", with(body, cursor+"=")},
+		"invented":         {"acme", with(body, "invented")},
 	} {
 		_, err := run(engine, c.organization, []byte(c.body))
 		var refused *query.Error
@@ -70,7 +75,8 @@ func TestCursorExactlyWhenThereIsMore(t *testing.T) {
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "FAILED"), runOn(2, 2, "FAILED")}})
 	for limit, want := range map[int]bool{1: true, 2: false, 3: false} {
-		q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: limit}
+		q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
+			Limit: limit}
 		if got := ask(t, engine, "acme", q); (got.Cursor != nil) != want {
 			t.Errorf("limit %d of 2 rows: cursor %v", limit, got.Cursor)
 		}

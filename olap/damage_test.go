@@ -29,8 +29,8 @@ func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.R
 }
 
 // Damage of the rollup heals while the server runs, without any command. From its entry in the log on, questions of its
-// organization are answered right, from the base tables; those of others go on from the rollup. Servers that remember
-// what changed since the last refresh are no exception.
+// organization are answered right, from the base tables; those of others go on from the rollup. Servers that cache what
+// changed since the last refresh are no exception.
 func TestDamageHealsItself(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	const runs = 60
@@ -78,13 +78,13 @@ func TestDamageHealsItself(t *testing.T) {
 		}()
 		for deadline := time.Now().Add(10 * time.Minute); !damaged(); {
 			if time.Now().After(deadline) {
-				t.Fatal("nobody finds the damage")
+				t.Fatal("no checker found the damage")
 			}
 		}
-		asked := 0
-		for deadline := time.Now().Add(10 * time.Minute); damaged(); asked++ {
+		queries := 0
+		for deadline := time.Now().Add(10 * time.Minute); damaged(); queries++ {
 			if time.Now().After(deadline) {
-				t.Fatal("nobody repairs the damage")
+				t.Fatal("no checker repaired the damage")
 			}
 			if n := count("acme"); n != runs || conn.rollup.Load() && damaged() {
 				t.Errorf("%v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
@@ -96,8 +96,8 @@ func TestDamageHealsItself(t *testing.T) {
 				t.Errorf("another organization: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
 			}
 		}
-		if asked == 0 {
-			t.Error("nobody asked in time")
+		if queries == 0 {
+			t.Error("no query ran while the rollup was damaged")
 		}
 		if n := count("acme"); n != runs || !conn.rollup.Load() {
 			t.Errorf("after the repair: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())

@@ -18,8 +18,9 @@ import (
 // Where ClickHouse's tz data are not those of this repository, until the end of that year: its copy is of another
 // release, and has not the separate past of zones that have been alike since 1970.
 var otherPast = map[string]int{
-	"America/Kralendijk": 1965, "America/Lower_Princes": 1965, "America/Marigot": 1945, "America/Phoenix": 1944, "America/St_Barthelemy": 1945,
-	"America/Toronto": 1919, "Arctic/Longyearbyen": 1949, "Asia/Tehran": 1978,
+	"America/Kralendijk": 1965, "America/Lower_Princes": 1965, "America/Marigot": 1945, "America/Phoenix": 1944,
+	"America/St_Barthelemy": 1945,
+	"America/Toronto":       1919, "Arctic/Longyearbyen": 1949, "Asia/Tehran": 1978,
 }
 
 // ClickHouse's dates of time zones are defined from 1900 to 2299. In every canonical zone a day begins where its
@@ -33,7 +34,8 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var known []string
-	if err := conn.QueryRow(context.Background(), "SELECT groupArray(time_zone) FROM system.time_zones").Scan(&known); err != nil {
+	if err := conn.QueryRow(context.Background(),
+		"SELECT groupArray(time_zone) FROM system.time_zones").Scan(&known); err != nil {
 		t.Fatal(err)
 	}
 	var group errgroup.Group
@@ -72,9 +74,11 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 			for day, begins := range days {
 				seconds, names = append(seconds, fmt.Sprint(begins.Unix())), append(names, fmt.Sprint(int64(day)))
 			}
-			rows, err := conn.Query(context.Background(), "SELECT day, begins, toInt32(toDate32(fromUnixTimestamp64Milli((begins - 1) * 1000, '"+zone+"'))), "+
-				"toInt32(toDate32(fromUnixTimestamp64Milli(begins * 1000, '"+zone+"'))) FROM (SELECT arrayJoin(arrayZip("+
-				"["+strings.Join(names, ",")+"]::Array(Int32), ["+strings.Join(seconds, ",")+"]::Array(Int64))) AS pair, pair.1 AS day, pair.2 AS begins)")
+			rows, err := conn.Query(context.Background(),
+				"SELECT day, begins, toInt32(toDate32(fromUnixTimestamp64Milli((begins - 1) * 1000, '"+zone+"'))), "+
+					"toInt32(toDate32(fromUnixTimestamp64Milli(begins * 1000, '"+zone+"'))) FROM (SELECT arrayJoin(arrayZip("+
+					"["+strings.Join(names, ",")+"]::Array(Int32), ["+strings.Join(seconds, ",")+
+					"]::Array(Int64))) AS pair, pair.1 AS day, pair.2 AS begins)")
 			if err != nil {
 				return err
 			}
@@ -86,7 +90,8 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 					return err
 				}
 				if before >= day || from < day {
-					t.Errorf("%s: %v begins at %v, but ClickHouse has %v a second before and then %v", zone, daterange.Date(day), time.Unix(begins, 0).UTC(), daterange.Date(before), daterange.Date(from))
+					t.Errorf("%s: %v begins at %v, but ClickHouse has %v a second before and then %v", zone, daterange.Date(day),
+						time.Unix(begins, 0).UTC(), daterange.Date(before), daterange.Date(from))
 				}
 			}
 			return rows.Err()

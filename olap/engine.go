@@ -27,7 +27,7 @@ const (
 	// take until records with conflicts are collapsed.
 	sizeAge  = 10 * time.Second
 	maxSizes = 10_000
-	// maxOnePage bounds what is remembered of queries whose answer was one page: about a MiB.
+	// maxOnePage bounds what is cached of queries whose answer was one page: about a MiB.
 	maxOnePage = 10_000
 	onePageAge = time.Hour
 	// attempts is how often a query is planned at most. The last plan assumes nothing.
@@ -48,8 +48,8 @@ type Engine struct {
 	largeFrom  uint64
 }
 
-// NewEngine returns an Engine that reads through conn, in whose database the migrations have been
-// applied, and uses cursorSecrets for cursors, which all servers of a deployment share, as UseCursorSecrets does.
+// NewEngine returns an Engine that reads through conn, in whose database the migrations have been applied, and uses
+// cursorSecrets for cursors, which are the same for all servers of a deployment, as UseCursorSecrets does.
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
 		conn: conn, largeFrom: largeFrom,
@@ -82,9 +82,8 @@ type Request struct {
 	KeyID     string
 }
 
-// Run answers a request, alone or together with others of the same organization that ask the same: it may share an
-// execution that began after the call. The error is a *query.Error for a cursor that does not fit; anything else
-// is a failure of the store or the end of ctx.
+// Run answers a request. Equal requests of one organization may share an execution, if it began after the call. The
+// error is a *query.Error for a cursor that does not fit; anything else is a failure of the store or the end of ctx.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 	key := string(r.OrganizationID) + "\x00" + string(r.Query.Canonical()) + "\x00" + r.Query.Cursor
 	shared, err := e.flights.Do(ctx, key, func(ctx context.Context) (*Result, error) { return e.answer(ctx, r) })
@@ -96,8 +95,8 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 	return &result, nil
 }
 
-// answer gathers facts, plans, executes and validates what the plan assumed. Where something did not hold, it begins
-// again and does not assume that any more; the last attempt assumes nothing.
+// answer gathers facts, plans, executes and validates what the plan assumed. Where an assumption was not valid, it
+// plans again without it; the last attempt assumes nothing.
 func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 	a, err := e.newAttempt(r)
 	if err != nil {
@@ -109,7 +108,7 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 			return nil, err
 		}
 		chosen := a.needs.Plan(facts)
-		confirmed := e.confirmBoundary(ctx, a) // beside the statement
+		confirmed := e.confirmBoundary(ctx, a) // in parallel with the statement
 		result, failed := e.execute(ctx, a, chosen)
 		refuted, err := e.validate(a, chosen, result, failed, confirmed())
 		if err != nil {
@@ -124,7 +123,7 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 	return nil, errors.New("olap: a plan that assumes nothing was refuted")
 }
 
-// An attempt is one pass of the loop in answer, with what the passes before found out.
+// An attempt is one pass of the loop in answer, with what earlier passes found.
 type attempt struct {
 	Request
 	needs   plan.Needs

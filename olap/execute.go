@@ -47,7 +47,7 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	return result, nil
 }
 
-// validate returns which assumptions of a plan and its boundary did not hold.
+// validate returns which assumptions of a plan and its boundary were not valid.
 func (e *Engine) validate(
 	a *attempt, p plan.Plan, result *Result, failed error, c confirmation,
 ) (refuted plan.Assumption, err error) {
@@ -69,7 +69,7 @@ func (e *Engine) validate(
 		refuted |= plan.Idle
 		a.waited = c.waited
 	}
-	if p.Assumes&plan.ClockForward != 0 && !result.asOf.IsZero() && !a.outside.holds(result.asOf) {
+	if p.Assumes&plan.ClockForward != 0 && !result.asOf.IsZero() && !a.outside.valid(result.asOf) {
 		refuted |= plan.ClockForward
 	}
 	return refuted, nil

@@ -34,7 +34,8 @@ func (e *Engine) IdleFrom(d time.Duration) { e.boundaries.IdleFrom = d }
 
 // RunsOutside are how many runs are cached as outside the join window of a range, and how many parts as merged.
 func (e *Engine) RunsOutside(of Request) (runs, parts int) {
-	if o, known := e.outside.cached.Get(rangeOf{of.OrganizationID, of.Query.Range.StartUTC.UnixMilli(), of.Query.Range.EndUTC.UnixMilli()}); known {
+	if o, known := e.outside.cached.Get(rangeOf{of.OrganizationID, of.Query.Range.StartUTC.UnixMilli(),
+		of.Query.Range.EndUTC.UnixMilli()}); known {
 		return o.hashes.Block().Rows(), len(o.merged)
 	}
 	return 0, 0

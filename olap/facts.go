@@ -60,7 +60,7 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 	}
 	f.DeltaRead, f.DeltaRows, f.KeysShared = true, a.delta.Delta.Len(), a.delta.SharedKeys
 	if f.AsOf.IsZero() {
-		f.AsOf = a.delta.Counters.Now // what is stored from then on may be missing
+		f.AsOf = a.delta.Counters.Now // rows stored from then on may be absent
 	}
 	return nil
 }
@@ -103,15 +103,16 @@ func (e *Engine) chooseBoundary(ctx context.Context, a *attempt) (asOf time.Time
 	return snapshot.PageBoundary(ctx, e.conn)
 }
 
-// A confirmation is what was found out of a boundary beside the statement.
+// A confirmation is what was found about a boundary while the statement ran.
 type confirmation struct {
 	confirmed bool
 	waited    time.Time
 	err       error
 }
 
-// confirmBoundary begins to find out whether the boundary of a first page can be shared, and returns a function that
-// waits for that. For a boundary that was waited for it looks for the next query, whose boundary then need not be.
+// confirmBoundary starts to check whether the pages of a query can share its boundary, and returns a function that
+// waits for the result. After a boundary that was waited for, it reads the inserts in flight for the next query, which
+// then need not wait.
 func (e *Engine) confirmBoundary(ctx context.Context, a *attempt) (wait func() confirmation) {
 	of, chosen := a.records, a.boundary
 	if chosen.page != "first" {
@@ -135,7 +136,7 @@ func (e *Engine) expectsOnePage(a *attempt) bool {
 	return expected
 }
 
-// noteOnePage remembers whether an answer was a single page of rows, which is no promise for the next time.
+// noteOnePage caches whether an answer was a single page of rows. The next answer may have more pages.
 func (e *Engine) noteOnePage(a *attempt, result *Result) {
 	if !a.Query.Pages() || a.Query.Cursor != "" {
 		return

@@ -11,15 +11,16 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// Spec section 8: 8 filters of 50 values of 200 characters, in the spellings that take the most
-// room on the way to ClickHouse.
+// Spec section 8: 8 filters of 50 values of 200 characters, in the spellings that take the most space on the way to
+// ClickHouse.
 func TestTheLargestQueryIsAnswered(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	for _, character := range []string{"😀", `\`, "'", "\n", "\x00", "%"} {
 		t.Run(fmt.Sprintf("%q", character), func(t *testing.T) {
 			q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Range: january}
-			for _, member := range []string{"source", "user_domain", "activity_type", "run_initiation_type", "agent_id", "source", "agent_id", "user_domain"} {
+			for _, member := range []string{"source", "user_domain", "activity_type", "run_initiation_type", "agent_id",
+				"source", "agent_id", "user_domain"} {
 				values := make([]string, 50)
 				for i := range values {
 					values[i] = strings.Repeat(character, 199) + string(rune('0'+i))
@@ -50,7 +51,8 @@ func TestValuesArriveAsTheyAre(t *testing.T) {
 			})
 		}
 		olaptest.Load(t, store.Conn(), records)
-		q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Dimensions: []string{"source"}, Range: january, Limit: 1}
+		q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},
+			Dimensions: []string{"source"}, Range: january, Limit: 1}
 		if rows := all(t, engine, organization, q); len(rows) != 3 || rows[0][0] != source {
 			t.Fatalf("pages %q, want three that begin with %q", rows, source)
 		}

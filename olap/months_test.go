@@ -28,7 +28,8 @@ func TestRangesOfWholeMonths(t *testing.T) {
 		run := runOn(n, 1, []string{"COMPLETED", "FAILED", "RUNNING"}[n%3])
 		run.CreatedAt = at
 		records.Runs = append(records.Runs, run)
-		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID, RunID: run.ID, AgentID: olaptest.ShortID(n % 2),
+		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID,
+			RunID: run.ID, AgentID: olaptest.ShortID(n % 2),
 			Identifier: "ada@example.com", Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: at})
 	}
 	years := []int{1900, 1969, 2026, 2200} // the first one, before 1970, now, after 2106
@@ -50,8 +51,10 @@ func TestRangesOfWholeMonths(t *testing.T) {
 		for _, days := range [][2]string{{"01-01", "12-31"}, {"02-01", "08-31"}, {"02-02", "08-30"}, {"01-31", "09-01"}} {
 			for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York"} {
 				for _, dimensions := range [][]string{nil, {"agent_id"}} {
-					q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"attributed_run_count", "completed_attributed_run_count"}, Dimensions: dimensions,
-						Range: olaptest.Range{Start: fmt.Sprintf("%d-%s", year, days[0]), End: fmt.Sprintf("%d-%s", year, days[1]), Timezone: zone}, Limit: 10}
+					q := olaptest.Query{Model: "agent_user_activity",
+						Metrics: []string{"attributed_run_count", "completed_attributed_run_count"}, Dimensions: dimensions,
+						Range: olaptest.Range{Start: fmt.Sprintf("%d-%s", year, days[0]), End: fmt.Sprintf("%d-%s", year, days[1]),
+							Timezone: zone}, Limit: 10}
 					want, got := olaptest.Evaluate(records, "acme", q), all(t, engine, "acme", q)
 					if len(want) == 0 || !reflect.DeepEqual(got, want) {
 						t.Errorf("%v by %v: got %v, want %v", q.Range, dimensions, got, want)
@@ -62,17 +65,19 @@ func TestRangesOfWholeMonths(t *testing.T) {
 	}
 }
 
-// What lies in whole months is found by the partitions: nothing else is read for the range but the months at its
-// borders.
+// Rows in months that lie in the range completely are found by the partitions: nothing else is read for the range but
+// the months at its borders.
 func TestWholeMonthsAreReadWithoutTheClock(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
-	if err := store.Conn().Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
+	if err := store.Conn().Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, `+
+		`user_identifier, activity_type, run_initiation_type, source, occurred_at)
 		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), 'ada@example.com', 'interacted', 'human', 'web',
 			toDateTime64('2025-12-15 00:00:00', 3, 'UTC') + 86400 * number FROM numbers(230)`); err != nil {
 		t.Fatal(err)
 	}
-	q, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count"],"range":{"start":"2026-01-01","end":"2026-07-15","timezone":"UTC"}}`))
+	q, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count"],` +
+		`"range":{"start":"2026-01-01","end":"2026-07-15","timezone":"UTC"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// More than maxOutside hashes are left to each statement to look for.
+	// Of more than maxOutside hashes none is cached: each statement computes them.
 	maxOutside = 100_000
 	// maxOutsideOf is of how many ranges hashes are cached: 100 take 40 MiB at most.
 	maxOutsideOf = 100
@@ -35,8 +35,8 @@ type rangeOf struct {
 }
 
 // An outside has the runs outside the join window of a range (compile.RunsOutside), of all records stored until an
-// instant, and the parts of those in the window. It never gets stale: the created_at of a run does not change, records do
-// not change, and all runs of records that are stored later are looked up.
+// instant, and the parts of those in the window. It never gets stale: the created_at of a run does not change, records
+// do not change, and all runs of records that are stored later are looked up.
 type outside struct {
 	hashes  *ext.Table // nil if there are too many
 	until   time.Time  // by the store's clock
@@ -46,14 +46,14 @@ type outside struct {
 	age     time.Duration // when the statement was planned
 }
 
-// holds reports whether the store's clock, which gave asOf, was not set back since: what was stored since may seem to be
-// older then. It does not for pages of a continuation that began earlier.
-func (o outside) holds(asOf time.Time) bool {
+// valid reports whether the cached runs may be used with asOf: the store's clock was not set back since they were read,
+// by which newer rows would seem older. They may not be used for pages of a continuation that began earlier.
+func (o outside) valid(asOf time.Time) bool {
 	return !asOf.Before(o.until.Add(o.age - snapshot.ClockMargin))
 }
 
-// outsideRuns caches runs outside the join window. To find them takes a quarter of the time of a statement that needs the
-// states of runs.
+// outsideRuns caches runs outside the join window. To find them takes a quarter of the time of a statement that needs
+// the states of runs.
 type outsideRuns struct {
 	cached  *cache.Cache[rangeOf, outside]
 	reading cache.Group[outside]
@@ -63,8 +63,8 @@ func newOutsideRuns() *outsideRuns {
 	return &outsideRuns{cached: cache.New[rangeOf, outside](maxOutsideOf, outsideAge)}
 }
 
-// outsideFacts reads the runs outside the join window, unless runs of the organization moved: one that was created in the
-// window and does not count there any more would be missed.
+// outsideFacts reads the runs outside the join window, unless runs of the organization moved: one that was created in
+// the window and does not count there any more would be missed.
 func (e *Engine) outsideFacts(ctx context.Context, a *attempt, f *plan.Facts) error {
 	moved, err := rollup.RunsMoved(ctx, e.conn, a.OrganizationID)
 	if err != nil || moved {
@@ -72,7 +72,7 @@ func (e *Engine) outsideFacts(ctx context.Context, a *attempt, f *plan.Facts) er
 	}
 	o, err := e.outside.get(ctx, e, a)
 	o.age = time.Since(o.at)
-	if err != nil || o.hashes == nil || !f.AsOf.IsZero() && !o.holds(f.AsOf) {
+	if err != nil || o.hashes == nil || !f.AsOf.IsZero() && !o.valid(f.AsOf) {
 		return err
 	}
 	a.outside = o

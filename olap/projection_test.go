@@ -13,14 +13,17 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// The projections serve the statements that they were made for; ClickHouse refuses a statement that does not use the one named.
+// The projections serve the statements that they were made for; ClickHouse refuses a statement that does not use the
+// one named.
 func TestCompiledStatementsUseTheProjections(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	for _, insert := range []string{
-		`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-			SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), '@example.com'), 'interacted', 'human', 'web',
+		`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, ` +
+			`run_initiation_type, source, occurred_at)
+			SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), ` +
+			`'@example.com'), 'interacted', 'human', 'web',
 				toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(30000)`,
 	} {
 		if err := conn.Exec(ctx, insert); err != nil {
@@ -28,7 +31,9 @@ func TestCompiledStatementsUseTheProjections(t *testing.T) {
 		}
 	}
 	for projection, body := range map[string]string{
-		"by_person": `{"model":"agent_user_activity","metrics":["attributed_run_count"],"filters":[{"member":"user_identifier","op":"eq","value":"user7@example.com"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`,
+		"by_person": `{"model":"agent_user_activity","metrics":["attributed_run_count"],` +
+			`"filters":[{"member":"user_identifier","op":"eq","value":"user7@example.com"}],"range":{"start":"2026-01-01",` +
+			`"end":"2026-01-31","timezone":"UTC"}}`,
 	} {
 		q, err := query.Parse([]byte(body))
 		if err != nil {
@@ -40,7 +45,8 @@ func TestCompiledStatementsUseTheProjections(t *testing.T) {
 			for i, p := range statement.Params {
 				args[i] = clickhouse.Named(p.Name, p.Value)
 			}
-			forced := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection_name": projection}))
+			forced := clickhouse.Context(ctx,
+				clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection_name": projection}))
 			rows, err := conn.Query(forced, statement.SQL, args...)
 			if err != nil {
 				t.Errorf("%s: %v", projection, err)

@@ -30,8 +30,8 @@ type response struct {
 	Warnings       []struct{ Code, Member, Message string }
 }
 
-// fewerChecks makes the test draw one of n of the cases that -rapid.checks asks for. To store a case, and to refresh
-// the rollup, takes longer than to ask: so a test asks more of each case instead.
+// fewerChecks makes the test draw one of n of the cases that -rapid.checks gives, where a case refreshes the rollup
+// several times.
 func fewerChecks(t *testing.T, n int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks").Value
@@ -109,8 +109,8 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 }
 
 // Whatever was copied, in whatever order and however often, the compiled SQL answers what the spec's plainest reading
-// answers, also as statements of large organizations do. Pages concatenate to the whole. The rows of other
-// organizations, which share all identities here, change nothing.
+// answers, also as statements of large organizations do; pages concatenate to the complete answer; and the rows of
+// other organizations, which have the same identities here, change nothing.
 func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	fewerChecks(t, 2)
 	store := olaptest.OpenStore(t)
@@ -122,7 +122,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 		organization := fmt.Sprintf("org-%d", organizations)
 		records := olaptest.DrawRecords(t, organization)
 		if !olaptest.UniqueLiveSlugs(records, organization) {
-			t.Skip("two agents that are not deleted hold one slug")
+			t.Skip("two agents that are not deleted have one slug")
 		}
 		for _, batch := range records.Batches(t) {
 			olaptest.Load(t, store.Conn(), batch)
@@ -134,7 +134,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	})
 }
 
-// compare holds all pages of a query against the naive evaluator.
+// compare compares all pages of a query with the naive evaluator.
 func compare(t *rapid.T, engine *olap.Engine, records olaptest.Records, organization string, q olaptest.Query) {
 	want := olaptest.Evaluate(records, organization, q)
 	metricOrdered := false

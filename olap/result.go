@@ -135,7 +135,8 @@ func (r *Result) appendWarnings(b []byte) []byte {
 	for _, metric := range r.request.Query.Metrics {
 		if !metric.Additive {
 			warnings = append(warnings, `{"code":"non_additive_metric","member":"`+metric.Name+
-				`","message":"Values of `+metric.Name+` must not be added up across groups, pages or ranges: query the wider group instead."}`)
+				`","message":"Values of `+metric.Name+` must not be added up across groups, pages or ranges: query the wider `+
+				`group instead."}`)
 		}
 	}
 	return append(append(append(b, '['), strings.Join(warnings, ",")...), ']')

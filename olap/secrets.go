@@ -119,7 +119,8 @@ func addSecret(ctx context.Context, conn driver.Conn, number int) error {
 func readSecrets(ctx context.Context, conn driver.Conn) ([]keptSecret, error) {
 	rows, err := conn.Query(ctx, `SELECT name, value, signs_from, signs_from <= now64(9, 'UTC')
 		FROM (
-			SELECT name, argMin(value, (created_at, value)) AS value, min(created_at) + toIntervalSecond({delay:Int64}) AS signs_from
+			SELECT name, argMin(value, (created_at, value)) AS value, min(created_at) + toIntervalSecond({delay:Int64}) AS `+
+		`signs_from
 			FROM `+schema.TableSecrets+` WHERE name = {name:String} OR startsWith(name, {name:String} || '/') GROUP BY name
 		)
 		ORDER BY length(name), name`,

@@ -17,13 +17,14 @@ import (
 // keepSecret stores a secret that was made some time ago.
 func keepSecret(t *testing.T, conn driver.Conn, name, value string, age time.Duration) {
 	t.Helper()
-	statement := fmt.Sprintf("INSERT INTO secrets (name, value, created_at) SELECT $1, $2, now64(9) - toIntervalSecond(%d)", int(age.Seconds()))
+	statement := fmt.Sprintf("INSERT INTO secrets (name, value, created_at) SELECT $1, $2, now64(9) - "+
+		"toIntervalSecond(%d)", int(age.Seconds()))
 	if err := conn.Exec(context.Background(), statement, name, value); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Which secret signs, which ones are accepted beside it.
+// Which secret signs, which others are accepted.
 func TestCursorSecrets(t *testing.T) {
 	const old, fresh = 2 * olap.CursorSecretDelay, olap.CursorSecretDelay / 2
 	type kept struct {
@@ -34,12 +35,15 @@ func TestCursorSecrets(t *testing.T) {
 		kept []kept
 		want string
 	}{
-		"the first one signs at once":      {[]kept{{"cursor", "a", 0}}, "[a]"},
-		"a new one is accepted":            {[]kept{{"cursor", "a", old}, {"cursor/2", "b", fresh}}, "[a b]"},
-		"then signs":                       {[]kept{{"cursor", "a", 2 * old}, {"cursor/2", "b", old}}, "[b a]"},
-		"two before it":                    {[]kept{{"cursor", "a", 3 * old}, {"cursor/2", "b", 2 * old}, {"cursor/3", "c", old}}, "[c b]"},
-		"one before it and one to come":    {[]kept{{"cursor", "a", 3 * old}, {"cursor/2", "b", old}, {"cursor/3", "c", fresh}}, "[b a c]"},
-		"the first of the same number":     {[]kept{{"cursor", "b", old}, {"cursor", "a", old - time.Second}, {"cursor/2", "d", old}, {"cursor/2", "c", 0}}, "[d b]"},
+		"the first one signs at once": {[]kept{{"cursor", "a", 0}}, "[a]"},
+		"a new one is accepted":       {[]kept{{"cursor", "a", old}, {"cursor/2", "b", fresh}}, "[a b]"},
+		"then signs":                  {[]kept{{"cursor", "a", 2 * old}, {"cursor/2", "b", old}}, "[b a]"},
+		"two before it": {[]kept{{"cursor", "a", 3 * old}, {"cursor/2", "b", 2 * old},
+			{"cursor/3", "c", old}}, "[c b]"},
+		"one before it and one to come": {[]kept{{"cursor", "a", 3 * old}, {"cursor/2", "b", old},
+			{"cursor/3", "c", fresh}}, "[b a c]"},
+		"the first of the same number": {[]kept{{"cursor", "b", old}, {"cursor", "a", old - time.Second},
+			{"cursor/2", "d", old}, {"cursor/2", "c", 0}}, "[d b]"},
 		"numbers, not letters, have order": {[]kept{{"cursor/9", "i", 2 * old}, {"cursor/10", "j", old}}, "[j i]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +98,8 @@ func TestCursorSecretsAreMadeAndRotatedOnce(t *testing.T) {
 		t.Errorf("%d secrets after the rotation, the first signs: %v", len(second), string(second[0]) == string(first[0]))
 	}
 	var pending *olap.PendingSecretError
-	if _, err := olap.RotateCursorSecret(ctx, conn); !errors.As(err, &pending) || time.Until(pending.SignsFrom) > olap.CursorSecretDelay {
+	if _, err := olap.RotateCursorSecret(ctx, conn); !errors.As(err, &pending) ||
+		time.Until(pending.SignsFrom) > olap.CursorSecretDelay {
 		t.Errorf("rotated again at once: %v", err)
 	}
 }

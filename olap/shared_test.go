@@ -14,8 +14,8 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// Many callers ask the same few questions at once while rows arrive. They share executions, and yet everybody's answer has what was
-// acknowledged before the question, for the own organization, under a queryId of its own.
+// Many callers run the same few queries at once while rows arrive. They share executions, and yet every answer has what
+// was acknowledged before the question, for the own organization, under a queryId of its own.
 func TestSharedAnswersAreFresh(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))

@@ -51,7 +51,7 @@ func renamed(run olaptest.Run, name string) olaptest.Run {
 	return run
 }
 
-// Names are told apart by their text on every strategy: both in the rollup, one there and one in the delta, both in
+// Names are distinguished by their text on every strategy: both in the rollup, one there and one in the delta, both in
 // the delta, in either order, and after a name has replaced the other one.
 func TestNamesThatShareAKey(t *testing.T) {
 	const ada = "ada@example.com"
@@ -67,7 +67,8 @@ func TestNamesThatShareAKey(t *testing.T) {
 			{"one is in the delta", []olaptest.Run{one}, []olaptest.Run{other}, order},
 			{"both are in the delta", nil, []olaptest.Run{one, other}, order},
 			{"renamed", []olaptest.Run{one, other, renamed(one, order[1])}, nil, [2]string{order[1], order[1]}},
-			{"renamed in the delta", []olaptest.Run{one, other}, []olaptest.Run{renamed(one, order[1])}, [2]string{order[1], order[1]}},
+			{"renamed in the delta", []olaptest.Run{one, other}, []olaptest.Run{renamed(one, order[1])},
+				[2]string{order[1], order[1]}},
 		} {
 			t.Run(order[0]+" first, "+c.name, func(t *testing.T) {
 				conn := olaptest.OpenStore(t).Conn()
@@ -99,7 +100,7 @@ func TestNamesThatShareAKey(t *testing.T) {
 	}
 }
 
-// The first answer tells why rows were read; who has no such names keeps the rollup.
+// The first answer reports why rows were read; organizations without such names keep the rollup.
 func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	refresher := rollup.New(conn, quiet, 0)
@@ -216,7 +217,7 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 	}
 }
 
-// rowsReadFor asks, and returns why rows were read.
+// rowsReadFor runs a query, and returns why rows were read.
 func rowsReadFor(t *testing.T, engine *olap.Engine, organization string, q olaptest.Query) string {
 	t.Helper()
 	body, err := json.Marshal(q)

@@ -23,7 +23,7 @@ type Strategy struct {
 	Reason string `json:"reason,omitzero"`
 	// Refreshing says that a refresh of the rollup was in progress when the plan was made.
 	Refreshing bool `json:"refreshing,omitzero"`
-	// Attempt is the number of the statement, from 1, and Refuted what earlier ones assumed and did not hold.
+	// Attempt is the number of the statement, from 1, and Refuted what earlier ones assumed wrongly.
 	Attempt int      `json:"attempt"`
 	Refuted []string `json:"refuted,omitzero"`
 }

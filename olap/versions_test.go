@@ -9,8 +9,9 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// Pairs count by the state of the newest version of their run, in whatever order its versions were copied, near the range and far
-// from it, in totals that join all versions and beside counts of rows, which those must not repeat.
+// Pairs count by the state of the newest version of their run, in whatever order its versions were copied, inside the
+// join window and outside it, in totals that join all versions and together with counts of rows, which those must not
+// repeat.
 func TestPairsCountTheNewestVersionOfTheirRun(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
@@ -25,21 +26,23 @@ func TestPairsCountTheNewestVersionOfTheirRun(t *testing.T) {
 			for n := range runs {
 				version := order[step]
 				run := runOn(first+n, 1+n%28, statuses[version])
-				if n%2 == 1 { // far from the range
+				if n%2 == 1 { // outside the join window
 					run.CreatedAt = run.CreatedAt.AddDate(0, -3, 0)
 				}
 				run.UpdatedAt = run.UpdatedAt.Add(time.Duration(version) * time.Hour)
 				records.Runs = append(records.Runs, run)
 				if step == 0 {
 					at := time.Date(2026, 1, 1+n%28, 13, 0, 0, 0, time.UTC)
-					records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID, RunID: run.ID, AgentID: run.AgentID,
+					records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID,
+						RunID: run.ID, AgentID: run.AgentID,
 						Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: at})
 				}
 			}
 			olaptest.Load(t, store.Conn(), records)
 		}
 	}
-	pairs := []string{"attributed_run_count", "completed_attributed_run_count", "failed_attributed_run_count", "active_attributed_run_count"}
+	pairs := []string{"attributed_run_count", "completed_attributed_run_count", "failed_attributed_run_count",
+		"active_attributed_run_count"}
 	year := olaptest.Range{Start: "2025-02-01", End: "2026-01-31", Timezone: "UTC"}
 	for _, q := range []olaptest.Query{
 		{Metrics: pairs, Range: january},

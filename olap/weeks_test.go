@@ -12,9 +12,10 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// Sums by person are kept by the week, those by agent by the hour, and people of a day are told apart by the quarter of an hour, unless days begin within
-// one, as they did in Monrovia until 1972, at 00:44:30 UTC. Runs at the first and the last instant of a week, of an hour, of a day, and of the range
-// count once if they lie in it, whatever the zone and the century, refreshed or not, and changed since or not.
+// Aggregates by person are kept by the week, those by agent by the hour, and people of a day are distinguished by the
+// quarter of an hour, unless days begin within one, as they did in Monrovia until 1972, at 00:44:30 UTC. Runs at the
+// first and the last instant of a week, of an hour, of a day, and of the range count once if they lie in it, whatever
+// the zone and the century, refreshed or not, and changed since or not.
 func TestRangesOfWholeWeeks(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
@@ -38,11 +39,13 @@ func TestRangesOfWholeWeeks(t *testing.T) {
 		}
 	}
 	// Thursdays, on which weeks begin.
-	thursdays := []time.Time{time.Date(1910, 9, 1, 0, 0, 0, 0, time.UTC), time.Date(1969, 12, 4, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	thursdays := []time.Time{time.Date(1910, 9, 1, 0, 0, 0, 0, time.UTC), time.Date(1969, 12, 4, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	for _, thursday := range thursdays {
 		for week := range 18 {
 			for _, ms := range []time.Duration{-1, 0} {
-				for _, offset := range []time.Duration{-24 * time.Hour, -9 * time.Hour, -345 * time.Minute, -time.Hour, 0, 2670 * time.Second, 5 * time.Hour, 24 * time.Hour} {
+				for _, offset := range []time.Duration{-24 * time.Hour, -9 * time.Hour, -345 * time.Minute, -time.Hour, 0,
+					2670 * time.Second, 5 * time.Hour, 24 * time.Hour} {
 					record(thursday.AddDate(0, 0, 7*week).Add(offset + ms*time.Millisecond))
 				}
 			}
@@ -60,8 +63,9 @@ func TestRangesOfWholeWeeks(t *testing.T) {
 				for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York", "Asia/Kathmandu", "Africa/Monrovia"} {
 					for _, dimensions := range [][]string{nil, {"day"}, {"user_identifier"}, {"agent_id"}} {
 						date := func(day int) string { return thursday.AddDate(0, 0, day).Format(time.DateOnly) }
-						q := olaptest.Query{Model: "agent_runs", Metrics: []string{"completed_run_count", "unique_initiator_count"}, Dimensions: dimensions,
-							Range: olaptest.Range{Start: date(days[0]), End: date(days[1]), Timezone: zone}, Limit: 100}
+						q := olaptest.Query{Model: "agent_runs", Metrics: []string{"completed_run_count", "unique_initiator_count"},
+							Dimensions: dimensions,
+							Range:      olaptest.Range{Start: date(days[0]), End: date(days[1]), Timezone: zone}, Limit: 100}
 						if len(dimensions) > 0 && dimensions[0] == "agent_id" {
 							q.Metrics = q.Metrics[:1] // by agent nothing is kept of people
 						}

@@ -28,7 +28,8 @@ func TestRangesOfEveryYear(t *testing.T) {
 		run := runOn(n, 1, []string{"COMPLETED", "FAILED", "RUNNING"}[n%3])
 		run.CreatedAt = at
 		records.Runs = append(records.Runs, run)
-		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID, RunID: run.ID, AgentID: run.AgentID,
+		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID,
+			RunID: run.ID, AgentID: run.AgentID,
 			Identifier: "ada@example.com", Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: at})
 	}
 	record(time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)) // the first and the last instant of a record (contract 3)
@@ -59,10 +60,13 @@ func TestRangesOfEveryYear(t *testing.T) {
 		if start.Year() < 1 {
 			start = end
 		}
-		of := olaptest.Range{Start: start.Format(time.DateOnly), End: end.Format(time.DateOnly), Timezone: zones[random.IntN(len(zones))]}
+		of := olaptest.Range{Start: start.Format(time.DateOnly), End: end.Format(time.DateOnly),
+			Timezone: zones[random.IntN(len(zones))]}
 		for _, q := range []olaptest.Query{
-			{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"}, Range: of, Limit: 100},
-			{Model: "agent_user_activity", Metrics: []string{"attributed_run_count", "failed_attributed_run_count"}, Range: of, Limit: 100},
+			{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"}, Range: of,
+				Limit: 100},
+			{Model: "agent_user_activity", Metrics: []string{"attributed_run_count", "failed_attributed_run_count"}, Range: of,
+				Limit: 100},
 		} {
 			want := olaptest.Evaluate(records, "acme", q)
 			rows += len(want)

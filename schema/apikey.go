@@ -27,8 +27,8 @@ type KeyLimits struct {
 	Networks  []netip.Prefix // from which it is valid, at most MaxKeyNetworks; none for everywhere
 }
 
-// Permit reports whether a key with these limits is valid at an instant for a caller at an address.
-// The zero address is one that nobody knows: only keys without networks are valid there.
+// Permit reports whether a key with these limits is valid at an instant for a caller at an address. The zero address is
+// no address of a client: only keys without networks are valid there.
 func (l KeyLimits) Permit(at time.Time, from netip.Addr) bool {
 	if l.ExpiresAt != nil && !at.Before(*l.ExpiresAt) {
 		return false

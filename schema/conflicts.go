@@ -3,7 +3,7 @@ package schema
 import "strings"
 
 // What happens where a source changes what should never change (contract 4.20). DESIGN.md and
-// decisions/moved-records.md tell why it looks like this.
+// decisions/moved-records.md give the reasons.
 
 // supersededLow are the bits of runs.state below the status in a superseded mark: kind 7 and initiator type 7, which no
 // record has.
@@ -14,11 +14,12 @@ const (
 	// that the run counts under this clock.
 	CurrentRunSQL = "bitAnd(state, " + supersededLow + ") != " + supersededLow
 
-	// AttributionHashSQL is the value of attributions.attribution_hash for the id that stands for ?. It finds candidates
-	// only: ids may share it.
+	// AttributionHashSQL is the value of attributions.attribution_hash for the id given as ?. It finds candidates only:
+	// ids may share it.
 	AttributionHashSQL = "toUInt32(cityHash64(?))"
 
-	// contentSQL is the lower half of attributions.inverted_timestamp: 64 bits of everything that a record says besides its key.
+	// contentSQL is the lower half of attributions.inverted_timestamp: 64 bits of everything that a record says besides
+	// its key.
 	contentSQL     = "bitAnd(inverted_timestamp, 18446744073709551615)"
 	contentsDiffer = "min(" + contentSQL + ") != max(" + contentSQL + ")"
 )
@@ -38,15 +39,15 @@ func SupersededAttributions(condition string) string {
 
 const supersededAttributions = " FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "' AND superseded"
 
-// SupersededRuns is SQL that selects the marks that runs needs: organization_id, created_at, run_id and state. It looks
-// at the runs of which a row satisfies the condition stored.
+// SupersededRuns is SQL that selects the marks that runs needs: organization_id, created_at, run_id and state. It reads
+// the runs of which a row satisfies the condition stored.
 //
 // Of the clocks of a run the one counts whose greatest state has the greatest version and status; of several with the
-// same, the latest. So the status of a run is that of the greatest state of all of its rows without marks, which
-// need no clock to be told. The mark of any other clock is greater than all states there that lose against the winner, and
-// less than all that would win: it has the version and status of the winner, less one where its own clock is later,
-// and supersededLow. Therefore the order of arrival decides nothing, and a version that wins under a marked clock
-// makes that clock count again by itself.
+// same, the latest. So the status of a run is that of the greatest state of all of its rows without marks, which needs
+// no clock. The mark of any other clock is greater than all states there that lose against the winner, and less than
+// all that would win: it has the version and status of the winner, less one where its own clock is later, and
+// supersededLow. Therefore the order of arrival decides nothing, and a version that wins under a marked clock makes
+// that clock count again by itself.
 func SupersededRuns(stored string) string {
 	return "SELECT organization_id, tupleElement(stored_key, 1) AS created_at, run_id," +
 		" bitOr(bitShiftLeft(toUInt64(tupleElement(winner, 1)" +
@@ -64,8 +65,8 @@ func SupersededRuns(stored string) string {
 }
 
 // ConflictingAttributions is SQL that selects what TableConflicts lacks of the attribution records of which a row
-// satisfies the condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under
-// which it was stored first; of several in one millisecond the greatest content decides, then the latest clock.
+// satisfies the condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts
+// under which it was stored first; of several in one millisecond the greatest content decides, then the latest clock.
 func ConflictingAttributions(stored string) string {
 	return "SELECT organization_id, attribution_id AS id, tupleElement(stored_key, 1) AS clock," +
 		" tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded" +
@@ -80,13 +81,14 @@ func ConflictingAttributions(stored string) string {
 		" GROUP BY organization_id, attribution_id HAVING count() > 1 OR max(differs))" +
 		" ARRAY JOIN stored_keys AS stored_key" +
 		" WHERE (superseded OR tupleElement(stored_key, 2)) AND (organization_id, id, clock, superseded) NOT IN" +
-		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "')"
+		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution +
+		"')"
 }
 
 // candidates is the condition that a row of a table is of a record of which a row satisfies the condition stored and
 // which has rows that differ, an aggregate condition, or of another one whose id has the same hash. Only the narrow
 // columns are read of all rows. Half of the hash, for which ClickHouse has a table without collisions, rules most rows
-// out in a third of the time, where few records are looked for.
+// out in a third of the time, where few records are selected.
 func candidates(table, column, id, hash, stored, differ string) string {
 	ofID := strings.Replace(hash, "?", id, 1)
 	whereStored := " FROM " + table + " WHERE " + stored

@@ -9,14 +9,15 @@ import (
 )
 
 // The delta is what the rollup lacks: for every record of which a row was stored after the watermark, the row that the
-// rollup has with the sign -1, and the row that the record is now with the sign 1. It is relative to what the rollup has
-// when the statement runs. Therefore an earlier watermark only makes the delta longer, and a record that a refresher
-// writes meanwhile adds up to the same.
+// rollup has with the sign -1, and the row that the record is now with the sign 1. It is relative to what the rollup
+// has when the statement runs. Therefore an earlier watermark only makes the delta longer, and a record that a
+// refresher writes meanwhile has the same sums.
 
 // Lists are of the first n of Columns and Texts: the SQL over the source, the SQL over the rollup, and the names.
 func (t *RollupTable) Lists(n int) (ofSource, ofRollup, names []string) {
 	for _, c := range slices.Concat(t.Columns, t.Texts)[:n] {
-		ofSource, ofRollup, names = append(ofSource, c.SQL), append(ofRollup, cmp.Or(c.InRollup, c.Name)), append(names, c.Name)
+		ofSource, ofRollup, names = append(ofSource, c.SQL), append(ofRollup, cmp.Or(c.InRollup, c.Name)),
+			append(names, c.Name)
 	}
 	return ofSource, ofRollup, names
 }
@@ -32,13 +33,13 @@ func (t *RollupTable) ranked(n int) (ofSource, ofRollup, names []string) {
 }
 
 // Changed is SQL that selects the records of which a row was stored that satisfies the conditions stored (over the
-// source). Rows of the rollup are looked up among those that satisfy known, which must hold for every row of the records
-// selected. before names a table with the DeltaRows of an earlier look, when the rollup was the same: those records are
-// selected too, and not looked up again; empty for none.
+// source). Rows of the rollup are looked up among those that satisfy known, which must be true for every row of the
+// records selected. before names a table with the DeltaRows of an earlier reading, when the rollup was the same: those
+// records are selected too, and not looked up again; empty for none.
 //
-// Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the first
-// n Columns and Texts), was_in_rollup (0 or 1) and stored_first (when the record was first stored). Records with the same
-// clock as one of them may be selected too, with old_record and new_record alike.
+// Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the
+// first n Columns and Texts), was_in_rollup (0 or 1) and stored_first (when the record was first stored). Records with
+// the same clock as one of them may be selected too, with old_record and new_record alike.
 func (t *RollupTable) Changed(known, stored, before string, n int) string {
 	ofSource, ofRollup, names := t.ranked(n)
 	key := strings.Join(t.RecordKey(), ", ")
@@ -60,20 +61,22 @@ func (t *RollupTable) Changed(known, stored, before string, n int) string {
 		"\n    SELECT " + key + ", tuple(" + strings.Join(ofRollup, ", ") + "), first_stored_at, 1" +
 		// The clock alone finds rows by the sorting key as well as the whole key does, at a quarter of the price. Rows
 		// with the sign -1 are older than the last one with 1, so that the greatest is that one.
-		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + unknown + ")" +
+		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + unknown +
+		")" +
 		cached +
 		"\n)" +
 		"\nGROUP BY " + key
 }
 
-// Signed is SQL that selects records of Changed, whose SQL with n is changed, as rows that add up: the keys, the first n
+// Signed is SQL that selects records of Changed, whose SQL with n is changed, as signed rows: the keys, the first n
 // Columns and Texts, first_stored_at (of the record) and sign. A WHERE may follow.
 func (t *RollupTable) Signed(changed string, n int, keys ...string) string {
 	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
 	_, _, ranked := t.ranked(n)
 	for i, name := range names {
-		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1+len(ranked)-len(names), name))
+		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1+len(ranked)-len(names),
+			name))
 	}
 	return "SELECT " + strings.Join(columns, ", ") + ", stored_first AS first_stored_at, tupleElement(change, 2) AS sign" +
 		"\nFROM\n(\n    " + strings.ReplaceAll(changed, "\n", "\n    ") + "\n)" +
@@ -87,8 +90,8 @@ func (t *RollupTable) InlineDelta(known, stored string, n int) string {
 	return t.Signed(t.Changed(known, stored, "", n), n, t.Clock)
 }
 
-// DeltaRows is SQL that selects the delta with all Columns and Texts, and with what a row of the rollup has besides: the
-// keys and the sums. DeltaColumns are among its columns. before is that of Changed.
+// DeltaRows is SQL that selects the delta with all Columns and Texts, and with the keys and the sums of the rollup row.
+// DeltaColumns are among its columns. before is that of Changed.
 func (t *RollupTable) DeltaRows(known, stored, before string) string {
 	n := len(t.Columns) + len(t.Texts)
 	_, _, names := t.ranked(n)

@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// An OrganizationID names the organization whose rows a caller may see. It is a type of its own so
-// that no other string can stand where an organization is asked for.
+// An OrganizationID names the organization whose rows a caller may see. It is a type of its own so that no other string
+// can be passed where an organization is required.
 type OrganizationID string
 
 var organizationPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,64}$`)

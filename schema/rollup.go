@@ -2,10 +2,10 @@ package schema
 
 import "fmt"
 
-// A RollupTable holds the current row of every record of a source table, versions and repeats collapsed, in rows that
-// add up: a record is counted by the sum of its rows' signs, and where it changed, the former row is there once more
-// with the sign -1. Its projections hold sums by spans of time, so that their size does not grow with the records.
-// Package olap/rollup writes it and says how it stays exact; olap/compile reads it.
+// A RollupTable has the current row of every record of a source table, versions and repeats collapsed, as signed rows.
+// A record is counted by the sum of the signs of its rows: where it changed, the former row is there once more with the
+// sign -1. Its projections hold sums by spans of time, so that their size does not grow with the records. Package
+// olap/rollup writes it and says how it stays exact; olap/compile reads it.
 type RollupTable struct {
 	Table  string
 	Source string
@@ -23,15 +23,15 @@ type RollupTable struct {
 	// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every
 	// row counts: those of superseded clocks say so themselves.
 	Counts string
-	// Texts are what some of Columns stand for: of a record in the delta, empty in the rollup.
+	// Texts are what some of Columns represent: of a record in the delta, empty in the rollup.
 	Texts []RollupColumn
 	// SumColumns is how many of the first Columns the sums are made of.
 	SumColumns int
-	// Sums are what the projections add up, as SQL over the columns and the sign.
+	// Sums are what the projections aggregate, as SQL over the columns and the sign.
 	Sums map[string]string
 	// Records is the one of Sums that counts the records.
 	Records string
-	// Keys are what may be grouped by besides the time.
+	// Keys are what may be grouped by, in addition to the time.
 	Keys []RollupKey
 	// Projections, the smallest first.
 	Projections []Projection
@@ -51,7 +51,7 @@ type RollupKey struct {
 	Columns int    // how many of the first ones that takes
 }
 
-// A Projection adds up the rows of a rollup table by organization, time and keys.
+// A Projection aggregates the rows of a rollup table by organization, time and keys.
 type Projection struct {
 	Name       string
 	Time       string // the column that numbers the spans of time since 1970-01-01T00:00Z
@@ -133,7 +133,8 @@ var RollupTables = []RollupTable{
 	},
 }
 
-// agentRuns is the sign of an agent run whose status satisfies a condition, and 0 of any other run; empty for any status.
+// agentRuns is the sign of an agent run whose status satisfies a condition, and 0 of any other run; empty for any
+// status.
 func agentRuns(condition string) string {
 	sql := fmt.Sprintf("if(%s = %d", StateBits("state", StateKindShift, StateKindMask), KindAgent)
 	if condition != "" {
@@ -179,7 +180,7 @@ func (t *RollupTable) Partition() string {
 	return "toYear(" + t.Clock + ") * 10 + toQuarter(" + t.Clock + ")"
 }
 
-// LogChangedMessage is in the exception of a statement whose condition RollupUnchanged does not hold.
+// LogChangedMessage is in the exception of a statement whose condition RollupUnchanged is false.
 const LogChangedMessage = "the rollup log changed"
 
 // RollupUnchanged is the condition that the log has no entry newer than some numbers, each SQL of an integer: of leases
@@ -187,7 +188,7 @@ const LogChangedMessage = "the rollup log changed"
 // LogChangedMessage before it reads rows.
 //
 // Such an entry is written before any row of the rollup is changed. ClickHouse takes the snapshot of a table when it
-// analyses where the statement names it, FROM first. So in a WHERE behind a FROM that reads the rollup, the condition
+// analyses where the statement names it, FROM first. So in a WHERE after a FROM that reads the rollup, the condition
 // says that the rollup was unchanged in the statement's snapshot (TestLogIsReadAfterTheRollup).
 func RollupUnchanged(lease, damage, begin string) string {
 	const number = "tupleElement(latest, 'number')"

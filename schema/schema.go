@@ -25,24 +25,24 @@ const (
 	TableReplacements   = "replacements"
 )
 
-// DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged is
-// synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which each
-// row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
+// DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged
+// is synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which
+// each row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
 const DurableSettings = "fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1"
 
 // TableDelta is the external table that comes with a statement whose delta is cached (olap/compile).
 const TableDelta = "changes"
 
-// ColumnAsked is its column that is 1 for the rows that are asked for, else 0.
+// ColumnAsked is its column that is 1 for the rows that the query needs, else 0.
 const ColumnAsked = "asked"
 
 // TableRunsOutside is the external table, with the column run_hash, that comes with a statement to which the runs
 // outside the join window are sent (olap/compile).
 const TableRunsOutside = "runs_outside_window"
 
-// AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order.
-// They are the record fields of contract 3; the columns that are missing here (first_stored_at
-// above all) are computed by ClickHouse and never sent.
+// AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order. They are the record
+// fields of contract 3; the columns that are absent here (first_stored_at above all) are computed by ClickHouse and
+// never sent.
 var (
 	AgentColumns = []string{"organization_id", "agent_id", "name", "slug", "deleted_at", "updated_at"}
 
@@ -77,13 +77,13 @@ func StateBits(state string, shift, mask int) string {
 	return fmt.Sprintf("bitAnd(bitShiftRight(%s, %d), %d)", state, shift, mask)
 }
 
-// RunHashSQL is the value of runs.run_hash for the run id that stands for ?. It finds candidates only: ids may share it.
+// RunHashSQL is the value of runs.run_hash for the run id given as ?. It finds candidates only: ids may share it.
 const RunHashSQL = "toUInt32(cityHash64(?))"
 
 // KindAgent is the code of the only kind that agent_runs counts (contract 3).
 const KindAgent = 1
 
-// A RunStatus is the code of a run status in runs.state, from 1; 0 stands for a run that is not copied yet.
+// A RunStatus is the code of a run status in runs.state, from 1; 0 means a run that is not copied yet.
 type RunStatus uint8
 
 // The statuses of spec section 3, in the order of their codes.
@@ -105,18 +105,18 @@ const (
 var ActiveStatuses = []RunStatus{StatusPending, StatusRunning, StatusWaitingForSlot, StatusCancelling,
 	StatusAwaitingReply, StatusSleeping, StatusPausing, StatusPaused}
 
-// InitiatorTypes are the initiator_key classes of spec 2.7 in the order of their codes, from 1; code 0 is null.
+// InitiatorTypes are the initiator classes of spec 2.7 in the order of their codes, from 1; code 0 is null.
 var InitiatorTypes = []string{"internal", "external", "automated", "unknown"}
 
 // ReadSettings are the settings of ClickHouse for statements that read records.
 var ReadSettings = map[string]any{
-	// A record's key contains its event clock, and partitions are months of that clock, so that
-	// versions of one record never stand in two partitions. FINAL may rely on it.
+	// A record's key contains its event clock, and partitions are months of that clock, so that versions of one record are
+	// never in two partitions. FINAL may rely on it.
 	"do_not_merge_across_partitions_select_final": 1,
 	// With this rewriting on, an element of a tuple that FINAL merges as a whole could be read as a
 	// column of its own, merged by itself, which gives elements of different versions.
 	"optimize_functions_to_subcolumns": 0,
-	// ClickHouse would derive further comparisons from those of every AND. None of them would help here, and to look for them
-	// was two thirds of the analysis of the statement that reads what changed.
+	// ClickHouse would derive further comparisons from those of every AND. None of them would help here, and to look for
+	// them was two thirds of the analysis of the statement that reads what changed.
 	"optimize_and_compare_chain": 0,
 }

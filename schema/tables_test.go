@@ -45,7 +45,8 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := batch.Append("acme", id, created, v.agent, v.kind, (*uuid.UUID)(nil), v.status, v.identifier, v.name, v.class_, v.updated); err != nil {
+			if err := batch.Append("acme", id, created, v.agent, v.kind, (*uuid.UUID)(nil), v.status, v.identifier, v.name,
+				v.class_, v.updated); err != nil {
 				t.Fatal(err)
 			}
 			if err := batch.Send(); err != nil {
@@ -53,9 +54,12 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 			}
 		}
 		read := func() (answer string, firstStored time.Time) {
-			row := conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_functions_to_subcolumns": 0})),
-				`SELECT concat(toString(bitAnd(bitShiftRight(state, 6), 15)), ' ', toString(bitAnd(bitShiftRight(state, 3), 7)), ' ', toString(bitAnd(state, 7)), ' ',
-					toString(tupleElement(agent, 'agent_id')), ' ', ifNull(tupleElement(record, 'initiator_identifier'), '-'), ' ', ifNull(tupleElement(record, 'initiator_name'), '-')), first_stored_at
+			row := conn.QueryRow(clickhouse.Context(ctx,
+				clickhouse.WithSettings(clickhouse.Settings{"optimize_functions_to_subcolumns": 0})),
+				`SELECT concat(toString(bitAnd(bitShiftRight(state, 6), 15)), ' ', toString(bitAnd(bitShiftRight(state, 3), 7)), `+
+					`' ', toString(bitAnd(state, 7)), ' ',
+					toString(tupleElement(agent, 'agent_id')), ' ', ifNull(tupleElement(record, 'initiator_identifier'), '-'), ' ', `+
+					`ifNull(tupleElement(record, 'initiator_name'), '-')), first_stored_at
 				FROM runs FINAL`)
 			if err := row.Scan(&answer, &firstStored); err != nil {
 				t.Fatal(err)
@@ -84,7 +88,8 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 		t.Errorf("the winner depends on the order of arrival: %v", answers)
 	}
 	for answer := range answers {
-		if !strings.HasPrefix(answer, "11 1 0 ") || strings.Contains(answer, agentA.String()+" b") || strings.Contains(answer, agentB.String()+" a") {
+		if !strings.HasPrefix(answer, "11 1 0 ") || strings.Contains(answer, agentA.String()+" b") ||
+			strings.Contains(answer, agentB.String()+" a") {
 			t.Errorf("%q mixes versions or is not the newest", answer)
 		}
 	}
@@ -98,14 +103,17 @@ func TestProjectionsServeLookups(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := store.Conn()
-	if err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), '@example.com'), 'interacted', 'human', 'web',
+	if err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, `+
+		`user_identifier, activity_type, run_initiation_type, source, occurred_at)
+		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), `+
+		`'@example.com'), 'interacted', 'human', 'web',
 			toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(20000)`); err != nil {
 		t.Fatal(err)
 	}
 	forced := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection": 1}))
 	for name, query := range map[string]string{
-		"by_person": "SELECT toInt64(count()) FROM (SELECT run_id FROM attributions WHERE organization_id = 'acme' AND user_identifier IN ('user7@example.com') AND occurred_at >= '2026-01-01')",
+		"by_person": "SELECT toInt64(count()) FROM (SELECT run_id FROM attributions WHERE organization_id = 'acme' AND " +
+			"user_identifier IN ('user7@example.com') AND occurred_at >= '2026-01-01')",
 	} {
 		var n int64
 		if err := conn.QueryRow(forced, query).Scan(&n); err != nil {

@@ -13,15 +13,17 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Of versions with the same updated_at, status, kind and initiator type one wins in every column that queries read, whatever
-// the order of arrival, before merges and after them.
+// Of versions with the same updated_at, status, kind and initiator type one wins in every column that queries read,
+// whatever the order of arrival, before merges and after them.
 func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 	ctx := context.Background()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	agents := []uuid.UUID{uuid.MustParse("ffffffff-0000-4000-8000-000000000001"), uuid.MustParse("00000000-0000-4000-8000-000000000002")}
-	identifiers := []*string{nil, str("a"), str("b"), str("ada@example.com"), str("ada@example.org"), str("zoë@example.com"), str("")}
+	agents := []uuid.UUID{uuid.MustParse("ffffffff-0000-4000-8000-000000000001"),
+		uuid.MustParse("00000000-0000-4000-8000-000000000002")}
+	identifiers := []*string{nil, str("a"), str("b"), str("ada@example.com"), str("ada@example.org"),
+		str("zoë@example.com"), str("")}
 	const runs = 300
-	// What tells versions apart: the name says which agent and identifier it came with.
+	// What distinguishes versions: the name says which agent and identifier it came with.
 	type version struct {
 		agent      uuid.UUID
 		identifier *string
@@ -50,7 +52,8 @@ func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 			}
 			for run := range runs {
 				v := versionOf(run, k)
-				if err := batch.Append("acme", uuid.NewSHA1(uuid.Nil, fmt.Append(nil, run)), at, v.agent, "agent", (*uuid.UUID)(nil), "RUNNING", v.identifier, v.name, str("internal"), at); err != nil {
+				if err := batch.Append("acme", uuid.NewSHA1(uuid.Nil, fmt.Append(nil, run)), at, v.agent, "agent",
+					(*uuid.UUID)(nil), "RUNNING", v.identifier, v.name, str("internal"), at); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -59,11 +62,14 @@ func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 			}
 		}
 		read := func() (names []string) {
-			rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_functions_to_subcolumns": 0})),
-				`SELECT assumeNotNull(tupleElement(record, 'initiator_name')), tupleElement(record, 'initiator_identifier'), toString(tupleElement(record, 'agent_id')),
+			rows, err := conn.Query(clickhouse.Context(ctx,
+				clickhouse.WithSettings(clickhouse.Settings{"optimize_functions_to_subcolumns": 0})),
+				`SELECT assumeNotNull(tupleElement(record, 'initiator_name')), tupleElement(record, 'initiator_identifier'), `+
+					`toString(tupleElement(record, 'agent_id')),
 					toString(tupleElement(agent, 'agent_id')), toString(tupleElement(initiator, 'agent_id')),
 					toString(tupleElement(record, 'initiator')), toString(tupleElement(initiator, 'initiator')),
-					toString(if(isNull(tupleElement(record, 'initiator_identifier')), 0, reinterpretAsUInt128(sipHash128(assumeNotNull(tupleElement(record, 'initiator_identifier'))))))
+					toString(if(isNull(tupleElement(record, 'initiator_identifier')), 0, `+
+					`reinterpretAsUInt128(sipHash128(assumeNotNull(tupleElement(record, 'initiator_identifier'))))))
 				FROM runs FINAL ORDER BY run_id`)
 			if err != nil {
 				t.Fatal(err)
@@ -72,15 +78,18 @@ func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 			for rows.Next() {
 				var name, agent, ofAgent, ofInitiator, inRecord, inInitiator, number string
 				var identifier *string
-				if err := rows.Scan(&name, &identifier, &agent, &ofAgent, &ofInitiator, &inRecord, &inInitiator, &number); err != nil {
+				if err := rows.Scan(&name, &identifier, &agent, &ofAgent, &ofInitiator, &inRecord, &inInitiator,
+					&number); err != nil {
 					t.Fatal(err)
 				}
 				shown := "-"
 				if identifier != nil {
 					shown = *identifier
 				}
-				if !strings.HasPrefix(name, agent+" "+shown+" ") || ofAgent != agent || ofInitiator != agent || inRecord != number || inInitiator != number {
-					t.Errorf("order %v: %q with agents %s, %s, %s, numbers %s, %s of %s: columns of different versions", order, name, agent, ofAgent, ofInitiator, inRecord, inInitiator, number)
+				if !strings.HasPrefix(name, agent+" "+shown+" ") || ofAgent != agent || ofInitiator != agent ||
+					inRecord != number || inInitiator != number {
+					t.Errorf("order %v: %q with agents %s, %s, %s, numbers %s, %s of %s: columns of different versions", order, name,
+						agent, ofAgent, ofInitiator, inRecord, inInitiator, number)
 				}
 				names = append(names, name)
 			}

@@ -16,10 +16,11 @@ import (
 const createVersions = "CREATE TABLE IF NOT EXISTS schema_migrations (version Int64, dirty UInt8, sequence UInt64)" +
 	" ENGINE = MergeTree ORDER BY sequence SETTINGS " + DurableSettings
 
-// errRecord is behind every failure to record a version. Trying again does not help: no other process can be its cause.
+// errRecord is the cause of every failure to record a version. Trying again does not help: no other process can be its
+// cause.
 var errRecord = errors.New("schema: record the version of the schema")
 
-// versions is golang-migrate's driver for ClickHouse, in the place of the one that comes with it. That one knows no
+// versions is golang-migrate's driver for ClickHouse, in the place of the one that comes with it. That one has no
 // context, and keeps a connection for ever with each version that it fails to record, until none is left and it waits
 // without end.
 type versions struct {
@@ -50,7 +51,7 @@ func (v versions) Run(migration io.Reader) error {
 	return nil
 }
 
-// SetVersion records that a migration begins (dirty) or has ended. The record with the greatest sequence holds.
+// SetVersion records that a migration begins (dirty) or has ended. The record with the greatest sequence counts.
 func (v versions) SetVersion(version int, dirty bool) error {
 	insert := fmt.Sprintf("INSERT INTO schema_migrations (version, dirty, sequence) SELECT %d, %t, %d",
 		version, dirty, time.Now().UnixNano())

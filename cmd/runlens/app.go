@@ -101,7 +101,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			return err
 		}
 	}
-	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now, logger)
+	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now,
+		logger)
 	load := func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err

@@ -60,7 +60,7 @@ var arrows = map[string]string{
 
 	// For tests: see testOnly.
 	"olap/clickhouse/clickhousetest": "olap/clickhouse",
-	"olap/olaptest":                  "olap/clickhouse olap/clickhouse/clickhousetest schema",
+	"olap/olaptest":                  "olap/catalog olap/clickhouse olap/clickhouse/clickhousetest schema",
 	"ingest/source/postgrestest":     "",
 }
 

@@ -93,7 +93,7 @@ func write(ctx context.Context, conn driver.Conn, id uuid.UUID, outcome string, 
 	return nil
 }
 
-// actor is who runs this process, as far as the operating system tells.
+// actor is who runs this process, as far as the operating system reports it.
 func actor() string {
 	name := fmt.Sprintf("uid %d", os.Getuid()) // a container may have no list of users
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -108,8 +108,9 @@ func actor() string {
 
 // List returns the entries of an organization, or all of them if it is empty, oldest first.
 func List(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) ([]Entry, error) {
-	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, details"+
-		" FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome", string(organization))
+	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, "+
+		"details FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome",
+		string(organization))
 	if err != nil {
 		return nil, fmt.Errorf("audit: list: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// An action has an entry from before it begins, and one that tells its end, however it ends.
+// An action has an entry from before it begins, and one that records its end, however it ends.
 func TestActionsAreRecorded(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -47,10 +47,12 @@ func TestActionsAreRecorded(t *testing.T) {
 	}); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if err := audit.Do(context.Background(), conn, audit.Action{Name: "purge", OrganizationID: "globex"}, func(context.Context) error { return nil }); err != nil {
+	if err := audit.Do(context.Background(), conn, audit.Action{Name: "purge", OrganizationID: "globex"},
+		func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`begun keys create k {"networks":2}`, `done keys create k {"networks":2}`, "begun purge  {}", "failed purge  {}"}
+	want := []string{`begun keys create k {"networks":2}`, `done keys create k {"networks":2}`, "begun purge  {}",
+		"failed purge  {}"}
 	if got := list(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, want %q", got, want)
 	}

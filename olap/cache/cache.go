@@ -1,5 +1,5 @@
-// Package cache keeps what a server remembers between queries: a bounded cache whose values expire, and groups of
-// callers that share one execution. Both are safe for concurrent use.
+// Package cache keeps what a server caches between queries: a bounded cache whose values expire, and groups of callers
+// that share one execution. Both are safe for concurrent use.
 package cache
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // A Cache keeps at most a number of values, each for at most a time. When it is full, the value that was put or read
-// least recently makes room. Use New.
+// least recently is evicted. Use New.
 type Cache[K comparable, V any] struct {
 	most int
 	age  time.Duration

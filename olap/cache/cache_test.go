@@ -16,7 +16,7 @@ func expect(t *testing.T, c *cache.Cache[string, int], key string, want int, kno
 	}
 }
 
-func TestLeastRecentMakesRoom(t *testing.T) {
+func TestLeastRecentIsEvicted(t *testing.T) {
 	c := cache.New[string, int](2, time.Hour)
 	c.Put("a", 1)
 	c.Put("b", 2)

@@ -32,8 +32,8 @@ type execution[V any] struct {
 	err   error
 }
 
-// Do returns the result of run, or of another caller's run with the same key. The end of ctx ends the caller's wait, and an
-// execution that nobody waits for any longer. The value is shared: nobody may change it.
+// Do returns the result of run, or of another caller's run with the same key. The end of ctx ends the caller's wait,
+// and an execution that nobody waits for any longer. The value is shared: nobody may change it.
 func (g *Group[V]) Do(ctx context.Context, key string, run func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	next, busy := g.running[key]

@@ -30,7 +30,7 @@ func (g *gate) run(ctx context.Context) (int64, error) {
 	}
 }
 
-// Who comes while an execution runs shares the next one with the others; nobody joins what has begun.
+// Callers that arrive while an execution runs share the next one; nobody joins an execution that has begun.
 func TestWaitingCallersShareTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group cache.Group[int64]
@@ -107,12 +107,13 @@ func TestCallersEndAlone(t *testing.T) {
 		if n := g.begun.Load(); n != 2 {
 			t.Errorf("%d executions began, want 2: nobody waited for a third", n)
 		}
-		// All of those who wait for a running one leave: it is told to end.
+		// All callers that wait for a running execution leave: its context ends.
 		running, abandoned := ask(time.Second), ask(2*time.Second)
 		<-running
 		<-abandoned
 		synctest.Wait()
-		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 || err != nil {
+		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 ||
+			err != nil {
 			t.Errorf("afterwards: %v, %v", n, err)
 		}
 	})
@@ -142,7 +143,8 @@ func TestNobodySeesThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type call struct{ before, work, patience int }
 		calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
-			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"), rapid.IntRange(1, 12).Draw(t, "patience")}
+			return call{rapid.IntRange(0, 5).Draw(t, "before"), rapid.IntRange(0, 5).Draw(t, "work"),
+				rapid.IntRange(1, 12).Draw(t, "patience")}
 		}), 1, 20).Draw(t, "calls")
 		var group cache.Group[int64]
 		var state atomic.Int64

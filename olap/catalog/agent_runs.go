@@ -20,7 +20,8 @@ var agentRuns = Model{
 		Table:       schema.TableRuns,
 		ClockColumn: "created_at",
 		Mutable:     true,
-		Predicate:   fmt.Sprintf("%s = %d", stateBits("state", schema.StateKindShift, schema.StateKindMask), schema.KindAgent),
+		Predicate: fmt.Sprintf("%s = %d", stateBits("state", schema.StateKindShift, schema.StateKindMask),
+			schema.KindAgent),
 		Fields: []Field{
 			{Name: "status", SQL: stateBits("state", schema.StateStatusShift, schema.StateStatusMask)},
 			{Name: "agent_id", SQL: "tupleElement(agent, 'agent_id')"},
@@ -40,7 +41,8 @@ var agentRuns = Model{
 		{
 			Name: "completed_run_count", Additive: true,
 			Description: "How many of the runs are COMPLETED now.",
-			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true, RollupSum: "completed",
+			Aggregate:   countStatus(schema.StatusCompleted), Fields: []string{"status"}, CountsRows: true,
+			RollupSum: "completed",
 		},
 		{
 			Name: "failed_run_count", Additive: true,
@@ -50,25 +52,28 @@ var agentRuns = Model{
 		{
 			Name: "cancelled_run_count", Additive: true,
 			Description: "How many of the runs are CANCELLED now.",
-			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true, RollupSum: "cancelled",
+			Aggregate:   countStatus(schema.StatusCancelled), Fields: []string{"status"}, CountsRows: true,
+			RollupSum: "cancelled",
 		},
 		{
 			Name: "active_run_count", Additive: true,
-			Description: "How many of the runs have not ended: their status is PENDING, RUNNING, WAITING_FOR_SLOT, CANCELLING, " +
-				"AWAITING_REPLY, SLEEPING, PAUSING or PAUSED now.",
+			Description: "How many of the runs have not ended: their status is PENDING, RUNNING, WAITING_FOR_SLOT, " +
+				"CANCELLING, AWAITING_REPLY, SLEEPING, PAUSING or PAUSED now.",
 			Aggregate: countStatus(schema.ActiveStatuses...), Fields: []string{"status"}, CountsRows: true, RollupSum: "active",
 		},
 		{
 			Name: "run_success_rate", Kind: Ratio,
-			Description: "The share of COMPLETED runs among those that are COMPLETED or FAILED, from 0 to 1. Cancelled and active runs " +
-				"play no part. Null when no run is COMPLETED or FAILED.",
-			Derived: "if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count + m_failed_run_count))",
-			From:    []string{"completed_run_count", "failed_run_count"},
+			Description: "The share of COMPLETED runs among those that are COMPLETED or FAILED, from 0 to 1. Cancelled and " +
+				"active runs play no part. Null when no run is COMPLETED or FAILED.",
+			Derived: "if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count " +
+				"+ m_failed_run_count))",
+			From: []string{"completed_run_count", "failed_run_count"},
 		},
 		{
-			Name:        "unique_initiator_count",
-			Description: "How many different people or automated initiator_keys, told apart by identifier, started the runs. InitiatorKeys without an identifier are not counted.",
-			// The number of a missing identifier is 0 (schema/DESIGN.md).
+			Name: "unique_initiator_count",
+			Description: "How many different people or automated initiator_keys, told apart by identifier, started the runs. " +
+				"InitiatorKeys without an identifier are not counted.",
+			// The number of an absent identifier is 0 (schema/DESIGN.md).
 			Aggregate: "uniqExactIf(f_initiator, f_initiator != 0)", Fields: []string{"initiator"}, CountsInitiators: true,
 		},
 	},
@@ -76,32 +81,37 @@ var agentRuns = Model{
 	Dimensions: []Dimension{
 		{
 			Name: "agent_id", Kind: AgentID, Field: "agent_id", Show: "toString(?)",
-			Description: "The task agent that ran, as its UUID. A filter takes the UUID or the agent's slug; a slug stands for the agent that " +
-				"holds it when the query runs. Runs of deleted agents are included.",
+			Description: "The task agent that ran, as its UUID. A filter takes the UUID or the agent's slug; a slug stands " +
+				"for the agent that holds it when the query runs. Runs of deleted agents are included.",
 			Companions: []Companion{agentName},
 		},
 		{
 			Name: "user_identifier", Kind: Identifier, Field: "user_identifier",
-			Description: "Who or what started the run: an identifier such as a normalized email address or phone number. Runs without one form a group whose value is null.",
+			Description: "Who or what started the run: an identifier such as a normalized email address or phone number. Runs " +
+				"without one form a group whose value is null.",
 			Companions: []Companion{{
 				Name: "user_name", Field: "user_name",
-				Description: "A display name of the initiator_key: of the names recorded in the group the one that sorts last. Null in the group without an identifier.",
+				Description: "A display name of the initiator_key: of the names recorded in the group the one that sorts last. " +
+					"Null in the group without an identifier.",
 			}},
 		},
 		{
 			Name: "user_type", Kind: Text, Field: "user_type", Show: showCode(schema.InitiatorTypes),
-			Description: "The class of the initiator_key: internal, external, automated (a schedule or an integration, no person) or unknown. Null when none was recorded.",
+			Description: "The class of the initiator_key: internal, external, automated (a schedule or an integration, no " +
+				"person) or unknown. Null when none was recorded.",
 		},
 		{
 			Name: "day", Kind: Day,
-			Description: "The calendar day on which the run was created, in the requested timezone, as YYYY-MM-DD. Days without runs do not appear.",
+			Description: "The calendar day on which the run was created, in the requested timezone, as YYYY-MM-DD. Days " +
+				"without runs do not appear.",
 		},
 	},
 }
 
 var agentName = Companion{
-	Name:        "agent_name",
-	Description: "The agent's display name as it is now, so a rename also changes how earlier rows are labelled. Null when the agent is not known.",
+	Name: "agent_name",
+	Description: "The agent's display name as it is now, so a rename also changes how earlier rows are labelled. Null " +
+		"when the agent is not known.",
 }
 
 // stateBits is the SQL of one part of a run's packed state; see package schema for the layout.

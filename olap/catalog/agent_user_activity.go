@@ -17,8 +17,8 @@ const (
 var agentUserActivity = Model{
 	Name: "agent_user_activity",
 	Description: "Follows identified people and the runs they had to do with, by the moment of each attribution record. " +
-		"Run counts are counts of different combinations of a person and a run; a run that two people took part in counts twice. " +
-		"interaction_count alone counts every recorded interaction.",
+		"Run counts are counts of different combinations of a person and a run; a run that two people took part in counts " +
+		"twice. interaction_count alone counts every recorded interaction.",
 	Grain:      "One attribution record: a person started, was associated with, or interacted with a run.",
 	EventClock: "occurredAt",
 
@@ -48,35 +48,47 @@ var agentUserActivity = Model{
 		{
 			Name:        "initiated_run_count",
 			Description: "How many different combinations of a person and a run have a record of the person starting the run.",
-			Aggregate:   countPairs(isInitiated), Pairs: true, When: isInitiated, Fields: append([]string{"activity_type"}, pairFields...),
+			Aggregate:   countPairs(isInitiated), Pairs: true, When: isInitiated,
+			Fields: append([]string{"activity_type"}, pairFields...),
 		},
 		{
 			Name: "associated_run_count",
-			Description: "attributed_run_count less initiated_run_count: the combinations without a record of the person starting the run " +
-				"among the records that the date range and the filters select.",
-			Derived: "m_attributed_run_count - m_initiated_run_count", From: []string{"attributed_run_count", "initiated_run_count"},
+			Description: "attributed_run_count less initiated_run_count: the combinations without a record of the person " +
+				"starting the run among the records that the date range and the filters select.",
+			Derived: "m_attributed_run_count - m_initiated_run_count",
+			From:    []string{"attributed_run_count", "initiated_run_count"},
 		},
 		{
 			Name:        "interacted_run_count",
 			Description: "How many different combinations of a person and a run have at least one recorded interaction.",
-			Aggregate:   countPairs(isInteracted), Pairs: true, When: isInteracted, Fields: append([]string{"activity_type"}, pairFields...),
+			Aggregate:   countPairs(isInteracted), Pairs: true, When: isInteracted,
+			Fields: append([]string{"activity_type"}, pairFields...),
 		},
 		{
 			Name: "interaction_count", Additive: true,
 			Description: "How many interactions were recorded. Every one counts, also several by one person in one run.",
-			Aggregate:   "countIf(" + isInteracted + ")", Fields: []string{"activity_type"}, CountsRows: true, RollupSum: "interacted",
+			Aggregate:   "countIf(" + isInteracted + ")", Fields: []string{"activity_type"}, CountsRows: true,
+			RollupSum: "interacted",
 		},
-		pairsWithStatus("completed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is COMPLETED now.", schema.StatusCompleted),
-		pairsWithStatus("failed_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is FAILED now.", schema.StatusFailed),
-		pairsWithStatus("cancelled_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that is CANCELLED now.", schema.StatusCancelled),
-		pairsWithStatus("active_attributed_run_count", "How many of the attributed combinations of a person and a run belong to a run that has not ended.", schema.ActiveStatuses...),
+		pairsWithStatus("completed_attributed_run_count",
+			"How many of the attributed combinations of a person and a run belong to a run that is COMPLETED now.",
+			schema.StatusCompleted),
+		pairsWithStatus("failed_attributed_run_count",
+			"How many of the attributed combinations of a person and a run belong to a run that is FAILED now.",
+			schema.StatusFailed),
+		pairsWithStatus("cancelled_attributed_run_count",
+			"How many of the attributed combinations of a person and a run belong to a run that is CANCELLED now.",
+			schema.StatusCancelled),
+		pairsWithStatus("active_attributed_run_count",
+			"How many of the attributed combinations of a person and a run belong to a run that has not ended.",
+			schema.ActiveStatuses...),
 	},
 
 	Dimensions: []Dimension{
 		{
 			Name: "agent_id", Kind: AgentID, Field: "agent_id", Show: "toString(?)",
-			Description: "The task agent of the attributed run, as its UUID. A filter takes the UUID or the agent's slug; a slug stands for the " +
-				"agent that holds it when the query runs.",
+			Description: "The task agent of the attributed run, as its UUID. A filter takes the UUID or the agent's slug; a " +
+				"slug stands for the agent that holds it when the query runs.",
 			Companions: []Companion{agentName},
 		},
 		{
@@ -84,7 +96,8 @@ var agentUserActivity = Model{
 			Description: "The person: a normalized email address or an E.164 phone number.",
 			Companions: []Companion{{
 				Name: "user_name", Field: "user_name",
-				Description: "A display name of the person: of the names captured in the group's records the one that sorts last. Null when none was captured.",
+				Description: "A display name of the person: of the names captured in the group's records the one that sorts " +
+					"last. Null when none was captured.",
 			}},
 		},
 		{
@@ -93,11 +106,13 @@ var agentUserActivity = Model{
 		},
 		{
 			Name: "activity_type", Kind: Text, Field: "activity_type", Show: "toString(?)",
-			Description: "What the record says the person did: initiated (started the run), associated (was linked to it) or interacted.",
+			Description: "What the record says the person did: initiated (started the run), associated (was linked to it) or " +
+				"interacted.",
 		},
 		{
 			Name: "run_initiation_type", Kind: Text, Field: "run_initiation_type", Show: "toString(?)",
-			Description: "How the run began: human, automated (a schedule or an integration began it) or unknown, as known when the record was written.",
+			Description: "How the run began: human, automated (a schedule or an integration began it) or unknown, as known " +
+				"when the record was written.",
 		},
 		{
 			Name: "source", Kind: Text, Field: "source",
@@ -105,7 +120,8 @@ var agentUserActivity = Model{
 		},
 		{
 			Name: "day", Kind: Day,
-			Description: "The calendar day of the record in the requested timezone, as YYYY-MM-DD. Days without records do not appear.",
+			Description: "The calendar day of the record in the requested timezone, as YYYY-MM-DD. Days without records do " +
+				"not appear.",
 		},
 	},
 }

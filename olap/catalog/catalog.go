@@ -1,14 +1,13 @@
-// Package catalog is the published set of models, metrics and dimensions (spec 2.1 to 2.8). Each
-// member is one literal that holds its public description beside its SQL binding, so that what is
-// promised and what is computed are read together. The package is pure; olap/compile turns
-// bindings into statements.
+// Package catalog is the published set of models, metrics and dimensions (spec 2.1 to 2.8). Each member is one literal
+// that holds its public description and its SQL binding, so that what is promised and what is computed are read
+// together. The package is pure; olap/compile turns bindings into statements.
 package catalog
 
 // Version is the version of the published member set (spec 2.1). It changes with every change of a
 // member that a caller could notice.
 const Version = "1.0"
 
-// A Model is a published model and the table behind it.
+// A Model is a published model and its table.
 type Model struct {
 	Name        string
 	Description string
@@ -23,7 +22,7 @@ type Model struct {
 // A Source is a model's binding to its table.
 type Source struct {
 	Table       string // from package schema
-	ClockColumn string // the event clock, in the sorting key right behind organization_id
+	ClockColumn string // the event clock, in the sorting key directly after organization_id
 	Predicate   string // SQL over columns that every row of the model satisfies; empty for none
 	Mutable     bool   // a record has versions, of which only the newest counts
 	Fields      []Field

@@ -56,7 +56,7 @@ func (d *Dimension) Type() string {
 	return TypeString
 }
 
-// Document is the whole catalog as the catalog endpoint answers it.
+// Document is the catalog as the catalog endpoint answers it.
 func Document() Response {
 	response := Response{CatalogVersion: Version, Models: []ResponseModel{}}
 	for _, m := range Models {

@@ -57,7 +57,8 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 	dir := dataDir(t)
 	open(t, config(dir))
 	for name, want := range map[string]os.FileMode{
-		"engine": 0o700, "engine/password": 0o600, "engine/address.json": 0o600, "engine/users.xml": 0o600, "engine/engine.out": 0o600,
+		"engine": 0o700, "engine/password": 0o600, "engine/address.json": 0o600, "engine/users.xml": 0o600,
+		"engine/engine.out": 0o600,
 	} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
@@ -96,7 +97,7 @@ func TestEngineFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-// Running the engine as root is told once a process, however often the engine is started again.
+// Running the engine as root is logged once per process, however often the engine is started again.
 func TestRunningAsRootWarnsOnce(t *testing.T) {
 	var log logBuffer
 	c := config(dataDir(t))

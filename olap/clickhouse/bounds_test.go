@@ -48,7 +48,8 @@ func TestLargestParametersFit(t *testing.T) {
 func TestInsertsAreSynchronous(t *testing.T) {
 	s := open(t, config(dataDir(t)))
 	var asynchronous bool
-	if err := s.Conn().QueryRow(context.Background(), "SELECT getSetting('async_insert')").Scan(&asynchronous); err != nil || asynchronous {
+	if err := s.Conn().QueryRow(context.Background(),
+		"SELECT getSetting('async_insert')").Scan(&asynchronous); err != nil || asynchronous {
 		t.Errorf("async_insert is %v (%v), want false", asynchronous, err)
 	}
 }
@@ -65,7 +66,8 @@ func TestEngineKeepsTimeInUTC(t *testing.T) {
 	t.Setenv("TZ", "Asia/Tokyo")
 	s := open(t, config(dataDir(t)))
 	var zone string
-	if err := s.Conn().QueryRow(context.Background(), "SELECT timezone()").Scan(&zone); err != nil || zone != "UTC" && zone != "Etc/UTC" {
+	if err := s.Conn().QueryRow(context.Background(), "SELECT timezone()").Scan(&zone); err != nil ||
+		zone != "UTC" && zone != "Etc/UTC" {
 		t.Errorf("time zone %q (%v), want UTC", zone, err)
 	}
 }

@@ -42,9 +42,11 @@ func (s *Server) MaxQueries(ctx context.Context) (int, error) {
 	}
 	// max_connections counts the connections of all clients, the others limit statements.
 	const limits = `SELECT ifNull(min(toInt64OrNull(value)), 0) FROM (
-		SELECT value FROM system.server_settings WHERE name IN ('max_concurrent_queries', 'max_concurrent_select_queries', 'max_connections')
+		SELECT value FROM system.server_settings WHERE name IN ('max_concurrent_queries', 'max_concurrent_select_queries', ` +
+		`'max_connections')
 		UNION ALL
-		SELECT value FROM system.settings WHERE name IN ('max_concurrent_queries_for_user', 'max_concurrent_queries_for_all_users')
+		SELECT value FROM system.settings WHERE name IN ('max_concurrent_queries_for_user', ` +
+		`'max_concurrent_queries_for_all_users')
 	) WHERE value != '0'`
 	var most int64
 	err := s.conn.QueryRow(ctx, limits).Scan(&most)

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// A challenge is a question that only one run of the engine can answer. Both strings are random, are made for that
-// run and stand in files that only the owner of the data directory can read. Who takes the port of an engine that
-// died learns the question from the first client, and the answer from nobody: the engine that knew it is gone, and
-// the next one has another challenge.
+// A challenge is a question that only one run of the engine can answer. Both strings are random, are made for that run
+// and are in files that only the owner of the data directory can read. Who takes the port of an engine that died learns
+// the question from the first client, and the answer from nobody: the engine that knew it is gone, and the next one has
+// another challenge.
 type challenge struct {
 	Instance string `json:"instance"` // names the run; GET /<Instance> asks for the proof
 	Proof    string `json:"proof"`
@@ -29,9 +29,8 @@ var ErrStranger = errors.New("another program has the port of the embedded engin
 // maxAnswerBytes bounds the answer to a challenge, headers included. The engine's has about 500.
 const maxAnswerBytes = 4 << 10
 
-// dial connects to the engine and has it prove that it is the one that published the address, on that very
-// connection: nothing secret is sent before. The network and address arguments are those of the caller, which
-// cannot know better.
+// dial connects to the engine and has it prove that it is the one that published the address, on that very connection:
+// nothing secret is sent before. The network and address arguments are those of the caller, which cannot detect more.
 func (a address) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

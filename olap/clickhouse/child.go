@@ -25,8 +25,7 @@ const (
 	endTimeout = 10 * time.Second
 )
 
-// A childTask tells a child what to be: the engine of Dir, or with Dir empty a probe that prints
-// the library's version.
+// A childTask says what a child runs: the engine of Dir, or with Dir empty a probe that prints the library's version.
 type childTask struct {
 	Library     string
 	Dir         string
@@ -111,11 +110,13 @@ func (t childTask) runEngine() error {
 	if err != nil {
 		return err
 	}
-	settings := engineSettings{layout: l, challenge: t.Challenge, password: password, memoryBytes: t.MemoryBytes, listen: t.Listen}
+	settings := engineSettings{layout: l, challenge: t.Challenge, password: password, memoryBytes: t.MemoryBytes,
+		listen: t.Listen}
 	if err := settings.write(); err != nil {
 		return err
 	}
-	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge}, password: password}
+	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge},
+		password: password}
 	ending := make(chan struct{})
 	go t.endAfterUsers(l, client, ending)
 	query, err := loadLibrary(t.Library)
@@ -124,7 +125,8 @@ func (t childTask) runEngine() error {
 	}
 	go t.announce(l, client)
 	err = confined(l.dir, t.Library, func() error {
-		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning", "--http_max_uri_size=8388608", "--query",
+		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning",
+			"--http_max_uri_size=8388608", "--query",
 			"SYSTEM START LISTEN HTTP; "+
 				// The engine lives as long as this statement, which reads nothing and returns nothing.
 				"SELECT 1 FROM numbers(9000000000000000000) WHERE sleepEachRow(0.1) SETTINGS max_block_size = 1, max_threads = 1")
@@ -185,8 +187,8 @@ func (t childTask) cleanUp(l layout) {
 	}
 }
 
-// listeningSockets returns the IPv4 addresses at which this process can be reached from this machine.
-// The engine cannot be asked for the port the system chose without knowing it.
+// listeningSockets returns the IPv4 addresses at which this process can be reached from this machine. The engine does
+// not report the port that the system chose.
 func listeningSockets() []string {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
@@ -198,7 +200,8 @@ func listeningSockets() []string {
 		if err != nil {
 			continue
 		}
-		if listening, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN); err != nil || listening == 0 {
+		if listening, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN); err != nil ||
+			listening == 0 {
 			continue
 		}
 		if name, err := syscall.Getsockname(fd); err == nil {

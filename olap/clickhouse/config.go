@@ -32,9 +32,9 @@ type Config struct {
 	// EngineMemoryBytes is RUNLENS_ENGINE_MEMORY, the most memory the embedded engine may use
 	// (inclusive); a query that would exceed it fails alone. 0 means half of the machine's or the container's memory.
 	EngineMemoryBytes uint64
-	// Listen is the IPv4 host:port on which an embedded engine started by this process listens for HTTP.
-	// Empty means the loopback interface and a port that the system picks. Whoever knows the password gets in, on
-	// every interface, and the bytes travel in the clear: others than loopback are meant for containers.
+	// Listen is the IPv4 host:port on which an embedded engine started by this process listens for HTTP. Empty means the
+	// loopback interface and a port that the system picks. Anyone with the password gets in, on every interface, and the
+	// bytes travel in the clear: others than loopback are meant for containers.
 	Listen string
 	// Queries is how many API queries this process runs at once; the pool of connections is made for them.
 	// 0 is for processes that answer none.

@@ -27,7 +27,7 @@ const (
 	accessRead = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	// accessFile is all that a rule on a plain file may name.
 	accessFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
-	// accessAll is every access that version 2 of Landlock knows: all bits up to the one for renaming into another
+	// accessAll is every access that version 2 of Landlock has: all bits up to the one for renaming into another
 	// directory.
 	accessAll = unix.LANDLOCK_ACCESS_FS_REFER<<1 - 1
 )

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What this build does without asking for a grant, the kernel refuses to the engine's threads.
+// What this build does without a grant, the kernel refuses to the engine's threads.
 func TestEngineIsKeptToItsDirectory(t *testing.T) {
 	const withNet = 4
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)

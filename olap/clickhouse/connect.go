@@ -63,8 +63,7 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	return s, nil
 }
 
-// Conn returns the pool of connections. It survives the end and the restart of the server behind it;
-// statements meanwhile fail.
+// Conn returns the pool of connections. It survives the end and the restart of the server; statements meanwhile fail.
 func (s *Server) Conn() driver.Conn { return s.conn }
 
 // DB returns a new database/sql handle on the same server and database, for the sake of
@@ -74,7 +73,7 @@ func (s *Server) DB() (*sql.DB, error) { return clickhouse.OpenDB(s.options), ni
 // Database returns the name of the database.
 func (s *Server) Database() string { return s.options.Auth.Database }
 
-// Embedded tells whether this is the embedded engine.
+// Embedded reports whether this is the embedded engine.
 func (s *Server) Embedded() bool { return s.engine != nil }
 
 // Version returns ClickHouse's version, such as "26.7.2.1".
@@ -130,7 +129,8 @@ func quoteIdentifier(name string) string {
 
 // serverOptions reads the address of a server that runs elsewhere.
 func serverOptions(config Config) (*clickhouse.Options, error) {
-	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or https://user:password@host:8443/database"
+	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or " +
+		"https://user:password@host:8443/database"
 	u, err := url.Parse(config.URL)
 	if err != nil || u.Host == "" {
 		return nil, errors.New(hint) // not err, which repeats the password
@@ -158,13 +158,13 @@ func serverOptions(config Config) (*clickhouse.Options, error) {
 func (e *engine) options(config Config) *clickhouse.Options {
 	return withPool(&clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
-		Addr:        []string{"embedded-engine"}, // dial knows better
+		Addr:        []string{"embedded-engine"}, // dial replaces it
 		DialContext: e.dial,
 		Auth:        clickhouse.Auth{Username: dataUser, Password: e.password},
 	}, config)
 }
 
-// withPool adds what holds for every server: the size of the pool, timeouts and the settings of a session.
+// withPool adds the options of every server: the size of the pool, timeouts and the settings of a session.
 func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
 	options.MaxOpenConns = Connections(config.Queries)
 	options.MaxIdleConns = maxIdleConns

@@ -27,7 +27,8 @@ func TestServerByURL(t *testing.T) {
 			t.Errorf("embedded %v, database %q; want false, %q", s.Embedded(), s.Database(), test.want)
 		}
 		var current string
-		if err := s.Conn().QueryRow(context.Background(), "SELECT currentDatabase()").Scan(&current); err != nil || current != test.want {
+		if err := s.Conn().QueryRow(context.Background(), "SELECT currentDatabase()").Scan(&current); err != nil ||
+			current != test.want {
 			t.Errorf("current database %q (%v), want %q", current, err, test.want)
 		}
 		if version, err := s.Version(context.Background()); err != nil || strings.Count(version, ".") != 3 {

@@ -1,12 +1,12 @@
-// Package clickhouse connects to a ClickHouse server, or starts or joins the embedded engine. Everything
-// above it uses the driver's connections and cannot tell one from the other.
+// Package clickhouse connects to a ClickHouse server, or starts or joins the embedded engine. Everything above it uses
+// the driver's connections and is the same for both.
 //
 // # The embedded engine
 //
-// The engine library holds all of ClickHouse behind the entry point of `clickhouse local`. A child
-// process of our own executable runs it and listens for HTTP on a loopback port that the system
-// picks. (Over the native protocol a connection that fails outside a query would abort the
-// engine; over HTTP nothing of the kind happens.) Its files are in <data>/engine:
+// The engine library holds all of ClickHouse, with the entry point of `clickhouse local`. A child process of our own
+// executable runs it and listens for HTTP on a loopback port that the system picks. (Over the native protocol a
+// connection that fails outside a query would abort the engine; over HTTP nothing of the kind happens.) Its files are
+// in <data>/engine:
 //
 //	users.lock    held shared by every process that uses the engine, exclusively by an ending engine
 //	engine.lock   held exclusively from before an engine's start until its process is gone
@@ -23,9 +23,9 @@
 //
 // # Decision: who starts it, who ends it
 //
-// Several processes use one data directory, and any of them may be killed at any moment. All
-// bookkeeping is therefore in two advisory file locks (flock), which the kernel gives back for the dead:
-// there is no count to go wrong and no stale file to clean up.
+// Several processes use one data directory, and any of them may be killed at any time. All bookkeeping is therefore in
+// two advisory file locks (flock), which the kernel gives back for the dead: there is no count to go wrong and no stale
+// file to clean up.
 //
 //   - Join: take the users lock, shared. From then on the engine does not end by itself.
 //   - Start: whoever gets the engine lock starts an engine and hands the locked descriptor
@@ -37,17 +37,16 @@
 //   - Leave: drop the users lock, or die.
 //   - End: the engine waits for the users lock, exclusively, and gets it when the last user has gone. It
 //     keeps it until its process is gone: who comes meanwhile waits, and then starts a new one.
-//   - Die: every user tries the engine lock ten times a second. When the engine dies, one of them gets
-//     it and starts another; the pause between further tries grows to 15 s. The connection pools stay: they
-//     look the address up with every new connection, and the password is the same for the life of the
-//     data directory.
+//   - Die: every user tries the engine lock ten times a second. When the engine dies, one of them gets it and starts
+//     another; the pause between further tries grows to 15 s. The connection pools stay: they read the address for
+//     every new connection, and the password is the same for the life of the data directory.
 //
 // The child has a session of its own and ignores SIGINT, SIGTERM and SIGHUP: a Ctrl-C, or a service
 // manager that signals a whole group, must not take the engine from users that are still draining.
 //
-// Alternatives: a pipe whose last closed end tells the engine to stop does as well, but leaves a moment in
-// which a new process can open it while the engine already ends; a count of users in a file is
-// wrong after a kill; a daemon that stays would have to be stopped by hand.
+// Alternatives: a pipe whose last closed end stops the engine works as well, but leaves a time in which a new process
+// can open it while the engine already ends; a count of users in a file is wrong after a kill; a daemon that stays
+// would have to be stopped by hand.
 //
 // # Decision: who may talk to it
 //
@@ -57,20 +56,19 @@
 //   - Lock: the port has two handlers and no default ones. One answers the challenge; the other takes statements,
 //     and only with the Authorization header of the data user. Everything else, /ping and the user without a password
 //     included, is "There is no handle". A client needs nothing but user and password, as for any other server.
-//   - Challenge: each run of an engine has two random strings, in its configuration and in address.json. It
-//     answers GET /<instance> with the proof. Every new connection asks that first and sends the password only
-//     after the right answer, on the same connection. So a program that took the port of an engine that died
-//     learns nothing, and what it was asked is of no use to it, since the next engine has another challenge. A new
-//     connection costs one more round trip.
-//   - Confinement: the data user's grants name what runlens does. What this build allows without a grant (to read
-//     any file, to connect when it restores a backup), Landlock refuses to the engine's threads, where the kernel
-//     has it: they use no file outside the engine's folder and make no connection. On macOS and on older kernels
-//     whoever knows the password reads what the engine's user can read; so it is not to run as root, and says so
-//     when it does.
+//   - Challenge: each run of an engine has two random strings, in its configuration and in address.json. It answers GET
+//     /<instance> with the proof. Every new connection requests that first and sends the password only after the right
+//     answer, on the same connection. So a program that took the port of an engine that died learns nothing, and the
+//     challenge is of no use to it, since the next engine has another challenge. A new connection costs one more round
+//     trip.
+//   - Confinement: the data user's grants name what runlens does. What this build allows without a grant (to read any
+//     file, to connect when it restores a backup), Landlock refuses to the engine's threads, where the kernel has it:
+//     they use no file outside the engine's folder and make no connection. On macOS and on older kernels a client with
+//     the password reads what the engine's user can read; so it is not to run as root, and says so when it does.
 //
-// Alternatives: a secret header of its own would be one more thing to tell every client, and would still let its
-// holder be the user without a password; the password of another run each time would break pools that outlive a
-// run; a UNIX-domain socket needs no challenge, but this build listens on none, and a proxy would copy every
-// byte of every answer; looking up the owner of the listening socket (/proc/net/tcp) is for Linux only, and true
-// at another moment than the connection.
+// Alternatives: a secret header of its own would be one more thing to configure in every client, and would still let
+// its holder be the user without a password; the password of another run each time would break pools that outlive a
+// run; a UNIX-domain socket needs no challenge, but this build listens on none, and a proxy would copy every byte of
+// every answer; looking up the owner of the listening socket (/proc/net/tcp) is for Linux only, and true at another
+// time than the connection.
 package clickhouse

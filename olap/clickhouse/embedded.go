@@ -93,13 +93,13 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the engine that holds %s does not answer: %w", e.layout.engineLock(), ctx.Err())
+			return fmt.Errorf("the engine that has locked %s does not answer: %w", e.layout.engineLock(), ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
-// join tells whether the published engine answers. An open port proves nothing: dial has it prove who it is.
+// join reports whether the published engine answers. An open port proves nothing: dial has it prove who it is.
 func (e *engine) join(ctx context.Context) bool {
 	conn, err := e.dial(ctx, "")
 	if err != nil {
@@ -145,7 +145,8 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	defer tick.Stop()
 	for {
 		if a, err := e.layout.readAddress(); err == nil && a.challenge == task.Challenge {
-			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took", time.Since(began).Round(time.Millisecond))
+			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took",
+				time.Since(began).Round(time.Millisecond))
 			return nil
 		}
 		select {

@@ -18,12 +18,17 @@ func TestExplain(t *testing.T) {
 		log  string
 		want string
 	}{
-		{"our own write", &fs.PathError{Op: "write", Path: "p", Err: syscall.ENOSPC}, "", "disk of the data directory is full"},
-		{"the engine's write", plain, "std::exception. Code: 1001, type: std::__1::__fs::filesystem::filesystem_error, e.what() = No space left on device", "disk of the data directory is full"},
-		{"the engine's reservation", plain, "Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE)", "disk of the data directory is full"},
+		{"our own write", &fs.PathError{Op: "write", Path: "p", Err: syscall.ENOSPC}, "",
+			"disk of the data directory is full"},
+		{"the engine's write", plain, "std::exception. Code: 1001, type: std::__1::__fs::filesystem::filesystem_error, " +
+			"e.what() = No space left on device", "disk of the data directory is full"},
+		{"the engine's reservation", plain,
+			"Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space. (NOT_ENOUGH_SPACE)",
+			"disk of the data directory is full"},
 		{"no right", &fs.PathError{Op: "open", Path: "p", Err: syscall.EACCES}, "", "cannot be written"},
 		{"read-only disk", &fs.PathError{Op: "open", Path: "p", Err: syscall.EROFS}, "", "cannot be written"},
-		{"another server's data", plain, "Code: 76. DB::Exception: Cannot lock file /d/status. Another server instance in same directory is already running. (CANNOT_OPEN_FILE)", "in use by another ClickHouse"},
+		{"another server's data", plain, "Code: 76. DB::Exception: Cannot lock file /d/status. Another server instance in " +
+			"same directory is already running. (CANNOT_OPEN_FILE)", "in use by another ClickHouse"},
 		{"anything else", plain, "Code: 1", "plain"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,7 +91,8 @@ func TestServerOptions(t *testing.T) {
 			t.Errorf("%s: %v", test.url, err)
 			continue
 		}
-		got := fmt.Sprint([]any{o.Protocol, o.TLS != nil, o.Auth.Database, o.Auth.Username, o.Auth.Password, o.Addr[0][:1], o.Settings["async_insert"], o.Compression.Method})
+		got := fmt.Sprint([]any{o.Protocol, o.TLS != nil, o.Auth.Database, o.Auth.Username, o.Auth.Password, o.Addr[0][:1],
+			o.Settings["async_insert"], o.Compression.Method})
 		want := fmt.Sprint([]any{test.protocol, test.tls, test.database, "u", "p", "h", 0, "lz4"})
 		if got != want {
 			t.Errorf("%s: %s, want %s", test.url, got, want)

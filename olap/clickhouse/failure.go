@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// reportTailBytes is how much of the end of an engine's log is looked at after a failure.
+// reportTailBytes is how much of the end of an engine's log is read after a failure.
 const reportTailBytes = 16 << 10
 
 // explain turns a failed start into a sentence that says what to do. log is the end of what the engine
@@ -18,24 +18,28 @@ const reportTailBytes = 16 << 10
 func explain(err error, log string) error {
 	text := log + err.Error()
 	switch {
-	case errors.Is(err, syscall.ENOSPC), strings.Contains(text, "o space left on device"), strings.Contains(text, "NOT_ENOUGH_SPACE"):
-		return fmt.Errorf("the disk of the data directory is full; free some space, or move the directory and set RUNLENS_DATA_DIR: %w", err)
+	case errors.Is(err, syscall.ENOSPC), strings.Contains(text, "o space left on device"),
+		strings.Contains(text, "NOT_ENOUGH_SPACE"):
+		return fmt.Errorf("the disk of the data directory is full; free some space, or move the directory and set "+
+			"RUNLENS_DATA_DIR: %w", err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("the data directory cannot be written; make it a directory of this user, or set RUNLENS_DATA_DIR to another one: %w", err)
+		return fmt.Errorf("the data directory cannot be written; make it a directory of this user, or set RUNLENS_DATA_DIR "+
+			"to another one: %w", err)
 	case strings.Contains(text, "Cannot lock file"):
-		return fmt.Errorf("the data directory is in use by another ClickHouse; stop that one, or set RUNLENS_DATA_DIR to another directory: %w", err)
+		return fmt.Errorf("the data directory is in use by another ClickHouse; stop that one, or set RUNLENS_DATA_DIR to "+
+			"another directory: %w", err)
 	case strings.Contains(text, "Cannot allocate memory"), strings.Contains(text, "MEMORY_LIMIT_EXCEEDED"):
 		return fmt.Errorf("the engine has too little memory; raise RUNLENS_ENGINE_MEMORY or free some: %w", err)
 	}
 	return err
 }
 
-// diskFull tells whether the file system of dir has less room than an engine needs to come up, and
-// perhaps too little to say so in its log.
+// diskFull reports whether the file system of dir has less space than an engine needs to come up, and perhaps too
+// little to say so in its log.
 func diskFull(dir string) bool {
 	const enough = 1 << 20
-	var room syscall.Statfs_t
-	return syscall.Statfs(dir, &room) == nil && uint64(room.Bavail)*uint64(room.Bsize) < enough
+	var stat syscall.Statfs_t
+	return syscall.Statfs(dir, &stat) == nil && uint64(stat.Bavail)*uint64(stat.Bsize) < enough
 }
 
 // tail returns the last lines of the file at path, "" when there is no such file.

@@ -39,7 +39,8 @@ func TestMissingLibrarySaysWhatToDo(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	c.EngineLib = ""
-	if err := expectRefusal(t, c, "RUNLENS_ENGINE_LIB", "make engine", "RUNLENS_CLICKHOUSE_URL"); !errors.Is(err, clickhouse.ErrNoLibrary) {
+	if err := expectRefusal(t, c, "RUNLENS_ENGINE_LIB", "make engine", "RUNLENS_CLICKHOUSE_URL"); !errors.Is(err,
+		clickhouse.ErrNoLibrary) {
 		t.Errorf("%v is not ErrNoLibrary", err)
 	}
 }
@@ -122,7 +123,8 @@ func TestDataOfAnotherVersion(t *testing.T) {
 				open(t, config(dir))
 				return
 			}
-			if err := expectRefusal(t, config(dir), "RUNLENS_DATA_DIR", "99", "newer"); !errors.Is(err, clickhouse.ErrOtherVersion) {
+			if err := expectRefusal(t, config(dir), "RUNLENS_DATA_DIR", "99", "newer"); !errors.Is(err,
+				clickhouse.ErrOtherVersion) {
 				t.Errorf("%v is not ErrOtherVersion", err)
 			}
 		})

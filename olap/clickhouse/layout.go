@@ -17,8 +17,11 @@ type layout struct{ dir string }
 
 func layoutOf(dataDir string) layout { return layout{filepath.Join(dataDir, "engine")} }
 
-func (l layout) usersLock() string  { return filepath.Join(l.dir, "users.lock") }  // shared by every user, exclusive for the ending engine
-func (l layout) engineLock() string { return filepath.Join(l.dir, "engine.lock") } // exclusive from before the engine's start to its end
+// shared by every user, exclusive for the ending engine
+func (l layout) usersLock() string { return filepath.Join(l.dir, "users.lock") }
+
+// exclusive from before the engine's start to its end
+func (l layout) engineLock() string { return filepath.Join(l.dir, "engine.lock") }
 func (l layout) address() string    { return filepath.Join(l.dir, "address.json") }
 func (l layout) password() string   { return filepath.Join(l.dir, "password") }
 func (l layout) version() string    { return filepath.Join(l.dir, "VERSION") }

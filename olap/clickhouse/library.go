@@ -30,18 +30,20 @@ func LibraryBelow(root string) string {
 	return filepath.Join(root, "deploy", "engine", "node_modules", "@chdb", name, "libchdb.so")
 }
 
-// findLibrary returns the absolute path of the engine library: named, or else the one of the
-// repository that is the working directory or holds the executable's folder. It never looks
-// further up, so that no stranger's file in a shared folder is ever loaded.
+// findLibrary returns the absolute path of the engine library: named, or else the one of the repository that is the
+// working directory or holds the executable's folder. It never searches further up, so that no stranger's file in a
+// shared folder is ever loaded.
 func findLibrary(named string) (string, error) {
 	if named != "" {
 		if !isFile(named) {
-			return "", fmt.Errorf("%w: RUNLENS_ENGINE_LIB names %s, which is not a file; correct it, or unset it and run `make engine`", ErrNoLibrary, named)
+			return "", fmt.Errorf("%w: RUNLENS_ENGINE_LIB names %s, which is not a file; correct it, or unset it and run "+
+				"`make engine`", ErrNoLibrary, named)
 		}
 		return filepath.Abs(named)
 	}
 	if LibraryBelow("") == "" {
-		return "", fmt.Errorf("%w: none is published for %s/%s; set RUNLENS_CLICKHOUSE_URL to a ClickHouse server", ErrNoLibrary, runtime.GOOS, runtime.GOARCH)
+		return "", fmt.Errorf("%w: none is published for %s/%s; set RUNLENS_CLICKHOUSE_URL to a ClickHouse server",
+			ErrNoLibrary, runtime.GOOS, runtime.GOARCH)
 	}
 	roots := []string{"."}
 	if executable, err := os.Executable(); err == nil {
@@ -52,7 +54,8 @@ func findLibrary(named string) (string, error) {
 			return filepath.Abs(path)
 		}
 	}
-	return "", fmt.Errorf("%w: run `make engine`, or set RUNLENS_ENGINE_LIB to its file, or RUNLENS_CLICKHOUSE_URL to a ClickHouse server", ErrNoLibrary)
+	return "", fmt.Errorf("%w: run `make engine`, or set RUNLENS_ENGINE_LIB to its file, or RUNLENS_CLICKHOUSE_URL to a "+
+		"ClickHouse server", ErrNoLibrary)
 }
 
 func isFile(path string) bool {

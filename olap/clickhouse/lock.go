@@ -11,9 +11,9 @@ import (
 // lockPollInterval is how often a lock held by someone else is tried again.
 const lockPollInterval = 10 * time.Millisecond
 
-// A fileLock is an advisory lock on an open file (flock). The kernel gives it back when the last
-// descriptor of that open file is closed, so a killed process never leaves one behind; and a child
-// that inherits the descriptor keeps the lock although its parent closes its own.
+// A fileLock is an advisory lock on an open file (flock). The kernel gives it back when the last descriptor of that
+// open file is closed, so a killed process never leaves one; and a child that inherits the descriptor keeps the lock
+// although its parent closes its own.
 type fileLock struct{ file *os.File }
 
 // tryLock locks the file at path, which is created when absent. It returns nil and no error when

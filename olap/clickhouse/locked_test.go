@@ -97,7 +97,7 @@ func TestPortAnswersNobodyWithoutThePassword(t *testing.T) {
 				t.Errorf("with %s, %+v is answered %d: %.200s", name, attempt, response.StatusCode, answer)
 			}
 			if strings.Contains(answer, string(password)) {
-				t.Errorf("with %s, %+v tells the password", name, attempt)
+				t.Errorf("with %s, %+v contains the password", name, attempt)
 			}
 		}
 	}

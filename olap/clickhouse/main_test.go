@@ -215,7 +215,7 @@ func expectGone(t *testing.T, pid int) {
 	})
 }
 
-// works tells whether the server answers a query now.
+// works reports whether the server answers a query now.
 func works(s *clickhouse.Server) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

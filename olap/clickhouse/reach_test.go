@@ -55,14 +55,14 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// expectRefused executes statements in which ADDR, DIR and FILE stand for the outside, and expects each to fail and
-// to leave no trace.
+// expectRefused executes statements in which ADDR, DIR and FILE are replaced by the outside, and expects each to fail
+// and to leave no trace.
 func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements []string) {
 	t.Helper()
 	names := strings.NewReplacer("ADDR", o.addr, "DIR", o.dir, "FILE", o.file)
 	for _, statement := range statements {
 		statement = names.Replace(statement)
-		answer, err := tell(s, statement)
+		answer, err := execute(s, statement)
 		if err == nil || strings.Contains(answer+err.Error(), treasure) {
 			t.Errorf("%s: answers %q, %v", statement, answer, err)
 		}
@@ -78,8 +78,8 @@ func (o *outside) expectRefused(t *testing.T, s *clickhouse.Server, statements [
 	}
 }
 
-// tell executes the statement with the server's own pool and returns the first value it answers, if there is one.
-func tell(s *clickhouse.Server, statement string) (answer string, err error) {
+// execute sends the statement with the server's own pool and returns the first value it answers, if there is one.
+func execute(s *clickhouse.Server, statement string) (answer string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	rows, err := s.Conn().Query(ctx, statement)

@@ -28,9 +28,9 @@ type engineSettings struct {
 // client's (idleConnTimeout), so that never a request crosses the closing of its connection. The largest valid
 // query puts 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB.
 //
-// The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist.
-// The first answers the challenge. The second takes statements, of the data user only: it requires that user's own
-// Authorization header, so nobody can ask anything as "default", or without credentials.
+// The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist. The
+// first answers the challenge. The second takes statements, of the data user only: it requires that user's own
+// Authorization header, so nobody can query as "default", or without credentials.
 //
 // Two loggers are silent: on every statement that fails or is cancelled, executeQuery writes its text with the values
 // in place of the parameters, and DynamicQueryHandler writes the exception, which may quote them. A log outlives a
@@ -78,12 +78,12 @@ var configTemplate = parse("config", `<clickhouse>
 // in as "default", which therefore must have no password: it may only make the engine listen, its quota is used up by
 // the two start-up statements, and no handler of the port lets it in.
 //
-// The data user has what migrations, writes, questions and tests need, and nothing that reaches out of the engine:
-// no sources (file, url, remote and so on), no table engine but those that keep their rows in the data directory,
-// none of the BACKUP, FREEZE and FETCH kind, no functions, dictionaries or named collections, and of SYSTEM only
-// what stops merges. A table cannot name a disk of its own, since a disk may lie on another host or anywhere in the
-// file system. RESTORE needs no grant here to try another host, but does not try twice. The profile also takes back what `clickhouse local` sets otherwise than a server. What grants do not
-// cover in this build is confined's part.
+// The data user has what migrations, writes, questions and tests need, and nothing that reaches out of the engine: no
+// sources (file, url, remote and so on), no table engine but those that keep their rows in the data directory, none of
+// the BACKUP, FREEZE and FETCH kind, no functions, dictionaries or named collections, and of SYSTEM only what stops
+// merges. A table cannot name a disk of its own, since a disk may lie on another host or anywhere in the file system.
+// RESTORE needs no grant here to try another host, but does not try twice. The profile also revokes what `clickhouse
+// local` sets otherwise than a server. What grants do not cover in this build is confined's part.
 var usersTemplate = parse("users", `<clickhouse>
     <profiles>
         <default/>
@@ -152,7 +152,8 @@ func (s engineSettings) write() error {
 		Instance: s.challenge.Instance, Proof: s.challenge.Proof,
 		MemoryBytes: s.memoryBytes, ConcurrentQueries: embeddedConcurrentQueries,
 	}
-	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate, s.layout.users(): usersTemplate} {
+	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate,
+		s.layout.users(): usersTemplate} {
 		var text strings.Builder
 		if err := file.Execute(&text, values); err != nil {
 			return err

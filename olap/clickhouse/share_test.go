@@ -21,7 +21,7 @@ func TestEngineEndsWithTheLastOfItsUsers(t *testing.T) {
 	second := launch(t, dir)
 	second.expect("ready")
 	if joined := enginePID(t, dir); joined != pid {
-		t.Fatalf("the second process started engine %d beside %d", joined, pid)
+		t.Fatalf("the second process started engine %d while %d ran", joined, pid)
 	}
 
 	first.say("close")
@@ -123,7 +123,8 @@ func TestKilledEngineIsStartedAgain(t *testing.T) {
 	s := open(t, config(dir))
 	other := launch(t, dir)
 	other.expect("ready")
-	for _, statement := range []string{"CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n", "INSERT INTO t VALUES (7)"} {
+	for _, statement := range []string{"CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n",
+		"INSERT INTO t VALUES (7)"} {
 		if err := s.Conn().Exec(ctx, statement); err != nil {
 			t.Fatal(err)
 		}

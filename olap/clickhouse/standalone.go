@@ -10,8 +10,8 @@ import (
 // RunStandalone keeps the embedded engine of config.DataDir running until ctx is done, as any other of
 // its users would, and prints to stdout how to reach it: address, user and the file of the
 // password, never the password. HTTP's basic authentication with these two is all a client elsewhere needs, as
-// in an http:// URL; without it the port answers nothing. It prints them again when the engine had to be started again and
-// listens elsewhere. The engine outlives it while other processes use it.
+// in an http:// URL; without it the port answers nothing. It prints them again when the engine had to be started again
+// and listens elsewhere. The engine outlives it while other processes use it.
 func RunStandalone(ctx context.Context, config Config, stdout io.Writer) error {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -22,12 +22,13 @@ func RunStandalone(ctx context.Context, config Config, stdout io.Writer) error {
 		return fmt.Errorf("embedded engine: %w", err)
 	}
 	defer e.close()
-	tick := time.NewTicker(watchInterval)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	printed := ""
 	for {
 		if a, err := e.layout.readAddress(); err == nil && a.Addr != printed {
-			if _, err := fmt.Fprintf(stdout, "address: http://%s\nuser: %s\npassword file: %s\n", a.Addr, dataUser, e.layout.password()); err != nil {
+			if _, err := fmt.Fprintf(stdout, "address: http://%s\nuser: %s\npassword file: %s\n", a.Addr, dataUser,
+				e.layout.password()); err != nil {
 				return err
 			}
 			printed = a.Addr

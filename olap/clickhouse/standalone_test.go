@@ -21,7 +21,8 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	go func() { ended <- clickhouse.RunStandalone(ctx, config(dir), &output) }()
 
 	passwordFile := filepath.Join(dir, "engine", "password")
-	eventually(t, "the address is printed", func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
+	eventually(t, "the address is printed",
+		func() bool { return strings.Contains(output.String(), "password file: "+passwordFile+"\n") })
 	addr, pid := published(t, dir).Addr, enginePID(t, dir)
 	if want := "address: http://" + addr + "\nuser: runlens\n"; !strings.HasPrefix(output.String(), want) {
 		t.Errorf("printed %q, want it to begin with %q", output.String(), want)
@@ -49,8 +50,8 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 	expectGone(t, pid)
 }
 
-// In a container the engine listens where it is told, and passwordless users stay out.
-func TestEngineListensWhereItIsTold(t *testing.T) {
+// In a container the engine listens where it is configured to, and passwordless users stay out.
+func TestEngineListensWhereConfigured(t *testing.T) {
 	c := config(dataDir(t))
 	c.Listen = "0.0.0.0:0"
 	s := open(t, c)

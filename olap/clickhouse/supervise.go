@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// watchInterval is how soon a death of the engine is noticed.
-	watchInterval = 100 * time.Millisecond
+	// checkInterval is how soon a death of the engine is noticed.
+	checkInterval = 100 * time.Millisecond
 	// minBackoff and maxBackoff bound the pause before another start after a failed or a short-lived one.
 	minBackoff = 200 * time.Millisecond
 	maxBackoff = 15 * time.Second
@@ -15,11 +15,11 @@ const (
 	healthyAfter = 30 * time.Second
 )
 
-// supervise starts the engine again whenever it has died, until ctx is done. The engine lock tells: it
-// is free exactly when no engine lives, and of several supervisors one gets it.
+// supervise starts the engine again whenever it has died, until ctx is done. The engine lock says so: it is free
+// exactly when no engine lives, and of several supervisors one gets it.
 func (e *engine) supervise(ctx context.Context) {
 	defer close(e.stopped)
-	tick := time.NewTicker(watchInterval)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	pause, started := minBackoff, time.Now()
 	for {

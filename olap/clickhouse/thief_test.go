@@ -28,7 +28,7 @@ type thief struct {
 	accepted int
 }
 
-// thiefAnswers end the challenge in every way a program that does not know the proof can.
+// thiefAnswers end the challenge in every way a program without the proof can.
 var thiefAnswers = []string{
 	"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"engine\"\r\nContent-Length: 0\r\n\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -93,7 +93,7 @@ func (th *thief) loot() (received string, accepted int) {
 }
 
 // When an engine dies, any program may be given its port, and clients find it there until the engine has been started
-// again elsewhere. They must not tell it anything.
+// again elsewhere. They must not send it anything.
 func TestWhoTakesThePortOfADeadEngineLearnsNothing(t *testing.T) {
 	dir := dataDir(t)
 	member := launch(t, dir)

@@ -14,8 +14,8 @@ import (
 // layoutNumber counts the ways runlens has arranged the files of an engine's folder.
 const layoutNumber = 1
 
-// A versionRecord is the content of <data>/engine/VERSION: what wrote the data directory last, and
-// which library file that was, so that only a changed library is asked for its version again.
+// A versionRecord is the content of <data>/engine/VERSION: what wrote the data directory last, and which library file
+// that was, so that only a changed library is probed for its version again.
 type versionRecord struct {
 	Layout          int       `json:"layout"`
 	Engine          string    `json:"engine"`
@@ -42,17 +42,20 @@ func (l layout) adoptVersion(library string) (string, error) {
 		return "", err
 	default:
 		if err := json.Unmarshal(content, &before); err != nil {
-			return "", fmt.Errorf("%s is not a version file of runlens (%w); use another data directory (RUNLENS_DATA_DIR)", l.version(), err)
+			return "", fmt.Errorf("%s is not a version file of runlens (%w); use another data directory (RUNLENS_DATA_DIR)",
+				l.version(), err)
 		}
 	}
-	now := versionRecord{Layout: layoutNumber, Engine: before.Engine, Library: library, LibraryModified: info.ModTime().UTC()}
+	now := versionRecord{Layout: layoutNumber, Engine: before.Engine, Library: library,
+		LibraryModified: info.ModTime().UTC()}
 	if before.Library != now.Library || !before.LibraryModified.Equal(now.LibraryModified) {
 		if now.Engine, err = probeVersion(library); err != nil {
 			return "", err
 		}
 	}
 	if before.Layout > now.Layout || newer(before.Engine, now.Engine) {
-		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
+		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the "+
+			"newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
 			ErrOtherVersion, l.dir, before.Engine, before.Layout, now.Engine, now.Layout)
 	}
 	if now == before {
@@ -65,8 +68,8 @@ func (l layout) adoptVersion(library string) (string, error) {
 	return now.Engine, writeFileAtomic(l.version(), content)
 }
 
-// probeVersion asks the library for its version, in a process of its own: a library can be
-// entered only once in the life of a process.
+// probeVersion reads the version of the library, in a process of its own: a library can be entered only once in the
+// life of a process.
 func probeVersion(library string) (string, error) {
 	cmd, err := childTask{Library: library}.command()
 	if err != nil {
@@ -76,13 +79,14 @@ func probeVersion(library string) (string, error) {
 	cmd.Stderr = &failure
 	output, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("the engine library %s does not work on this machine; run `make engine` again, or set RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
+		return "", fmt.Errorf("the engine library %s does not work on this machine; run `make engine` again, or set "+
+			"RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
 	}
 	return string(output), nil
 }
 
-// newer tells whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of
-// one month share their formats.
+// newer reports whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of one month share
+// their formats.
 func newer(a, b string) bool {
 	aYear, aMonth := release(a)
 	bYear, bMonth := release(b)

@@ -54,8 +54,8 @@ func (w *printer) inTimes() []string {
 	return conditions
 }
 
-// wholeMonths is the condition that a row lies in a month of the range, of those that lie in it as a whole. Months are the
-// partitions of the table.
+// wholeMonths is the condition that a row lies in a month of the range, of those that lie in it as a whole. Months are
+// the partitions of the table.
 func (w *printer) wholeMonths() string {
 	start, end := clamp(w.Query.Range.StartUTC), clamp(w.Query.Range.EndUTC)
 	first := time.Date(start.Year(), start.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -87,9 +87,9 @@ func (w *printer) kept() []string {
 	return conditions
 }
 
-// ownClock is what stands before a statement that sets its boundary itself. ClickHouse reads the clock when the statement
-// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant
-// wherever it is used: the boundary that is returned is the one that selected the rows.
+// ownClock is what precedes a statement that sets its boundary itself. ClickHouse reads the clock when the statement
+// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant wherever it
+// is used: the boundary that is returned is the one that selected the rows.
 const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
 
 func (w *printer) boundary() string {
@@ -131,9 +131,9 @@ func (w *printer) filter(name string, f query.Filter) string {
 	}
 }
 
-// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug stands for one agent:
-// where an agent that is not deleted holds it, that one, otherwise the one deleted last (contract 4.6).
-// The newest record decides between several, which the source should not have.
+// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug names one agent: the agent
+// that is not deleted and has it, otherwise the one deleted last (contract 4.6). The newest record decides between
+// several, which the source should not have.
 func (w *printer) agentFilter(name string, f query.Filter) string {
 	ids, slugs := []string{}, []string{}
 	for _, value := range f.Values {
@@ -149,11 +149,12 @@ func (w *printer) agentFilter(name string, f query.Filter) string {
 		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
 	}
 	if len(slugs) > 0 {
-		conditions = append(conditions, "f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
-			"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, 'updated_at'), agent_id))"+
-			" FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
-			" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
-			" GROUP BY tupleElement(latest, 'slug'))")
+		conditions = append(conditions,
+			"f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
+				"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, "+
+				"'updated_at'), agent_id)) FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
+				" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
+				" GROUP BY tupleElement(latest, 'slug'))")
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
@@ -196,8 +197,8 @@ func (w *printer) clockMillis() string {
 	return "toUnixTimestamp64Milli(" + w.Source.ClockColumn + ")"
 }
 
-// localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the same offsets as
-// the range's instants. The detour over positive days makes the division round down before 1970.
+// localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the
+// same offsets as the range's instants. The detour over positive days makes the division round down before 1970.
 func (w *printer) localDay(clock string) string {
 	offsets := w.Query.Range.Offsets
 	last := len(offsets) - 1
@@ -205,7 +206,8 @@ func (w *printer) localDay(clock string) string {
 	if last > 0 {
 		var cases []string
 		for i, o := range offsets[:last] {
-			cases = append(cases, clock+" < "+w.param(fmt.Sprintf("until_%d", i), o.UntilUTC.UnixMilli()), w.param(fmt.Sprintf("offset_%d", i), o.Millis))
+			cases = append(cases, clock+" < "+w.param(fmt.Sprintf("until_%d", i), o.UntilUTC.UnixMilli()),
+				w.param(fmt.Sprintf("offset_%d", i), o.Millis))
 		}
 		offset = "multiIf(" + strings.Join(cases, ", ") + ", " + offset + ")"
 	}
@@ -235,7 +237,7 @@ func (w *printer) instant(name string, t time.Time) string {
 	return "fromUnixTimestamp64Milli(" + w.param(name, t.UnixMilli()) + ", 'UTC')"
 }
 
-// param adds a parameter and returns the text that stands for it.
+// param adds a parameter and returns its placeholder.
 func (w *printer) param(name string, value any) string {
 	if !slices.ContainsFunc(w.params, func(p Param) bool { return p.Name == name }) {
 		w.params = append(w.params, Param{name, value})

@@ -23,7 +23,7 @@ func (w *printer) byPerson() bool {
 // byInitiator reports whether initiator keys are counted or filtered by otherwise.
 func (w *printer) byInitiator() bool { return w.UsesInitiatorKeys() && !w.byPerson() }
 
-// perInitiatorKey adds up by initiator key, or by the identifier's part of it, besides what is grouped by.
+// perInitiatorKey aggregates by initiator key, or by the identifier's part of it, in addition to the dimensions.
 func (w *printer) perInitiatorKey(from string) string {
 	keys := w.signedKeys()
 	selected := slices.Clone(keys)
@@ -34,7 +34,7 @@ func (w *printer) perInitiatorKey(from string) string {
 		"\nGROUP BY " + strings.Join(keys, ", ")
 }
 
-// texts are the initiator keys of the organization with the identifiers and names that they stand for. Those of the
+// texts are the initiator keys of the organization with the identifiers and names that they represent. Those of the
 // rollup's rows are stored before the rows are; the other ones come with the delta.
 func (w *printer) texts() string {
 	const texts = "SELECT initiator_key AS f_initiator_key," +
@@ -52,8 +52,8 @@ func (w *printer) texts() string {
 	return known
 }
 
-// withTexts are sums by initiator key with the texts that the keys stand for. Should one be missing, that is an error:
-// people must not fall into the group without an identifier.
+// withTexts are sums by initiator key with the texts that the keys represent. A key without a text is an error: people
+// must not fall into the group without an identifier.
 func (w *printer) withTexts(from string) string {
 	sql := "SELECT *\nFROM\n(\n" + indent(w.perInitiatorKey(from)) + "\n) AS r" +
 		"\nANY LEFT JOIN\n(\n" + indent(w.texts()) + "\n) AS t USING (f_initiator_key)" +
@@ -64,9 +64,9 @@ func (w *printer) withTexts(from string) string {
 	return sql
 }
 
-// noSharedKey is the condition that every initiator key stands for one text; else the statement fails with
-// SharedKeysMessage. Texts that are written while the statement runs are among those of the delta. The set of an IN
-// is read in the statement's snapshot, a scalar subquery is not.
+// noSharedKey is the condition that every initiator key represents one text; else the statement fails with
+// SharedKeysMessage. Texts that are written while the statement runs are among those of the delta. The set of an IN is
+// read in the statement's snapshot, a scalar subquery is not.
 func (w *printer) noSharedKey() string {
 	shared := schema.AnySharedKey(schema.InitiatorKeys(w.stored()))
 	return "NOT throwIf(1 IN (\n" + indent(shared) + "\n), '" + SharedKeysMessage + "')"

@@ -12,9 +12,9 @@ const maxPairConditions = 8
 // totalsOfPairs is the layer of aggregates of a totals query that counts pairs. A distinct count keeps a
 // hash table of its own, so that every further metric costs as much as the first one. Here all share
 // one: a pair is a group with one bit for each metric's condition, set when one of its rows
-// satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that all
-// versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys would get
-// wide, and distinct counts are faster.)
+// satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that
+// all versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys
+// would get wide, and distinct counts are faster.)
 func (w *printer) totalsOfPairs() string {
 	var ofPair, ofAll, names, bits []string
 	for _, f := range w.RunFields {
@@ -23,7 +23,7 @@ func (w *printer) totalsOfPairs() string {
 	for _, m := range w.Aggregates {
 		names = append(names, "m_"+m.Name)
 		switch {
-		case !m.Pairs: // an additive one: the pairs' values add up
+		case !m.Pairs: // an additive one: the pairs' values are summed
 			ofPair = append(ofPair, m.Aggregate+" AS p_"+m.Name)
 			ofAll = append(ofAll, "sum(p_"+m.Name+")")
 		case m.When == "":
@@ -58,9 +58,9 @@ func (w *printer) totalsOfPairs() string {
 	})
 }
 
-// sumOfBuckets adds up what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets
-// count the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around
-// them, so that only one bucket's hash tables exist at a time.
+// sumOfBuckets sums what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets count
+// the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around them, so
+// that only one bucket's hash tables exist at a time.
 func (w *printer) sumOfBuckets(names []string, part func(bucket string) string) string {
 	parts := make([]string, w.HashBuckets)
 	for i := range parts {

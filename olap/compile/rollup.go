@@ -13,7 +13,7 @@ import (
 // fromRollup reports whether rows come from the rollup.
 func (w *printer) fromRollup() bool { return w.Delta != plan.NoRollup }
 
-// rollupQuery adds up rows of the rollup and of the delta.
+// rollupQuery aggregates the signed rows of the rollup and of the delta.
 func (w *printer) rollupQuery() string {
 	keys := w.keys()
 	selected := slices.Clone(keys)
@@ -82,7 +82,7 @@ func (w *printer) summed() []string {
 	return names
 }
 
-// signed are rows that add up: those of the rollup, and those of the delta.
+// signed are the signed rows of the rollup and of the delta.
 func (w *printer) signed() string {
 	var parts []string
 	if w.Projection == nil {
@@ -120,7 +120,7 @@ func (w *printer) spans(span int64) (first, after int64) {
 }
 
 // inSpans are the conditions that a row's span of time, which column numbers, lies in the range as a whole, and the
-// span's first instant in milliseconds. name tells the parameters of several spans apart.
+// span's first instant in milliseconds. name distinguishes the parameters of several spans.
 func (w *printer) inSpans(column, name string, span int64) (conditions []string, clock string) {
 	first, after := w.spans(span)
 	return []string{
@@ -129,8 +129,8 @@ func (w *printer) inSpans(column, name string, span int64) (conditions []string,
 	}, fmt.Sprintf("%s * %d", column, span)
 }
 
-// rangeEdges is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where no
-// row can.
+// rangeEdges is the condition that a row of the range lies in none of the spans that lie in it as a whole; empty where
+// no row can.
 func (w *printer) rangeEdges() string {
 	span := w.Projection.SpanMillis
 	first, after := w.spans(span)
@@ -163,7 +163,8 @@ func ofRollup(k schema.RollupKey) string { return k.Name }
 
 // stored is the condition that a row of the source in the range was stored after the watermark.
 func (w *printer) stored() string {
-	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " + w.instant("watermark_ms", w.Watermark)
+	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " +
+		w.instant("watermark_ms", w.Watermark)
 }
 
 // cachedDelta are the rows of the delta that are sent with the statement.
@@ -176,8 +177,8 @@ func (w *printer) cachedDelta() string {
 		func(name string) string { return name })
 }
 
-// inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they are
-// now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
+// inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they
+// are now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
 func (w *printer) inlineDelta() string {
 	n := w.Rollup.SumColumns
 	for _, name := range w.RollupKeys {
@@ -192,7 +193,7 @@ func (w *printer) inlineDelta() string {
 		func(k schema.RollupKey) string { return k.SQL }, func(name string) string { return w.Rollup.Sums[name] })
 }
 
-// signedRows selects from the rollup or the delta what is grouped by, and what is added up as s_<name>.
+// signedRows selects from the rollup or the delta what is grouped by, and what is summed as s_<name>.
 func (w *printer) signedRows(
 	from string, conditions []string, clock string, key func(schema.RollupKey) string, sum func(string) string,
 ) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// The range has its first instant and not its end. What was first stored after asOf is left out; but what the rollup has of
-// it is taken away, unless rows of the rollup that were first stored after asOf are left out themselves.
+// The range has its first instant and not its end. What was first stored after asOf is left out; but what the rollup
+// has of it is taken away, unless rows of the rollup that were first stored after asOf are left out themselves.
 func TestRowsOfACachedDelta(t *testing.T) {
 	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],
 		"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
@@ -52,8 +52,8 @@ func TestSpansOfProjections(t *testing.T) {
 	const runs = `"metrics":["run_count"]`
 	const initiators = `"metrics":["unique_initiator_count"]`
 	for _, c := range []struct {
-		name, asked, start, end, zone string
-		from, until                   string // the spans' first instant and their end
+		name, request, start, end, zone string
+		from, until                     string // the spans' first instant and their end
 	}{
 		{"days of whole hours", runs + `,"dimensions":["day"]`, "2026-01-01", "2026-01-31", "Europe/Stockholm",
 			"2025-12-31T23:00:00Z", "2026-01-31T23:00:00Z"},
@@ -70,7 +70,7 @@ func TestSpansOfProjections(t *testing.T) {
 			"2026-01-01T00:00:00Z", "2026-05-28T00:00:00Z"},
 		{"weeks before 1970", initiators, "1969-12-25", "1969-12-31", "UTC", "1969-12-25T00:00:00Z", "1970-01-01T00:00:00Z"},
 	} {
-		q, err := query.Parse([]byte(`{"model":"agent_runs",` + c.asked +
+		q, err := query.Parse([]byte(`{"model":"agent_runs",` + c.request +
 			`,"range":{"start":"` + c.start + `","end":"` + c.end + `","timezone":"` + c.zone + `"}}`))
 		if err != nil {
 			t.Fatal(c.name, err)

@@ -65,7 +65,8 @@ func (w *printer) columns() (columns []Column, selected []string) {
 		if d.Kind == catalog.Day {
 			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "toInt64(g.f_day)")
 		} else {
-			add(Column{d.Name, catalog.TypeString, d.Name, Text}, fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "g.f_"+d.Field)))
+			add(Column{d.Name, catalog.TypeString, d.Name, Text},
+				fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "g.f_"+d.Field)))
 		}
 		for _, c := range d.Companions {
 			sql := "a.a_agent_name"
@@ -132,8 +133,9 @@ func (w *printer) groups() string {
 	return sql
 }
 
-// joined is what follows FROM: the rows, with the states of their runs where those are needed; with AllVersions, once for
-// every stored version. bucket is a further condition on the hash ? of a run, of the rows and of the runs; empty for none.
+// joined is what follows FROM: the rows, with the states of their runs where those are needed; with AllVersions, once
+// for every stored version. bucket is a further condition on the hash ? of a run, of the rows and of the runs; empty
+// for none.
 func (w *printer) joined(bucket string) string {
 	rows := w.rows(bucket)
 	sql := "(\n" + indent(rows) + "\n) AS r"
@@ -155,8 +157,8 @@ func (w *printer) joined(bucket string) string {
 	return sql
 }
 
-// rows is the layer of single records: of this organization, in the range, known at asOf, kept by the filters, and after
-// the cursor. bucket is a further condition on the hash ? of the run; empty for none.
+// rows is the layer of single records: of this organization, in the range, known at asOf, kept by the filters, and
+// after the cursor. bucket is a further condition on the hash ? of the run; empty for none.
 func (w *printer) rows(bucket string) string {
 	var selected []string
 	for _, f := range w.Fields {

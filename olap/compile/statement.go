@@ -1,5 +1,5 @@
-// Package compile prints a plan as one ClickHouse statement. It is pure and chooses nothing: that is olap/plan's. Callers'
-// texts travel as server-side parameters; nothing that a caller wrote ever becomes part of the SQL text.
+// Package compile prints a plan as one ClickHouse statement. It is pure and chooses nothing: that is olap/plan's.
+// Callers' texts travel as server-side parameters; nothing that a caller wrote ever becomes part of the SQL text.
 package compile
 
 import (
@@ -62,10 +62,10 @@ type Input struct {
 }
 
 // SharedKeysMessage is in the exception of a statement with an inline delta that finds that an initiator key which the
-// answer may rest on stands for two texts.
+// answer may depend on represents two texts.
 const SharedKeysMessage = "initiator keys are shared"
 
-// Compile returns the statement of the input's plan. It asks for one row more than the query's limit, which shows
+// Compile returns the statement of the input's plan. It selects one row more than the query's limit, which shows
 // whether a further row exists (contract 4.3).
 func Compile(in Input) Statement {
 	w := &printer{Input: in}
@@ -73,8 +73,8 @@ func Compile(in Input) Statement {
 }
 
 // DeltaRow reports whether the statement of an input needs a row of a cached delta, as its SQL does where the delta is
-// inline: a row in the range that was first stored at or before asOf, or that takes away what else would count. Times are
-// Unix milliseconds.
+// inline: a row in the range that was first stored at or before asOf, or that takes away what else would count. Times
+// are Unix milliseconds.
 func (in Input) DeltaRow(clock, firstStoredAt int64, takesAway bool) bool {
 	start, last := in.ends()
 	if clock < start.UnixMilli() || clock > last.UnixMilli() {

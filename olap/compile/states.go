@@ -22,12 +22,12 @@ func JoinWindow(r daterange.Range) (start, last time.Time) {
 }
 
 // runStates are the current states of the runs of the rows, and of other runs; with AllVersions those of all stored
-// versions instead. FINAL leaves one version of each, without a hash table of all of them. With MergedParts, runs in the
-// join window have the states in those, to which newerStates are to be joined.
+// versions instead. FINAL leaves one version of each, without a hash table of all of them. With MergedParts, runs in
+// the join window have the states in those, to which newerStates are to be joined.
 //
-// Attribution records do not know when their run was created, and ids are random, so that no order of the table helps to
-// find thousands of them. Runs in the join window are read as a range of the sorting key; only ids that are not among
-// those are looked up in the whole organization, by run_hash, which is narrow. The greatest state is the newest
+// Attribution records do not have the created_at of their run, and ids are random, so that no order of the table helps
+// to find thousands of them. Runs in the join window are read as a range of the sorting key; only ids that are not
+// among those are looked up in the whole organization, by run_hash, which is narrow. The greatest state is the newest
 // version's, whatever its clock (schema.SupersededRuns). A run that both parts find, because it was stored in between,
 // has the same state in both, or one that has just been replaced.
 //
@@ -109,20 +109,21 @@ func outside(rows, window, final string) string {
 
 // sentOrStoredSince is the condition that a run is one of those sent with the statement, or of a record that was stored
 // since. Nearly all runs of the organization are neither: half of their hash, for which ClickHouse has a table without
-// collisions, excludes most of them, in a third of the time. (Were 0 among the hashes, all runs would be found: more than
-// needed, and never wrong.)
+// collisions, excludes most of them, in a third of the time. (Were 0 among the hashes, all runs would be found: more
+// than needed, and never wrong.)
 func (w *printer) sentOrStoredSince() string {
 	since := append(w.inRange(), "first_stored_at > "+w.instant("outside_ms", w.OutsideSince))
 	hashes := "SELECT run_hash\nFROM " + schema.TableRunsOutside + "\nUNION ALL\nSELECT " + hashOf("run_id") +
 		"\nFROM " + w.Source.Table + "\nWHERE " + strings.Join(since, "\n    AND ")
-	return "if(toUInt16(run_hash) IN\n    (\n" + indent(indent("SELECT toUInt16(run_hash)\nFROM\n(\n"+indent(hashes)+"\n)")) +
+	return "if(toUInt16(run_hash) IN\n    (\n" +
+		indent(indent("SELECT toUInt16(run_hash)\nFROM\n(\n"+indent(hashes)+"\n)")) +
 		"\n    ), run_hash, 0) IN" +
 		"\n    (\n" + indent(indent(hashes)) + "\n    )"
 }
 
-// RunsOutside returns the statement that reads the hashes, most at most, of all runs of the records in the query's range
-// that are outside the join window. Whichever records a statement selects, and whatever is stored later, their runs
-// outside the window are among those. That, and MergedParts, is for organizations no run of which has moved
+// RunsOutside returns the statement that reads the hashes, most at most, of all runs of the records in the query's
+// range that are outside the join window. Whichever records a statement selects, and whatever is stored later, their
+// runs outside the window are among those. That, and MergedParts, is for organizations no run of which has moved
 // (schema.TableConflicts).
 func RunsOutside(in Input, most int) Statement {
 	w := &printer{Input: in}

@@ -22,7 +22,7 @@ const format = 1
 // ErrInvalid is returned for a cursor that was not sealed here for this organization and query.
 var ErrInvalid = errors.New("cursor: invalid or for another query")
 
-// A Cursor continues a grouped query behind one row.
+// A Cursor continues a grouped query after one row.
 type Cursor struct {
 	AsOf  time.Time // inclusion boundary, to the millisecond
 	After []Value   // the last row's values of the query's completed order
@@ -35,7 +35,7 @@ type Value struct {
 	Day  int64 // days since 1970-01-01
 }
 
-// A Kind tells which part of a Value counts.
+// A Kind says which part of a Value counts.
 type Kind byte
 
 const (
@@ -73,8 +73,8 @@ func (s Sealer) Open(org schema.OrganizationID, canonical []byte, text string) (
 	return Cursor{}, ErrInvalid
 }
 
-// sign binds a payload to its organization and query. Lengths stand in front of the parts so that
-// no two triples give the same input.
+// sign binds a payload to its organization and query. Each part is preceded by its length so that no two triples give
+// the same input.
 func sign(secret []byte, org schema.OrganizationID, canonical, payload []byte) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte(org), canonical, payload} {

@@ -16,7 +16,8 @@ import (
 var (
 	sealer    = NewSealer([]byte("secret"))
 	canonical = []byte(`{"model":"agent_runs"}`)
-	example   = Cursor{AsOf: time.UnixMilli(1_770_000_000_123).UTC(), After: []Value{{Kind: Text, Text: "a@b.org"}, {Kind: Null}, {Kind: Day, Day: 20_000}}}
+	example   = Cursor{AsOf: time.UnixMilli(1_770_000_000_123).UTC(),
+		After: []Value{{Kind: Text, Text: "a@b.org"}, {Kind: Null}, {Kind: Day, Day: 20_000}}}
 )
 
 func TestOpenReturnsWhatWasSealed(t *testing.T) {
@@ -75,7 +76,8 @@ func TestOpenRefusesEveryChangedByte(t *testing.T) {
 	for i := range raw {
 		changed := append([]byte(nil), raw...)
 		changed[i] ^= 1
-		if _, err := sealer.Open("org", canonical, base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err, ErrInvalid) {
+		if _, err := sealer.Open("org", canonical, base64.RawURLEncoding.EncodeToString(changed)); !errors.Is(err,
+			ErrInvalid) {
 			t.Errorf("byte %d changed: got %v, want ErrInvalid", i, err)
 		}
 	}
@@ -89,8 +91,8 @@ func TestOpenRefusesEveryChangedByte(t *testing.T) {
 	}
 }
 
-// Spec section 8: a cursor has at most 2048 characters, also behind the longest values that
-// records may hold (contract 3: 320 characters of an identifier, each up to 4 bytes).
+// Spec section 8: a cursor has at most 2048 characters, also after the longest values that records may hold (contract
+// 3: 320 characters of an identifier, each up to 4 bytes).
 func TestLongestCursorFits(t *testing.T) {
 	c := Cursor{AsOf: example.AsOf, After: []Value{
 		{Kind: Text, Text: strings.Repeat("😀", 320)}, {Kind: Text, Text: strings.Repeat("f", 36)},
@@ -101,8 +103,10 @@ func TestLongestCursorFits(t *testing.T) {
 	}
 	// An email address has at most 320 octets (64 + @ + 255), its domain 255, a source 64 characters.
 	c.After = []Value{
-		{Kind: Text, Text: strings.Repeat("f", 36)}, {Kind: Text, Text: strings.Repeat("a", 320)}, {Kind: Text, Text: strings.Repeat("a", 255)},
-		{Kind: Text, Text: "associated"}, {Kind: Text, Text: "automated"}, {Kind: Text, Text: strings.Repeat("😀", 64)}, {Kind: Day, Day: -700_000},
+		{Kind: Text, Text: strings.Repeat("f", 36)}, {Kind: Text, Text: strings.Repeat("a", 320)},
+		{Kind: Text, Text: strings.Repeat("a", 255)},
+		{Kind: Text, Text: "associated"}, {Kind: Text, Text: "automated"}, {Kind: Text, Text: strings.Repeat("😀", 64)},
+		{Kind: Day, Day: -700_000},
 	}
 	if length := len(sealer.Seal("org", canonical, c)); length > query.MaxCursorLength {
 		t.Errorf("agent_user_activity: %d characters", length)
@@ -112,7 +116,8 @@ func TestLongestCursorFits(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	f.Add(sealer.Seal("org", canonical, example))
 	f.Add("")
-	f.Add(sealer.Seal("org", canonical, example)[:20] + "\r" + sealer.Seal("org", canonical, example)[20:]) // found by fuzzing
+	// found by fuzzing
+	f.Add(sealer.Seal("org", canonical, example)[:20] + "\r" + sealer.Seal("org", canonical, example)[20:])
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := sealer.Open("org", canonical, text)
 		if err != nil && !errors.Is(err, ErrInvalid) {

@@ -9,7 +9,7 @@ type Date int64
 
 // ParseDate reads YYYY-MM-DD, a day of the years 0000 to 9999 (inclusive) that exists.
 func ParseDate(s string) (Date, bool) {
-	// time.Parse alone would also take a fraction of a second behind some layouts; the length rules everything else out.
+	// time.Parse alone would also take a fraction of a second after some layouts; the length rules everything else out.
 	if len(s) != len(time.DateOnly) {
 		return 0, false
 	}

@@ -1,6 +1,6 @@
-// Package daterange turns local calendar days in a canonical IANA zone into half-open UTC ranges
-// and tells the local day of any instant in them. Both come from one pinned copy of the tz
-// database that is embedded in the binary (see zones.go), so they cannot disagree. It is pure.
+// Package daterange turns local calendar days in a canonical IANA zone into half-open UTC ranges and gives the local
+// day of any instant in them. Both come from one pinned copy of the tz database that is embedded in the binary (see
+// zones.go), so they cannot disagree. It is pure.
 package daterange
 
 import "time"
@@ -8,7 +8,7 @@ import "time"
 // MaxDays is the greatest number of calendar days a range may cover, inclusive (spec 2.12).
 const MaxDays = 366
 
-// A Range is a run of whole local days.
+// A Range is a sequence of complete local days.
 type Range struct {
 	Start    Date // inclusive
 	End      Date // inclusive
@@ -17,7 +17,7 @@ type Range struct {
 	StartUTC time.Time // inclusive: the first instant whose local date is Start or later (contract 4.8)
 	EndUTC   time.Time // exclusive: the first instant whose local date is after End
 
-	// Offsets tell the wall clock throughout the range, in the order of time. There is at least one.
+	// Offsets give the wall clock throughout the range, in the order of time. There is at least one.
 	Offsets []Offset
 }
 
@@ -38,7 +38,7 @@ const (
 	TooLarge
 )
 
-// An Error tells why a range was refused.
+// An Error says why a range was refused.
 type Error struct{ Reason Reason }
 
 func (e *Error) Error() string {
@@ -89,8 +89,8 @@ func Parse(start, end, timezone string) (Range, error) {
 	return r, nil
 }
 
-// firstInstant is the first instant whose local date in zone is d or later. Where midnight exists
-// twice it is the first one; where d was skipped it is the moment the clock jumped over it.
+// firstInstant is the first instant whose local date in zone is d or later. Where midnight exists twice it is the first
+// one; where d was skipped it is the instant at which the clock jumped over it.
 func firstInstant(d Date, zone *wallClock) time.Time {
 	midnight := int64(d) * secondsPerDay
 	// No wall clock is ever two days away from UTC, so the date d lies wholly after this.

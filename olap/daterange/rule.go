@@ -19,13 +19,13 @@ type changeDay struct {
 	month   time.Month
 	week    int // from 1; 5 is the last one
 	weekday time.Weekday
-	seconds int64 // after midnight on the wall clock that holds until then; below 0 or above a day too
+	seconds int64 // after midnight on the wall clock that is valid until then; below 0 or above a day too
 }
 
 // offsetAt is wallClock.offsetAt for an instant after the last transition of the table.
 func (r *yearlyRule) offsetAt(at int64) (offset, until int64) {
-	// A local year begins and ends less than a week away from the UTC year of the same number, so the years beside it
-	// hold the transitions before and after any instant of it. The result lies strictly between them.
+	// A local year begins and ends less than a week away from the UTC year of the same number, so the previous and the
+	// next year have the transitions before and after any instant of it. The result lies strictly between them.
 	year := time.Unix(at, 0).UTC().Year()
 	before, until := int64(-never), int64(never)
 	for y := year - 1; y <= year+1; y++ {
@@ -44,7 +44,7 @@ func (r *yearlyRule) offsetAt(at int64) (offset, until int64) {
 	return offset, until
 }
 
-// in is the moment of the change in a year, as if the wall clock showed UTC.
+// in is the instant of the change in a year, as if the wall clock showed UTC.
 func (d changeDay) in(year int) int64 {
 	first := time.Date(year, d.month, 1, 0, 0, 0, 0, time.UTC)
 	day := 1 + (int(d.weekday)-int(first.Weekday())+7)%7 + (d.week-1)*7

@@ -64,7 +64,7 @@ func inEveryZone(t *testing.T, check func(t *testing.T, name string, zone *time.
 	group.Wait()
 }
 
-// closely tells which years are walked day by day around each change of a clock: all to 2500, then some of every kind.
+// closely says which years are walked day by day around each change of a clock: all to 2500, then some of every kind.
 // TestNoTransitionIsMissed shows that later years are like those of four hundred years before.
 func closely(year int) bool {
 	return year >= 1840 && year <= 2500 || year%100 <= 1 || year%100 == 96 || year > 9990
@@ -148,7 +148,8 @@ func TestNoTransitionIsMissed(t *testing.T) {
 			}
 			offset, until := clock.offsetAt(at)
 			if next := goOffset(zone, bound.Unix()); bound.Unix() < tablesEnd && (until == bound.Unix()) != (next != offset) {
-				t.Errorf("%s: Go changes at %v from %d to %d s, and this at %v", name, bound.UTC(), offset, next, time.Unix(until, 0).UTC())
+				t.Errorf("%s: Go changes at %v from %d to %d s, and this at %v", name, bound.UTC(), offset, next,
+					time.Unix(until, 0).UTC())
 			}
 			at = bound.Unix()
 		}
@@ -190,7 +191,8 @@ func TestTZifThatCannotBeRead(t *testing.T) {
 			t.Errorf("the first %d of %d bytes are enough", n, len(data))
 		}
 	}
-	for _, footer := range []string{"", "CET", "CET-1CEST", "CET-1CEST,J60,J300", "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.5.0,M13.5.0", "CET-1 "} {
+	for _, footer := range []string{"", "CET", "CET-1CEST", "CET-1CEST,J60,J300", "CET-1CEST,M3.6.0,M10.5.0",
+		"CET-1CEST,M3.5.0,M13.5.0", "CET-1 "} {
 		if fixed, rule, err := parseFooter(footer); err == nil {
 			t.Errorf("%q became %d, %v", footer, fixed, rule)
 		}

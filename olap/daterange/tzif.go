@@ -8,12 +8,12 @@ import (
 	"sort"
 )
 
-// A wallClock tells how far a zone's wall clock leads UTC at every instant. It reads the tz data itself, because
-// Go's time.Time.ZoneBounds returns an end at or before its instant on the last day of some years.
+// A wallClock says how far a zone's wall clock leads UTC at every instant. It reads the tz data itself, because Go's
+// time.Time.ZoneBounds returns an end at or before its instant on the last day of some years.
 type wallClock struct {
 	first   int64        // seconds ahead of UTC before the first transition
 	changes []transition // in the order of time; each has another offset than the one before it
-	rule    *yearlyRule  // what holds from the last transition on; nil where the last offset stays for ever
+	rule    *yearlyRule  // what is valid from the last transition on; nil where the last offset stays for ever
 }
 
 // A transition is an instant from which on (inclusive) a wall clock has another offset.

@@ -10,9 +10,10 @@ import (
 
 //go:generate go run ./genzones -from /usr/share/zoneinfo
 
-// zonesZip holds the compiled data of exactly the canonical zones of contract 4.9: the names of
-// zone.tab, UTC and Etc/GMT±N. A name that is not in it is a legacy alias or invalid. Embedding it,
-// rather than asking the operating system, gives every server of a deployment the same days. zones.txt lists the same names under their tzdata release, for people to review.
+// zonesZip holds the compiled data of exactly the canonical zones of contract 4.9: the names of zone.tab, UTC and
+// Etc/GMT±N. A name that is not in it is a legacy alias or invalid. Embedding it, instead of that of the operating
+// system, gives every server of a deployment the same days. zones.txt lists the same names under their tzdata release,
+// for people to review.
 //
 //go:embed zones.zip
 var zonesZip []byte

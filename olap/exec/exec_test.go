@@ -30,13 +30,14 @@ func TestTheDeadlineStopsTheQuery(t *testing.T) {
 	bound, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
 	for running := uint64(1); running > 0; {
-		if err := store.Conn().QueryRow(bound, "SELECT count() FROM system.processes WHERE query_id = $1", queryID.String()).Scan(&running); err != nil {
+		if err := store.Conn().QueryRow(bound, "SELECT count() FROM system.processes WHERE query_id = $1",
+			queryID.String()).Scan(&running); err != nil {
 			t.Fatalf("the query still runs in ClickHouse: %v", err)
 		}
 	}
 }
 
-// What reaches a log names ClickHouse's code, not the statement, which holds people's identifiers.
+// What reaches a log names ClickHouse's code, not the statement, which has people's identifiers.
 func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for name, sql := range map[string]string{
@@ -52,13 +53,14 @@ func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s: no error", name)
 		}
-		if text := err.Error(); strings.Contains(text, "ada@") || strings.Contains(text, "SELECT") || !strings.Contains(text, "ClickHouse exception") {
+		if text := err.Error(); strings.Contains(text, "ada@") || strings.Contains(text, "SELECT") ||
+			!strings.Contains(text, "ClickHouse exception") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
 }
 
-// Nor does a failure of the network name the address it was sent to, which holds the parameters.
+// Nor does a failure of the network name the address it was sent to, which has the parameters.
 func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
@@ -68,12 +70,13 @@ func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
 		Params:  []compile.Param{{Name: "person", Value: "ada@example.com"}},
 		Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
 	}
-	if _, err := exec.Run(ctx, store.Conn(), statement, uuid.New(), ""); err == nil || strings.Contains(err.Error(), "ada") {
+	if _, err := exec.Run(ctx, store.Conn(), statement, uuid.New(), ""); err == nil ||
+		strings.Contains(err.Error(), "ada") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// The names by which ClickHouse's log and list of processes know an execution.
+// The names by which an execution is found in ClickHouse's log and list of processes.
 func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	queryID := uuid.New()
@@ -87,7 +90,8 @@ func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(table.Rows) != 1 || table.Rows[0][0].Key().Text != queryID.String() || table.Rows[0][1].Key().Text != "request 7" {
+	if len(table.Rows) != 1 || table.Rows[0][0].Key().Text != queryID.String() ||
+		table.Rows[0][1].Key().Text != "request 7" {
 		t.Errorf("got %v, want the query's own id and comment", table.Rows)
 	}
 }
@@ -102,7 +106,8 @@ func TestNewest(t *testing.T) {
 	at := time.Date(2026, 1, 5, 10, 0, 0, 123e6, time.UTC)
 	var records olaptest.Records
 	for i, clock := range []time.Time{at, at.Add(-time.Hour), at.Add(-40 * 24 * time.Hour)} {
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: clock, Kind: "agent", Status: "FAILED"})
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: clock,
+			Kind: "agent", Status: "FAILED"})
 	}
 	olaptest.Load(t, store.Conn(), records)
 	if run, attribution, err = snapshot.Newest(ctx, store.Conn()); err != nil || !run.Equal(at) || !attribution.IsZero() {

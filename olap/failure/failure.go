@@ -25,14 +25,14 @@ const (
 	totalMemory = "(total)"
 )
 
-// exceptionName finds the symbolic name that ClickHouse puts behind a message.
+// exceptionName finds the symbolic name that ClickHouse puts after a message.
 var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 
-// Of describes an error of the store, met while doing something, in words that may be logged: ClickHouse's messages quote the
-// statement with its parameters, which can be people's identifiers, so that only the code and its
+// Of describes an error of the store, met while doing something, in words that may be logged: ClickHouse's messages
+// quote the statement with its parameters, which can be people's identifiers, so that only the code and its
 // name are kept. ClickHouse's own log has the rest, under the query's id.
 func Of(doing string, err error) error {
-	// The address of a request over HTTP holds the parameters as well.
+	// The address of a request over HTTP has the parameters as well.
 	var request *url.Error
 	if errors.As(err, &request) {
 		return fmt.Errorf("%s: %w", doing, request.Err)

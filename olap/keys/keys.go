@@ -73,7 +73,8 @@ func (s Store) Put(ctx context.Context, key schema.APIKey) error {
 // there is one; callers of the API are answered by Valid.
 func (s Store) Find(ctx context.Context, keyID string) (schema.APIKey, bool, error) {
 	var key schema.APIKey
-	err := scan(s.conn.QueryRow(ctx, "SELECT "+columns+" FROM "+schema.TableAPIKeys+" FINAL WHERE key_id = $1", keyID), &key)
+	err := scan(s.conn.QueryRow(ctx, "SELECT "+columns+" FROM "+schema.TableAPIKeys+" FINAL WHERE key_id = $1", keyID),
+		&key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return schema.APIKey{}, false, nil
 	}
@@ -91,8 +92,10 @@ type Listed struct {
 
 // List returns the keys of an organization, revoked ones included, oldest first.
 func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]Listed, error) {
-	rows, err := s.conn.Query(ctx, "SELECT "+columns+", if(u.at = 0, NULL, u.at) FROM (SELECT * FROM "+schema.TableAPIKeys+" FINAL WHERE organization_id = $1) AS k"+
-		" LEFT JOIN (SELECT key_id, max(last_used_at) AS at FROM "+schema.TableAPIKeyUses+" GROUP BY key_id) AS u USING (key_id)"+
+	rows, err := s.conn.Query(ctx, "SELECT "+columns+", if(u.at = 0, NULL, u.at) FROM (SELECT * FROM "+schema.TableAPIKeys+
+		" FINAL WHERE organization_id = $1) AS k"+
+		" LEFT JOIN (SELECT key_id, max(last_used_at) AS at FROM "+schema.TableAPIKeyUses+
+		" GROUP BY key_id) AS u USING (key_id)"+
 		" ORDER BY created_at, key_id", string(organization))
 	if err != nil {
 		return nil, fmt.Errorf("keys: list: %w", err)

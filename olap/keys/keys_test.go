@@ -34,8 +34,10 @@ func TestKeysAreFoundListedAndRevoked(t *testing.T) {
 	}
 
 	found, ok, err := store.Find(ctx, "a")
-	if want := key("a", "acme", created.Add(time.Second)); err != nil || !ok || found.Name != want.Name || found.SecretHash != want.SecretHash ||
-		found.OrganizationID != "acme" || !found.CreatedAt.Equal(want.CreatedAt) || found.RevokedAt != nil || len(found.Scopes) != 1 {
+	if want := key("a", "acme", created.Add(time.Second)); err != nil || !ok || found.Name != want.Name ||
+		found.SecretHash != want.SecretHash ||
+		found.OrganizationID != "acme" || !found.CreatedAt.Equal(want.CreatedAt) || found.RevokedAt != nil ||
+		len(found.Scopes) != 1 {
 		t.Errorf("found %+v, %v, %v", found, ok, err)
 	}
 	if found, _, err := store.Find(ctx, "bare"); err != nil || len(found.Scopes) != 0 {
@@ -71,7 +73,8 @@ func TestKeysAreFoundListedAndRevoked(t *testing.T) {
 	if err != nil || len(list) != 3 {
 		t.Fatal(list, err)
 	}
-	if list[0].KeyID != "b" || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(created.Add(time.Hour)) || list[1].LastUsedAt != nil || list[1].RevokedAt == nil {
+	if list[0].KeyID != "b" || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(created.Add(time.Hour)) ||
+		list[1].LastUsedAt != nil || list[1].RevokedAt == nil {
 		t.Errorf("listed %+v", list)
 	}
 }
@@ -82,7 +85,8 @@ func TestUsed(t *testing.T) {
 	store := keys.NewStore(olaptest.OpenStore(t).Conn())
 	now := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	for id, uses := range map[string][]time.Time{
-		"twice": {now, now.Add(-time.Hour)}, "border": {now.Add(-24 * time.Hour)}, "old": {now.Add(-24*time.Hour - time.Millisecond)}, "revoked": {now}, "never": nil,
+		"twice": {now, now.Add(-time.Hour)}, "border": {now.Add(-24 * time.Hour)},
+		"old": {now.Add(-24*time.Hour - time.Millisecond)}, "revoked": {now}, "never": nil,
 		"expired": {now}, "expires": {now},
 	} {
 		k := key(id, "acme", now)
@@ -112,7 +116,8 @@ func TestUsed(t *testing.T) {
 			t.Errorf("%s has the hash %v", use.KeyID, use.SecretHash)
 		}
 	}
-	if len(got) != 3 || !got["expires"].Equal(now) || !got["twice"].Equal(now) || !got["border"].Equal(now.Add(-24*time.Hour)) {
+	if len(got) != 3 || !got["expires"].Equal(now) || !got["twice"].Equal(now) ||
+		!got["border"].Equal(now.Add(-24*time.Hour)) {
 		t.Errorf("got %v", got)
 	}
 }

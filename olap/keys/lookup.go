@@ -20,8 +20,8 @@ const verificationSize = 32 + 64 + 256 + 48*schema.MaxKeyNetworks + 32
 // lookup reads the column verification of the row of a key that counts. It does the same work and returns one row
 // of the same size whether there is such a key or not (schema/decisions/key-lookup.md):
 //
-//  1. Nothing but the aggregate function names the id. A condition in WHERE would let the primary index skip
-//     the parts and granules that cannot hold it, and so would tell by its time whether one does.
+//  1. Nothing but the aggregate function names the id. A condition in WHERE would let the primary index skip the parts
+//     and granules that cannot hold it, and so its time would reveal whether one does.
 //  2. A revoked key has the same verification as one that does not exist: an empty one.
 var lookup = fmt.Sprintf("SELECT toFixedString(argMaxIf(verification, revision, key_id = {id:String}), %d) FROM %s",
 	verificationSize, schema.TableAPIKeys)
@@ -67,7 +67,8 @@ func parseVerification(text string) (key schema.APIKey, err error) {
 func (s Store) Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error) {
 	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.secret_hash, u.at, k.expires_at, k.networks
 		FROM (SELECT * FROM `+schema.TableAPIKeys+` FINAL) AS k
-		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON u.key_id = k.key_id
+		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON `+
+		`u.key_id = k.key_id
 		WHERE isNull(k.revoked_at) AND ifNull(k.expires_at > fromUnixTimestamp64Milli({at:Int64}, 'UTC'), true)
 			AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
 		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("at", at.UnixMilli()))

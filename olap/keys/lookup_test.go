@@ -39,12 +39,13 @@ func TestALookUpIsTheSameWorkForEveryKey(t *testing.T) {
 	store := keys.NewStore(conn)
 	// Some thousand keys, so that one is in one granule of several and outside of other parts.
 	if err := conn.Exec(ctx, `INSERT INTO api_keys (key_id, organization_id, scopes, secret_hash, created_at)
-		SELECT leftPad(toString(number), 16, '0'), 'acme', ['analytics:read'], 'x', now64(3) FROM numbers(30000)`); err != nil {
+		SELECT leftPad(toString(number), 16, '0'), 'acme', ['analytics:read'], 'x', now64(3) FROM `+
+		`numbers(30000)`); err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string]string{
 		"valid": "0000000000007001", "revoked": "0000000000007002", "expired": "0000000000007003",
-		"unknown": "00000000000x7004", "unknown, behind all": "zzzzzzzzzzzzzzzz", "unknown, before all": "000000000000000!",
+		"unknown": "00000000000x7004", "unknown, after all": "zzzzzzzzzzzzzzzz", "unknown, before all": "000000000000000!",
 	}
 	if _, err := store.Revoke(ctx, ids["revoked"]); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func TestALookUpIsTheSameWorkForEveryKey(t *testing.T) {
 		plan := explain(t, conn, conn.statements[0], conn.arguments)
 		parts := regexp.MustCompile(`(?:Parts|Granules): (\d+)/(\d+)`).FindAllStringSubmatch(plan, -1)
 		if len(parts) == 0 {
-			t.Fatalf("%s: the plan does not tell what is read:\n%s", name, plan)
+			t.Fatalf("%s: the plan does not show what is read:\n%s", name, plan)
 		}
 		for _, p := range parts {
 			if p[1] != p[2] {
@@ -125,7 +126,8 @@ func TestValid(t *testing.T) {
 	k := key("longest", schema.OrganizationID(strings.Repeat("o", 64)), noon)
 	k.ExpiresAt = &end
 	for i := range schema.MaxKeyNetworks {
-		k.Networks = append(k.Networks, netip.MustParsePrefix(fmt.Sprintf("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ff%02x/128", 0x10+i)))
+		k.Networks = append(k.Networks,
+			netip.MustParsePrefix(fmt.Sprintf("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ff%02x/128", 0x10+i)))
 	}
 	bare := key("bare", "acme", noon)
 	bare.Scopes = []string{}
@@ -135,11 +137,13 @@ func TestValid(t *testing.T) {
 		}
 	}
 	got, err := store.Valid(ctx, "longest", end.Add(-time.Millisecond))
-	if err != nil || got.OrganizationID != k.OrganizationID || !reflect.DeepEqual(got.Scopes, k.Scopes) || got.SecretHash != k.SecretHash ||
+	if err != nil || got.OrganizationID != k.OrganizationID || !reflect.DeepEqual(got.Scopes, k.Scopes) ||
+		got.SecretHash != k.SecretHash ||
 		got.ExpiresAt == nil || !got.ExpiresAt.Equal(end) || !reflect.DeepEqual(got.Networks, k.Networks) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got, err := store.Valid(ctx, "bare", noon.AddDate(100, 0, 0)); err != nil || got.SecretHash != bare.SecretHash || len(got.Scopes) != 0 || got.ExpiresAt != nil || got.Networks != nil {
+	if got, err := store.Valid(ctx, "bare", noon.AddDate(100, 0, 0)); err != nil || got.SecretHash != bare.SecretHash ||
+		len(got.Scopes) != 0 || got.ExpiresAt != nil || got.Networks != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	// An earlier end wins, a later one does not, in whatever order they are stored and merged.
@@ -152,9 +156,11 @@ func TestValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		for at, valid := range map[time.Time]bool{noon.Add(time.Minute - time.Millisecond): true, noon.Add(time.Minute): false} {
+		for at, valid := range map[time.Time]bool{noon.Add(time.Minute - time.Millisecond): true,
+			noon.Add(time.Minute): false} {
 			got, err := store.Valid(ctx, "longest", at)
-			if err != nil || (got.SecretHash == k.SecretHash) != valid || !valid && (got.OrganizationID != "" || got.ExpiresAt != nil) {
+			if err != nil || (got.SecretHash == k.SecretHash) != valid ||
+				!valid && (got.OrganizationID != "" || got.ExpiresAt != nil) {
 				t.Errorf("at %v: %+v, %v", at, got, err)
 			}
 		}

@@ -23,12 +23,13 @@ type Compactor struct {
 	pending prometheus.Gauge
 }
 
-// NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet
-// is left alone until a tenth of its rows stand outside its largest part: it would soon be in several parts again.
+// NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet is left
+// alone until a tenth of its rows are outside its largest part: it would soon be in several parts again.
 func NewCompactor(conn driver.Conn, quiet time.Duration) *Compactor {
 	return &Compactor{
 		conn: conn, quiet: quiet,
-		pending: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_compactions_pending", Help: "Partitions that are to be merged into one part."}),
+		pending: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_compactions_pending",
+			Help: "Partitions that are to be merged into one part."}),
 	}
 }
 
@@ -45,15 +46,18 @@ func compacted() []string {
 	return tables
 }
 
-// Step merges one partition, of those that can be merged now the one in which the most rows stand outside its largest part.
+// Step merges one partition, of those that can be merged now the one in which the most rows are outside its largest
+// part.
 func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	found, err := c.find(ctx)
 	if err != nil {
-		return false, fmt.Errorf("maintain: look for parts: %w", err)
+		return false, fmt.Errorf("maintain: read parts: %w", err)
 	}
 	c.pending.Set(float64(len(found)))
-	// ClickHouse tells when it can do nothing. To ask again at once would be an endless loop, and keep all other partitions waiting.
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))
+	// ClickHouse reports when it can do nothing. Trying again at once would be an endless loop, and keep all other
+	// partitions waiting.
+	ctx = clickhouse.Context(ctx,
+		clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))
 	for _, p := range found {
 		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.table+" PARTITION ID '"+p.id+"' FINAL")
 		var exception *clickhouse.Exception
@@ -68,8 +72,8 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// codeCannotMerge is ClickHouse's CANNOT_ASSIGN_OPTIMIZE: another merge is at work on a part, or one part has a projection
-// that another one does not have yet.
+// codeCannotMerge is ClickHouse's CANNOT_ASSIGN_OPTIMIZE: another merge is at work on a part, or one part has a
+// projection that another one does not have yet.
 const codeCannotMerge = 388
 
 func (c *Compactor) find(ctx context.Context) (found []partition, err error) {

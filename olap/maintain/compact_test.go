@@ -20,10 +20,14 @@ func TestCompacts(t *testing.T) {
 	for version := range 3 {
 		var records olaptest.Records
 		for i := range 40 {
-			records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at.AddDate(0, i%4, 0), AgentID: olaptest.ID(1),
-				Kind: "agent", Status: []string{"RUNNING", "PAUSED", "COMPLETED"}[version], UpdatedAt: at.Add(time.Duration(version) * time.Hour)})
-			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
-				Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: at.AddDate(0, i%4, 0)})
+			records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i),
+				CreatedAt: at.AddDate(0, i%4, 0), AgentID: olaptest.ID(1),
+				Kind: "agent", Status: []string{"RUNNING", "PAUSED", "COMPLETED"}[version],
+				UpdatedAt: at.Add(time.Duration(version) * time.Hour)})
+			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: olaptest.ID(i),
+				RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
+				Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web",
+				OccurredAt: at.AddDate(0, i%4, 0)})
 		}
 		olaptest.Load(t, conn, records)
 	}
@@ -40,7 +44,8 @@ func TestCompacts(t *testing.T) {
 	if steps == 0 {
 		t.Error("there was nothing to merge")
 	}
-	if n := number("SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND table IN ('runs', 'attributions')"); n != 8 {
+	if n := number("SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND table IN " +
+		"('runs', 'attributions')"); n != 8 {
 		t.Errorf("%d parts, want one in each of 4 months of 2 tables", n)
 	}
 	if rows, after := number("SELECT count() FROM runs"), number(sum); rows != 40 || after != before {
@@ -57,7 +62,8 @@ func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
-		maintain.New("compact", maintain.NewCompactor(store.Conn(), 0), slog.New(slog.DiscardHandler), 0.1, time.Hour).Run(ctx)
+		maintain.New("compact", maintain.NewCompactor(store.Conn(), 0), slog.New(slog.DiscardHandler), 0.1,
+			time.Hour).Run(ctx)
 		close(ended)
 	}()
 	cancel()
@@ -79,22 +85,23 @@ func TestLeavesBusyPartitionsAlone(t *testing.T) {
 	load(t, conn, at, 0, 100)
 	load(t, conn, at, 100, 105)
 	if step() {
-		t.Error("merged for 5 rows beside 100")
+		t.Error("merged for 5 rows outside a part of 100")
 	}
 	load(t, conn, at, 105, 120)
 	if !step() {
-		t.Error("did not merge for 20 rows beside 100")
+		t.Error("did not merge for 20 rows outside a part of 100")
 	}
 }
 
 // A partition that cannot be merged, because a projection was added and older parts do not have it yet, is no reason to
-// ask again at once, nor keeps others waiting.
+// tried again at once, nor keeps others waiting.
 func TestPassesOverWhatCannotBeMerged(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	load(t, conn, at, 0, 100)
-	if err := conn.Exec(context.Background(), "ALTER TABLE runs ADD PROJECTION later (SELECT organization_id, run_id ORDER BY run_id)"); err != nil {
+	if err := conn.Exec(context.Background(),
+		"ALTER TABLE runs ADD PROJECTION later (SELECT organization_id, run_id ORDER BY run_id)"); err != nil {
 		t.Fatal(err)
 	}
 	load(t, conn, at, 100, 150) // these two cannot be merged, and have the most to merge
@@ -102,7 +109,8 @@ func TestPassesOverWhatCannotBeMerged(t *testing.T) {
 	load(t, conn, at.AddDate(0, 1, 0), 220, 230)
 	compact(t, conn)
 	var parts, months uint64
-	if err := conn.QueryRow(context.Background(), "SELECT count(), uniqExact(partition_id) FROM system.parts WHERE database = currentDatabase() AND active AND table = 'runs'").Scan(&parts, &months); err != nil {
+	if err := conn.QueryRow(context.Background(), "SELECT count(), uniqExact(partition_id) FROM system.parts WHERE "+
+		"database = currentDatabase() AND active AND table = 'runs'").Scan(&parts, &months); err != nil {
 		t.Fatal(err)
 	}
 	if parts != 3 || months != 2 {
@@ -133,7 +141,8 @@ func load(t *testing.T, conn driver.Conn, at time.Time, from, to int) {
 	t.Helper()
 	var records olaptest.Records
 	for i := from; i < to; i++ {
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at, AgentID: olaptest.ID(1), Kind: "agent", Status: "RUNNING", UpdatedAt: at})
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at,
+			AgentID: olaptest.ID(1), Kind: "agent", Status: "RUNNING", UpdatedAt: at})
 	}
 	olaptest.Load(t, conn, records)
 }

@@ -1,4 +1,4 @@
-// Package maintain keeps queries quick while the server runs: it works in steps, within a share of one core.
+// Package maintain keeps queries quick while the server runs: it works in steps, within a fraction of one core.
 package maintain
 
 import (
@@ -20,8 +20,8 @@ type Task interface {
 const (
 	// stepLimit is the longest time of one step. The largest merges take minutes; what takes longer hangs.
 	stepLimit = 10 * time.Minute
-	// longestPause is the longest pause between two steps (of a task that is not idle for longer). The time of a step
-	// is a bad measure of its work where the store stood still meanwhile, and maintenance must go on soon after that.
+	// longestPause is the longest pause between two steps (of a task that is not idle for longer). The time of a step is a
+	// bad measure of its work where the store was paused meanwhile, and maintenance must go on soon after that.
 	longestPause = 30 * time.Second
 	// mostOwed is the most rest that a step leaves to the pauses of later steps.
 	mostOwed = 5 * time.Minute
@@ -47,7 +47,8 @@ type Worker struct {
 // failed.
 func New(name string, task Task, logger *slog.Logger, share float64, idle time.Duration) *Worker {
 	counter := func(metric, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help, ConstLabels: prometheus.Labels{"task": name}})
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help,
+			ConstLabels: prometheus.Labels{"task": name}})
 	}
 	return &Worker{
 		name: name, task: task, logger: logger, share: share, idle: idle,

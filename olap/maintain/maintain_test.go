@@ -53,21 +53,25 @@ func hangs(ctx context.Context) (bool, error) {
 
 // Maintenance goes on within 30 s of a step that hung or failed, whatever that one took, and a step that hangs ends
 // after ten minutes. At a share of 0.2 a step is followed by four times its time; what is over 30 s of that, up to 5
-// minutes, falls to the pauses of the steps behind it.
+// minutes, is added to the pauses of later steps.
 func TestPauses(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	for name, c := range map[string]struct {
 		steps []step
-		want  []time.Duration // when each step begins, and the one behind the last
+		want  []time.Duration // when each step begins, and the one after the last
 	}{
-		"nothing to do":       {[]step{takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
-		"short steps":         {[]step{takes(2*s, true, nil), takes(s/10, true, nil)}, []time.Duration{0, 10 * s, 10*s + s/2}},
-		"hangs":               {[]step{hangs, takes(0, true, nil)}, []time.Duration{0, 10*m + 30*s, 10*m + 31*s - s}},
-		"fails late":          {[]step{takes(8*m, false, errors.New("no answer")), takes(s, true, nil)}, []time.Duration{0, 8*m + 30*s, 8*m + 35*s}},
-		"fails at once":       {[]step{takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
-		"a long step is paid": {[]step{takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)}, []time.Duration{0, 40 * s, 55 * s, 60 * s}},
+		"nothing to do": {[]step{takes(0, false, nil), takes(0, false, nil)}, []time.Duration{0, s, 2 * s}},
+		"short steps": {[]step{takes(2*s, true, nil), takes(s/10, true, nil)},
+			[]time.Duration{0, 10 * s, 10*s + s/2}},
+		"hangs": {[]step{hangs, takes(0, true, nil)}, []time.Duration{0, 10*m + 30*s, 10*m + 31*s - s}},
+		"fails late": {[]step{takes(8*m, false, errors.New("no answer")), takes(s, true, nil)},
+			[]time.Duration{0, 8*m + 30*s, 8*m + 35*s}},
+		"fails at once": {[]step{takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
+		"a long step is paid": {[]step{takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)},
+			[]time.Duration{0, 40 * s, 55 * s, 60 * s}},
 		"not for ever": {append([]step{takes(5*m, true, nil)}, repeat(takes(0, true, nil), 11)...),
-			[]time.Duration{0, 330 * s, 360 * s, 390 * s, 420 * s, 450 * s, 480 * s, 510 * s, 540 * s, 570 * s, 600 * s, 600 * s, 600 * s}},
+			[]time.Duration{0, 330 * s, 360 * s, 390 * s, 420 * s, 450 * s, 480 * s, 510 * s, 540 * s, 570 * s, 600 * s, 600 * s,
+				600 * s}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -94,7 +98,7 @@ func repeat(s step, n int) (steps []step) {
 	return steps
 }
 
-// The deadline of a step rests on the driver: against a server that takes connections and never answers, a statement
+// The deadline of a step depends on the driver: against a server that takes connections and never answers, a statement
 // ends with its context. The native protocol's greeting ends with the time limit of dialling only, here a second.
 func TestStatementsEndWithTheirContext(t *testing.T) {
 	for _, protocol := range []clickhouse.Protocol{clickhouse.HTTP, clickhouse.Native} {
@@ -112,7 +116,8 @@ func TestStatementsEndWithTheirContext(t *testing.T) {
 				cancel() // when the statement waits for an answer
 			}
 		}()
-		conn, err := clickhouse.Open(&clickhouse.Options{Protocol: protocol, Addr: []string{listener.Addr().String()}, DialTimeout: time.Second})
+		conn, err := clickhouse.Open(&clickhouse.Options{Protocol: protocol, Addr: []string{listener.Addr().String()},
+			DialTimeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
+
+	"github.com/runlens/runlens/olap/catalog"
 )
 
 // The pools are small so that rows meet: shared identifiers, names, agents and runs.
@@ -48,16 +50,16 @@ func DrawRecords(t *rapid.T, organization string) Records {
 			a := Agent{Organization: organization, ID: ID(i), Name: fmt.Sprintf("Agent %d.%d", i, version), UpdatedAt: drawVersion(t, version)}
 			a.Slug = drawOptional(t, slugs, "slug")
 			if rapid.Bool().Draw(t, "deleted") {
-				// Different for every agent: of two deleted at the same instant either might hold the slug.
+				// Different for every agent: of two deleted at the same instant either might have the slug.
 				deleted := firstInstant.Add(time.Duration(100*rapid.IntRange(0, 9).Draw(t, "deleted at")+i) * time.Hour)
 				a.DeletedAt = &deleted
 			}
 			records.Agents = append(records.Agents, a)
 		}
 	}
-	ofStarters := names
+	ofInitiators := names
 	if rapid.IntRange(0, 7).Draw(t, "names share a key") == 0 {
-		ofStarters = slices.Concat(names, SharingNames)
+		ofInitiators = slices.Concat(names, SharingNames)
 	}
 	far := rapid.SampledFrom([]int{-2, 1, 3}).Draw(t, "years away")
 	for i := range rapid.IntRange(0, 20).Draw(t, "runs") {
@@ -67,7 +69,7 @@ func DrawRecords(t *rapid.T, organization string) Records {
 				Organization: organization, ID: ID(i), CreatedAt: created,
 				AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")), Kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 				Status:     rapid.SampledFrom(statuses).Draw(t, "status"),
-				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofStarters, "name"), Type: drawOptional(t, types, "type"),
+				Identifier: drawOptional(t, identifiers, "identifier"), Name: drawOptional(t, ofInitiators, "name"), Type: drawOptional(t, types, "type"),
 				UpdatedAt: drawVersion(t, version),
 			})
 		}
@@ -123,14 +125,14 @@ func drawPart[R any](t *rapid.T, records []R, all bool) []R {
 
 // DrawQuery draws a valid query of either model.
 func DrawQuery(t *rapid.T) Query {
-	q := Query{Model: "agent_runs"}
-	metrics := []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count", "run_success_rate", "unique_initiator_count"}
-	dimensions := []string{"agent_id", "user_identifier", "user_type", "day"}
-	if rapid.Bool().Draw(t, "activity") {
-		q.Model = "agent_user_activity"
-		metrics = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count", "interaction_count",
-			"completed_attributed_run_count", "failed_attributed_run_count", "cancelled_attributed_run_count", "active_attributed_run_count"}
-		dimensions = []string{"agent_id", "user_identifier", "user_domain", "activity_type", "run_initiation_type", "source", "day"}
+	model := rapid.SampledFrom(catalog.Models).Draw(t, "model")
+	q := Query{Model: model.Name}
+	var metrics, dimensions []string
+	for _, m := range model.Metrics {
+		metrics = append(metrics, m.Name)
+	}
+	for _, d := range model.Dimensions {
+		dimensions = append(dimensions, d.Name)
 	}
 	q.Metrics = rapid.SliceOfNDistinct(rapid.SampledFrom(metrics), 1, len(metrics), rapid.ID).Draw(t, "metrics")
 	q.Dimensions = rapid.SliceOfNDistinct(rapid.SampledFrom(dimensions), 0, 4, rapid.ID).Draw(t, "dimensions")

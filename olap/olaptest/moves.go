@@ -8,12 +8,13 @@ import (
 )
 
 // moves are by how much a clock that should never change does so: rounding, another zone, months, years.
-var moves = []time.Duration{time.Millisecond, -time.Millisecond, time.Hour, -30 * 24 * time.Hour, 61 * 24 * time.Hour, -3 * 365 * 24 * time.Hour}
+var moves = []time.Duration{time.Millisecond, -time.Millisecond, time.Hour, -30 * 24 * time.Hour, 61 * 24 * time.Hour,
+	-3 * 365 * 24 * time.Hour}
 
 // DrawBroken draws what a source sends that changes what should never change: batches, in the order of their
-// storing, with runs whose created_at moves, also back and forth and between versions of one updated_at, and attribution
-// records that come again with other content or another occurred_at, and repeats of all of it. The copies of an
-// attribution record in one batch are alike, because they are stored in one millisecond.
+// storing, with runs whose created_at moves, also back and forth and between versions of one updated_at, and
+// attribution records that come again with other content or another occurred_at, and repeats of all of it. The copies
+// of an attribution record in one batch are alike, because they are stored in one millisecond.
 func DrawBroken(t *rapid.T, organization string) []Records {
 	original := DrawRecords(t, organization)
 	sent := original

@@ -128,7 +128,8 @@ func rowsOf(records Records, organization string, q Query) []row {
 				"agent_id": &agent, "user_identifier": &a.Identifier, "user_domain": domain,
 				"activity_type": &a.Activity, "run_initiation_type": &a.InitiationType, "source": &a.Source,
 			},
-			name: a.Name, status: runs[a.RunID].Status, pair: a.Identifier + " " + a.RunID.String(), id: a.ID, activity: a.Activity,
+			name: a.Name, status: runs[a.RunID].Status, pair: a.Identifier + " " + a.RunID.String(), id: a.ID,
+			activity: a.Activity,
 		}, a.OccurredAt)
 	}
 	return rows
@@ -167,7 +168,8 @@ func matches(r row, q Query, agents map[string]Agent) bool {
 			values = []string{f.Value}
 		}
 		actual := r.dimensions[f.Member]
-		if actual == nil || !slices.ContainsFunc(values, func(wanted string) bool { return equals(f.Member, *actual, wanted, agents) }) {
+		if actual == nil ||
+			!slices.ContainsFunc(values, func(wanted string) bool { return equals(f.Member, *actual, wanted, agents) }) {
 			return false
 		}
 	}
@@ -189,19 +191,19 @@ func equals(member, actual, wanted string, agents map[string]Agent) bool {
 
 // slugHolder is contract 4.6: an agent that is not deleted alone, otherwise the deleted one (the last to be deleted).
 func slugHolder(slug string, agents map[string]Agent) string {
-	var holder *Agent
+	var owner *Agent
 	for _, a := range agents {
 		if a.Slug == nil || *a.Slug != slug {
 			continue
 		}
-		if holder == nil || holder.DeletedAt != nil && (a.DeletedAt == nil || a.DeletedAt.After(*holder.DeletedAt)) {
-			holder = &a
+		if owner == nil || owner.DeletedAt != nil && (a.DeletedAt == nil || a.DeletedAt.After(*owner.DeletedAt)) {
+			owner = &a
 		}
 	}
-	if holder == nil {
+	if owner == nil {
 		return ""
 	}
-	return holder.ID.String()
+	return owner.ID.String()
 }
 
 func answer(group []row, q Query, agents map[string]Agent) []any {

@@ -1,5 +1,5 @@
-// Package olaptest is what tests of the query engine share: records, a loader that writes them
-// straight into the tables, and a naive evaluator of queries written from the spec alone.
+// Package olaptest is what the tests of the query engine have in common: records, a loader that writes them straight
+// into the tables, and a naive evaluator of queries written from the spec alone.
 package olaptest
 
 import (
@@ -84,10 +84,12 @@ func Load(t Failer, conn driver.Conn, records Records) {
 		return []any{a.Organization, a.ID, a.Name, a.Slug, a.DeletedAt, a.UpdatedAt}
 	})
 	load(t, conn, schema.TableRuns, schema.RunColumns, records.Runs, func(r Run) []any {
-		return []any{r.Organization, r.ID, r.CreatedAt, r.AgentID, r.Kind, r.Parent, r.Status, r.Identifier, r.Name, r.Type, r.UpdatedAt}
+		return []any{r.Organization, r.ID, r.CreatedAt, r.AgentID, r.Kind, r.Parent, r.Status, r.Identifier, r.Name, r.Type,
+			r.UpdatedAt}
 	})
 	load(t, conn, schema.TableAttributions, schema.AttributionColumns, records.Attributions, func(a Attribution) []any {
-		return []any{a.Organization, a.ID, a.RunID, a.AgentID, a.Identifier, a.Name, a.Activity, a.InitiationType, a.Source, a.OccurredAt}
+		return []any{a.Organization, a.ID, a.RunID, a.AgentID, a.Identifier, a.Name, a.Activity, a.InitiationType, a.Source,
+			a.OccurredAt}
 	})
 }
 
@@ -106,7 +108,8 @@ func load[R any](t Failer, conn driver.Conn, table string, columns []string, rec
 	for _, c := range columns[1:] {
 		names += ", " + c
 	}
-	ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(clickhouse.Settings{"max_partitions_per_insert_block": 0}))
+	ctx := clickhouse.Context(context.Background(),
+		clickhouse.WithSettings(clickhouse.Settings{"max_partitions_per_insert_block": 0}))
 	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+names+")")
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Script is a file of query cases: steps that load records or ask a query, in order.
+// A Script is a file of query cases: steps that load records or run a query, in order.
 //
 //	# a comment
 //	load
@@ -30,7 +30,7 @@ import (
 // fields that every record needs have plain defaults.
 type Script struct{ Steps []Step }
 
-// A Step either loads Records or asks Query.
+// A Step either loads Records or runs Query.
 type Step struct {
 	Line         int
 	Records      *Records
@@ -161,7 +161,8 @@ func (r *Records) add(line string) error {
 		r.Runs = append(r.Runs, v)
 		return err
 	case "attribution":
-		a := Attribution{Organization: "acme", AgentID: ShortID(1), Activity: "interacted", InitiationType: "human", Source: "web"}
+		a := Attribution{Organization: "acme", AgentID: ShortID(1), Activity: "interacted", InitiationType: "human",
+			Source: "web"}
 		err := decode(&a)
 		r.Attributions = append(r.Attributions, a)
 		return err

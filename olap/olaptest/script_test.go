@@ -31,13 +31,16 @@ func TestParseScript(t *testing.T) {
 		t.Fatalf("%d steps, want 3", len(s.Steps))
 	}
 	load, totals, refused := s.Steps[0], s.Steps[1], s.Steps[2]
-	if len(load.Records.Agents) != 1 || len(load.Records.Runs) != 1 || load.Records.Runs[0].Organization != "acme" || load.Records.Runs[0].UpdatedAt.IsZero() {
+	if len(load.Records.Agents) != 1 || len(load.Records.Runs) != 1 || load.Records.Runs[0].Organization != "acme" ||
+		load.Records.Runs[0].UpdatedAt.IsZero() {
 		t.Errorf("loaded %+v", load.Records)
 	}
-	if totals.Organization != "globex" || totals.Name != "totals of the other one" || !strings.Contains(totals.Query, `"metrics"`) {
-		t.Errorf("asked %+v", totals)
+	if totals.Organization != "globex" || totals.Name != "totals of the other one" ||
+		!strings.Contains(totals.Query, `"metrics"`) {
+		t.Errorf("parsed %+v", totals)
 	}
-	if len(totals.Rows) != 1 || totals.Rows[0][0] != ShortID(1).String() || totals.Rows[0][1] != 2.0 || totals.Rows[0][2] != nil {
+	if len(totals.Rows) != 1 || totals.Rows[0][0] != ShortID(1).String() || totals.Rows[0][1] != 2.0 ||
+		totals.Rows[0][2] != nil {
 		t.Errorf("expects %v", totals.Rows)
 	}
 	if len(totals.Warnings) != 2 || refused.FailCode != "invalid_query" || refused.FailParam != "model" {

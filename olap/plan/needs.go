@@ -9,7 +9,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// KeyInitiator is the key of a rollup table that stands for the identifier and the name of who started a run.
+// KeyInitiator is the key of a rollup table that represents the identifier and the name of who started a run.
 const KeyInitiator = "initiator_key"
 
 // longRange is the length of a range, in days of 24 hours, from which it pays to read it in several parts; and to read
@@ -26,7 +26,7 @@ type Needs struct {
 	RunFields  []*catalog.Field // of the current state of the run; empty for no join
 	Aggregates []*catalog.Metric
 	AgentNames bool
-	Day        bool // rows are told apart by their local day
+	Day        bool // rows are distinguished by their local day
 	CountsRows bool // a repeated row would be counted twice
 
 	// Rollup is the rollup table that has everything, and RollupKeys its keys that are needed; nil where it lacks a
@@ -125,7 +125,7 @@ func (n *Needs) rollup() {
 	n.Rollup, n.RollupKeys = table, keys
 }
 
-// RollupKey is the key of a rollup table that stands for a dimension.
+// RollupKey is the key of a rollup table for a dimension.
 func RollupKey(d *catalog.Dimension) string {
 	if d.Kind == catalog.Identifier {
 		return KeyInitiator
@@ -133,7 +133,7 @@ func RollupKey(d *catalog.Dimension) string {
 	return d.Field
 }
 
-// UsesInitiatorKeys reports whether an answer from the rollup rests on initiator keys.
+// UsesInitiatorKeys reports whether an answer from the rollup depends on initiator keys.
 func (n *Needs) UsesInitiatorKeys() bool { return slices.Contains(n.RollupKeys, KeyInitiator) }
 
 // Long reports whether the range is a long one.
@@ -145,13 +145,13 @@ func (n *Needs) Long() bool {
 // their clock. The others are outside the join window.
 func (n *Needs) JoinsWindow() bool { return len(n.RunFields) > 0 && !n.Long() }
 
-// hasSpans reports whether some whole spans of time of a length in milliseconds can stand for rows of the range. Of a
-// long range in which days are not told apart it is enough if some lie in it: to read the range's edges takes some
+// hasSpans reports whether spans of time of a length in milliseconds can replace rows of the range. Of a long range in
+// which days are not distinguished it is enough if some lie in it completely: to read the range's edges takes some
 // milliseconds.
 func (n *Needs) hasSpans(span int64) bool { return n.ConsistsOf(span) || !n.Day && n.Long() }
 
-// ConsistsOf reports whether the range consists of whole spans of time, each of which lies in one local day if days are
-// told apart.
+// ConsistsOf reports whether the range consists of complete spans of time, each of which lies in one local day if days
+// are distinguished.
 func (n *Needs) ConsistsOf(span int64) bool {
 	on := func(t time.Time) bool { return t.UnixMilli()%span == 0 }
 	r := n.Query.Range

@@ -1,5 +1,5 @@
-// Package plan chooses how a query is answered. It is pure: all that is known of the store comes as Facts. Every choice
-// is made here; olap/compile prints it.
+// Package plan chooses how a query is answered. It is pure: all input from the store comes as Facts. Every choice is
+// made here; olap/compile prints it.
 //
 // # Rules
 //
@@ -8,9 +8,9 @@
 //  1. RowsBelowThreshold: an organization that is not large is answered from base rows. The rollup has a fixed price.
 //  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter.
 //  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
-//  4. RollupUnusable: base rows while the rollup has no watermark: a lease is held, the organization's rollup is damaged,
-//     or nobody refreshes.
-//  5. KeysShared: base rows, where the answer rests on initiator keys and one stands for two texts.
+//  4. RollupUnusable: base rows while the rollup has no watermark: a lease is valid, the organization's rollup is
+//     damaged, or no refresher runs.
+//  5. KeysShared: base rows, where the answer depends on initiator keys and one represents two texts.
 //  6. Rollup rows or aggregates. A projection is used (RollupAggregates) if it has all keys, and the range consists of
 //     its spans of time; of a long range without days it is enough that some spans lie in it. Otherwise rows are read:
 //     AsOfBeforeWatermark, where asOf is before the watermark, so that first_stored_at decides; ProjectionLacksKey;
@@ -18,15 +18,15 @@
 //
 // A rollup answer needs the delta:
 //
-//  7. DeltaNone if the delta was read apart and is empty, DeltaCached if it has rows, DeltaInline if it could not be read
-//     apart (too many rows, or a refresh batch in progress) or the cached one was invalidated by a refresh.
+//  7. DeltaNone if the delta was read apart and is empty, DeltaCached if it has rows, DeltaInline if it could not be
+//     read apart (too many rows, or a refresh batch in progress) or the cached one was invalidated by a refresh.
 //
 // Base rows:
 //
 //  8. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
 //  9. States of runs come from the join window and, for runs outside it, by a look-up of their hashes; of a long range
-//     from all runs of the organization. If the hashes are cached they are sent (BaseRunsSent), and runs of merged parts
-//     are read without FINAL.
+//     from all runs of the organization. If the hashes are cached they are sent (BaseRunsSent), and runs of merged
+//     parts are read without FINAL.
 //  10. Pairs of a totals query are groups with one bit a metric. Of a long range with states they are counted in hash
 //     buckets, one after the other, to bound memory.
 //  11. Whole months of a long range are read by partition, without the event clock, where nothing needs it and nothing
@@ -83,8 +83,9 @@ const (
 	Idle                                   // nothing is being stored that a boundary without waiting could miss
 	DeltaHolds                             // no refresh batch began since the delta was read
 	RollupUnaltered                        // no lease was taken and no damage found since the log was read
-	KeysDistinct                           // no initiator key stands for two texts
-	ClockForward                           // the store's clock was not set back since the runs outside the window were read
+	KeysDistinct                           // no initiator key represents two texts
+	// the store's clock was not set back since the runs outside the window were read
+	ClockForward
 
 	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct | ClockForward
 )
@@ -94,20 +95,20 @@ type Facts struct {
 	Large     bool       // the organization has so many records of the model that the rollup pays
 	Conflicts bool       // records were stored with several contents or under several clocks
 	AsOf      time.Time  // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
-	Refuted   Assumption // what earlier attempts assumed and did not hold
+	Refuted   Assumption // what earlier attempts assumed wrongly
 
 	// Of the rollup, for large organizations:
 	Watermark            time.Time // zero where the rollup may not be used
 	Lease, Damage, Begun uint64    // the newest entries of the rollup log when the watermark was read
 	DeltaRead            bool      // the delta was read apart from a statement
 	DeltaRows            int       // how many rows it has
-	KeysShared           bool      // an initiator key stands for two texts, those of the delta among them
+	KeysShared           bool      // an initiator key represents two texts, those of the delta among them
 
 	// OutsideSince is the instant until when the runs outside the join window are cached; zero where they are not. For
 	// organizations none of whose runs has moved.
 	OutsideSince time.Time
 	// MergedParts are names of parts of runs in none of which a run has two rows, nor in two of them. Runs of other parts
-	// are read apart, also of parts that are not there any more. None for not to tell parts apart.
+	// are read apart, also of parts that are not there any more. None where parts are not distinguished.
 	MergedParts []string
 }
 
@@ -121,9 +122,10 @@ type Plan struct {
 	Assumes  Assumption // but for OnePage and Idle, which are the boundary's
 
 	// Of the rollup:
-	Projection    *schema.Projection // its aggregates; nil for rows
-	RowsByQuarter bool               // rows are told apart by their quarter of an hour, which is quicker to read than the clock
-	AfterAsOf     bool               // the rollup may have rows first stored after asOf
+	Projection *schema.Projection // its aggregates; nil for rows
+	// rows are distinguished by their quarter of an hour, which is quicker to read than the clock
+	RowsByQuarter bool
+	AfterAsOf     bool // the rollup may have rows first stored after asOf
 
 	// Of base rows:
 	Final       bool // read with FINAL
@@ -133,8 +135,8 @@ type Plan struct {
 	WholeMonths bool // whole months are read by partition
 }
 
-// hashBuckets is in how many parts the pairs of a long range are counted when the states of their runs are needed, which
-// takes a second hash table. A third of ten million runs fits into a gibibyte.
+// hashBuckets is in how many parts the pairs of a long range are counted when the states of their runs are needed,
+// which takes a second hash table. A third of ten million runs fits into a gibibyte.
 const hashBuckets = 3
 
 // Plan applies the rules to the facts.

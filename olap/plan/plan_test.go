@@ -9,7 +9,8 @@ import (
 
 func needs(t *testing.T, body, start, end, zone string) Needs {
 	t.Helper()
-	q, err := query.Parse([]byte("{" + body + `,"range":{"start":"` + start + `","end":"` + end + `","timezone":"` + zone + `"}}`))
+	q, err := query.Parse([]byte("{" + body + `,"range":{"start":"` + start + `","end":"` + end + `","timezone":"` + zone +
+		`"}}`))
 	if err != nil {
 		t.Fatal(body, err)
 	}
@@ -51,20 +52,27 @@ func TestRules(t *testing.T) {
 		reason  Reason
 		assumes Assumption
 	}{
-		"1 not large":              {runs, with(large, func(f *Facts) { f.Large = false }), Base, NoRollup, RowsBelowThreshold, 0},
-		"2 member":                 {pairs, large, Base, NoRollup, MemberNotInRollup, 0},
-		"3 altered":                {runs, refuted(large, RollupUnaltered), Base, NoRollup, RollupAltered, 0},
-		"3 keys refuted":           {byPerson, refuted(large, KeysDistinct), Base, NoRollup, KeysShared, 0},
-		"3 keys that are not used": {runs, refuted(large, KeysDistinct), RollupAggregates, DeltaNone, "", RollupUnaltered | DeltaHolds},
-		"3 everything refuted":     {runs, refuted(large, Everything), Base, NoRollup, RollupAltered, 0},
-		"4 no watermark":           {runs, with(large, func(f *Facts) { f.Watermark = time.Time{} }), Base, NoRollup, RollupUnusable, 0},
-		"5 shared":                 {byPerson, shared, Base, NoRollup, KeysShared, 0},
-		"5 shared, not used":       {runs, shared, RollupAggregates, DeltaNone, "", RollupUnaltered | DeltaHolds},
-		"6 before the watermark":   {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark.Add(-1) }), RollupRows, DeltaNone, AsOfBeforeWatermark, RollupUnaltered | DeltaHolds},
-		"6 at the watermark":       {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark }), RollupAggregates, DeltaNone, "", RollupUnaltered | DeltaHolds},
-		"6 own clock":              {runs, with(inline, func(f *Facts) { f.AsOf = time.Time{} }), RollupAggregates, DeltaInline, "", RollupUnaltered},
-		"6 off spans":              {initiators, large, RollupRows, DeltaNone, RangeOffSpans, RollupUnaltered | DeltaHolds},
-		"6 no such projection": {runs + `,"dimensions":["agent_id","user_type"]`, large, RollupRows, DeltaNone, ProjectionLacksKey,
+		"1 not large": {runs, with(large, func(f *Facts) { f.Large = false }), Base, NoRollup,
+			RowsBelowThreshold, 0},
+		"2 member":       {pairs, large, Base, NoRollup, MemberNotInRollup, 0},
+		"3 altered":      {runs, refuted(large, RollupUnaltered), Base, NoRollup, RollupAltered, 0},
+		"3 keys refuted": {byPerson, refuted(large, KeysDistinct), Base, NoRollup, KeysShared, 0},
+		"3 keys that are not used": {runs, refuted(large, KeysDistinct), RollupAggregates, DeltaNone, "",
+			RollupUnaltered | DeltaHolds},
+		"3 everything refuted": {runs, refuted(large, Everything), Base, NoRollup, RollupAltered, 0},
+		"4 no watermark": {runs, with(large, func(f *Facts) { f.Watermark = time.Time{} }), Base, NoRollup,
+			RollupUnusable, 0},
+		"5 shared":           {byPerson, shared, Base, NoRollup, KeysShared, 0},
+		"5 shared, not used": {runs, shared, RollupAggregates, DeltaNone, "", RollupUnaltered | DeltaHolds},
+		"6 before the watermark": {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark.Add(-1) }), RollupRows, DeltaNone,
+			AsOfBeforeWatermark, RollupUnaltered | DeltaHolds},
+		"6 at the watermark": {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark }), RollupAggregates, DeltaNone, "",
+			RollupUnaltered | DeltaHolds},
+		"6 own clock": {runs, with(inline, func(f *Facts) { f.AsOf = time.Time{} }), RollupAggregates, DeltaInline, "",
+			RollupUnaltered},
+		"6 off spans": {initiators, large, RollupRows, DeltaNone, RangeOffSpans, RollupUnaltered | DeltaHolds},
+		"6 no such projection": {runs + `,"dimensions":["agent_id","user_type"]`, large, RollupRows, DeltaNone,
+			ProjectionLacksKey,
 			RollupUnaltered | DeltaHolds},
 		"7 cached":               {byDay, cached, RollupAggregates, DeltaCached, "", RollupUnaltered | DeltaHolds},
 		"7 cached, invalidated":  {byDay, refuted(cached, DeltaHolds), RollupAggregates, DeltaInline, "", RollupUnaltered},
@@ -98,47 +106,56 @@ func TestBaseRows(t *testing.T) {
 		buckets            int
 		months             bool
 	}{
-		"versions":                  {body: runs, days: month, final: true, buckets: 1},
-		"pairs":                     {body: pairs, days: month, groups: true, buckets: 1},
-		"pairs with conflicts":      {body: pairs, days: month, conflicts: true, final: true, groups: true, buckets: 1},
-		"pairs by day":              {body: pairs + `,"dimensions":["day"]`, days: month, buckets: 1},
-		"states":                    {body: states, days: month, groups: true, all: true, buckets: 1},
-		"states and records":        {body: counted, days: month, final: true, groups: true, buckets: 1},
-		"states of a year":          {body: states, days: year, groups: true, all: true, buckets: hashBuckets},
-		"states of a large year":    {body: states, days: year, large: true, groups: true, all: true, buckets: hashBuckets, months: true},
-		"records of a large year":   {body: counted, days: year, large: true, final: true, groups: true, buckets: hashBuckets},
-		"pairs of a filtered year":  {body: pairs + `,"filters":[{"member":"activity_type","op":"eq","value":"initiated"}]`, days: year, large: true, groups: true, buckets: 1},
-		"pairs by day of the year":  {body: pairs + `,"dimensions":["day"]`, days: year, large: true, buckets: 1},
-		"pairs of a large month":    {body: pairs, days: month, large: true, groups: true, buckets: 1},
-		"pairs of a small year":     {body: pairs, days: year, groups: true, buckets: 1},
-		"pairs by agent, all year":  {body: pairs + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1, months: true},
-		"states by agent, all year": {body: states + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1, months: true},
+		"versions":             {body: runs, days: month, final: true, buckets: 1},
+		"pairs":                {body: pairs, days: month, groups: true, buckets: 1},
+		"pairs with conflicts": {body: pairs, days: month, conflicts: true, final: true, groups: true, buckets: 1},
+		"pairs by day":         {body: pairs + `,"dimensions":["day"]`, days: month, buckets: 1},
+		"states":               {body: states, days: month, groups: true, all: true, buckets: 1},
+		"states and records":   {body: counted, days: month, final: true, groups: true, buckets: 1},
+		"states of a year":     {body: states, days: year, groups: true, all: true, buckets: hashBuckets},
+		"states of a large year": {body: states, days: year, large: true, groups: true, all: true, buckets: hashBuckets,
+			months: true},
+		"records of a large year": {body: counted, days: year, large: true, final: true, groups: true,
+			buckets: hashBuckets},
+		"pairs of a filtered year": {body: pairs + `,"filters":[{"member":"activity_type","op":"eq","value":"initiated"}]`,
+			days: year, large: true, groups: true, buckets: 1},
+		"pairs by day of the year": {body: pairs + `,"dimensions":["day"]`, days: year, large: true, buckets: 1},
+		"pairs of a large month":   {body: pairs, days: month, large: true, groups: true, buckets: 1},
+		"pairs of a small year":    {body: pairs, days: year, groups: true, buckets: 1},
+		"pairs by agent, all year": {body: pairs + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1,
+			months: true},
+		"states by agent, all year": {body: states + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1,
+			months: true},
 	} {
 		p := needs(t, c.body, c.days[0], c.days[1], "UTC").Plan(Facts{AsOf: asOf, Large: c.large, Conflicts: c.conflicts})
-		if p.Final != c.final || p.PairGroups != c.groups || p.AllVersions != c.all || p.HashBuckets != c.buckets || p.WholeMonths != c.months {
+		if p.Final != c.final || p.PairGroups != c.groups || p.AllVersions != c.all || p.HashBuckets != c.buckets ||
+			p.WholeMonths != c.months {
 			t.Errorf("%s: final %t, groups %t, all versions %t, %d buckets, whole months %t", name,
 				p.Final, p.PairGroups, p.AllVersions, p.HashBuckets, p.WholeMonths)
 		}
 	}
 }
 
-// The smallest projection with all keys is used where the range consists of its spans of time, or is long and has some of
-// them; where days are told apart, only if no day begins within a span.
+// The smallest projection with all keys is used where the range consists of its spans of time, or is long and has some
+// of them; where days are distinguished, only if no day begins within a span.
 func TestProjections(t *testing.T) {
 	byAgent := runs + `,"dimensions":["agent_id"]`
 	for name, c := range map[string]struct{ body, start, end, zone, want string }{
-		"days of whole hours":           {byDay, "2026-01-01", "2026-01-31", "Europe/Stockholm", "by_quarter"},
-		"days of quarters":              {runs + `,"dimensions":["day","user_type"]`, "2026-01-01", "2026-01-01", "Asia/Kathmandu", "by_user_type"},
-		"days that begin within hours":  {runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-06-30", "Asia/Kathmandu", ""},
-		"range begins within an hour":   {byAgent, "2026-01-01", "2026-01-31", "Asia/Kathmandu", ""},
-		"long, begins within an hour":   {byAgent, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "by_agent"},
-		"whole weeks":                   {initiators, "2026-01-01", "2026-01-28", "UTC", "by_initiator_key"},
-		"many whole weeks":              {initiators, "2026-01-01", "2026-06-03", "UTC", "by_initiator_key"},
-		"a few weeks with edges":        {initiators, "2025-12-31", "2026-01-29", "UTC", ""},
-		"many weeks with edges":         {initiators, "2025-12-31", "2026-06-04", "UTC", "by_initiator_key"},
-		"days of whole weeks":           {initiators + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", ""},
-		"one of the days of some weeks": {initiators + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`, "2026-01-01", "2026-01-28", "UTC", ""},
-		"weeks before 1970":             {initiators, "1969-12-25", "1969-12-31", "UTC", "by_initiator_key"},
+		"days of whole hours": {byDay, "2026-01-01", "2026-01-31", "Europe/Stockholm", "by_quarter"},
+		"days of quarters": {runs + `,"dimensions":["day","user_type"]`, "2026-01-01", "2026-01-01",
+			"Asia/Kathmandu", "by_user_type"},
+		"days that begin within hours": {runs + `,"dimensions":["day","agent_id"]`, "2026-01-01", "2026-06-30",
+			"Asia/Kathmandu", ""},
+		"range begins within an hour": {byAgent, "2026-01-01", "2026-01-31", "Asia/Kathmandu", ""},
+		"long, begins within an hour": {byAgent, "2026-01-01", "2026-06-30", "Asia/Kathmandu", "by_agent"},
+		"whole weeks":                 {initiators, "2026-01-01", "2026-01-28", "UTC", "by_initiator_key"},
+		"many whole weeks":            {initiators, "2026-01-01", "2026-06-03", "UTC", "by_initiator_key"},
+		"a few weeks with edges":      {initiators, "2025-12-31", "2026-01-29", "UTC", ""},
+		"many weeks with edges":       {initiators, "2025-12-31", "2026-06-04", "UTC", "by_initiator_key"},
+		"days of whole weeks":         {initiators + `,"dimensions":["day"]`, "2026-01-01", "2026-01-28", "UTC", ""},
+		"one of the days of some weeks": {initiators + `,"filters":[{"member":"day","op":"eq","value":"2026-01-02"}]`,
+			"2026-01-01", "2026-01-28", "UTC", ""},
+		"weeks before 1970": {initiators, "1969-12-25", "1969-12-31", "UTC", "by_initiator_key"},
 	} {
 		got := ""
 		if p := needs(t, c.body, c.start, c.end, c.zone).Plan(large); p.Projection != nil {

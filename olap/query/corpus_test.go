@@ -70,7 +70,8 @@ func TestCorpusIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever is sent, the parser ends with a query that keeps the bounds of spec section 8 or with an error that can be answered.
+// Whatever is sent, the parser ends with a query that keeps the bounds of spec section 8 or with an error that can be
+// answered.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(valid))
 	for _, c := range corpus(f) {
@@ -85,8 +86,10 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if q.Model == nil || len(q.Metrics) < 1 || len(q.Metrics) > MaxMetrics || len(q.Dimensions) > MaxDimensions || len(q.Filters) > MaxFilters ||
-			len(q.Order) > MaxOrderTerms || q.Limit < 1 || q.Limit > MaxLimit || q.Range.StartUTC.After(q.Range.EndUTC) || len(q.Range.Offsets) == 0 {
+		if q.Model == nil || len(q.Metrics) < 1 || len(q.Metrics) > MaxMetrics || len(q.Dimensions) > MaxDimensions ||
+			len(q.Filters) > MaxFilters ||
+			len(q.Order) > MaxOrderTerms || q.Limit < 1 || q.Limit > MaxLimit || q.Range.StartUTC.After(q.Range.EndUTC) ||
+			len(q.Range.Offsets) == 0 {
 			t.Fatalf("%q was accepted as %+v", body, q)
 		}
 	})

@@ -13,9 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CheckSyntax reports whether body is one well-formed JSON value in valid UTF-8 with nothing behind
-// it. This much is judged before authentication (spec 5.2, contract 4.18); the rest is Parse's.
-// The error is an *Error.
+// CheckSyntax reports whether body is one well-formed JSON value in valid UTF-8 with nothing after it. This much is
+// judged before authentication (spec 5.2, contract 4.18); the rest is Parse's. The error is an *Error.
 func CheckSyntax(body []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	if err := d.SkipValue(); err != nil {

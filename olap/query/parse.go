@@ -4,8 +4,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A request is a body whose shape is right: every property is known, has the right type and keeps
-// its bounds. What its words mean is not looked at yet.
+// A request is a body whose shape is right: every property is known, has the right type and keeps its bounds. What its
+// words mean is not checked yet.
 type request struct {
 	Model      string        `json:"model"`
 	Metrics    []string      `json:"metrics"`
@@ -50,7 +50,8 @@ const maxRangeTextLength = 64
 
 func parseShape(body jsontext.Value) (request, error) {
 	r := request{Dimensions: []string{}, Filters: []filterShape{}, Order: []orderShape{}, Limit: DefaultLimit}
-	properties, err := node{"", body}.object([]string{"model", "metrics", "range"}, "dimensions", "filters", "order", "limit", "cursor")
+	properties, err := node{"", body}.object([]string{"model", "metrics", "range"}, "dimensions", "filters", "order",
+		"limit", "cursor")
 	if err != nil {
 		return r, err
 	}

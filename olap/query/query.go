@@ -40,7 +40,7 @@ type Filter struct {
 	Dimension *catalog.Dimension
 	// Values are as requested, but identifiers are normalized (contract 3). Empty for a day.
 	Values []string
-	// Days stand for the values of a day filter.
+	// Days are the values of a day filter.
 	Days []daterange.Date
 }
 

@@ -50,13 +50,14 @@ func resolve(r request) (Query, error) {
 		return Query{}, err
 	}
 	if q.Cursor != "" && !q.Pages() {
-		return Query{}, &Error{Code: InvalidCursor, Param: "cursor", Reason: "totals and metric-ordered queries have one page"}
+		return Query{}, &Error{Code: InvalidCursor, Param: "cursor",
+			Reason: "totals and metric-ordered queries have one page"}
 	}
 	q.canonical, err = json.Marshal(r, json.Deterministic(true))
 	return q, err
 }
 
-// knownMembers refuses the first name that the model's catalog does not have, wherever it stands (contract 4.4).
+// knownMembers refuses the first name that the model's catalog does not have, wherever it is (contract 4.4).
 func knownMembers(model *catalog.Model, r request) error {
 	names := append(append([]string(nil), r.Metrics...), r.Dimensions...)
 	for _, filter := range r.Filters {

@@ -11,7 +11,7 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// errLeased is the error of a check beside a lease.
+// errLeased is the error of a check while a lease is valid.
 var errLeased = errors.New("rollup: the rollup is being changed under a lease")
 
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait

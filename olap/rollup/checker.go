@@ -14,23 +14,23 @@ import (
 // CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it.
 const CheckShare = 0.02
 
-// A Checker compares the rollup with its sources as long as the server runs, round after round, a section a step. Where
-// it finds damage it writes an entry into the rollup log, by which all servers answer that organization from the base
-// tables, and repairs it. So it does with entries that others wrote and did not finish. Several checkers on one store
-// do no harm. It is a maintain.Task.
+// A Checker compares the rollup with its sources as long as the server runs, round after round, a section per step.
+// Where it finds damage it writes an entry into the rollup log, by which all servers answer that organization from the
+// base tables, and repairs it. So it does with entries that others wrote and did not finish. Several checkers may run
+// on one store. It is a maintain.Task.
 type Checker struct {
 	refresher *Refresher
 	logger    *slog.Logger
 
-	walk   *walk    // of this round; nil between two
-	next   *section // to be compared; nil for the next one of walk
-	began  time.Time
-	gaps   bool                      // a section of this round could not be compared
-	whole  atomic.Pointer[time.Time] // when the last round began that has ended; before the first, when the checker did
-	repair *repair                   // nil for none
-	told   map[Difference]bool       // of the damages that are there
-	turn   int                       // which of them is next
-	failed bool                      // the last step failed to repair one: a section comes first
+	walk     *walk    // of this round; nil between two
+	next     *section // to be compared; nil for the next one of walk
+	began    time.Time
+	gaps     bool                      // a section of this round could not be compared
+	compared atomic.Pointer[time.Time] // when the last round began that has ended; before the first, when the checker did
+	repair   *repair                   // nil for none
+	reported map[Difference]bool       // of the damages that are there
+	turn     int                       // which of them is next
+	failed   bool                      // the last step failed to repair one: a section comes first
 
 	rounds, differences, repairs prometheus.Counter
 	damages                      prometheus.Gauge
@@ -43,7 +43,7 @@ func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	c := &Checker{
-		refresher: New(conn, logger, Margin), logger: logger, told: map[Difference]bool{},
+		refresher: New(conn, logger, Margin), logger: logger, reported: map[Difference]bool{},
 		rounds: counter("runlens_rollup_check_rounds_total",
 			"Times this server compared the whole rollup with its sources."),
 		differences: counter("runlens_rollup_damaged_spans_total",
@@ -54,10 +54,10 @@ func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
 			Help: "Organizations and sources whose rollup is damaged, so that queries read the base tables."}),
 	}
 	now := time.Now()
-	c.whole.Store(&now)
+	c.compared.Store(&now)
 	c.age = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_check_age_seconds",
 		Help: "Every part of the rollup was compared since so many seconds ago, or since this server started."},
-		func() float64 { return time.Since(*c.whole.Load()).Seconds() })
+		func() float64 { return time.Since(*c.compared.Load()).Seconds() })
 	return c
 }
 
@@ -72,7 +72,7 @@ func (c *Checker) Collect(out chan<- prometheus.Metric) {
 }
 
 // Step repairs what is damaged, or else compares the next section. It reports whether there may be more to do at once:
-// not at the end of a round, nor while nobody may use the rollup.
+// not at the end of a round, nor while the rollup may not be used.
 func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	if !c.refresher.able {
 		if c.refresher.able, err = c.refresher.check(ctx); !c.refresher.able {
@@ -85,13 +85,13 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	}
 	c.damages.Set(float64(len(state.Damaged)))
 	if len(state.Damaged) == 0 {
-		clear(c.told)
+		clear(c.reported)
 	}
 	switch {
 	case state.StoreWatermark().IsZero():
 		return false, nil
 	case len(state.Damaged) > 0 && !c.failed:
-		more, err = true, c.mend(ctx, state.Damaged[c.turn%len(state.Damaged)])
+		more, err = true, c.repairDamage(ctx, state.Damaged[c.turn%len(state.Damaged)])
 		if c.failed = err != nil && !atWork(err); c.failed {
 			c.turn++
 		}
@@ -122,7 +122,7 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 		c.walk = nil
 		if began := c.began; !c.gaps {
 			c.rounds.Inc()
-			c.whole.Store(&began)
+			c.compared.Store(&began)
 		}
 		return false, nil
 	}
@@ -141,7 +141,7 @@ func atWork(err error) bool {
 	return errors.Is(err, errLeased) || errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
 }
 
-// report writes damage into the rollup log, and tells of it.
+// report writes damage into the rollup log, and logs it.
 func (c *Checker) report(ctx context.Context, under *suspicion, found []Difference) error {
 	var organizations []string
 	for _, d := range found {
@@ -150,19 +150,19 @@ func (c *Checker) report(ctx context.Context, under *suspicion, found []Differen
 	if err := under.writeDamage(ctx, c.next.table, organizations...); err != nil {
 		return err
 	}
-	c.tell(found)
+	c.log(found)
 	return under.end(ctx)
 }
 
-// tell logs and counts each difference once.
-func (c *Checker) tell(found []Difference) {
+// log logs and counts each difference once.
+func (c *Checker) log(found []Difference) {
 	for _, d := range found {
 		of := d
 		of.Records, of.InRollup = 0, 0
-		if c.told[of] {
+		if c.reported[of] {
 			continue
 		}
-		c.told[of] = true
+		c.reported[of] = true
 		c.differences.Inc()
 		c.logger.Warn("the rollup is damaged; its organization is answered from the base tables until it is repaired",
 			"table", d.Table, "projection", d.Projection, "organization", d.Organization, "span", d.Span,
@@ -170,10 +170,10 @@ func (c *Checker) tell(found []Difference) {
 	}
 }
 
-// mend repairs a damage, until it is done or ctx is. What was begun is gone on with.
-func (c *Checker) mend(ctx context.Context, damage Damage) (err error) {
+// repairDamage repairs a damage until it is done or ctx ends. It continues a repair that it began earlier.
+func (c *Checker) repairDamage(ctx context.Context, damage Damage) (err error) {
 	if r := c.repair; r == nil || r.of.Organization != damage.Organization || r.of.Source != damage.Source {
-		if c.repair, err = c.refresher.newRepair(ctx, damage, c.tell); err != nil {
+		if c.repair, err = c.refresher.newRepair(ctx, damage, c.log); err != nil {
 			return err
 		}
 	}

@@ -32,17 +32,17 @@ var (
 //     still as it was read. Then the inserts that run are waited for and the condition is read again: of several
 //     refreshers whose claims have one number the one with the greatest name has the claim. A crash leaves a claim
 //     without statements: see 4.
-//  2. Write. Every statement computes the difference between what its records are in the source and what the rollup
-//     has of them *when it runs*, and writes that difference. It carries the fence, which ClickHouse evaluates when
-//     the statement begins. A statement that changes one partition writes one part, which is there as a whole or not
-//     at all. So whatever a crash, a lost connection or a time-out leaves, the same statement run again writes what is
-//     missing and nothing else. No statement relies on deduplication tokens.
-//  3. Commit. The entry commit with the claim's number moves the watermark, under the same fence. Before it the watermark
-//     is the old one, and queries compute what was stored since, whatever of it is in the rollup already.
+//  2. Write. Every statement computes the difference between what its records are in the source and what the rollup has
+//     of them *when it runs*, and writes that difference. It carries the fence, which ClickHouse evaluates when the
+//     statement begins. A statement that changes one partition writes one part, which is there completely or not at
+//     all. So whatever a crash, a lost connection or a time-out leaves, the same statement run again writes what is
+//     still absent and nothing else. No statement relies on deduplication tokens.
+//  3. Commit. The entry commit with the claim's number moves the watermark, under the same fence. Before it the
+//     watermark is the old one, and queries compute what was stored since, whatever of it is in the rollup already.
 //  4. Take over. A claim of claimAge none of whose statements runs is replaced by one with a greater number, as in 1.
 //     The old one is lost by that: what its process sends later writes nothing. What it sent before is waited for.
 //
-// This rests on two properties of ClickHouse: a statement is listed in system.processes before it evaluates its
+// This depends on two properties of ClickHouse: a statement is listed in system.processes before it evaluates its
 // conditions, and a part becomes visible by one rename (TestRefreshSurvivesKillsAtRenames, TestClaimsExcludeEachOther).
 type claim struct{ entry }
 
@@ -56,11 +56,13 @@ func (s *Refresher) claim(ctx context.Context, state State) (*claim, error) {
 			return nil, cmp.Or(err, errClaimed)
 		}
 	}
-	c := &claim{entry{conn: s.conn, number: state.Next(), holder: s.name, lost: errClaimLost}}
-	c.fence = fmt.Sprintf("((SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d) FROM %s) AND %s)",
-		c.number, c.holder, schema.TableRollupLog, unchanged(state))
-	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun, schema.TableRollupLog, unchanged(state))
-	if err := write(ctx, s.conn, begin, c.number, c.holder, free); err != nil {
+	c := &claim{entry{conn: s.conn, number: state.Next(), writer: s.name, lost: errClaimLost}}
+	c.fence = fmt.Sprintf("((SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, "+
+		"%d) FROM %s) AND %s)",
+		c.number, c.writer, schema.TableRollupLog, unchanged(state))
+	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun,
+		schema.TableRollupLog, unchanged(state))
+	if err := write(ctx, s.conn, begin, c.number, c.writer, free); err != nil {
 		return nil, err
 	}
 	if err := waitForInserts(ctx, s.conn); err != nil {

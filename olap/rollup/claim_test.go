@@ -91,8 +91,8 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 	}
 }
 
-// A refresher that stood still while another one took its batch over writes nothing and moves nothing, whatever it
-// still sends.
+// A refresher that was paused while another one took over its batch writes nothing and moves nothing, whatever it still
+// sends.
 func TestLostClaimWritesNothing(t *testing.T) {
 	conn := refreshed(t, 40)
 	load(t, conn, 50, "COMPLETED")
@@ -176,7 +176,8 @@ func TestLeaseEndsClaims(t *testing.T) {
 	if n := number(t, conn, "SELECT toInt64(count()) FROM rollup_runs"); n != 0 {
 		t.Errorf("%d rows were written", n)
 	}
-	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) || !state(t, conn).StoreWatermark().IsZero() {
+	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) ||
+		!state(t, conn).StoreWatermark().IsZero() {
 		t.Errorf("the emptied rollup is in use: %v", err)
 	}
 	all(t, conn)

@@ -12,7 +12,7 @@ type clockWatch struct {
 const tolerance = Margin / 2
 
 // setBack returns by how much the store's clock may have been set back since it was read last; 0 for less than the
-// tolerance. It is certain if it was, however long this process stood still between a question and its answer.
+// tolerance. It is certain if it was, however long this process was paused between a query and its answer.
 func (w *clockWatch) setBack(before, store, after time.Time) (back time.Duration, certain bool) {
 	last := *w
 	*w = clockWatch{store, before, after}

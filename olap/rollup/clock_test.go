@@ -13,14 +13,14 @@ func TestClockSetBack(t *testing.T) {
 		back                 float64
 		certain              bool
 	}{
-		"goes on":                         {10, 10, 10, 0, false},
-		"goes on, slow answer":            {10, 10.5, 10.9, 0, false},
-		"set forward":                     {10, 20, 10, 0, false},
-		"set back a little":               {10, 9.5, 10, 0, false},
-		"set back":                        {10, 5, 10, 5, true},
-		"set back by the tolerance":       {10, 9, 10, 1, true},
-		"stood still before the answer":   {10, 10, 70, 60, false},
-		"set back, stood still meanwhile": {10, 5, 70, 65, true},
+		"goes on":                    {10, 10, 10, 0, false},
+		"goes on, slow answer":       {10, 10.5, 10.9, 0, false},
+		"set forward":                {10, 20, 10, 0, false},
+		"set back a little":          {10, 9.5, 10, 0, false},
+		"set back":                   {10, 5, 10, 5, true},
+		"set back by the tolerance":  {10, 9, 10, 1, true},
+		"paused before the answer":   {10, 10, 70, 60, false},
+		"set back, paused meanwhile": {10, 5, 70, 65, true},
 	} {
 		w := &clockWatch{}
 		if back, certain := w.setBack(at(0), at(0), at(0)); back != 0 || certain {

@@ -21,12 +21,13 @@ import (
 // A Difference is where the rollup is not what its source says.
 type Difference struct {
 	Table string `json:"table"`
-	// Projection is the one that does not add up to its own table's rows; empty where the rows themselves differ.
+	// Projection is the one whose sums differ from those of its own table's rows; empty where the rows themselves differ.
 	Projection   string `json:"projection,omitempty"`
 	Organization string `json:"organization_id"`
-	Span         string `json:"span"`      // of the event clock in UTC: year and quarter, 2026-Q1
-	Records      int64  `json:"records"`   // by the source; of a projection by the rows; of initiator_keys those that rows have
-	InRollup     int64  `json:"in_rollup"` // by the table or projection; with as many records their contents differ
+	Span         string `json:"span"` // of the event clock in UTC: year and quarter, 2026-Q1
+	// by the source; of a projection by the rows; of the initiator keys those that rows have
+	Records  int64 `json:"records"`
+	InRollup int64 `json:"in_rollup"` // by the table or projection; with as many records their contents differ
 }
 
 // compare compares a section of the rollup with its source, in one statement and one snapshot of each table:
@@ -36,7 +37,7 @@ type Difference struct {
 //   - the columns that a row derives from others with the expressions that define them;
 //   - each projection with the rows: sums of the products of a hash of the group and the group's sums. They do not
 //     depend on how rows are merged into groups or parts, so that no merge changes them;
-//   - the table initiator_keys with the rows: each key with its name is there, and no key stands for another text;
+//   - the table initiator_keys with the rows: each key with its name is there, and no key represents another text;
 //   - the marks of shared initiator keys with the table initiator_keys.
 //
 // Checksums are sums of 64 bits of a hash, so that a difference of two is zero by chance once in 10^19 comparisons.
@@ -82,7 +83,8 @@ func compare(
 // selected are the columns of every part of a comparison.
 func selected(part, expected, found, broken, checksum string) string {
 	return "SELECT toString(organization_id) AS organization, '" + part + "' AS part," +
-		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken + ") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
+		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken +
+		") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
 }
 
 // rollupOnly is the condition that no row of a record was stored after the watermark.
@@ -184,7 +186,7 @@ func (s section) weighed(sum func(name string) string) string {
 	return strings.Join(terms, " + ")
 }
 
-// ofNames looks for keys that rows have and nobody has named, and for names that are not those of their keys.
+// ofNames selects keys of rows without a name, and names that are not those of their keys.
 func (s section) ofNames() string {
 	return selected(schema.TableInitiatorKeys, "sum(has)", "sum(least(has, named))", "sum(wrong)", "0") +
 		"(\nSELECT organization_id, initiator_key, initiator_name, max(of_rows) AS has, max(right) AS named," +
@@ -234,5 +236,5 @@ func background(ctx context.Context, id string) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(id), clickhouse.WithSettings(settings))
 }
 
-// claimed is a name for a statement under a claim: it tells others that the claim is alive.
+// claimed is a name for a statement under a claim: it shows others that the claim is alive.
 func claimed() string { return snapshot.RefreshQueryPrefix + rand.Text() }

@@ -31,10 +31,10 @@ func newConflicts() *prometheus.GaugeVec {
 //  3. Superseded marks are stored. From then on a run counts under one clock.
 //
 // All of it happens under the claim, before the records are refreshed and before the watermark moves. A refresher that
-// dies between two of them leaves the watermark where it was, and the next one looks at the same rows. Each of them
-// only adds rows that are the same whoever adds them, so that repeats do no harm. Without the claim nothing is added:
-// what a purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes
-// them; until then queries find them in the delta.
+// dies between two of them leaves the watermark where it was, and the next one reads the same rows. Each of them only
+// adds rows that are the same whoever adds them, so that repeats do no harm. Without the claim nothing is added: what a
+// purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes them;
+// until then queries find them in the delta.
 func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time) error {
 	attributions := schema.ConflictingAttributions(within("first_stored_at"))
 	found, err := s.conflicts(ctx, schema.ConflictAttribution, attributions, from, until)
@@ -67,18 +67,19 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 }
 
 // conflicts logs the conflicts that a statement selects, by organization, and reports whether there are any.
-func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool, err error) {
+func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool,
+	err error) {
 	rows, err := s.conn.Query(inserting(ctx, nil), "SELECT toString(organization_id), count() FROM ("+selected+
 		") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
 	if err != nil {
-		return false, fmt.Errorf("rollup: look for conflicts: %w", err)
+		return false, fmt.Errorf("rollup: read conflicts: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var organization string
 		var keys uint64
 		if err := rows.Scan(&organization, &keys); err != nil {
-			return false, fmt.Errorf("rollup: look for conflicts: %w", err)
+			return false, fmt.Errorf("rollup: read conflicts: %w", err)
 		}
 		s.logger.Warn("the source changed what should never change",
 			"organization", organization, "record", kind, "count", keys)

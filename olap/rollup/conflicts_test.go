@@ -23,17 +23,19 @@ var clock = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 // version is a version of a run, from hours after clock, created later by move.
 func version(organization string, id, hours int, move time.Duration) olaptest.Run {
 	ada := "ada@example.com"
-	return olaptest.Run{Organization: organization, ID: olaptest.ID(id), AgentID: olaptest.ID(1), CreatedAt: clock.Add(move), Kind: "agent",
+	return olaptest.Run{Organization: organization, ID: olaptest.ID(id), AgentID: olaptest.ID(1),
+		CreatedAt: clock.Add(move), Kind: "agent",
 		Status: "COMPLETED", Identifier: &ada, Name: &ada, UpdatedAt: clock.Add(time.Duration(hours) * time.Hour)}
 }
 
 func copyOf(organization string, id int, activity string, move time.Duration) olaptest.Attribution {
-	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id), AgentID: olaptest.ID(1), Identifier: "ada@example.com",
+	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id),
+		AgentID: olaptest.ID(1), Identifier: "ada@example.com",
 		Activity: activity, InitiationType: "human", Source: "web", OccurredAt: clock.Add(move)}
 }
 
-// whole stores two runs and two attribution records as they should stay.
-func whole(t *testing.T, conn driver.Conn, organization string) {
+// consistent stores two runs and two attribution records as they should stay.
+func consistent(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	olaptest.Load(t, conn, olaptest.Records{
 		Runs: []olaptest.Run{version(organization, 1, 1, 0), version(organization, 2, 1, 0)},
@@ -43,7 +45,7 @@ func whole(t *testing.T, conn driver.Conn, organization string) {
 	})
 }
 
-// broken stores what whole stored once more, as it should never come again.
+// broken stores what consistent stored once more, as it should never come again.
 func broken(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	olaptest.Load(t, conn, olaptest.Records{
@@ -59,11 +61,14 @@ func once(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
 	of := " WHERE organization_id = '" + organization + "'"
 	for query, want := range map[string]int64{
-		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of:                                             2,
-		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of + " AND created_at = '2026-01-05 10:00:00'": 1,
-		"SELECT toInt64(sum(runs)) FROM rollup_runs" + of:                                                                                  2,
-		"SELECT toInt64(sum(interacted)) FROM rollup_attributions" + of:                                                                    1,
-		"SELECT toInt64(count()) FROM attributions FINAL" + of + " AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" +
+			of: 2,
+		"SELECT toInt64(countIf(bitAnd(bitShiftRight(state, 3), 7) = 1)) FROM runs FINAL" + of +
+			" AND created_at = '2026-01-05 10:00:00'": 1,
+		"SELECT toInt64(sum(runs)) FROM rollup_runs" + of:               2,
+		"SELECT toInt64(sum(interacted)) FROM rollup_attributions" + of: 1,
+		"SELECT toInt64(count()) FROM attributions FINAL" + of +
+			" AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
 			schema.SupersededAttributions("organization_id = '"+organization+"'") + ")": 1,
 		"SELECT toInt64(uniqExact(created_at)) FROM runs" + of + " AND NOT " + schema.CurrentRunSQL: 1,
 	} {
@@ -97,7 +102,7 @@ func TestConflictsSurviveCrashes(t *testing.T) {
 	organization := func(after int) string { return fmt.Sprintf("after-%02d", after) }
 	const most = 30 // statements
 	for after := range most {
-		whole(t, conn, organization(after))
+		consistent(t, conn, organization(after))
 	}
 	all(t, conn)
 	crashes := 0
@@ -124,11 +129,11 @@ func TestConflictsSurviveCrashes(t *testing.T) {
 	}
 }
 
-// What a source changed is told in a metric and in the log, by organization and not by what identifies a person; and a
-// mark holds nothing of a person.
-func TestConflictsAreTold(t *testing.T) {
+// Conflicts are reported in a metric and in the log by organization, without what identifies a person. Superseded marks
+// have no data of a person.
+func TestConflictsAreReported(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	whole(t, conn, "acme")
+	consistent(t, conn, "acme")
 	all(t, conn)
 	broken(t, conn, "acme")
 	var log bytes.Buffer
@@ -152,25 +157,25 @@ func TestConflictsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]float64{}
+	counted := map[string]float64{}
 	for _, f := range families {
 		if f.GetName() == "runlens_conflicting_records" {
 			for _, m := range f.GetMetric() {
-				told[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
+				counted[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
 			}
 		}
 	}
-	if told[schema.ConflictRun] != 1 || told[schema.ConflictAttribution] != 2 {
-		t.Errorf("%v, want 1 run and 2 attribution records", told)
+	if counted[schema.ConflictRun] != 1 || counted[schema.ConflictAttribution] != 2 {
+		t.Errorf("%v, want 1 run and 2 attribution records", counted)
 	}
 	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
 		t.Fatal(err)
 	}
-	const personal = "SELECT toInt64(countIf(isNotNull(tupleElement(record, 'initiator_identifier')) OR isNotNull(tupleElement(record, 'initiator_name'))" +
-		" OR tupleElement(initiator, 'initiator') != 0))" +
+	const personal = "SELECT toInt64(countIf(isNotNull(tupleElement(record, 'initiator_identifier')) OR " +
+		"isNotNull(tupleElement(record, 'initiator_name')) OR tupleElement(initiator, 'initiator') != 0))" +
 		" FROM runs WHERE NOT " + schema.CurrentRunSQL
 	if n := number(t, conn, personal); n != 0 {
-		t.Error("a mark holds who started the run")
+		t.Error("a mark has who started the run")
 	}
 }
 
@@ -178,8 +183,10 @@ func TestConflictsAreTold(t *testing.T) {
 // older one changes nothing for longer than a refresh.
 func TestRunsMoveBackAndForth(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	for i, v := range []struct{ hours, move int }{{1, 0}, {2, 1}, {3, 0}, {4, 1}, {4, 0}, {4, 2}, {1, 0}, {3, 0}, {5, -1}} {
-		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{version("acme", 1, v.hours, time.Duration(v.move)*time.Millisecond)}})
+	for i, v := range []struct{ hours, move int }{{1, 0}, {2, 1}, {3, 0}, {4, 1}, {4, 0}, {4, 2}, {1, 0}, {3, 0},
+		{5, -1}} {
+		olaptest.Load(t, conn,
+			olaptest.Records{Runs: []olaptest.Run{version("acme", 1, v.hours, time.Duration(v.move)*time.Millisecond)}})
 		all(t, conn)
 		want := clock.UnixMilli() + []int64{0, 1, 0, 1, 1, 2, 2, 2, -1}[i]
 		for _, from := range []string{

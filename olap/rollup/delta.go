@@ -67,7 +67,7 @@ func ReadDelta(
 	return d, nil
 }
 
-// sharedKeys reports whether an initiator key of the organization stands for two texts, those of the delta among them.
+// sharedKeys reports whether an initiator key of the organization represents two texts, those of the delta among them.
 func (d *Delta) sharedKeys(
 	ctx context.Context, conn driver.Conn, organization schema.OrganizationID,
 ) (shared bool, err error) {
@@ -88,7 +88,7 @@ func (d *Delta) sharedKeys(
 		"SELECT count() > 0 FROM (\n"+schema.AnySharedKey(texts)+"\n)",
 		clickhouse.Named("organization", string(organization))).Scan(&shared)
 	if err != nil {
-		return false, failure.Of("look for shared initiator keys", err)
+		return false, failure.Of("read shared initiator keys", err)
 	}
 	return shared, nil
 }
@@ -132,15 +132,15 @@ func collect(rows driver.Rows, clock string) (d *Delta, err error) {
 func (d *Delta) Len() int { return len(d.rows) }
 
 // Table is the external table schema.TableDelta with some of the columns, and with schema.ColumnAsked: 1 for the rows
-// that are asked for.
-func (d *Delta) Table(columns []string, asked func(DeltaRow) bool) (*ext.Table, error) {
+// that the query needs.
+func (d *Delta) Table(columns []string, needed func(DeltaRow) bool) (*ext.Table, error) {
 	table, err := ext.NewTable(schema.TableDelta, ext.Column(schema.ColumnAsked, "UInt8"))
 	if err != nil {
 		return nil, err
 	}
 	flags := make([]uint8, len(d.rows))
 	for i, row := range d.rows {
-		if asked(row) {
+		if needed(row) {
 			flags[i] = 1
 		}
 	}

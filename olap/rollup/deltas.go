@@ -21,7 +21,7 @@ const (
 	// backOff is how long a delta is not read again after it had too many rows.
 	backOff = 2 * time.Second
 	// batchPatience is how long a query waits for the end of a refresh batch. To compute the delta inline meanwhile takes
-	// longer, and the batch too. A batch that takes longer is that of a large load; nobody waits for it again.
+	// longer, and the batch too. A batch that takes longer is that of a large load; no query waits for it again.
 	batchPatience = time.Second
 	batchPoll     = 20 * time.Millisecond
 )
@@ -35,7 +35,7 @@ type Cached struct {
 	State      State
 	Watermark  time.Time         // how far the rollup goes that the delta completes; zero where it may not be used
 	Delta      *Delta            // nil where it could not be read apart from a statement
-	SharedKeys bool              // an initiator key stands for two texts, those of the delta among them
+	SharedKeys bool              // an initiator key represents two texts, those of the delta among them
 	Counters   snapshot.Counters // before it was read; Now is when it was last found to be valid
 	since      time.Time         // what the delta lacks was stored after it
 	readAt     time.Time
@@ -70,8 +70,8 @@ func NewDeltas(conn driver.Conn) *Deltas {
 //
 //  1. Read the counters. Where they are those of the cached delta, that is the answer.
 //  2. Wait for a refresh batch in progress, batchPatience at most: what it writes would count twice.
-//  3. Read the delta again, together with all who ask meanwhile. While nobody refreshed, the cached rows stay right, and
-//     only what was stored since is read.
+//  3. Read the delta again, once for all queries that need it meanwhile. While no refresh begins, the cached rows stay
+//     valid, and only what was stored since is read.
 func (d *Deltas) Get(ctx context.Context, of snapshot.Records) (Cached, error) {
 	counters, err := snapshot.ReadCounters(ctx, d.conn, of)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 )
 
 // An entry of the rollup log gives the process that wrote it an exclusive right, for as long as a condition on the log
-// holds. Numbers in the log only grow, so a right that was once lost never comes back, and one that is there now was
+// is true. Numbers in the log only grow, so a right that was once lost never comes back, and one that is there now was
 // there all the time since it was taken.
 type entry struct {
 	conn   driver.Conn
 	number uint64
-	holder int64  // a random name of the writer
+	writer int64  // a random name of the writer
 	fence  string // the condition, as SQL
-	lost   error  // what check returns when the condition does not hold
+	lost   error  // what check returns when the condition is false
 }
 
 // check returns the entry's error lost when the right is gone.
@@ -36,13 +36,13 @@ func (e *entry) check(ctx context.Context) error {
 }
 
 // Alter changes rows of a table: change is DELETE or UPDATE with assignments, where the condition of the rows. It
-// returns when every part is written anew, projections included, on all replicas. Parts that are merged meanwhile are
+// returns when every part is written again, projections included, on all replicas. Parts that are merged meanwhile are
 // waited for. Where the right is lost before or meanwhile, nothing or not everything is changed and the error says so.
 func (e *entry) Alter(ctx context.Context, table, change, where string) error {
 	// Replicas evaluate the condition each for itself. What the subqueries read changes only with the right.
 	statement := "ALTER TABLE " + table + " " + change + " WHERE (" + where + ") AND " + e.fence +
 		" SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"
-	// The name tells that the right is alive while the statement runs.
+	// The name shows that the right is alive while the statement runs.
 	named := clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()))
 	if err := e.conn.Exec(named, statement); err != nil {
 		return fmt.Errorf("rollup: change %s: %w", table, err)
@@ -50,18 +50,20 @@ func (e *entry) Alter(ctx context.Context, table, change, where string) error {
 	return e.check(ctx)
 }
 
-// waitForInserts waits for the inserts into the log and into the rollup that run now. Whoever wrote an entry before
-// the call knows afterwards: an insert whose fence the entry made false has ended, or will find it false.
+// waitForInserts waits for the inserts into the log and into the rollup that run now. After it, every insert whose
+// fence an earlier entry made false has ended or will find the fence false.
 func waitForInserts(ctx context.Context, conn driver.Conn) error {
 	var running []string
-	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+snapshot.RefreshQueryPrefix+"')").Scan(&running)
+	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+
+		snapshot.RefreshQueryPrefix+"')").Scan(&running)
 	if err != nil {
 		return fmt.Errorf("rollup: read the inserts that run: %w", err)
 	}
 	if len(running) == 0 {
 		return nil
 	}
-	return wait(ctx, conn, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}", driver.NamedValue{Name: "running", Value: running})
+	return wait(ctx, conn, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}",
+		driver.NamedValue{Name: "running", Value: running})
 }
 
 // wait polls until a count is zero.

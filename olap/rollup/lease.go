@@ -33,31 +33,31 @@ var (
 // ErrLost is the error of a change whose process gave no sign of life for Abandoned, so that another process has
 // taken the tables over. The change is not complete. It may be made again.
 var ErrLost = errors.New("rollup: the lease was lost: " +
-	"this process stood still for so long that another one took over; run the command again")
+	"this process was paused for so long that another one took over; run the command again")
 
 // A Lease is the exclusive right to take records out of the store or to rewrite the rollup. Refreshers and queries
 // leave the rollup alone meanwhile.
 //
-// A lease is an entry of the kind lease with a number and the holder's random name. A lease is valid while no entry of
-// the kind lease is greater than (number, holder), and nothing was committed with that number or a greater one. Numbers only
-// grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
+// A lease is an entry of the kind lease with a number and the writer's random name. A lease is valid while no entry of
+// the kind lease is greater than (number, writer), and nothing was committed with that number or a greater one. Numbers
+// only grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
 // since it was taken.
 //
 //  1. Take. The number is one more than the greatest in the log. The insert of the entry carries the
-//     condition that no lease was taken or released since the log was read. Then all other inserts into the log and into
-//     the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
+//     condition that no lease was taken or released since the log was read. Then all other inserts into the log and
+//     into the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
 //     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
 //  2. Pause, for inserts that run on other nodes. A crash: see 6.
-//  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log
-//     that ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a
-//     statement that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each
-//     statement the log is read: only a lease that is valid then tells that the statement did all of its work. A
-//     crash leaves a change that is made in part: see 6. Queries that use the rollup find the lease in their own snapshot,
-//     and begin again (schema.RollupUnchanged).
+//  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log that
+//     ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a statement
+//     that was sent, queued or interrupted under a lease that is lost by then changes nothing. After each statement the
+//     log is read: only a lease that is valid then proves that the statement did all of its work. A crash leaves a
+//     change that is made in part: see 6. Queries that use the rollup find the lease in their own snapshot, and begin
+//     again (schema.RollupUnchanged).
 //  4. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
-//  5. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to when
-//     the rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
+//  5. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to
+//     when the rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
 //  6. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
 //     as in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and
 //     what a purge has named to be purged are emptied, and the release says that nothing is refreshed, so that the
@@ -71,8 +71,8 @@ type Lease struct {
 	until time.Time // how far records were refreshed when it was taken
 }
 
-// WithLease makes a change that takes records out of the store, or otherwise alters what is refreshed, under a lease. The
-// change has to leave the rollup as if the records had never been there. When it fails, the rollup stays out of use
+// WithLease makes a change that takes records out of the store, or otherwise alters what is refreshed, under a lease.
+// The change has to leave the rollup as if the records had never been there. When it fails, the rollup stays out of use
 // until the lease is taken over. A lease of a process that died is taken over first, which may take Abandoned. The
 // error is ErrLost when this process lost the lease; then the change is not complete.
 func WithLease(ctx context.Context, conn driver.Conn, change func(context.Context, *Lease) error) error {
@@ -91,7 +91,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 		return err
 	}
 	return l.run(ctx, time.UnixMilli(0), func(ctx context.Context, l *Lease) error {
-		// What a holder that died began may still go on in ClickHouse.
+		// Statements of a process that died may still run in ClickHouse.
 		const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
 		if err := wait(ctx, conn, mutations); err != nil {
 			return err
@@ -110,7 +110,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 // take waits for its turn. With after it takes over a lease that gave no sign of life for so long; with 0 it has what
 // was abandoned rebuilt first.
 func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, error) {
-	l := &Lease{entry: entry{conn: conn, holder: randomName(), lost: ErrLost}}
+	l := &Lease{entry: entry{conn: conn, writer: randomName(), lost: ErrLost}}
 	for {
 		state, err := ReadState(ctx, conn)
 		if err != nil {
@@ -121,19 +121,20 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 		case !state.Leased || after != 0 && silent > after:
 			l.number = state.Next()
 			l.fence = fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'lease') = (%d, %d)"+
-				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.holder, schema.TableRollupLog)
-			if err := write(ctx, conn, lease, l.number, l.holder, unchanged(state)); err != nil {
+				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.writer,
+				schema.TableRollupLog)
+			if err := write(ctx, conn, lease, l.number, l.writer, unchanged(state)); err != nil {
 				return nil, err
 			}
 			if err := waitForInserts(ctx, conn); err != nil {
 				return nil, err
 			}
 			// How far records are refreshed does not change any more: every commit carries a condition that fails now.
-			held, err := ReadState(ctx, conn)
+			taken, err := ReadState(ctx, conn)
 			if err != nil {
 				return nil, err
 			}
-			l.until = held.Until
+			l.until = taken.Until
 			if err = l.check(ctx); err == nil {
 				return l, nil
 			}
@@ -161,7 +162,7 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 		defer close(ended)
 		for snapshot.Pause(alive, signOfLife) == nil {
 			// A sign that is lost is made up for by the next.
-			if write(alive, l.conn, lease, l.number, l.holder, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
+			if write(alive, l.conn, lease, l.number, l.writer, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
 				lose(ErrLost)
 			}
 		}

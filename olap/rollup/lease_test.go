@@ -38,14 +38,14 @@ func kept(t *testing.T, conn driver.Conn, runs int64) {
 		t.Errorf("%d runs, want %d: a lost lease deleted some", n, runs)
 	}
 	if s := state(t, conn); s.Leased {
-		t.Errorf("the tables stay held: %+v", s)
+		t.Errorf("the tables stay leased: %+v", s)
 	}
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
 }
 
-// Who stood still between two statements while another process took over changes nothing any more and releases
+// A process that was paused between two statements while another one took over changes nothing any more and releases
 // nothing.
 func TestLostLeaseChangesNothing(t *testing.T) {
 	conn := refreshed(t, 40)
@@ -62,7 +62,7 @@ func TestLostLeaseChangesNothing(t *testing.T) {
 	if !errors.Is(err, rollup.ErrLost) {
 		t.Errorf("error %v, want that the lease was lost", err)
 	}
-	// One that did not notice in its last statement does not release what another process holds.
+	// One that did not notice in its last statement does not release the lease of another process.
 	err = rollup.WithLease(ctx, conn, func(outer context.Context, lease *rollup.Lease) error {
 		broken := errors.New("broken")
 		defer rollup.SetAbandoned(rollup.SetAbandoned(-1))
@@ -76,15 +76,15 @@ func TestLostLeaseChangesNothing(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, rollup.ErrLost) || !state(t, conn).Leased {
-		t.Errorf("error %v, held %v, want the lease of the other", err, state(t, conn).Leased)
+		t.Errorf("error %v, leased %v, want the lease of the other", err, state(t, conn).Leased)
 	}
 	defer rollup.SetAbandoned(rollup.SetAbandoned(-1))
 	kept(t, conn, 80)
 }
 
-// The store looks at the lease when it rewrites a part: a statement that it accepted under a lease that is lost by
+// The store evaluates the lease when it rewrites a part: a statement that it accepted under a lease that is lost by
 // then changes nothing.
-func TestFenceHoldsInTheStore(t *testing.T) {
+func TestFenceIsEvaluatedInTheStore(t *testing.T) {
 	conn := refreshed(t, 40)
 	exec := func(statement string) {
 		t.Helper()
@@ -146,7 +146,7 @@ func TestOneLeaseAtATime(t *testing.T) {
 }
 
 // Where nobody refreshes the rollup, who wants a lease takes over the one of a process that died.
-func TestHoldTakesOver(t *testing.T) {
+func TestLeaseIsTakenOver(t *testing.T) {
 	conn := refreshed(t, 40)
 	died := errors.New("died")
 	err := rollup.WithLease(ctx, conn, func(ctx context.Context, lease *rollup.Lease) error {
@@ -167,8 +167,8 @@ func TestHoldTakesOver(t *testing.T) {
 	kept(t, conn, 80)
 }
 
-// A refresher that stood still names no initiator_keys of rows that a purge has not changed yet.
-func TestStaleRefresherNamesNobody(t *testing.T) {
+// A refresher that was paused names no initiator keys of rows that a purge has not changed yet.
+func TestStaleRefresherNamesNoKeys(t *testing.T) {
 	conn := refreshed(t, 40)
 	before := state(t, conn)
 	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
@@ -183,7 +183,7 @@ func TestStaleRefresherNamesNobody(t *testing.T) {
 			t.Error(err)
 		}
 		if n := number(t, conn, "SELECT toInt64(count()) FROM initiator_keys"); n != 0 {
-			t.Errorf("%d initiator_keys are named under a lease", n)
+			t.Errorf("%d initiator keys are named under a lease", n)
 		}
 		return nil
 	})

@@ -12,21 +12,22 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A kind of entry in the rollup log. Of each kind the greatest number counts, and of several commits with one number the
-// one that goes least far.
+// A kind of entry in the rollup log. Of each kind the greatest number counts, and of several commits with one number
+// the one that goes least far.
 type kind string
 
 const (
 	begin  kind = "begin"  // a refresher claims the next batch
 	commit kind = "commit" // everything up to the watermark is in the rollup
-	lease  kind = "lease"  // nobody may read the rollup or refresh it
+	lease  kind = "lease"  // the rollup may be neither read nor refreshed
 	damage kind = "damage" // queries of an organization may not use the rollup of a source, until the entry is deleted
 )
 
 // unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
 // been kept alive, and batches claimed.
 func unchanged(state State) string {
-	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), kind = 'lease') = %d FROM %s)",
+	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), "+
+		"kind = 'lease') = %d FROM %s)",
 		state.Committed, state.Lease, schema.TableRollupLog)
 }
 

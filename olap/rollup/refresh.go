@@ -2,17 +2,13 @@ package rollup
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,8 +16,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back by
-// less must not hide a row behind the watermark.
+// Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back
+// by less must not move the watermark past a row.
 const Margin = snapshot.ClockMargin
 
 const (
@@ -35,15 +31,15 @@ const (
 	renewAfter = time.Minute
 )
 
-// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is a
-// prometheus.Collector.
+// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is
+// a prometheus.Collector.
 type Refresher struct {
 	conn   driver.Conn
 	logger *slog.Logger
 	margin time.Duration
 
 	name  int64 // in claims
-	able  bool  // the store can do it, which is asked once
+	able  bool  // the store can refresh, which is read once
 	clock clockWatch
 
 	records     prometheus.Counter
@@ -118,7 +114,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		return false, err
 	}
 	if state.Number == 0 {
-		// Numbers begin where no earlier rollup log has been, which a process that stood still may know.
+		// Numbers begin where no earlier rollup log has been, which a process that was paused may have read.
 		return true, write(ctx, s.conn, commit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
 	}
 	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
@@ -169,7 +165,7 @@ func (s *Refresher) next(
 	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+
 		strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second", span(from, target)...)
 	if err != nil {
-		return until, 0, false, fmt.Errorf("rollup: look for rows: %w", err)
+		return until, 0, false, fmt.Errorf("rollup: read rows: %w", err)
 	}
 	defer found.Close()
 	until = target
@@ -196,8 +192,8 @@ func (s *Refresher) moveBack(ctx context.Context, state State, until time.Time) 
 	return c.commit(ctx, until)
 }
 
-// refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and moves
-// the watermark there. claim has the protocol.
+// refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and
+// moves the watermark there. claim has the protocol.
 func (s *Refresher) refresh(ctx context.Context, state State, until time.Time, rows uint64) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
@@ -224,65 +220,6 @@ func (s *Refresher) refresh(ctx context.Context, state State, until time.Time, r
 		s.logger.Info("refreshed the rollup", "rows", rows, "until", until)
 	}
 	return nil
-}
-
-// insert refreshes one table. A big chunk is refreshed partition by partition, to bound memory.
-func (c *claim) insert(ctx context.Context, t schema.RollupTable, from, until time.Time, rows uint64) error {
-	partitions := []string{""}
-	if rows > 2*chunkRows {
-		var err error
-		if partitions, err = c.partitions(ctx, t, from, until); err != nil {
-			return err
-		}
-	}
-	for _, partition := range partitions {
-		if err := c.insertPartition(ctx, t, from, until, partition); err != nil {
-			return fmt.Errorf("rollup: write to %s: %w", t.Table, err)
-		}
-	}
-	return nil
-}
-
-func (c *claim) partitions(ctx context.Context, t schema.RollupTable, from, until time.Time) (found []string, err error) {
-	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+within(t.StoredAt), span(from, until)...).Scan(&found)
-	return found, err
-}
-
-func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from, until time.Time, partition string) error {
-	stored := within(t.StoredAt)
-	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
-	if partition != "" {
-		ofPartition := " AND " + t.Partition() + " = " + partition
-		stored, known = stored+ofPartition, known+ofPartition
-	}
-	stored += " AND " + t.Counts
-	n := len(t.Columns)
-	_, _, names := t.Lists(n)
-	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") + ", first_stored_at, sign) " +
-		t.Signed(t.Changed(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n, t.RecordKey()...) +
-		// Without the claim it writes nothing.
-		" WHERE " + c.fence
-	ctx = inserting(ctx, clickhouse.Settings{
-		// One block: the rows that take a record's old values away and add the new ones are in one part.
-		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
-		"max_partitions_per_insert_block": 0,
-	})
-	return c.conn.Exec(ctx, sql, span(from, until)...)
-}
-
-// inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no insert
-// for the repeat of another: the same rows may have to be written again after a record changed there and back.
-func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
-	settings := clickhouse.Settings{
-		"async_insert": 0, "insert_deduplication_token": rand.Text(),
-		"enable_shared_storage_snapshot_in_query": 1,
-
-		"max_threads":                        1, // within the share of one core
-		"max_bytes_before_external_group_by": 1 << 30,
-	}
-	maps.Copy(settings, schema.ReadSettings)
-	maps.Copy(settings, more)
-	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()), clickhouse.WithSettings(settings))
 }
 
 // check reports whether the store can refresh: a query that reads a rollup table twice must see it once.

@@ -136,8 +136,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A refresher that is behind, or repeats a step that was done in part, adds nothing twice.
-func TestRepeatedStepsAddNothing(t *testing.T) {
+// A refresher that is late, or repeats a batch that was written in part, counts nothing twice.
+func TestRepeatedBatchesAddNothing(t *testing.T) {
 	conn := refreshed(t, 40)
 	// As if nothing of it was known, and one quarter of the year was lost.
 	if err := conn.Exec(ctx, "TRUNCATE TABLE rollup_log"); err != nil {
@@ -194,9 +194,9 @@ func TestCheckAndRebuild(t *testing.T) {
 	}
 }
 
-// While the tables are held nobody refreshes and no query uses them; a second hold waits for its turn. A hold whose
-// change fails stays, until a refresher finds it abandoned and builds the tables anew.
-func TestHold(t *testing.T) {
+// Under a lease no refresher writes the tables and no query uses them; a second lease waits for its turn. A lease whose
+// change fails stays until a refresher finds it abandoned and builds the tables again.
+func TestLease(t *testing.T) {
 	conn := refreshed(t, 40)
 	before := state(t, conn)
 	second := make(chan error, 1)
@@ -204,17 +204,17 @@ func TestHold(t *testing.T) {
 	err := rollup.WithLease(ctx, conn, func(ctx context.Context, _ *rollup.Lease) error {
 		inside = true
 		if s := state(t, conn); !s.Leased || !s.StoreWatermark().IsZero() {
-			t.Errorf("queries may use held tables: %+v", s)
+			t.Errorf("queries may use leased tables: %+v", s)
 		}
 		load(t, conn, 50, "COMPLETED")
 		all(t, conn)
 		if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 80 {
-			t.Errorf("%d runs are refreshed under a hold, want 80 as before", n)
+			t.Errorf("%d runs are refreshed under a lease, want 80 as before", n)
 		}
 		go func() {
 			second <- rollup.WithLease(context.WithoutCancel(ctx), conn, func(context.Context, *rollup.Lease) error {
 				if inside {
-					t.Error("two holds at once")
+					t.Error("two leases at once")
 				}
 				return nil
 			})
@@ -229,10 +229,11 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := state(t, conn); s.Leased || !s.Until.Equal(before.Until) || s.Number <= before.Number {
-		t.Errorf("after the holds %+v, before %+v", s, before)
+		t.Errorf("after the leases %+v, before %+v", s, before)
 	}
 	broken := errors.New("broken")
-	if err := rollup.WithLease(ctx, conn, func(context.Context, *rollup.Lease) error { return broken }); !errors.Is(err, broken) {
+	if err := rollup.WithLease(ctx, conn, func(context.Context, *rollup.Lease) error { return broken }); !errors.Is(err,
+		broken) {
 		t.Errorf("error %v", err)
 	}
 	if s := state(t, conn); !s.Leased {
@@ -245,7 +246,7 @@ func TestHold(t *testing.T) {
 	defer rollup.SetAbandoned(rollup.SetAbandoned(-1))
 	all(t, conn)
 	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM rollup_runs"); state(t, conn).Leased || n != 100 {
-		t.Errorf("held %v, %d runs are refreshed, want all 100", state(t, conn).Leased, n)
+		t.Errorf("leased %v, %d runs are refreshed, want all 100", state(t, conn).Leased, n)
 	}
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("%+v", found)

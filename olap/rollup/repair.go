@@ -9,7 +9,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A repair makes the rollup of an organization and a source what the source says. Nothing rests on the process that
+// A repair makes the rollup of an organization and a source what the source says. Nothing depends on the process that
 // does it: whatever a crash leaves, the entry of the damage stays in the log, and the next checker of any server begins
 // a repair of its own.
 //
@@ -24,23 +24,23 @@ import (
 //     partition is merged, which makes all of its projections from rows. Every statement carries the claim's fence, but
 //     the merge, which changes nothing that is right. A crash leaves a part of that, and the entry.
 //  4. The section is compared again. A difference is an error; the entry stays.
-//  5. End. When all sections were compared, and the entry has the number that it had at 1, which says that nobody
-//     repaired anything meanwhile, it is taken out of the log, under a claim. Else begin again.
+//  5. End. When all sections were compared, and the entry has the number that it had at 1, which says that no other
+//     process repaired anything meanwhile, it is taken out of the log, under a claim. Else begin again.
 //
-// While a lease is held nothing is repaired. Whoever takes over an abandoned lease empties the rollup, and takes out
+// While a lease is valid nothing is repaired. Whoever takes over an abandoned lease empties the rollup, and takes out
 // the entries of damages as well.
 type repair struct {
 	refresher *Refresher
-	tell      func([]Difference) // of what is repaired
+	report    func([]Difference) // of what is repaired
 	of        Damage             // as it was at 1
 	table     *schema.RollupTable
 	walk      *walk
-	next      *section // nil behind the last one
+	next      *section // nil after the last one
 }
 
 // newRepair does 1.
-func (s *Refresher) newRepair(ctx context.Context, of Damage, tell func([]Difference)) (r *repair, err error) {
-	r = &repair{refresher: s, tell: tell, of: of, table: schema.RollupOf(of.Source)}
+func (s *Refresher) newRepair(ctx context.Context, of Damage, report func([]Difference)) (r *repair, err error) {
+	r = &repair{refresher: s, report: report, of: of, table: schema.RollupOf(of.Source)}
 	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
 	if err := wait(ctx, s.conn, mutations); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (r *repair) advance() {
 	}
 }
 
-// step does 2 to 4 for one section, and 5 behind the last one. ended says that there is nothing left to do; over, that
-// the repair has to begin again if not.
+// step does 2 to 4 for one section, and 5 after the last one. ended says that nothing is left to do; over without
+// ended, that the repair has to begin again.
 func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 	if r.next == nil {
 		ended, err = r.end(ctx)
@@ -70,7 +70,7 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 	}
 	found, under, err := r.refresher.confirm(ctx, *r.next)
 	if under != nil {
-		r.tell(found)
+		r.report(found)
 		err = r.section(ctx, under, found)
 		if endErr := under.end(ctx); err == nil {
 			err = endErr
@@ -88,16 +88,16 @@ func (r *repair) section(ctx context.Context, under *suspicion, found []Differen
 		return err
 	}
 	s := *r.next
-	for _, mend := range []struct {
+	for _, fix := range []struct {
 		what func(Difference) bool
 		do   func(context.Context, *suspicion, section) error
 	}{
 		{ofNames, r.name}, {ofRecords, r.rewrite}, {func(Difference) bool { return true }, r.merge},
 	} {
-		if !slices.ContainsFunc(found, mend.what) {
+		if !slices.ContainsFunc(found, fix.what) {
 			continue
 		}
-		if err := mend.do(ctx, under, s); err != nil {
+		if err := fix.do(ctx, under, s); err != nil {
 			return err
 		}
 		var err error
@@ -116,7 +116,7 @@ func ofNames(d Difference) bool {
 }
 func ofRecords(d Difference) bool { return d.Projection == "" }
 
-// entries is SQL of the number of a row of the log, behind the condition that the row is a damage of the source.
+// entries is SQL of the number of a row of the log, after the condition that the row is a damage of the source.
 func (r *repair) entries() string {
 	return damaged + " AND source = '" + r.table.Source + "' AND tupleElement(latest, 1)"
 }
@@ -129,7 +129,8 @@ func (r *repair) ofDamaged(c *claim) string {
 }
 
 func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
-	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under.claim)+" AND "+misnamed); err != nil {
+	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under.claim)+" AND "+
+		misnamed); err != nil {
 		return err
 	}
 	if err := under.name(ctx, s.where(), s.args()...); err != nil {

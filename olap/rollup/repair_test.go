@@ -3,7 +3,6 @@ package rollup_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -27,9 +26,11 @@ var damages = map[string]struct {
 }{
 	"a row altered": {"runs", []string{
 		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + rollupRow + ", -1 FROM rollup_runs WHERE " + ofOneRun,
-		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + strings.Replace(rollupRow, "state", "state + 64", 1) + ", 1 FROM rollup_runs WHERE " + ofOneRun + " AND sign = 1",
+		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + strings.Replace(rollupRow, "state", "state + 64", 1) +
+			", 1 FROM rollup_runs WHERE " + ofOneRun + " AND sign = 1",
 	}},
-	"a row missing": {"runs", []string{"ALTER TABLE rollup_runs DELETE WHERE " + ofOneRun + " SETTINGS mutations_sync = 2"}},
+	"a row missing": {"runs", []string{"ALTER TABLE rollup_runs DELETE WHERE " + ofOneRun +
+		" SETTINGS mutations_sync = 2"}},
 	"a row doubled": {"runs", []string{
 		"SYSTEM STOP MERGES rollup_runs", // which would take it out
 		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + rollupRow + ", 1 FROM rollup_runs WHERE " + ofOneRun,
@@ -40,17 +41,22 @@ var damages = map[string]struct {
 		"ALTER TABLE rollup_runs MODIFY COLUMN runs Int8 MATERIALIZED if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0)",
 	}},
 	"an attribution missing": {"attributions", []string{
-		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS mutations_sync = 2",
+		"ALTER TABLE rollup_attributions DELETE WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS " +
+			"mutations_sync = 2",
 	}},
 	"a record that the source does not have": {"attributions", []string{
-		"INSERT INTO rollup_attributions (organization_id, occurred_at, attribution_id, agent_id, activity_type, first_stored_at, sign)" +
-			" SELECT 'acme', '2019-01-01 00:00:00', generateUUIDv4(), generateUUIDv4(), 'initiated', '2019-01-01 00:00:00', 1",
+		"INSERT INTO rollup_attributions (organization_id, occurred_at, attribution_id, agent_id, activity_type, " +
+			"first_stored_at, sign) SELECT 'acme', '2019-01-01 00:00:00', generateUUIDv4(), generateUUIDv4(), 'initiated', " +
+			"'2019-01-01 00:00:00', 1",
 	}},
 	"a name altered": {"runs", []string{
-		"INSERT INTO initiator_keys SELECT organization_id, initiator_key, 'eve@example.com', initiator_name FROM initiator_keys WHERE organization_id = 'acme'",
-		"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com' SETTINGS mutations_sync = 2",
+		"INSERT INTO initiator_keys SELECT organization_id, initiator_key, 'eve@example.com', initiator_name FROM " +
+			"initiator_keys WHERE organization_id = 'acme'",
+		"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com' " +
+			"SETTINGS mutations_sync = 2",
 	}},
-	"a name missing": {"runs", []string{"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2"}},
+	"a name missing": {"runs",
+		[]string{"ALTER TABLE initiator_keys DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2"}},
 	// Merged in this mode, a doubled row goes, and stays in the projections.
 	"projections": {"runs", []string{
 		"INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " + rollupRow + ", 1 FROM rollup_runs WHERE " + ofOneRun,
@@ -70,7 +76,7 @@ func damage(t *testing.T, conn driver.Conn, statements []string) {
 	}
 }
 
-// steps lets a checker work until a condition holds.
+// steps lets a checker work until a condition is true.
 func steps(t *testing.T, c *rollup.Checker, ended func() bool) {
 	t.Helper()
 	until(t, func() bool {
@@ -124,7 +130,8 @@ func loadSmall(t *testing.T, conn driver.Conn, n int, status string) {
 	var records olaptest.Records
 	at, ada := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), "ada@example.com"
 	for i := range n {
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: at,
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i),
+			AgentID: olaptest.ID(i % 3), CreatedAt: at,
 			Kind: "agent", Status: status, Identifier: &ada, UpdatedAt: at.Add(time.Duration(len(status)) * time.Hour)})
 	}
 	olaptest.Load(t, conn, records)
@@ -152,7 +159,7 @@ func (c *dyingConn) Query(ctx context.Context, sql string, args ...any) (driver.
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// A process dies behind each of its statements. From the first entry on until the rollup is repaired there is an entry,
+// A process dies after each of its statements. From the first entry on until the rollup is repaired there is an entry,
 // and another process finishes what it began.
 func TestRepairSurvivesCrashes(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
@@ -178,7 +185,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		if ended && len(check(t, store)) > 0 {
 			t.Errorf("after %d statements it is damaged without an entry", crash)
 		}
-		// Records arrive and are refreshed before anybody goes on.
+		// Records arrive and are refreshed before the repair continues.
 		loadSmall(t, store, 8+crash, []string{"RUNNING", "COMPLETED"}[crash%2])
 		all(t, store)
 		if ended && dying.left >= 0 {
@@ -193,7 +200,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		}
 		steps(t, other, func() bool { return len(state(t, store).Damaged) == 0 })
 		if found := check(t, store); len(found) > 0 {
-			t.Errorf("after a crash behind %d statements: %+v", crash, found)
+			t.Errorf("after a crash after %d statements: %+v", crash, found)
 		}
 	}
 }
@@ -240,57 +247,5 @@ func TestRebuildEndsDamages(t *testing.T) {
 	}
 	if s := state(t, conn); len(s.Damaged) > 0 || s.LastDamage == 0 {
 		t.Errorf("%+v", s)
-	}
-}
-
-// A mergingConn leaves rows in the rollup that cancel out, and merges them behind the statement.
-type mergingConn struct {
-	driver.Conn
-	t      *testing.T
-	merges int
-}
-
-func (c *mergingConn) around(sql string) func() {
-	if !strings.Contains(sql, "rollup_runs") {
-		return func() {}
-	}
-	exec := func(sql string) {
-		if err := c.Conn.Exec(ctx, sql); err != nil {
-			c.t.Error(err)
-		}
-	}
-	exec("SYSTEM STOP MERGES rollup_runs")
-	c.merges++
-	for _, sign := range []string{"1", "-1"} {
-		exec("INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " +
-			strings.Replace(rollupRow, "created_at", fmt.Sprintf("'2026-01-%02d 03:00:00'", 20+c.merges%10), 1) + ", " + sign + " FROM rollup_runs WHERE " + ofOneRun + " LIMIT 1")
-	}
-	return func() {
-		exec("SYSTEM START MERGES rollup_runs")
-		exec("OPTIMIZE TABLE rollup_runs FINAL")
-	}
-}
-
-func (c *mergingConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	defer c.around(sql)()
-	return c.Conn.Query(ctx, sql, args...)
-}
-
-func (c *mergingConn) QueryRow(ctx context.Context, sql string, args ...any) driver.Row {
-	defer c.around(sql)()
-	return c.Conn.QueryRow(ctx, sql, args...)
-}
-
-// Rows that cancel out, and their groups of zeros in projections, vanish by a merge. That is no damage.
-func TestMergesAreNoDamage(t *testing.T) {
-	store := olaptest.OpenStore(t).Conn()
-	load(t, store, 40, "RUNNING")
-	all(t, store)
-	conn := &mergingConn{Conn: store, t: t}
-	if found, err := rollup.Check(ctx, conn); err != nil || len(found) > 0 {
-		t.Errorf("%+v, %v", found, err)
-	}
-	if conn.merges == 0 {
-		t.Error("nothing was merged")
 	}
 }

@@ -93,7 +93,7 @@ func newWalk(ctx context.Context, conn driver.Conn, tables ...*schema.RollupTabl
 	return w, nil
 }
 
-// next returns the next section, or nil behind the last one.
+// next returns the next section, or nil after the last one.
 func (w *walk) next(ctx context.Context) (*section, error) {
 	for len(w.sections) == 0 {
 		if len(w.pending) == 0 {

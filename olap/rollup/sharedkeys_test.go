@@ -7,8 +7,8 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// A key that stands for two names of a person is marked when the second of them is refreshed, and a check finds that a
-// mark is missing.
+// A key that represents two names of a person is marked when the second of them is refreshed, and a check finds an
+// absent mark.
 func TestSharedKeysAreMarked(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	at, ada := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC), "ada@example.com"

@@ -36,10 +36,11 @@ func RunsMoved(ctx context.Context, conn driver.Conn, organization schema.Organi
 	err = conn.QueryRow(oneThread(ctx), readConflicts+schema.ConflictRun+"'",
 		clickhouse.Named("organization", string(organization))).Scan(&moved)
 	if err != nil {
-		return false, failure.Of("look for runs that moved", err)
+		return false, failure.Of("read runs that moved", err)
 	}
 	return moved, nil
 }
 
-// readConflicts asks for conflicts of an organization, of a kind whose name and a quotation mark follow.
-const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHERE " + schema.OfOrganization + " AND kind = '"
+// readConflicts selects the conflicts of an organization, of a kind whose name and a quotation mark follow.
+const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHERE " + schema.OfOrganization +
+	" AND kind = '"

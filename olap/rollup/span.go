@@ -8,7 +8,8 @@ import (
 
 // within is the condition that a row was stored in the span.
 func within(storedAt string) string {
-	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt + " <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
+	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt +
+		" <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
 }
 
 // span are the parameters of within: from exclusive, until inclusive.

@@ -17,15 +17,15 @@ import (
 // no refresher runs, or a lot is being copied.
 const staleness = 5 * time.Minute
 
-// A State is what the rollup log says (schema/DESIGN.md). The zero State is that of a store that nobody has refreshed,
-// but for Now.
+// A State is what the rollup log says (schema/DESIGN.md). The zero State, but for Now, is that of a store without a
+// refresh.
 type State struct {
 	Now    time.Time // the store's clock
 	Number uint64    // of the newest commit or lease; 0 before the first
 	// Until is how far the rollup has come: it has every record none of whose rows was stored after it. Inclusive.
 	Until       time.Time
 	Lease       uint64 // number of the last lease; 0 for none
-	Leased      bool   // the lease is held: the rollup is being changed otherwise and may not be read
+	Leased      bool   // the lease is valid: the rollup is changed by its process and may not be read
 	LeaseHolder int64  // the random name of the process that has it
 	LeasedAt    time.Time
 	Refreshing  bool      // a batch was begun that is not committed
@@ -56,7 +56,7 @@ func (s State) Watermark(of snapshot.Records) time.Time {
 	return s.StoreWatermark()
 }
 
-// StoreWatermark is the Watermark of records without damage; zero where nobody may use the rollup.
+// StoreWatermark is the Watermark of records without damage; zero where the rollup may not be used.
 func (s State) StoreWatermark() time.Time {
 	if s.Leased || s.Number == 0 || s.Until.After(s.Now) || s.Now.Sub(s.Until) > staleness {
 		return time.Time{}

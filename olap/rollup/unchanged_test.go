@@ -28,7 +28,7 @@ func TestLogIsReadAfterTheRollup(t *testing.T) {
 	}{
 		{name: "a row", begin: "5", written: []string{row}, want: 1},
 		{name: "a batch and its row", begin: "5", written: []string{entry("begin", "6"), row}, changed: true},
-		{name: "a batch beside an inline delta", written: []string{entry("begin", "7"), row}, want: 3},
+		{name: "a batch during an inline delta", written: []string{entry("begin", "7"), row}, want: 3},
 		{name: "a commit", begin: "7", written: []string{entry("commit", "8")}, want: 4},
 		{name: "a lease", written: []string{entry("lease", "9")}, changed: true},
 		{name: "damage", written: []string{"INSERT INTO rollup_log (kind, organization_id, source, latest)" +

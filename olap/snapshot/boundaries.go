@@ -10,62 +10,64 @@ import (
 )
 
 const (
-	// maxLooks is of how many organizations and sources the last look is cached: a few MiB.
-	maxLooks = 10_000
-	lookAge  = time.Hour
-	// idleFrom is how long ago the last row of an organization was stored where no other is expected at any moment.
+	// maxReadings is of how many organizations and sources the last reading is cached: a few MiB.
+	maxReadings = 10_000
+	readingAge  = time.Hour
+	// idleFrom is how long ago the last row of an organization was stored where no other is expected at any time.
 	idleFrom = time.Second
-	// freshFor is how old the boundary of a look may be: requests in such quick succession share one.
+	// freshFor is how old the boundary of a reading may be: requests in such quick succession share one.
 	freshFor = 50 * time.Millisecond
-	// safety is by how much a boundary lies before the store's clock as the last look gives it. The look that confirms
-	// it runs beside the query, and finds it in the past already.
+	// safety is by how much a boundary lies before the store's clock as the last reading gives it. The reading that
+	// confirms it runs in parallel with the query, and finds it in the past already.
 	safety = 2 * time.Millisecond
 )
 
-// Boundaries sets inclusion boundaries of first pages without waiting, where nothing has been stored of an organization
-// of late. To wait for one (PageBoundary) takes a third of the time of a small query (decisions/idle-boundaries.md).
+// Boundaries sets inclusion boundaries of first pages without waiting, where nothing was stored of an organization
+// recently. Waiting for one (PageBoundary) takes a third of the time of a small query (schema/decisions/as-of.md).
 type Boundaries struct {
 	conn     driver.Conn
-	looks    *cache.Cache[Records, look]
+	readings *cache.Cache[Records, reading]
 	IdleFrom time.Duration // idleFrom but for tests
 }
 
-// NewBoundaries returns Boundaries without any look.
+// NewBoundaries returns Boundaries without any reading.
 func NewBoundaries(conn driver.Conn) *Boundaries {
-	return &Boundaries{conn: conn, looks: cache.New[Records, look](maxLooks, lookAge), IdleFrom: idleFrom}
+	return &Boundaries{conn: conn, readings: cache.New[Records, reading](maxReadings, readingAge), IdleFrom: idleFrom}
 }
 
-// A look is what was being stored at an instant. Nothing with a stamp before oldest can appear any more. The inserts in
-// flight are read first: one that is not among them, and ended since an earlier look, is counted.
-type look struct {
+// A reading is what was being stored at an instant. Nothing with a stamp before oldest can appear any more. The inserts
+// in flight are read first: one that is not among them, and ended since an earlier reading, is counted.
+type reading struct {
 	oldest   time.Time // begin of the oldest insert in flight
 	counters Counters  // without Log
-	at       time.Time // by this server's clock, when the counters were known
+	at       time.Time // by this server's clock, when the counters had been read
 }
 
 // now is the store's clock, rather a little earlier than later.
-func (l look) now() time.Time { return l.counters.Now.Add(time.Since(l.at)) }
+func (r reading) now() time.Time { return r.counters.Now.Add(time.Since(r.at)) }
 
-// boundary is an instant until when everything stored was there at the look, and is all there will be.
-func (l look) boundary() time.Time { return l.oldest.Add(-time.Millisecond).Truncate(time.Millisecond) }
+// boundary is an instant until which everything stored was visible to the reading, and is all there will be.
+func (r reading) boundary() time.Time {
+	return r.oldest.Add(-time.Millisecond).Truncate(time.Millisecond)
+}
 
 // fresh reports whether boundary is recent, and has all of the organization's records.
-func (l look) fresh() bool {
-	return l.now().Sub(l.boundary()) < freshFor && l.counters.StoredUntil(l.boundary())
+func (r reading) fresh() bool {
+	return r.now().Sub(r.boundary()) < freshFor && r.counters.StoredUntil(r.boundary())
 }
 
 // An IdleBoundary is a boundary that pages can share once it is confirmed.
 type IdleBoundary struct {
 	AsOf  time.Time
 	of    Records
-	last  look // from which it was set
-	fresh bool // it is the look's own boundary
+	last  reading // from which it was set
+	fresh bool    // it is the reading's own boundary
 }
 
-// Idle returns a boundary for a query that begins now. Where the records are not known to be idle, ok is false, and
-// Look should be called beside the query, for the next one.
+// Idle returns a boundary for a query that begins now. Where no reading says that the records are idle, ok is false,
+// and Look should be called in parallel with the query, for the next one.
 func (b *Boundaries) Idle(of Records) (boundary IdleBoundary, ok bool) {
-	last, known := b.looks.Get(of)
+	last, known := b.readings.Get(of)
 	if !known || last.counters.Idle() < b.IdleFrom {
 		return IdleBoundary{}, false
 	}
@@ -77,11 +79,11 @@ func (b *Boundaries) Idle(of Records) (boundary IdleBoundary, ok bool) {
 
 // Look reads what is being stored and caches it.
 func (b *Boundaries) Look(ctx context.Context, of Records) error {
-	_, err := b.look(ctx, of)
+	_, err := b.read(ctx, of)
 	return err
 }
 
-func (b *Boundaries) look(ctx context.Context, of Records) (seen look, err error) {
+func (b *Boundaries) read(ctx context.Context, of Records) (seen reading, err error) {
 	inserts, err := InFlight(ctx, b.conn)
 	if err != nil {
 		return seen, err
@@ -90,30 +92,31 @@ func (b *Boundaries) look(ctx context.Context, of Records) (seen look, err error
 	if err != nil {
 		return seen, err
 	}
-	seen = look{inserts.Oldest, counters, time.Now()}
-	b.looks.Put(of, seen)
+	seen = reading{inserts.Oldest, counters, time.Now()}
+	b.readings.Put(of, seen)
 	return seen, nil
 }
 
-// Confirm reports whether pages can share a boundary whose query is running or has ended. It may begin beside the query,
-// but its answer holds only for a query that had begun by then.
+// Confirm reports whether pages can share a boundary whose query is running or has ended. It may begin while the query
+// runs, but its result is valid only for a query that had begun by then.
 //
-//  1. The look's own boundary can be shared if no record was counted since the look: all that was stored until then was
-//     there at the look.
-//  2. Any other one can if besides no insert in flight began at or before it. Such inserts, of whatever organization,
-//     are waited for. If one takes too long, waited is a boundary that can be shared by a query that begins now.
+//  1. The reading's own boundary can be shared if no record was counted since: all that was stored until then was
+//     visible to the reading.
+//  2. Any other one can if in addition no insert in flight began at or before it. Such inserts, of whatever
+//     organization, are waited for. If one takes too long, waited is a boundary that can be shared by a query that
+//     begins now.
 func (b *Boundaries) Confirm(ctx context.Context, boundary IdleBoundary) (confirmed bool, waited time.Time, err error) {
 	if boundary.fresh {
 		counters, err := ReadInsertCounter(ctx, b.conn, boundary.of)
 		return err == nil && counters.Records == boundary.last.counters.Records, waited, err
 	}
-	seen, err := b.look(ctx, boundary.of)
+	seen, err := b.read(ctx, boundary.of)
 	if err == nil && !seen.oldest.After(boundary.AsOf) {
 		if waited, err = AwaitInserts(ctx, b.conn, boundary.AsOf); err != nil || waited.Before(boundary.AsOf) {
 			return false, waited, err
 		}
 		waited = time.Time{}
-		seen, err = b.look(ctx, boundary.of)
+		seen, err = b.read(ctx, boundary.of)
 	}
 	return err == nil && seen.counters.Records == boundary.last.counters.Records, waited, err
 }

@@ -19,7 +19,7 @@ const damagedParts = "SELECT table, count() FROM system.detached_parts" +
 func DamagedParts(ctx context.Context, conn driver.Conn) (map[string]uint64, error) {
 	rows, err := conn.Query(oneThread(ctx), damagedParts)
 	if err != nil {
-		return nil, failure.Of("look for damaged parts", err)
+		return nil, failure.Of("read damaged parts", err)
 	}
 	defer rows.Close()
 	parts := map[string]uint64{}
@@ -27,12 +27,12 @@ func DamagedParts(ctx context.Context, conn driver.Conn) (map[string]uint64, err
 		var table string
 		var n uint64
 		if err := rows.Scan(&table, &n); err != nil {
-			return nil, failure.Of("look for damaged parts", err)
+			return nil, failure.Of("read damaged parts", err)
 		}
 		parts[table] = n
 	}
 	if err := rows.Err(); err != nil {
-		return nil, failure.Of("look for damaged parts", err)
+		return nil, failure.Of("read damaged parts", err)
 	}
 	return parts, nil
 }

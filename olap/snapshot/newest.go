@@ -10,8 +10,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Newest returns the event clocks of the newest run and the newest attribution record of all
-// organizations, zero where there is none. ClickHouse knows them without reading rows.
+// Newest returns the event clocks of the newest run and the newest attribution record of all organizations, zero where
+// there is none. ClickHouse has them without reading rows.
 func Newest(ctx context.Context, conn driver.Conn) (run, attribution time.Time, err error) {
 	if run, err = newest(ctx, conn, schema.TableRuns, "created_at"); err == nil {
 		attribution, err = newest(ctx, conn, schema.TableAttributions, "occurred_at")

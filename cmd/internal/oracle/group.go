@@ -112,6 +112,6 @@ func (g *group) measure(metric string) any {
 	case "active_attributed_run_count":
 		return pairs(func(p pairState) bool { return p.status != "" && !ended[p.status] })
 	default:
-		panic("oracle: no such metric: " + metric)
+		panic("oracle: say in group.go what the metric " + metric + " is")
 	}
 }

@@ -66,7 +66,8 @@ var shared = func() func(context.Context) (clickhouse.Config, error) {
 }()
 
 func start(ctx context.Context) (clickhouse.Config, error) {
-	config := clickhouse.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	config := clickhouse.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelWarn}))}
 	var err error
 	switch {
 	case os.Getenv(urlVariable) != "":
@@ -96,7 +97,7 @@ func startEngine(ctx context.Context, config *clickhouse.Config) error {
 }
 
 // Library returns the engine library's file for tests: RUNLENS_ENGINE_LIB, or the one of the
-// repository that holds the working directory, where `go test` puts a test.
+// repository that has the working directory, where `go test` puts a test.
 func Library() string {
 	if named := os.Getenv(libraryVariable); named != "" {
 		return named

@@ -14,11 +14,10 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse"
 )
 
-// startContainer starts a ClickHouse container and returns the URL of its native protocol, or, for an
-// image that does not speak it, of HTTP. The official image takes the password from its environment; our own engine
-// makes one, which is read from its file. The container is ready when HTTP gives any answer: our
-// engine's is 404 to whoever does not know the password. The reaper of testcontainers removes the container when
-// the test process has ended.
+// startContainer starts a ClickHouse container and returns the URL of its native protocol, or, for an image that does
+// not speak it, of HTTP. The official image takes the password from its environment; our own engine makes one, which is
+// read from its file. The container is ready when HTTP gives any answer: our engine's is 404 to clients without the
+// password. The reaper of testcontainers removes the container when the test process has ended.
 func startContainer(ctx context.Context) (string, error) {
 	const user = "runlens"
 	password := "runlens"

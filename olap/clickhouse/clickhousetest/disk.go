@@ -38,7 +38,7 @@ func NewDisk(t testing.TB) *Disk {
 }
 
 // LosePower returns a directory with what would be on the disk if its power was lost now. The engine of a data
-// directory on the disk stands still while that is copied.
+// directory on the disk does not change while it is copied.
 func (d *Disk) LosePower(t testing.TB, dataDir string) (dir string) {
 	t.Helper()
 	pid := enginePID(t, dataDir)
