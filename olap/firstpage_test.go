@@ -34,7 +34,7 @@ func TestIdleOrganizationsGetRows(t *testing.T) {
 	load(0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
 		Limit: 1}
-	for n := 1; n <= 60; n++ {
+	for n := 1; n <= 30; n++ {
 		time.Sleep(idle)
 		// nothing was stored for a while, and is until the next
 		ask(t, engine, "acme", q)
