@@ -28,7 +28,7 @@ func refreshed(t olaptest.Failer, s *rollup.Refresher) {
 // Whenever records are refreshed, in whatever states and however often, and whatever was copied since, adding them
 // up answers what the spec's plainest reading answers.
 func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
-	fewerChecks(t, 2)
+	fewerChecks(t, 4)
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -63,7 +63,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 				}
 			}
 		}
-		for range 3 {
+		for range 6 {
 			engine := rapid.SampledFrom([]*olap.Engine{remembering, looking}).Draw(t, "engine")
 			compare(t, engine, records, organization, olaptest.DrawSum(t))
 		}
@@ -111,8 +111,8 @@ func (c *countingConn) Query(ctx context.Context, sql string, args ...any) (driv
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// Changes are looked for once, whatever is asked, until something is stored of the same organization in the same source; then, besides those that are remembered,
-// only what was stored since, until something is refreshed.
+// The delta is read once, whatever is asked, until something is stored of the same organization in the same source.
+// Then only what was stored since is read besides, until something is refreshed.
 func TestChangesAreLookedForOnce(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	conn := &countingConn{Conn: store}
@@ -122,7 +122,10 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 	refresher := rollup.New(store, quiet, 0)
 	refreshed(t, refresher)
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count"}, Dimensions: []string{"user_identifier", "day"}, Range: january, Limit: 10}
+	people := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"unique_initiator_count"}, Dimensions: []string{"user_identifier", "day"},
+		Range: january, Limit: 10,
+	}
 	// It may take a moment until no insert is left that might have begun before stored rows were counted.
 	for conn.looks.Load() == 0 || store.Exec(t.Context(), "SELECT 1") != nil {
 		ask(t, engine, "acme", totals)
@@ -141,8 +144,10 @@ func TestChangesAreLookedForOnce(t *testing.T) {
 			ask(t, engine, "acme", people)
 			other := runOn(n, 1, "RUNNING")
 			other.Organization = "globex"
-			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{other}, Attributions: []olaptest.Attribution{{Organization: "acme", ID: other.ID, RunID: other.ID,
-				AgentID: other.AgentID, Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: other.CreatedAt}}})
+			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{other}, Attributions: []olaptest.Attribution{{
+				Organization: "acme", ID: other.ID, RunID: other.ID, AgentID: other.AgentID, Identifier: "ada@example.com",
+				Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: other.CreatedAt,
+			}}})
 		}
 		if got := conn.looks.Load() - looks; got != 1 {
 			t.Errorf("%d statements looked for changes, want 1", got)
