@@ -158,7 +158,7 @@ func TestRowsInFlightAreBehindTheBoundary(t *testing.T) {
 }
 
 // A boundary that a statement sets itself is one instant: the one that selects the rows and the one that is told.
-// ClickHouse reads the clock anew wherever now64 is written, but a name given to it is one constant.
+// ClickHouse reads the clock again wherever now64 is written, but a name given to it is one constant.
 func TestTheOwnClockIsOneInstant(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for range 100 {

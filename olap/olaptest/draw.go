@@ -13,12 +13,14 @@ import (
 
 // The pools are small so that rows meet: shared identifiers, names, agents and runs.
 var (
-	statuses    = []string{"PENDING", "RUNNING", "WAITING_FOR_SLOT", "CANCELLING", "AWAITING_REPLY", "SLEEPING", "PAUSING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"}
+	statuses = []string{"PENDING", "RUNNING", "WAITING_FOR_SLOT", "CANCELLING", "AWAITING_REPLY", "SLEEPING", "PAUSING",
+		"PAUSED", "COMPLETED", "FAILED", "CANCELLED"}
 	kinds       = []string{"agent", "agent", "agent", "sub_agent", "browser", "phone", "inbound_phone", "platform"}
 	types       = []string{"", "internal", "external", "automated", "unknown"}
-	identifiers = []string{"", "ada@example.com", "bob@example.org", "+15550100", "cron", "É@example.com", "o'brien\\\t\n@example.com"}
-	people      = []string{"ada@example.com", "bob@example.org", "+15550100", "zoë@example.com", "o'brien\\@example.com"}
-	names       = []string{"", "Ada", "ada", "Zoë", "Ōe"}
+	identifiers = []string{"", "ada@example.com", "bob@example.org", "+15550100", "cron", "É@example.com",
+		"o'brien\\\t\n@example.com"}
+	people = []string{"ada@example.com", "bob@example.org", "+15550100", "zoë@example.com", "o'brien\\@example.com"}
+	names  = []string{"", "Ada", "ada", "Zoë", "Ōe"}
 	// Two names that share the 48 bits of the hash that an initiator key has of a name: two of the 16 pairs or so among
 	// "Ada 0" to "Ada 99999999", found by grouping these by bitShiftRight(cityHash64(name), 16) in ClickHouse.
 	SharingNames = []string{"Ada 16057918", "Ada 4325819"}
@@ -27,7 +29,8 @@ var (
 	activities  = []string{"initiated", "associated", "interacted"}
 	initiations = []string{"human", "automated", "unknown"}
 	sources     = []string{"slack", "web", "e-mail\\"}
-	zones       = []string{"UTC", "Europe/Stockholm", "America/St_Johns", "Asia/Kathmandu", "America/Santiago", "Pacific/Apia", "Etc/GMT+12"}
+	zones       = []string{"UTC", "Europe/Stockholm", "America/St_Johns", "Asia/Kathmandu", "America/Santiago",
+		"Pacific/Apia", "Etc/GMT+12"}
 
 	// 2022-09-11 begins at 01:00 in Santiago; the other days see the ends of summer time elsewhere.
 	firstInstant = time.Date(2022, 9, 8, 0, 0, 0, 0, time.UTC)
@@ -47,7 +50,8 @@ func DrawRecords(t *rapid.T, organization string) Records {
 	var records Records
 	for i := range rapid.IntRange(0, 5).Draw(t, "agents") {
 		for version := range rapid.IntRange(1, 3).Draw(t, "agent versions") {
-			a := Agent{Organization: organization, ID: ID(i), Name: fmt.Sprintf("Agent %d.%d", i, version), UpdatedAt: drawVersion(t, version)}
+			a := Agent{Organization: organization, ID: ID(i), Name: fmt.Sprintf("Agent %d.%d", i, version),
+				UpdatedAt: drawVersion(t, version)}
 			a.Slug = drawOptional(t, slugs, "slug")
 			if rapid.Bool().Draw(t, "deleted") {
 				// Different for every agent: of two deleted at the same instant either might have the slug.
@@ -77,9 +81,11 @@ func DrawRecords(t *rapid.T, organization string) Records {
 	}
 	for i := range rapid.IntRange(0, 30).Draw(t, "attributions") {
 		records.Attributions = append(records.Attributions, Attribution{
-			Organization: organization, ID: ID(i), RunID: ID(rapid.IntRange(0, 25).Draw(t, "run")), AgentID: ID(rapid.IntRange(0, 6).Draw(t, "agent")),
+			Organization: organization, ID: ID(i), RunID: ID(rapid.IntRange(0, 25).Draw(t, "run")),
+			AgentID:    ID(rapid.IntRange(0, 6).Draw(t, "agent")),
 			Identifier: rapid.SampledFrom(people).Draw(t, "person"), Name: drawOptional(t, names, "name"),
-			Activity: rapid.SampledFrom(activities).Draw(t, "activity"), InitiationType: rapid.SampledFrom(initiations).Draw(t, "initiation"),
+			Activity: rapid.SampledFrom(activities).Draw(t, "activity"), InitiationType: rapid.SampledFrom(initiations).Draw(t,
+				"initiation"),
 			Source: rapid.SampledFrom(sources).Draw(t, "source"), OccurredAt: drawInstant(t, "occurred"),
 		})
 	}
@@ -89,13 +95,13 @@ func DrawRecords(t *rapid.T, organization string) Records {
 // One agent's slugs must differ between agents that are not deleted, or it is open which of them a
 // filter means; the source keeps that, and so does this.
 func UniqueLiveSlugs(records Records, organization string) bool {
-	held := map[string]bool{}
+	taken := map[string]bool{}
 	for _, a := range newestAgents(records, organization) {
 		if a.DeletedAt == nil && a.Slug != nil {
-			if held[*a.Slug] {
+			if taken[*a.Slug] {
 				return false
 			}
-			held[*a.Slug] = true
+			taken[*a.Slug] = true
 		}
 	}
 	return true
@@ -157,7 +163,7 @@ func DrawQuery(t *rapid.T) Query {
 	return q
 }
 
-// DrawSum draws a query whose metrics are all additive, or derived from such, by dimensions that few records share.
+// DrawSum draws a query whose metrics are all additive, or derived from such, by dimensions with few records a value.
 func DrawSum(t *rapid.T) Query {
 	q := DrawQuery(t)
 	only := func(members []string, allowed ...string) []string {
@@ -180,7 +186,8 @@ func drawFilter(t *rapid.T, member string) Filter {
 	var pool []string
 	switch member {
 	case "agent_id":
-		pool = []string{ID(0).String(), "25000000-0000-0000-0000-000000000001", "4A000000-0000-0000-0000-000000000002", "support", "sales", "it's", "nobody"}
+		pool = []string{ID(0).String(), "25000000-0000-0000-0000-000000000001", "4A000000-0000-0000-0000-000000000002",
+			"support", "sales", "it's", "nobody"}
 	case "user_identifier":
 		pool = append([]string{"cron", " ADA@example.com\n", "nobody"}, people...)
 	case "user_type":
@@ -219,7 +226,8 @@ func drawCreation(t *rapid.T, years int) time.Time {
 
 // drawVersion is the time of a version; later versions have later times here, and batches are shuffled afterwards.
 func drawVersion(t *rapid.T, version int) time.Time {
-	return firstInstant.Add(time.Duration(version)*time.Hour + time.Duration(rapid.IntRange(0, 999).Draw(t, "updated"))*time.Millisecond)
+	return firstInstant.Add(time.Duration(version)*time.Hour +
+		time.Duration(rapid.IntRange(0, 999).Draw(t, "updated"))*time.Millisecond)
 }
 
 func drawOptional(t *rapid.T, pool []string, label string) *string {
