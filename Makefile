@@ -1,12 +1,13 @@
 # runlens: `make run` for a running API over sample data, `make test` for every test.
 
-ENGINE   := deploy/engine/node_modules/.package-lock.json
-POSTGRES := deploy/postgres/node_modules/.package-lock.json
-VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-COMMIT   := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-LDFLAGS  := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
+ENGINE     := deploy/engine/node_modules/.package-lock.json
+POSTGRES   := deploy/postgres/node_modules/.package-lock.json
+GENERATORS := deploy/generators/node_modules/.package-lock.json
+VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT     := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS    := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
-.PHONY: help run test build engine postgres lint bench soak fuzz test-container image zones clean
+.PHONY: help run test build engine postgres generators lint bench soak fuzz test-container image zones clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -19,7 +20,7 @@ run: build engine ## Set up everything and run the API over sample data
 # the query engine take minutes: run `go test -race` on them when you change them.)
 RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain
 
-test: engine postgres lint ## Set up everything and run every test
+test: engine postgres generators lint ## Set up everything and run every test
 	go test -timeout 30m ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race $(RACED); go test -race -timeout 10m $(RACED); \
 	else echo 'WARNING: not tested for data races: go test -race needs a C compiler'; fi
@@ -39,6 +40,12 @@ $(POSTGRES): deploy/postgres/package.json deploy/postgres/package-lock.json
 	cd deploy/postgres && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+generators: $(GENERATORS) ## Fetch the client generators and linters that the API's description is tested with
+
+$(GENERATORS): deploy/generators/package.json deploy/generators/package-lock.json
+	cd deploy/generators && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
 lint: ## Fail on unformatted or suspicious code, and on dependencies that may not be used
 	@files=$$(gofmt -l cmd olap ingest http schema); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
 	go vet ./...
@@ -50,7 +57,7 @@ BENCH_SCALE ?= 0.1
 bench: build engine postgres ## Measure against references (BENCH_SCALE=1 is 10,000,000 runs, BENCH_FLAGS more)
 	go run ./cmd/bench --scale $(BENCH_SCALE) $(BENCH_FLAGS)
 
-soak: build engine postgres ## Prove over two hours that nothing breaks under load, attacks and kills (SOAK_FLAGS='--only NAME --help')
+soak: build engine postgres ## Prove over two hours that nothing breaks under load, attacks and kills (SOAK_FLAGS)
 	go run ./cmd/soak $(SOAK_FLAGS)
 
 FUZZTIME ?= 1m

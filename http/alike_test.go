@@ -39,7 +39,9 @@ func (t *tap) Exec(ctx context.Context, query string, args ...any) error {
 	return t.Conn.Exec(ctx, query, args...)
 }
 
-func (t *tap) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (t *tap) PrepareBatch(
+	ctx context.Context, query string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	t.statements = append(t.statements, query)
 	return t.Conn.PrepareBatch(ctx, query, options...)
 }
@@ -51,7 +53,8 @@ func TestInvalidKeysCauseTheSameWork(t *testing.T) {
 	conn := &tap{Conn: store.Conn()}
 	const budget = 17 // 2 valid keys and 15 invalid requests
 	s := serveOn(t, store, func(c *httpapi.Config) {
-		c.Verifier = auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(budget, time.Minute), time.Now, slog.New(slog.DiscardHandler))
+		c.Verifier = auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(budget, time.Minute), time.Now,
+			slog.New(slog.DiscardHandler))
 	})
 	ctx := context.Background()
 	put := func(limits schema.KeyLimits, secret ...[32]byte) string {
@@ -59,7 +62,14 @@ func TestInvalidKeysCauseTheSameWork(t *testing.T) {
 		if len(secret) > 0 {
 			c.Hash = secret[0]
 		}
-		key := schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: "acme", Scopes: []string{auth.ScopeAnalyticsRead}, CreatedAt: time.Now(), KeyLimits: limits}
+		key := schema.APIKey{
+			KeyID:          c.KeyID,
+			SecretHash:     c.Hash,
+			OrganizationID: "acme",
+			Scopes:         []string{auth.ScopeAnalyticsRead},
+			CreatedAt:      time.Now(),
+			KeyLimits:      limits,
+		}
 		if err := s.keys.Put(ctx, key); err != nil {
 			t.Fatal(err)
 		}

@@ -77,13 +77,15 @@ func TestRateLimit(t *testing.T) {
 	s := serve(t, func(c *httpapi.Config) { c.RatePerMinute = 3 })
 	key, other := s.reader(), s.reader()
 	for i, a := range []answer{s.get(catalogPath, key), s.post(key, valid), s.get(catalogPath, key)} {
-		if a.status != 200 || a.header.Get("RateLimit-Policy") != `"per-key";q=3;w=60` || !strings.HasPrefix(a.header.Get("RateLimit"), fmt.Sprintf(`"per-key";r=%d;t=`, 2-i)) {
+		if a.status != 200 || a.header.Get("RateLimit-Policy") != `"per-key";q=3;w=60` ||
+			!strings.HasPrefix(a.header.Get("RateLimit"), fmt.Sprintf(`"per-key";r=%d;t=`, 2-i)) {
 			t.Errorf("request %d: %d, %v", i, a.status, a.header)
 		}
 	}
 	a := s.post(key, valid)
 	a.want(t, 429, "rate_limited", "")
-	if wait, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 || !strings.Contains(a.Error.Message, "Too many requests") {
+	if wait, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 ||
+		!strings.Contains(a.Error.Message, "Too many requests") {
 		t.Errorf("Retry-After %q, %q", a.header.Get("Retry-After"), a.Error.Message)
 	}
 	s.get(catalogPath, other).want(t, 200, "", "")
@@ -95,7 +97,8 @@ func TestRateLimit(t *testing.T) {
 func TestVerificationBudget(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	s := serveOn(t, store, func(c *httpapi.Config) {
-		c.Verifier = auth.NewVerifier(keys.NewStore(store.Conn()), limit.NewWindow(2, time.Minute), time.Now, slog.New(slog.DiscardHandler))
+		c.Verifier = auth.NewVerifier(keys.NewStore(store.Conn()), limit.NewWindow(2, time.Minute), time.Now,
+			slog.New(slog.DiscardHandler))
 	})
 	key := s.reader()
 	s.get(catalogPath, key).want(t, 200, "", "") // the first of two
@@ -173,7 +176,7 @@ day date [] <nil>`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" {
+	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "private, no-cache" {
 		t.Errorf("%v", a.header)
 	}
 }

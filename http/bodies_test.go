@@ -31,7 +31,8 @@ func TestStalledBodiesAreBounded(t *testing.T) {
 		}
 		defer conn.Close()
 		conn.SetDeadline(time.Now().Add(30 * time.Second))
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", queryPath, body)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+			queryPath, body)
 		clients.Go(func() {
 			// All but the last byte; a server that refuses reads on for the client's sake.
 			if _, err := io.WriteString(conn, strings.Repeat(" ", body-1)); err != nil {

@@ -79,7 +79,13 @@ func refusalOf(err error) *refusal {
 	case errors.As(err, &grammar):
 		return &refusal{code: string(grammar.Code), param: grammar.Param, cause: err}
 	case errors.Is(err, failure.ErrOverloaded):
-		return &refusal{code: codeRateLimited, message: messageTooManyConcurrent, retryAfter: time.Second, limit: "engine", cause: err}
+		return &refusal{
+			code:       codeRateLimited,
+			message:    messageTooManyConcurrent,
+			retryAfter: time.Second,
+			limit:      "engine",
+			cause:      err,
+		}
 	case errors.As(err, &routing):
 		switch {
 		case routing.Code == fiber.StatusNotFound:

@@ -33,7 +33,8 @@ func TestConcurrencyLimits(t *testing.T) {
 			return nil, errors.New("enough")
 		})
 	})
-	acme, globex, initech := s.reader(), s.key("globex", auth.ScopeAnalyticsRead), s.key("initech", auth.ScopeAnalyticsRead)
+	acme, globex, initech := s.reader(), s.key("globex", auth.ScopeAnalyticsRead), s.key("initech",
+		auth.ScopeAnalyticsRead)
 	done := make(chan struct{}, 2)
 	hold := func(key string) {
 		go func() {
@@ -77,12 +78,15 @@ func TestFailures(t *testing.T) {
 		"an error": {func(context.Context, olap.Request) (*olap.Result, error) {
 			return nil, errors.New("SELECT from clickhouse at /root")
 		}, 500, "internal_error", "SELECT from clickhouse"},
-		"a panic": {func(context.Context, olap.Request) (*olap.Result, error) { panic("SELECT") }, 500, "internal_error", "panic: SELECT"},
+		"a panic": {func(context.Context, olap.Request) (*olap.Result, error) { panic("SELECT") }, 500, "internal_error",
+			"panic: SELECT"},
 		"the deadline": {func(ctx context.Context, _ olap.Request) (*olap.Result, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, 500, "internal_error", "deadline exceeded"},
-		"an engine that has too much to do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, failure.ErrOverloaded }, 429, "rate_limited", ""},
+		"an engine that has too much to " +
+			"do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, failure.ErrOverloaded }, 429,
+			"rate_limited", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(config *httpapi.Config) {
@@ -98,7 +102,8 @@ func TestFailures(t *testing.T) {
 				}
 			}
 			log := s.log.String()
-			if !strings.Contains(log, c.cause) || !strings.Contains(log, `"request_id":"failing"`) || !strings.Contains(log, `"query_id"`) {
+			if !strings.Contains(log, c.cause) || !strings.Contains(log, `"request_id":"failing"`) ||
+				!strings.Contains(log, `"query_id"`) {
 				t.Errorf("the log says\n%s", log)
 			}
 		})
@@ -142,7 +147,8 @@ func TestRequestLogNamesTheExecution(t *testing.T) {
 		})
 	})
 	s.post(s.reader(), valid).want(t, 200, "", "")
-	if log := s.log.String(); !strings.Contains(log, `"execution_id":"`+other.String()+`"`) || strings.Contains(log, `"query_id":"`+other.String()+`"`) {
+	if log := s.log.String(); !strings.Contains(log, `"execution_id":"`+other.String()+`"`) ||
+		strings.Contains(log, `"query_id":"`+other.String()+`"`) {
 		t.Errorf("the log says\n%s", log)
 	}
 }

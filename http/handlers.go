@@ -15,15 +15,22 @@ import (
 	"github.com/runlens/runlens/olap"
 )
 
-// getCatalog answers spec 4.1.
+// getCatalog answers spec 4.1. A caller that names the catalog it has gets 304 while it is the current one. Caches may
+// keep it for the caller, but must ask each time, so that every answer is authorized.
 func (s *Server) getCatalog(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
 	defer cancel()
 	if err := s.authorize(ctx, c); err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(s.catalog)
+	c.Set(fiber.HeaderCacheControl, "private, no-cache")
+	c.Set(fiber.HeaderETag, s.catalogTag)
+	if c.Get(fiber.HeaderIfNoneMatch) != "" && c.Fresh() {
+		c.Vary(fiber.HeaderAcceptEncoding)
+		c.Status(fiber.StatusNotModified)
+		return nil
+	}
+	return sendJSON(c, s.catalog)
 }
 
 // runQuery answers spec 4.2. The order of checks is that of spec 5.2 and contract 4.18: what can be
@@ -73,8 +80,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	}
 	defer s.Metrics.stage(stageEncode)()
 	x.execution, x.strategy, x.rows = result.Execution(), result.Strategy(), result.RowCount()
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(result.AppendJSON(nil))
+	return sendJSON(c, result.AppendJSON(nil))
 }
 
 // authorize checks the credential, its rate and its scope, in this order (spec 5.2).

@@ -39,13 +39,15 @@ func NewMetrics() *Metrics {
 			Name: "runlens_http_requests_total", Help: "Answered requests by route and status.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "runlens_http_request_seconds", Help: "Time from a request's headers to its answer, by route.", Buckets: latencyBuckets,
+			Name: "runlens_http_request_seconds", Help: "Time from a request's headers to its answer, by " +
+				"route.", Buckets: latencyBuckets,
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "runlens_http_limited_total", Help: "Requests answered 429, by the limit that was hit.",
 		}, []string{"limit"}),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "runlens_query_stage_seconds", Help: "Time of the stages of a query: reading the body, checking the key, parsing, the query engine with ClickHouse, encoding.",
+			Name: "runlens_query_stage_seconds", Help: "Time of the stages of a query: reading the body, checking the key, " +
+				"parsing, the query engine with ClickHouse, encoding.",
 			Buckets: latencyBuckets,
 		}, []string{"stage"}),
 		strategies: prometheus.NewCounterVec(prometheus.CounterOpts{

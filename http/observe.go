@@ -100,7 +100,8 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	}
 	if x.principal.KeyID != "" {
-		attributes = append(attributes, slog.String("organization_id", string(x.principal.OrganizationID)), slog.String("key_id", x.principal.KeyID))
+		attributes = append(attributes, slog.String("organization_id", string(x.principal.OrganizationID)),
+			slog.String("key_id", x.principal.KeyID))
 	}
 	if x.queryID != uuid.Nil {
 		attributes = append(attributes, slog.String("query_id", x.queryID.String()), slog.Int("rows", x.rows))

@@ -28,9 +28,13 @@ func TestRangesOfEveryYear(t *testing.T) {
 		return instant
 	}
 	var records olaptest.Records
-	for i, created := range []string{"1900-01-01T00:00:00Z", "2040-12-30T22:59:59.999Z", "2040-12-30T23:00:00Z", "2040-12-31T22:59:59.999Z", "2040-12-31T23:00:00Z", "2261-12-31T23:59:59.999Z"} {
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at(created), AgentID: olaptest.ID(1),
-			Kind: "agent", Status: "COMPLETED", UpdatedAt: at(created)})
+	for i, created := range []string{"1900-01-01T00:00:00Z", "2040-12-30T22:59:59.999Z", "2040-12-30T23:00:00Z",
+		"2040-12-31T22:59:59.999Z", "2040-12-31T23:00:00Z", "2261-12-31T23:59:59.999Z"} {
+		records.Runs = append(
+			records.Runs,
+			olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at(created), AgentID: olaptest.ID(1),
+				Kind: "agent", Status: "COMPLETED", UpdatedAt: at(created)},
+		)
 	}
 	olaptest.Load(t, store.Conn(), records)
 
@@ -43,7 +47,9 @@ func TestRangesOfEveryYear(t *testing.T) {
 		// Were it not answered, the test would hang: the client gives up long before.
 		ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
 		defer cancel()
-		text := fmt.Sprintf(`{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":{"start":%q,"end":%q,"timezone":%q}}`, start, end, zone)
+		text := fmt.Sprintf(
+			`{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":{"start":%q,"end":%q,"timezone":%q}}`,
+			start, end, zone)
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+queryPath, strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +60,8 @@ func TestRangesOfEveryYear(t *testing.T) {
 	}
 	for _, c := range []struct{ start, end, zone, startUTC, endUTC, rows string }{
 		{"2040-12-31", "2040-12-31", "Europe/Berlin", "2040-12-30T23:00:00Z", "2040-12-31T23:00:00Z", "[[2040-12-31 2]]"},
-		{"2040-12-30", "2041-01-01", "Europe/Berlin", "2040-12-29T23:00:00Z", "2041-01-01T23:00:00Z", "[[2040-12-30 1] [2040-12-31 2] [2041-01-01 1]]"},
+		{"2040-12-30", "2041-01-01", "Europe/Berlin", "2040-12-29T23:00:00Z", "2041-01-01T23:00:00Z",
+			"[[2040-12-30 1] [2040-12-31 2] [2041-01-01 1]]"},
 		{"0001-01-01", "0001-12-31", "Asia/Tokyo", "0000-12-31T14:41:01Z", "0001-12-31T14:41:01Z", "[]"},
 		{"1899-06-01", "1900-01-01", "UTC", "1899-06-01T00:00:00Z", "1900-01-02T00:00:00Z", "[[1900-01-01 1]]"},
 		{"2261-12-31", "2262-12-31", "Etc/GMT-14", "2261-12-30T10:00:00Z", "2262-12-31T10:00:00Z", "[[2262-01-01 1]]"},
@@ -65,7 +72,8 @@ func TestRangesOfEveryYear(t *testing.T) {
 		a := query(c.start, c.end, c.zone)
 		a.want(t, http.StatusOK, "", "")
 		got := decode[body](t, a.body)
-		if !got.Range.StartUtc.Equal(at(c.startUTC)) || !got.Range.EndUtc.Equal(at(c.endUTC)) || fmt.Sprint(got.Rows) != c.rows {
+		if !got.Range.StartUtc.Equal(at(c.startUTC)) || !got.Range.EndUtc.Equal(at(c.endUTC)) ||
+			fmt.Sprint(got.Rows) != c.rows {
 			t.Errorf("%s to %s %s: %s", c.start, c.end, c.zone, a.body)
 		}
 	}
@@ -90,7 +98,9 @@ func TestRangesOfEveryYear(t *testing.T) {
 		a.want(t, http.StatusOK, "", "")
 		// No wall clock is further than 26 hours from another one.
 		got := decode[body](t, a.body)
-		if got.Range.StartUtc.Sub(start).Abs() > 26*time.Hour || got.Range.EndUtc.Sub(end.AddDate(0, 0, 1)).Abs() > 26*time.Hour || got.Range.EndUtc.Before(got.Range.StartUtc) {
+		if got.Range.StartUtc.Sub(start).Abs() > 26*time.Hour ||
+			got.Range.EndUtc.Sub(end.AddDate(0, 0, 1)).Abs() > 26*time.Hour ||
+			got.Range.EndUtc.Before(got.Range.StartUtc) {
 			t.Errorf("%v to %v %s: %s", start, end, zone, a.body)
 		}
 	}

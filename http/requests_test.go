@@ -162,7 +162,8 @@ func TestRoutes(t *testing.T) {
 		}
 		a := s.send(request)
 		if a.status != c.status || a.Error.Code != c.code || a.header.Get("Allow") != c.allow {
-			t.Errorf("%s %s: %d %s, Allow %q; want %d %s, Allow %q", c.method, c.path, a.status, a.Error.Code, a.header.Get("Allow"), c.status, c.code, c.allow)
+			t.Errorf("%s %s: %d %s, Allow %q; want %d %s, Allow %q", c.method, c.path, a.status, a.Error.Code,
+				a.header.Get("Allow"), c.status, c.code, c.allow)
 		}
 	}
 	request, err := http.NewRequest(http.MethodHead, s.base+catalogPath, nil)
@@ -179,9 +180,10 @@ func TestRoutes(t *testing.T) {
 func TestUnreadableRequests(t *testing.T) {
 	s := serve(t, nil)
 	for name, text := range map[string]string{
-		"headers too large": "GET " + catalogPath + " HTTP/1.1\r\nHost: x\r\nx-request-id: early\r\nX-Long: " + strings.Repeat("x", 64<<10) + "\r\n\r\n",
-		"no HTTP":           "hello\r\n\r\n",
-		"length no number":  "POST " + queryPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n",
+		"headers too large": "GET " + catalogPath + " HTTP/1.1\r\nHost: x\r\nx-request-id: early\r\nX-Long: " +
+			"" + strings.Repeat("x", 64<<10) + "\r\n\r\n",
+		"no HTTP":          "hello\r\n\r\n",
+		"length no number": "POST " + queryPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
@@ -217,7 +219,8 @@ func TestTruncatedBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n%s", queryPath, valid)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n%s",
+		queryPath, valid)
 	conn.(*net.TCPConn).CloseWrite()
 	if response, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil && response.StatusCode != 400 {
 		t.Errorf("answered %d", response.StatusCode)

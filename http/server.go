@@ -4,8 +4,10 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -67,6 +69,7 @@ type Server struct {
 	bodies      *limit.Bytes
 	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
 	catalog     []byte
+	catalogTag  string // weak: it stands for the catalog in every content coding
 }
 
 // New returns a server that does not listen yet.
@@ -82,6 +85,7 @@ func New(config Config) (*Server, error) {
 		bodies:      limit.NewBytes(config.BodyBytes),
 		large:       make(chan struct{}, runtime.GOMAXPROCS(0)),
 		catalog:     document,
+		catalogTag:  fmt.Sprintf(`W/"%x"`, sha256.Sum256(document)),
 	}
 	if s.Metrics == nil {
 		s.Metrics = NewMetrics()

@@ -27,7 +27,8 @@ import (
 const (
 	catalogPath = "/api/v1/analytics/catalog"
 	queryPath   = "/api/v1/analytics/query"
-	valid       = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+	valid       = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31",` +
+		`"timezone":"UTC"}}`
 )
 
 // A service is a server on a real socket over a real store.
@@ -52,7 +53,8 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		Engine:        olap.NewEngine(store.Conn(), []byte("a secret of tests")),
 		Verifier:      auth.NewVerifier(s.keys, limit.NewWindow(1000, time.Minute), time.Now, slog.New(slog.DiscardHandler)),
 		Logger:        slog.New(slog.NewJSONHandler(s.log, nil)),
-		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20, QueryTimeout: 30 * time.Second,
+		RatePerMinute: 1000, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20,
+		QueryTimeout: 30 * time.Second,
 	}
 	if change != nil {
 		change(&config)
@@ -95,7 +97,13 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 func (s *service) key(organization string, scopes ...string) string {
 	s.t.Helper()
 	text, c := auth.NewKey()
-	key := schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: schema.OrganizationID(organization), Scopes: scopes, CreatedAt: time.Now()}
+	key := schema.APIKey{
+		KeyID:          c.KeyID,
+		SecretHash:     c.Hash,
+		OrganizationID: schema.OrganizationID(organization),
+		Scopes:         scopes,
+		CreatedAt:      time.Now(),
+	}
 	if err := s.keys.Put(context.Background(), key); err != nil {
 		s.t.Fatal(err)
 	}
@@ -168,10 +176,28 @@ func (s *service) send(request *http.Request) answer {
 	return a
 }
 
+// refusals are the codes of spec section 7 and contract 4.14, with how their messages begin.
+var refusals = map[string]struct {
+	status  int
+	message string
+}{
+	"invalid_query":      {400, "Invalid analytics query."},
+	"unknown_member":     {400, "Unknown analytics member."},
+	"range_too_large":    {400, "Analytics date range is too large."},
+	"invalid_cursor":     {400, "Invalid analytics cursor."},
+	"unauthorized":       {401, "Invalid API key"},
+	"insufficient_scope": {403, "API key does not have the required scope"},
+	"not_found":          {404, "Not found"},
+	"method_not_allowed": {405, "Method not allowed"},
+	"rate_limited":       {429, "Too many "},
+	"internal_error":     {500, "An internal error occurred"},
+}
+
 // check compares an answer with the description and the rules of spec 5.4 and section 7.
 func (s *service) check(request *http.Request, response *http.Response, a *answer) {
 	s.t.Helper()
-	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id", "DB::"} {
+	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id",
+		"DB::"} {
 		if bytes.Contains(a.body, []byte(word)) {
 			s.t.Errorf("%s %s: the answer contains %s:\n%s", request.Method, request.URL.Path, word, a.body)
 		}
@@ -187,8 +213,14 @@ func (s *service) check(request *http.Request, response *http.Response, a *answe
 		var envelope struct {
 			Error json.RawMessage
 		}
-		if err := json.Unmarshal(a.body, &envelope); err != nil || json.Unmarshal(envelope.Error, &a.Error) != nil || a.Error.Code == "" {
+		if err := json.Unmarshal(a.body, &envelope); err != nil || json.Unmarshal(envelope.Error, &a.Error) != nil ||
+			a.Error.Code == "" {
 			s.t.Fatalf("%d without an envelope: %s", a.status, a.body)
+		}
+		meaning, known := refusals[a.Error.Code]
+		if !known || meaning.status != a.status || !strings.HasPrefix(a.Error.Message, meaning.message) {
+			s.t.Errorf("%s goes with %d and %q, got %d and %q",
+				a.Error.Code, meaning.status, meaning.message, a.status, a.Error.Message)
 		}
 		if a.Error.RequestID != id {
 			s.t.Errorf("request_id %q, x-request-id %q", a.Error.RequestID, id)

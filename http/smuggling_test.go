@@ -63,50 +63,60 @@ func TestNothingIsReadOutOfABody(t *testing.T) {
 	inside := smuggled("smuggled")
 	late := strings.Repeat("\r\n", prefetched/2) + inside
 	head := func(method, path string, headers ...string) string {
-		return method + " " + path + " HTTP/1.1\r\nHost: x\r\nx-request-id: first\r\n" + strings.Join(append(headers, "\r\n"), "\r\n")
+		return method + " " + path + " HTTP/1.1\r\nHost: x\r\nx-request-id: first\r\n" + strings.Join(
+			append(headers, "\r\n"), "\r\n")
 	}
 	length := func(n int) string { return fmt.Sprintf("Content-Length: %d", n) }
 	const json = "Content-Type: application/json"
 	for name, text := range map[string]string{
-		"GET with a body":              head("GET", catalogPath, length(len(late))) + late,
-		"HEAD with a body":             head("HEAD", catalogPath, length(len(late))) + late,
-		"GET with chunks":              head("GET", catalogPath, "Transfer-Encoding: chunked") + "0\r\n\r\n" + inside,
-		"no such path":                 head("POST", "/api/v1/nothing", length(len(late))) + late,
-		"method not allowed":           head("PUT", queryPath, length(len(late))) + late,
-		"unknown method":               head("BREW", queryPath, length(len(late))) + late,
-		"content type":                 head("POST", queryPath, length(len(late)), "Content-Type: text/plain") + late,
-		"encoding":                     head("POST", queryPath, length(len(late)), json, "Content-Encoding: gzip") + late,
-		"form":                         head("POST", queryPath, length(len(late)), "Content-Type: multipart/form-data; boundary=x") + late,
-		"too large":                    head("POST", queryPath, length(2<<20), json) + late,
-		"no number of a chunk":         head("POST", queryPath, json, "Transfer-Encoding: chunked") + "zz\r\n" + inside,
-		"chunk that is too short":      head("POST", queryPath, json, "Transfer-Encoding: chunked") + "1\r\n" + inside,
-		"bytes after the last chunk":   head("POST", queryPath, json, "Transfer-Encoding: chunked") + "2\r\n{}\r\n0\r\n\r\n" + inside,
-		"chunk extension with newline": head("POST", queryPath, json, "Transfer-Encoding: chunked") + "2;x\n\r\n{}\r\n0\r\n\r\n" + inside,
-		"coding and length":            head("POST", queryPath, json, "Transfer-Encoding: chunked", length(2)) + "0\r\n\r\n" + inside,
-		"length and coding":            head("POST", queryPath, json, length(2), "Transfer-Encoding: chunked") + "{}" + inside,
-		"another coding":               head("POST", queryPath, json, "Transfer-Encoding: xchunked") + "0\r\n\r\n" + inside,
-		"identity":                     head("POST", queryPath, json, "Transfer-Encoding: identity", length(2)) + "{}" + inside,
-		"two codings":                  head("POST", queryPath, json, "Transfer-Encoding: gzip, chunked") + "0\r\n\r\n" + inside,
-		"a coding twice":               head("POST", queryPath, json, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + "0\r\n\r\n" + inside,
-		"space before the colon":       head("POST", queryPath, json, "Content-Length : 2") + "{}" + inside,
-		"two lengths":                  head("POST", queryPath, json, length(2), length(2)) + "{}" + inside,
-		"signed length":                head("POST", queryPath, json, "Content-Length: +2") + "{}" + inside,
-		"lengths in one line":          head("POST", queryPath, json, "Content-Length: 2, 2") + "{}" + inside,
-		"huge length":                  head("POST", queryPath, json, "Content-Length: 18446744073709551618") + "{}" + inside,
-		"folded line":                  head("GET", catalogPath, "X-Folded: a\r\n b") + inside,
-		"folded length":                head("POST", queryPath, json, "Content-Length:\r\n 2") + "{}" + inside,
-		"line feed alone":              head("GET", catalogPath, "X-A: b\nX-C: d") + inside,
-		"NUL":                          head("GET", catalogPath, "X-A: b\x00c") + inside,
-		"carriage return alone":        head("GET", catalogPath, "X-A: b\rX-C: d") + inside,
-		"no colon":                     head("GET", catalogPath, "X-A") + inside,
-		"two hosts":                    head("GET", catalogPath, "Host: y") + inside,
-		"no host":                      "GET " + catalogPath + " HTTP/1.1\r\nx-request-id: first\r\n\r\n" + inside,
-		"no header":                    "GET " + catalogPath + " HTTP/1.1\r\n\r\n" + inside,
-		"another protocol":             "GET " + catalogPath + " HTTP/2.0\r\nHost: x\r\n\r\n" + inside,
-		"chunks in HTTP/1.0":           "POST " + queryPath + " HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inside,
-		"control character in target":  "GET " + catalogPath + "\x01 HTTP/1.1\r\nHost: x\r\n\r\n" + inside,
-		"continue":                     head("PUT", queryPath, length(len(late)), "Expect: 100-continue") + late,
-		"GET that continues":           head("GET", catalogPath, length(len(late)), "Expect: 100-continue") + late,
+		"GET with a body":    head("GET", catalogPath, length(len(late))) + late,
+		"HEAD with a body":   head("HEAD", catalogPath, length(len(late))) + late,
+		"GET with chunks":    head("GET", catalogPath, "Transfer-Encoding: chunked") + "0\r\n\r\n" + inside,
+		"no such path":       head("POST", "/api/v1/nothing", length(len(late))) + late,
+		"method not allowed": head("PUT", queryPath, length(len(late))) + late,
+		"unknown method":     head("BREW", queryPath, length(len(late))) + late,
+		"content type":       head("POST", queryPath, length(len(late)), "Content-Type: text/plain") + late,
+		"encoding":           head("POST", queryPath, length(len(late)), json, "Content-Encoding: gzip") + late,
+		"form": head("POST", queryPath, length(len(late)), "Content-Type: multipart/form-data; "+
+			"boundary=x") + late,
+		"too large":               head("POST", queryPath, length(2<<20), json) + late,
+		"no number of a chunk":    head("POST", queryPath, json, "Transfer-Encoding: chunked") + "zz\r\n" + inside,
+		"chunk that is too short": head("POST", queryPath, json, "Transfer-Encoding: chunked") + "1\r\n" + inside,
+		"bytes after the last chunk": head("POST", queryPath, json, "Transfer-Encoding: chunked") +
+			"2\r\n{}\r\n0\r\n\r\n" + inside,
+		"chunk extension with newline": head("POST", queryPath, json, "Transfer-Encoding: chunked") +
+			"2;x\n\r\n{}\r\n0\r\n\r\n" + inside,
+		"coding and length": head("POST", queryPath, json, "Transfer-Encoding: chunked", length(2)) +
+			"0\r\n\r\n" + inside,
+		"length and coding": head("POST", queryPath, json, length(2), "Transfer-Encoding: chunked") + "{}" +
+			inside,
+		"another coding": head("POST", queryPath, json, "Transfer-Encoding: xchunked") + "0\r\n\r\n" + inside,
+		"identity": head("POST", queryPath, json, "Transfer-Encoding: identity", length(2)) + "{}" +
+			inside,
+		"two codings": head("POST", queryPath, json, "Transfer-Encoding: gzip, chunked") + "0\r\n\r\n" +
+			inside,
+		"a coding twice": head("POST", queryPath, json, "Transfer-Encoding: chunked",
+			"Transfer-Encoding: chunked") + "0\r\n\r\n" + inside,
+		"space before the colon": head("POST", queryPath, json, "Content-Length : 2") + "{}" + inside,
+		"two lengths":            head("POST", queryPath, json, length(2), length(2)) + "{}" + inside,
+		"signed length":          head("POST", queryPath, json, "Content-Length: +2") + "{}" + inside,
+		"lengths in one line":    head("POST", queryPath, json, "Content-Length: 2, 2") + "{}" + inside,
+		"huge length":            head("POST", queryPath, json, "Content-Length: 18446744073709551618") + "{}" + inside,
+		"folded line":            head("GET", catalogPath, "X-Folded: a\r\n b") + inside,
+		"folded length":          head("POST", queryPath, json, "Content-Length:\r\n 2") + "{}" + inside,
+		"line feed alone":        head("GET", catalogPath, "X-A: b\nX-C: d") + inside,
+		"NUL":                    head("GET", catalogPath, "X-A: b\x00c") + inside,
+		"carriage return alone":  head("GET", catalogPath, "X-A: b\rX-C: d") + inside,
+		"no colon":               head("GET", catalogPath, "X-A") + inside,
+		"two hosts":              head("GET", catalogPath, "Host: y") + inside,
+		"no host":                "GET " + catalogPath + " HTTP/1.1\r\nx-request-id: first\r\n\r\n" + inside,
+		"no header":              "GET " + catalogPath + " HTTP/1.1\r\n\r\n" + inside,
+		"another protocol":       "GET " + catalogPath + " HTTP/2.0\r\nHost: x\r\n\r\n" + inside,
+		"chunks in HTTP/1.0": "POST " + queryPath + " HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"0\r\n\r\n" + inside,
+		"control character in target": "GET " + catalogPath + "\x01 HTTP/1.1\r\nHost: x\r\n\r\n" + inside,
+		"continue":                    head("PUT", queryPath, length(len(late)), "Expect: 100-continue") + late,
+		"GET that continues":          head("GET", catalogPath, length(len(late)), "Expect: 100-continue") + late,
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers := s.raw(t, text)
@@ -166,19 +176,27 @@ func TestProxyGivesNobodyAForeignAnswer(t *testing.T) {
 	}
 	for i := range 25 {
 		// What is smuggled takes the next request on the connection for its body, so that its answer goes to the victim.
-		inside := fmt.Sprintf("%sPOST %s HTTP/1.1\r\nHost: x\r\nx-request-id: smuggled-%d\r\nContent-Type: application/json\r\nContent-Length: 200\r\n\r\n",
-			strings.Repeat("\r\n", prefetched/2), queryPath, i)
+		inside := fmt.Sprintf(
+			"%sPOST %s HTTP/1.1\r\nHost: x\r\nx-request-id: smuggled-%d\r\nContent-Type: application/json\r\nContent-Length: "+
+				"200\r\n\r\n",
+			strings.Repeat("\r\n", prefetched/2), queryPath, i,
+		)
 		for j, attack := range []struct{ method, path, contentType string }{
-			{"GET", catalogPath, ""}, {"POST", "/api/v1/nothing", ""}, {"PUT", queryPath, "application/json"}, {"POST", queryPath, "text/plain"},
+			{"GET", catalogPath, ""}, {"POST", "/api/v1/nothing", ""}, {"PUT", queryPath, "application/json"},
+			{"POST", queryPath, "text/plain"},
 		} {
 			victims.Go(func() {
-				response := request("POST", queryPath, fmt.Sprintf("victim-%d-%d", i, j), valid, "Authorization", "Bearer "+key, "Content-Type", "application/json")
+				response := request("POST", queryPath, fmt.Sprintf("victim-%d-%d", i, j), valid, "Authorization", "Bearer "+key,
+					"Content-Type", "application/json")
 				// A proxy gives up on a request whose connection was closed under it.
-				if response != nil && response.StatusCode != 200 && response.StatusCode != 429 && response.StatusCode != http.StatusBadGateway {
+				if response != nil && response.StatusCode != 200 && response.StatusCode != 429 &&
+					response.StatusCode != http.StatusBadGateway {
 					t.Errorf("the victim got %d", response.StatusCode)
 				}
 			})
-			if response := request(attack.method, attack.path, fmt.Sprintf("attack-%d-%d", i, j), inside, "Content-Type", attack.contentType); response != nil && response.StatusCode < 400 {
+			if response := request(attack.method, attack.path, fmt.Sprintf("attack-%d-%d", i, j), inside, "Content-Type",
+				attack.contentType); response != nil &&
+				response.StatusCode < 400 {
 				t.Errorf("%s %s without a key got %d", attack.method, attack.path, response.StatusCode)
 			}
 		}

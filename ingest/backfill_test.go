@@ -17,7 +17,10 @@ import (
 func TestBackfill(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	ctx := context.Background()
-	files := []ingest.Fingerprint{{Path: "/a", Bytes: 1, ModifiedAt: time.Unix(1, 0).UTC()}, {Path: "/b", Bytes: 2, ModifiedAt: time.Unix(2, 0).UTC()}}
+	files := []ingest.Fingerprint{
+		{Path: "/a", Bytes: 1, ModifiedAt: time.Unix(1, 0).UTC()},
+		{Path: "/b", Bytes: 2, ModifiedAt: time.Unix(2, 0).UTC()},
+	}
 	backfill := func(files []ingest.Fingerprint) *ingest.Backfill {
 		return ingest.NewBackfill(checkpoint.NewLog(conn, write.Retry{Logger: quiet}), files)
 	}
@@ -33,7 +36,8 @@ func TestBackfill(t *testing.T) {
 	}
 	running := backfill(files)
 	for lines := 1; lines <= 3; lines++ {
-		if err := running.Save(ctx, ingest.Progress{Source: 1, Position: source.Position{Offset: 7, Lines: lines}, Summary: ingest.Summary{Read: 10}}); err != nil {
+		if err := running.Save(ctx, ingest.Progress{Source: 1, Position: source.Position{Offset: 7, Lines: lines},
+			Summary: ingest.Summary{Read: 10}}); err != nil {
 			t.Fatal(err)
 		}
 	}

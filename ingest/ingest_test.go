@@ -23,18 +23,28 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 func run(n, version int, status string) string {
-	return fmt.Sprintf(`{"record":"run","organization_id":"acme","run_id":"%s","agent_id":"%s","status":"%s","initiator_identifier":" Ada%d@Example.com","created_at":"20%02d-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:%02dZ"}`,
-		olaptest.ShortID(n), olaptest.ShortID(1), status, n, 10+n%15, version)
+	return fmt.Sprintf(
+		`{"record":"run","organization_id":"acme","run_id":"%s","agent_id":"%s","status":"%s","initiator_identifier":" `+
+			`Ada%d@Example.com","created_at":"20%02d-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:%02dZ"}`,
+		olaptest.ShortID(n), olaptest.ShortID(1), status, n, 10+n%15, version,
+	)
 }
 
 func attribution(n int) string {
-	return fmt.Sprintf(`{"record":"attribution","organization_id":"acme","attribution_id":"%s","run_id":"%s","agent_id":"%s","user_identifier":"+1555010%d","activity_type":"interacted","run_initiation_type":"human","source":"web","occurred_at":"2026-01-05T10:00:00Z"}`,
-		olaptest.ShortID(n), olaptest.ShortID(n), olaptest.ShortID(1), n)
+	return fmt.Sprintf(
+		`{"record":"attribution","organization_id":"acme","attribution_id":"%s","run_id":"%s","agent_id":"%s",`+
+			`"user_identifier":"+1555010%d","activity_type":"interacted","run_initiation_type":"human","source":"web",`+
+			`"occurred_at":"2026-01-05T10:00:00Z"}`,
+		olaptest.ShortID(n), olaptest.ShortID(n), olaptest.ShortID(1), n,
+	)
 }
 
 func agent(n, version int) string {
-	return fmt.Sprintf(`{"record":"agent","organization_id":"acme","agent_id":"%s","name":"Agent %d","slug":"a%d","updated_at":"2026-01-05T10:00:%02dZ"}`,
-		olaptest.ShortID(n), version, n, version)
+	return fmt.Sprintf(
+		`{"record":"agent","organization_id":"acme","agent_id":"%s","name":"Agent `+
+			`%d","slug":"a%d","updated_at":"2026-01-05T10:00:%02dZ"}`,
+		olaptest.ShortID(n), version, n, version,
+	)
 }
 
 func text(name string, lines ...string) *source.File {
@@ -57,8 +67,10 @@ func content(t olaptest.Failer, conn driver.Conn) string {
 	var all []string
 	for _, query := range []string{
 		"SELECT formatRow('JSONEachRow', organization_id, agent_id, latest) AS line FROM agents FINAL ORDER BY line",
-		"SELECT formatRow('JSONEachRow', organization_id, run_id, created_at, state, agent, initiator, record) AS line FROM runs FINAL ORDER BY line",
-		"SELECT formatRow('JSONEachRow', organization_id, attribution_id, run_id, agent_id, user_identifier, user_domain, user_name, activity_type, run_initiation_type, source, occurred_at) AS line FROM attributions FINAL ORDER BY line",
+		"SELECT formatRow('JSONEachRow', organization_id, run_id, created_at, state, agent, initiator, record) AS line " +
+			"FROM runs FINAL ORDER BY line",
+		"SELECT formatRow('JSONEachRow', organization_id, attribution_id, run_id, agent_id, user_identifier, user_domain, " +
+			"user_name, activity_type, run_initiation_type, source, occurred_at) AS line FROM attributions FINAL ORDER BY line",
 	} {
 		rows, err := conn.Query(context.Background(), query)
 		if err != nil {
@@ -82,7 +94,8 @@ func content(t olaptest.Failer, conn driver.Conn) string {
 func ingestAll(t olaptest.Failer, conn driver.Conn, lines ...string) {
 	t.Helper()
 	var rejects []ingest.Reject
-	if _, err := ingest.Run(context.Background(), collect(conn, &rejects, text("test", lines...))); err != nil || len(rejects) > 0 {
+	if _, err := ingest.Run(context.Background(), collect(conn, &rejects, text("test", lines...))); err != nil ||
+		len(rejects) > 0 {
 		t.Fatal(err, rejects)
 	}
 }
@@ -135,7 +148,8 @@ func TestRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if summary.Read != 7 || summary.Rejected != 4 || summary.Runs != 1 || summary.Attributions != 1 || summary.Agents != 1 {
+	if summary.Read != 7 || summary.Rejected != 4 || summary.Runs != 1 || summary.Attributions != 1 ||
+		summary.Agents != 1 {
 		t.Errorf("summary %+v", summary)
 	}
 	for i, want := range []struct {
@@ -150,7 +164,8 @@ func TestRejects(t *testing.T) {
 		{"b.ndjson", 2, "", `"` + strings.Repeat("x", 4096) + `"`},
 	} {
 		r := rejects[i]
-		if r.Source != want.source || r.Line != want.line || r.Field != want.field || string(r.Record) != want.record || r.Error == "" {
+		if r.Source != want.source || r.Line != want.line || r.Field != want.field || string(r.Record) != want.record ||
+			r.Error == "" {
 			t.Errorf("reject %d: %s line %d field %q: %s: %.100s", i, r.Source, r.Line, r.Field, r.Error, r.Record)
 		}
 		line, err := r.AppendJSON(nil)
@@ -165,7 +180,8 @@ func TestRejects(t *testing.T) {
 func TestStopOnError(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var rejects []ingest.Reject
-	options := collect(store.Conn(), &rejects, text("a", run(1, 1, "FAILED"), "{}", run(2, 1, "FAILED")), text("b", run(3, 1, "FAILED")))
+	options := collect(store.Conn(), &rejects, text("a", run(1, 1, "FAILED"), "{}", run(2, 1, "FAILED")),
+		text("b", run(3, 1, "FAILED")))
 	options.StopOnError = true
 	summary, err := ingest.Run(context.Background(), options)
 	if !errors.Is(err, ingest.ErrRejected) || !strings.Contains(err.Error(), "a line 2") {
@@ -189,7 +205,9 @@ func TestReadErrorStoresWhatCameBefore(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	var rejects []ingest.Reject
 	broken := &source.File{Name: "broken.ndjson", Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(strings.NewReader(run(1, 1, "FAILED")+"\n"), iotest.ErrReader(errors.New("gone")))), nil
+		return io.NopCloser(
+			io.MultiReader(strings.NewReader(run(1, 1, "FAILED")+"\n"), iotest.ErrReader(errors.New("gone"))),
+		), nil
 	}}
 	summary, err := ingest.Run(context.Background(), collect(store.Conn(), &rejects, broken))
 	if err == nil || !strings.Contains(err.Error(), "broken.ndjson") || summary.Runs != 1 {
@@ -223,12 +241,15 @@ func TestStopAndContinue(t *testing.T) {
 	var last ingest.Progress
 	options.Acknowledged = func(_ context.Context, p ingest.Progress) error { last = p; return nil }
 	summary, err := ingest.Run(context.Background(), options)
-	if !errors.Is(err, ingest.ErrStopped) || summary.Attributions == 0 || summary.Attributions == 5000 || summary != last.Summary || last.Source != 1 {
+	if !errors.Is(err, ingest.ErrStopped) || summary.Attributions == 0 || summary.Attributions == 5000 ||
+		summary != last.Summary ||
+		last.Source != 1 {
 		t.Fatalf("%+v, %v, last acknowledged %+v", summary, err, last)
 	}
 	options.Stop, stopping.Open, options.From = nil, open, last
 	summary, err = ingest.Run(context.Background(), options)
-	if want := (ingest.Summary{Read: 10_002, Agents: 1, Runs: 1, Attributions: 5000, Rejected: 5000}); err != nil || summary != want {
+	if want := (ingest.Summary{Read: 10_002, Agents: 1, Runs: 1, Attributions: 5000, Rejected: 5000}); err != nil ||
+		summary != want {
 		t.Errorf("%+v, %v, want %+v", summary, err, want)
 	}
 	for i, reject := range rejects {
@@ -252,7 +273,10 @@ func TestStoreFailureEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := attribution(1) + "\n"
-	endless := &source.File{Name: "endless", Open: func() (io.ReadCloser, error) { return io.NopCloser(&repeat{line: line}), nil }}
+	endless := &source.File{
+		Name: "endless",
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(&repeat{line: line}), nil },
+	}
 	var rejects []ingest.Reject
 	summary, err := ingest.Run(context.Background(), collect(store.Conn(), &rejects, endless))
 	if err == nil || summary.Read != 0 {

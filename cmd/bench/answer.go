@@ -35,8 +35,8 @@ func answerOfJSON(body []byte) (answer, error) {
 	return rows, nil
 }
 
-// ask runs a naive statement and reads all of its rows.
-func ask(ctx context.Context, conn driver.Conn, sql string) (answer, error) {
+// runNaive runs a naive statement and reads all of its rows.
+func runNaive(ctx context.Context, conn driver.Conn, sql string) (answer, error) {
 	rows, err := conn.Query(ctx, sql)
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 const (
 	mostWhileArriving = 1.5
 	mostAfterOthers   = 1.2
-	// While rows arrive, and before and after that, each question is measured in several turns, between which all others are asked: rows come in every
-	// second and are refreshed and merged every few, and a machine may be slow for a minute.
+	// While rows arrive, and before and after that, each question is measured in several turns, between which all others
+	// run: rows come in every second and are refreshed and merged every few, and a machine may be slow for a minute.
 	arrivalTurns = 6
 	quietTurns   = arrivalTurns / 2
 
@@ -25,10 +25,10 @@ const (
 	cpuWindows = 3
 )
 
-// measureArrivals asks the questions of the large organization while rows of it arrive, and before and after that, so that a machine that
-// gets slower or quicker meanwhile hits both sides.
+// measureArrivals sends the questions of the large organization while rows of it arrive, and before and after that, so
+// that a machine that gets slower or quicker meanwhile hits both sides.
 func (b *bench) measureArrivals(ctx context.Context) error {
-	all, err := b.asked(ctx)
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,16 +60,18 @@ func (b *bench) measureArrivals(ctx context.Context) error {
 	for i, q := range all {
 		b.report.add(ratio("arrivals", q.title(), "quiet", busy[i], before[i].and(after[i]), mostWhileArriving))
 	}
-	b.report.note("arrivals: %d rows a second were asked for, %.0f arrived", b.Rate, arrived)
+	b.report.note("arrivals: %d rows a second were requested, %.0f arrived", b.Rate, arrived)
 	return b.measureCores(ctx, feed)
 }
 
 // apiOnly measures the questions of the large organization end to end, all of them in each turn.
-func (b *bench) apiOnly(ctx context.Context, all []question, turns int) (measured []*stats, answers []answer, err error) {
+func (b *bench) apiOnly(
+	ctx context.Context, all []question, turns int,
+) (measured []*stats, answers []answer, err error) {
 	measured, answers = make([]*stats, len(all)), make([]answer, len(all))
 	for turn := range turns {
 		for i, q := range all {
-			a := b.ask(q, b.world.large.first())
+			a := b.inquiry(q, b.world.large.first())
 			one, err := b.compareTimes(ctx, (b.Repeat+turns-1)/turns, a.api)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", q.title(), err)
@@ -88,7 +90,7 @@ func (b *bench) apiOnly(ctx context.Context, all []question, turns int) (measure
 }
 
 // measureCores observes how much processor time the engine and the server take while rows arrive and nobody
-// asks anything: into our tables, and into the naive ones. What ours cost beyond those is an upper bound of
+// queries anything: into our tables, and into the naive ones. What ours cost beyond those is an upper bound of
 // what refreshing costs.
 func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 	engine, err := b.engineProcess()
@@ -101,7 +103,7 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 		b.rest(ctx)
 		before, known := processorTime(engine.PID, b.server.PID())
 		if !known {
-			b.report.note("arrivals: this system does not tell the processor time of a process")
+			b.report.note("arrivals: this system does not report the processor time of a process")
 			return nil
 		}
 		began := time.Now()
@@ -123,8 +125,9 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 	return nil
 }
 
-// Arrivals are rows of the large organization that come in every second: new runs, new attribution records and,
-// a tenth, status changes of old runs. They are made beforehand: to make them takes the engine more than half as long as to store them.
+// Arrivals are rows of the large organization that come in every second: new runs, new attribution records and, a
+// tenth, status changes of old runs. They are made beforehand: to make them takes the engine more than half as long as
+// to store them.
 type arrivals struct {
 	bench    *bench
 	rate     int
@@ -245,8 +248,9 @@ func (a *arrivals) insert(ctx context.Context) error {
 				values[k] = fmt.Sprintf("ifNull(v_%s, %s)", column, now)
 			}
 		}
-		err := a.bench.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO %[1]s%[2]s (%[3]s) SELECT %[4]s FROM arriving_%[2]s WHERE v_batch = %[5]d",
-			prefix, insert.table, strings.Join(insert.columns, ", "), strings.Join(values, ", "), a.batch))
+		err := a.bench.store.Conn().
+			Exec(ctx, fmt.Sprintf("INSERT INTO %[1]s%[2]s (%[3]s) SELECT %[4]s FROM arriving_%[2]s WHERE v_batch = %[5]d",
+				prefix, insert.table, strings.Join(insert.columns, ", "), strings.Join(values, ", "), a.batch))
 		if err != nil {
 			return err
 		}
@@ -257,10 +261,10 @@ func (a *arrivals) insert(ctx context.Context) error {
 	return nil
 }
 
-// measureOthers asks the questions of the large organization before and after ten times as many rows of
+// measureOthers sends the questions of the large organization before and after ten times as many rows of
 // others are there. The answers must stay the same.
 func (b *bench) measureOthers(ctx context.Context) error {
-	all, err := b.asked(ctx)
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}

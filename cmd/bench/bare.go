@@ -40,7 +40,7 @@ func runBare(ctx context.Context, conn driver.Conn, s compile.Statement) (*exec.
 	return exec.Run(ctx, conn, s, uuid.New(), "bench: bare")
 }
 
-// A memoryProbe is a connection whose statements tell the most memory they used in ClickHouse. The embedded
+// A memoryProbe is a connection whose statements report the most memory they used in ClickHouse. The embedded
 // engine has no query_log; it says so at the end of an answer.
 type memoryProbe struct {
 	driver.Conn
@@ -72,7 +72,7 @@ func (b *bench) openMemoryProbe() (*memoryProbe, error) {
 	return p, err
 }
 
-// RoundTrip asks for an answer whose header comes after the work, and reads the memory from it.
+// RoundTrip requests an answer whose header comes after the work, and reads the memory from it.
 func (p *memoryProbe) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	parameters := request.URL.Query()

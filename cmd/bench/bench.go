@@ -69,7 +69,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if err := s.measure(b, ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		// The engines that `runlens ingest` starts outlive it, so that nobody could tell them from others.
+		// The engines that `runlens ingest` starts outlive it, so that nobody could distinguish them from others.
 		if cores, known := b.usage().others(before); known && s.rows {
 			b.report.OtherCores[s.name] = math.Round(100*cores) / 100
 		}
@@ -95,7 +95,8 @@ func (b *bench) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openStore starts an engine in a new directory, which the engine removes when it ends, also after a run that was killed.
+// openStore starts an engine in a new directory, which the engine removes when it ends, also after a run that was
+// killed.
 func (b *bench) openStore(ctx context.Context, dir string) (*clickhouse.Server, error) {
 	logger := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return clickhouse.Open(ctx, clickhouse.Config{DataDir: dir, EngineLib: b.EngineLib, Ephemeral: true, Logger: logger})
@@ -115,7 +116,7 @@ func closeStore(store *clickhouse.Server, dir string) {
 
 func (b *bench) storeDir() string { return filepath.Join(b.dir, "store") }
 
-// prepare loads the rows, starts the server and waits until both have come to rest.
+// prepare loads the rows, starts the server and waits until both are idle.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.server, err = b.startServer(ctx); err != nil {
 		return err
@@ -166,8 +167,9 @@ const (
 	maintainedFrom = 0.01
 )
 
-// maintained waits until the engine is at rest and the server has refreshed what was stored and merged the product's partitions, as it would
-// have long before anybody asks for a year. The naive tables are left to ClickHouse. The report calls what went before as after does.
+// maintained waits until the engine is at rest and the server has refreshed what was stored and merged the product's
+// partitions, as it would have long before anybody queries a year. The naive tables are left to ClickHouse. The report
+// calls what went before as after does.
 func (b *bench) maintained(ctx context.Context, after string) error {
 	b.rest(ctx)
 	if b.Scale < maintainedFrom {
@@ -184,13 +186,16 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 			return err
 		}
 		var pending uint64
-		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE database = currentDatabase() AND active"+
-			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'rollup_')) GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
+		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE "+
+			"database = currentDatabase() AND active"+
+			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'rollup_')) GROUP "+
+			"BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
 			return err
 		}
 		refreshed := watermark.Until.After(loaded.Now)
 		if b.Share == 0 || pending == 0 && refreshed || time.Now().After(deadline) {
-			b.report.note("maintenance came to rest %s after %s; everything refreshed: %t, partitions in several parts: %d", time.Since(began).Round(time.Second), after, refreshed, pending)
+			b.report.note("maintenance was idle %s after %s; everything refreshed: %t, partitions in several parts: %d",
+				time.Since(began).Round(time.Second), after, refreshed, pending)
 			return nil
 		}
 	}

@@ -29,11 +29,14 @@ type infileTask struct {
 }
 
 // fingerprint reports whether two tables hold the same rows, but for when those were stored.
-const fingerprint = "SELECT concat(toString(count()), ' ', hex(sum(cityHash64(toString(tuple(*)))))) FROM (SELECT * EXCEPT (first_stored_at, last_stored_at) FROM runs)"
+const fingerprint = "SELECT concat(toString(count()), ' ', hex(sum(cityHash64(toString(tuple(*)))))) FROM (SELECT * " +
+	"EXCEPT (first_stored_at, last_stored_at) FROM runs)"
 
 // infile loads a file with ClickHouse's own INSERT FROM INFILE into a new store and returns how many rows a second
 // that statement alone took, by ClickHouse's clock, and the table's fingerprint.
-func (b *bench) infile(ctx context.Context, f fileFormat, file string, rows uint64, createRuns string) (perSecond float64, loaded string, err error) {
+func (b *bench) infile(
+	ctx context.Context, f fileFormat, file string, rows uint64, createRuns string,
+) (perSecond float64, loaded string, err error) {
 	const clock = "SELECT now64(6)"
 	insert := fmt.Sprintf("INSERT INTO runs (%s) FROM INFILE '%s' SETTINGS %s FORMAT %s",
 		strings.Join(schema.RunColumns, ", "), file, formatSettings, f.clickhouse)

@@ -37,8 +37,10 @@ var fileFormats = []fileFormat{
 	{"Parquet", "parquet", "Parquet", schema.RunColumns, []string{"--record", "run"}},
 }
 
-// formatSettings make ClickHouse write and read files as people exchange them: instants in ISO 8601, an empty CSV cell for null.
-const formatSettings = "date_time_output_format = 'iso', date_time_input_format = 'best_effort', format_csv_null_representation = '', " +
+// formatSettings make ClickHouse write and read files as people exchange them: instants in ISO 8601, an empty CSV cell
+// for null.
+const formatSettings = "date_time_output_format = 'iso', date_time_input_format = 'best_effort', " +
+	"format_csv_null_representation = '', " +
 	"input_format_skip_unknown_fields = 1, max_partitions_per_insert_block = 0"
 
 // measureIngest loads the same file with runlens ingest and with ClickHouse's own INSERT FROM INFILE, each
@@ -81,8 +83,15 @@ func (b *bench) compareIngest(ctx context.Context, f fileFormat, file string, ro
 		ours, resident, reference = append(ours, in.perSecond), append(resident, in.mib), append(reference, rate)
 		b.report.check("ingest of "+name, answer{{in.loaded}}, answer{{loaded}})
 	}
-	r := result{Scenario: "ingest", Name: name, Unit: "rows/s", Ours: statsOf(ours), Against: "INFILE", Reference: statsOf(reference),
-		Note: "(both without start-up)"}
+	r := result{
+		Scenario:  "ingest",
+		Name:      name,
+		Unit:      "rows/s",
+		Ours:      statsOf(ours),
+		Against:   "INFILE",
+		Reference: statsOf(reference),
+		Note:      "(both without start-up)",
+	}
 	r.Measured = r.Ours.Median / r.Reference.Median
 	b.report.add(r.goal("at least 1.00", r.Measured >= 1))
 	m := result{Scenario: "ingest", Name: name + ", resident", Unit: "MiB", Ours: statsOf(resident)}
@@ -96,7 +105,7 @@ func (b *bench) compareIngest(ctx context.Context, f fileFormat, file string, ro
 // An ingested is what one run of `runlens ingest` was like.
 type ingested struct {
 	perSecond float64 // as it reports itself, without the start of the engine
-	mib       float64 // its peak of resident memory, without the engine's; 0 where the system does not tell
+	mib       float64 // its peak of resident memory, without the engine's; 0 where the system does not say
 	loaded    string  // the table's fingerprint
 }
 
@@ -175,7 +184,8 @@ func (b *bench) writeFile(ctx context.Context, g generator, f fileFormat, file s
 	for i, column := range f.columns {
 		named[i] = "v_" + column + " AS " + column
 	}
-	sql := fmt.Sprintf("SELECT %s FROM (%s) FORMAT %s SETTINGS %s, max_threads = 1", strings.Join(named, ", "), g.selectRows(set, 0, g.rows()), f.clickhouse, formatSettings)
+	sql := fmt.Sprintf("SELECT %s FROM (%s) FORMAT %s SETTINGS %s, max_threads = 1", strings.Join(named, ", "),
+		g.selectRows(set, 0, g.rows()), f.clickhouse, formatSettings)
 	return b.download(ctx, sql, file)
 }
 
@@ -194,7 +204,8 @@ func (b *bench) download(ctx context.Context, sql, file string) error {
 		return err
 	}
 	request.SetBasicAuth(engineUser, password)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // an open connection delays the engine's end
+	// an open connection delays the engine's end
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return err

@@ -32,7 +32,9 @@ func (g generator) selectRows(set rowSet, first, last uint64) string {
 		selected[k] = fields[column] + " AS v_" + column
 	}
 	sql := "SELECT " + strings.Join(selected, ", ") +
-		fmt.Sprintf(" FROM (SELECT toUInt64(number %% %[1]d) AS o, toUInt64(intDiv(number, %[1]d)) AS i FROM numbers(%d, %d))", g.count, first, last-first)
+		fmt.Sprintf(
+			" FROM (SELECT toUInt64(number %% %[1]d) AS o, toUInt64(intDiv(number, %[1]d)) AS i FROM numbers(%d, %d))",
+			g.count, first, last-first)
 	if set.where != nil {
 		sql += " WHERE " + set.where("o", "i")
 	}
@@ -53,7 +55,10 @@ func (g generator) runSets() []rowSet {
 }
 
 func (g generator) attributionSets() []rowSet {
-	return []rowSet{{schema.AttributionColumns, g.attribution, nil}, {schema.AttributionColumns, g.attribution, g.repeated}}
+	return []rowSet{
+		{schema.AttributionColumns, g.attribution, nil},
+		{schema.AttributionColumns, g.attribution, g.repeated},
+	}
 }
 
 func (g generator) repeated(o, i string) string { return g.oneIn(repeatEvery, "repeat", o, i) }
@@ -141,8 +146,10 @@ func (g generator) selectAgents() string {
 func (b *bench) describeData(ctx context.Context) error {
 	for _, table := range []string{schema.TableRuns, schema.TableAttributions, "naive_runs", "naive_attributions"} {
 		var t tableData
-		err := b.store.Conn().QueryRow(ctx, "SELECT sum(rows), count(), uniqExact(partition), sum(bytes_on_disk) FROM system.parts"+
-			" WHERE active AND database = currentDatabase() AND table = '"+table+"'").Scan(&t.Rows, &t.Parts, &t.Partitions, &t.Bytes)
+		err := b.store.Conn().
+			QueryRow(ctx, "SELECT sum(rows), count(), uniqExact(partition), sum(bytes_on_disk) FROM system.parts"+
+				" WHERE active AND database = currentDatabase() AND table = '"+table+"'").
+			Scan(&t.Rows, &t.Parts, &t.Partitions, &t.Bytes)
 		if err != nil {
 			return err
 		}

@@ -24,23 +24,24 @@ import (
 
 // A command is the command line.
 type command struct {
-	Scale     float64       `default:"0.1" help:"Size of the data: 1 is an organization with 10,000,000 runs (${default})."`
-	Only      []string      `placeholder:"NAME,…" help:"Only these scenarios: query, memory, small, clients, postgres, arrivals, others, ingest. Default: all."`
-	JSON      string        `default:"data/bench.json" placeholder:"FILE" help:"Where to write the results as JSON (${default})."`
-	Dir       string        `default:"data/bench" placeholder:"DIR" help:"Where a run keeps its data until it ends (${default})."`
-	Until     time.Time     `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"Where the 366 days of data end, RFC 3339. Default: the beginning of this hour."`
-	Repeat    int           `default:"5" help:"Fewest measurements of everything (${default}); ${default} and more where they are short."`
-	Budget    time.Duration `default:"1s" help:"Time after which a query is measured no more than --repeat times (${default})."`
+	Scale     float64       `default:"0.1" help:"Size of the data: 1 is 10,000,000 runs (${default})."`
+	Only      []string      `placeholder:"NAME,…" help:"Only these scenarios, of those below."`
+	JSON      string        `default:"data/bench.json" placeholder:"FILE" help:"File for the results (${default})."`
+	Dir       string        `default:"data/bench" placeholder:"DIR" help:"Folder for the data of a run (${default})."`
+	Until     time.Time     `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"End of the data (this hour)."`
+	Repeat    int           `default:"5" help:"Fewest measurements of everything (${default})."`
+	Budget    time.Duration `default:"1s" help:"Time for more measurements of a query (${default})."`
 	Window    time.Duration `default:"3s" help:"Length of each measurement of a rate (${default})."`
 	Rate      int           `default:"1000" help:"Rows that arrive each second in the scenario arrivals (${default})."`
 	Rounds    int           `default:"3" help:"How often each file format is ingested (${default})."`
 	Share     float64       `name:"maintenance-share" default:"0.4" help:"The server's --maintenance-share (${default})."`
 	Runlens   string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to measure (${default})."`
-	EngineLib string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library, instead of the one that 'make engine' fetched."`
+	EngineLib string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library."`
 }
 
 func (command) Help() string {
-	return `The same --scale and --until give the same rows. Ratios hold within one run; read milliseconds against each other only, and run it on a quiet machine.
+	return `The same --scale and --until give the same rows. Compare ratios and milliseconds only within one run.
+Run it on a quiet machine. Scenarios: query, memory, small, clients, postgres, arrivals, others, ingest.
 
 Example:
   make bench BENCH_SCALE=1
@@ -63,7 +64,7 @@ func main() {
 // errDiffer is returned when an answer was wrong; the report says which.
 var errDiffer = errors.New("answers differ from the reference")
 
-// run measures the scenarios that were asked for and reports them, also those before a failure.
+// run measures the configured scenarios and reports them, also those before a failure.
 func (c command) run(ctx context.Context, out, log *os.File) error {
 	if err := c.complete(); err != nil {
 		return err

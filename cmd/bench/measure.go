@@ -37,8 +37,8 @@ func (s *stats) and(other *stats) *stats { return statsOf(slices.Concat(s.all, o
 // A side is one of several that do the same work.
 type side func(context.Context) error
 
-// compare measures the sides in milliseconds at least b.Repeat times, one after the other in every round, so that whatever else
-// the machine does hits all of them. All are run once beforehand, unmeasured.
+// compare measures the sides in milliseconds at least b.Repeat times, one after the other in every round, so that
+// whatever else the machine does hits all of them. All are run once beforehand, unmeasured.
 func (b *bench) compare(ctx context.Context, sides ...side) ([]*stats, error) {
 	return b.compareTimes(ctx, b.Repeat, sides...)
 }
@@ -69,7 +69,9 @@ func (b *bench) compareTimes(ctx context.Context, least int, sides ...side) ([]*
 }
 
 // perSecond is how often a number of clients together get the work done in a second, within b.Window.
-func (b *bench) perSecond(ctx context.Context, clients int, work func(ctx context.Context, n int) error) (float64, error) {
+func (b *bench) perSecond(
+	ctx context.Context, clients int, work func(ctx context.Context, n int) error,
+) (float64, error) {
 	var done atomic.Int64
 	var wait sync.WaitGroup
 	failed := make(chan error, clients)

@@ -58,12 +58,13 @@ ORDER BY (organization_id, occurred_at, attribution_id)`,
 }
 
 const (
-	activeStatuses = "('PENDING', 'RUNNING', 'WAITING_FOR_SLOT', 'CANCELLING', 'AWAITING_REPLY', 'SLEEPING', 'PAUSING', 'PAUSED')"
-	pair           = "uniqExactIf((user_identifier, run_id), "
+	activeStatuses = "('PENDING', 'RUNNING', 'WAITING_FOR_SLOT', 'CANCELLING', 'AWAITING_REPLY', 'SLEEPING', " +
+		"'PAUSING', 'PAUSED')"
+	pair = "uniqExactIf((user_identifier, run_id), "
 )
 
 // naiveMetrics are the metrics as an expert would write them first, over a row of naive_runs, or of
-// naive_attributions with the run's status beside it.
+// naive_attributions with the run's status.
 var naiveMetrics = map[string]string{
 	"run_count":              "count()",
 	"completed_run_count":    "countIf(status = 'COMPLETED')",
@@ -102,8 +103,11 @@ func (q question) naive(organization schema.OrganizationID, w window) string {
 		where = append(where, "agent_id = '"+q.agent+"'")
 	}
 	if q.needsRunStatus() {
-		from = fmt.Sprintf("(SELECT * FROM %s WHERE %s) AS a LEFT JOIN (SELECT run_id, status FROM naive_runs FINAL WHERE %s) AS r ON a.run_id = r.run_id",
-			from, strings.Join(where, " AND "), ofOrganization)
+		from = fmt.Sprintf(
+			"(SELECT * FROM %s WHERE %s) AS a LEFT JOIN (SELECT run_id, status FROM naive_runs FINAL WHERE %s) AS r ON "+
+				"a.run_id = r.run_id",
+			from, strings.Join(where, " AND "), ofOrganization,
+		)
 		where = nil
 	}
 
@@ -117,9 +121,11 @@ func (q question) naive(organization schema.OrganizationID, w window) string {
 		case "agent_id":
 			inner, outer = append(inner, "agent_id AS agent"), append(outer, "toString(g.agent) AS agent_text", "n.name")
 			keys, order = append(keys, "agent"), append(order, "agent_text")
-			joinAgents = " LEFT JOIN (SELECT agent_id, name FROM naive_agents FINAL WHERE " + ofOrganization + ") AS n ON g.agent = n.agent_id"
+			joinAgents = " LEFT JOIN (SELECT agent_id, name FROM naive_agents FINAL WHERE " + ofOrganization +
+				") AS n ON g.agent = n.agent_id"
 		case "user_identifier":
-			inner, outer = append(inner, identifier+" AS person", "max("+name+") AS person_name"), append(outer, "g.person", "g.person_name")
+			inner, outer = append(inner, identifier+" AS person", "max("+name+") AS person_name"), append(outer, "g.person",
+				"g.person_name")
 			keys, order = append(keys, "person"), append(order, "g.person NULLS LAST")
 		case "user_type":
 			inner, outer = append(inner, "initiator_type AS type"), append(outer, "g.type")

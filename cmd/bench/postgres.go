@@ -27,7 +27,8 @@ const (
 	tunePostgres       = "SET work_mem = '256MB'"
 
 	postgresByDay = `SELECT to_char(created_at AT TIME ZONE $4, 'YYYY-MM-DD') AS day, count(*),
-		count(*) FILTER (WHERE status = 'COMPLETED'), count(*) FILTER (WHERE status = 'FAILED'), count(*) FILTER (WHERE status = 'CANCELLED'),
+		count(*) FILTER (WHERE status = 'COMPLETED'), count(*) FILTER (WHERE status = 'FAILED'), count(*)
+			FILTER (WHERE status = 'CANCELLED'),
 		count(*) FILTER (WHERE status IN ` + activeStatuses + `)
 		FROM runs
 		WHERE organization_id = $1 AND kind = 'agent'
@@ -38,7 +39,7 @@ const (
 var postgresColumns = []string{"organization_id", "run_id", "created_at", "agent_id", "kind", "status",
 	"initiator_identifier", "initiator_name", "initiator_type", "updated_at"}
 
-// measurePostgres asks the medium organization's days from us and from PostgreSQL, with the same rows.
+// measurePostgres queries the medium organization's days from us and from PostgreSQL, with the same rows.
 func (b *bench) measurePostgres(ctx context.Context) error {
 	server, err := postgrestest.Start(ctx)
 	if err != nil {
@@ -58,7 +59,7 @@ func (b *bench) measurePostgres(ctx context.Context) error {
 	b.say("loaded %d rows into PostgreSQL in %s", copied, time.Since(began).Round(time.Second))
 
 	q := question{"additive, by day", runsModel, additive, []string{"day"}, "", yearDays, fullPage, mostOfPostgres}
-	a := b.ask(q, b.world.medium.first())
+	a := b.inquiry(q, b.world.medium.first())
 	w := b.world.lastDays(q.days)
 	postgres := func(ctx context.Context) (err error) {
 		rows, err := conn.Query(ctx, postgresByDay, string(a.organization), w.start, w.behindEnd, zone)
@@ -86,7 +87,8 @@ func (b *bench) measurePostgres(ctx context.Context) error {
 	if err := a.check(); err != nil {
 		return err
 	}
-	r := ratio("postgres", fmt.Sprintf("%s, %d runs", q.title(), b.world.medium.size), "PostgreSQL", measured[0], measured[1], mostOfPostgres)
+	r := ratio("postgres", fmt.Sprintf("%s, %d runs", q.title(), b.world.medium.size), "PostgreSQL", measured[0],
+		measured[1], mostOfPostgres)
 	b.report.add(r)
 	return nil
 }
@@ -99,9 +101,11 @@ func (b *bench) copyToPostgres(ctx context.Context, conn *pgx.Conn) (int64, erro
 	if _, err := conn.Exec(ctx, createPostgresRuns); err != nil {
 		return 0, err
 	}
-	rows, err := b.store.Conn().Query(ctx, "SELECT CAST(organization_id, 'String'), run_id, created_at, agent_id, CAST(kind, 'String'), CAST(status, 'String'),"+
-		" initiator_identifier, initiator_name, CAST(initiator_type, 'Nullable(String)'), updated_at"+
-		" FROM naive_runs FINAL WHERE organization_id = '"+string(b.world.medium.first())+"'")
+	rows, err := b.store.Conn().
+		Query(ctx, "SELECT CAST(organization_id, 'String'), run_id, created_at, agent_id, CAST(kind, 'String'), "+
+			"CAST(status, 'String'),"+
+			" initiator_identifier, initiator_name, CAST(initiator_type, 'Nullable(String)'), updated_at"+
+			" FROM naive_runs FINAL WHERE organization_id = '"+string(b.world.medium.first())+"'")
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +119,18 @@ func (b *bench) copyToPostgres(ctx context.Context, conn *pgx.Conn) (int64, erro
 		var created, updated time.Time
 		var identifier, name, initiatorType *string
 		err := rows.Scan(&organization, &run, &created, &agent, &kind, &status, &identifier, &name, &initiatorType, &updated)
-		return []any{organization, [16]byte(run), created, [16]byte(agent), kind, status, identifier, name, initiatorType, updated}, err
+		return []any{
+			organization,
+			[16]byte(run),
+			created,
+			[16]byte(agent),
+			kind,
+			status,
+			identifier,
+			name,
+			initiatorType,
+			updated,
+		}, err
 	}))
 	if err != nil {
 		return 0, err

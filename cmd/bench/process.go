@@ -41,7 +41,7 @@ type usage struct {
 	known       bool
 }
 
-// usage observes the processor time, to tell how quiet the machine was. Of this run are this process, the
+// usage observes the processor time, to see how quiet the machine was. Of this run are this process, the
 // children that have ended, the engine and the server.
 func (b *bench) usage() usage {
 	u := usage{at: time.Now()}

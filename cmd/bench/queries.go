@@ -12,15 +12,15 @@ import (
 // filterAgent is one of the agents with many runs.
 const filterAgent = "3"
 
-// asked are the questions of the large organization.
-func (b *bench) asked(ctx context.Context) ([]question, error) {
+// largeQuestions are the questions of the large organization.
+func (b *bench) largeQuestions(ctx context.Context) ([]question, error) {
 	var agent string
 	err := b.store.Conn().QueryRow(ctx, "SELECT toString("+agentID(filterAgent)+")").Scan(&agent)
 	return questions(agent), err
 }
 
-// An asking is a question of one organization, with the ways to have it answered and the last answers.
-type asking struct {
+// An inquiry is a question of one organization, with the ways to have it answered and the last answers.
+type inquiry struct {
 	bench        *bench
 	question     question
 	organization schema.OrganizationID
@@ -31,27 +31,27 @@ type asking struct {
 	reference answer
 }
 
-func (b *bench) ask(q question, organization schema.OrganizationID) *asking {
+func (b *bench) inquiry(q question, organization schema.OrganizationID) *inquiry {
 	w := b.world.lastDays(q.days)
-	return &asking{bench: b, question: q, organization: organization, body: q.body(w), naiveSQL: q.naive(organization, w)}
+	return &inquiry{bench: b, question: q, organization: organization, body: q.body(w), naiveSQL: q.naive(organization, w)}
 }
 
 // api has it answered end to end: HTTP, key, limits, compilation, ClickHouse, JSON.
-func (a *asking) api(ctx context.Context) (err error) {
+func (a *inquiry) api(ctx context.Context) (err error) {
 	a.response, err = a.bench.api[a.organization].query(ctx, a.body)
 	return err
 }
 
 // naive has it answered by the reference.
-func (a *asking) naive(ctx context.Context) (err error) {
-	if a.reference, err = ask(ctx, a.bench.store.Conn(), a.naiveSQL); err != nil {
+func (a *inquiry) naive(ctx context.Context) (err error) {
+	if a.reference, err = runNaive(ctx, a.bench.store.Conn(), a.naiveSQL); err != nil {
 		return fmt.Errorf("naive: %w", err)
 	}
 	return nil
 }
 
 // check compares the last answer of the API with the last one of the reference.
-func (a *asking) check() error {
+func (a *inquiry) check() error {
 	ours, err := answerOfJSON(a.response)
 	if err == nil {
 		a.bench.report.check(string(a.organization)+", "+a.question.title(), ours, a.reference)
@@ -61,12 +61,12 @@ func (a *asking) check() error {
 
 // measureQueries measures the large organization's questions against the naive tables.
 func (b *bench) measureQueries(ctx context.Context) error {
-	all, err := b.asked(ctx)
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, q := range all {
-		a := b.ask(q, b.world.large.first())
+		a := b.inquiry(q, b.world.large.first())
 		measured, err := b.compare(ctx, a.api, a.naive)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.title(), err)
@@ -84,7 +84,7 @@ const maxQueryMiB = 1024
 
 // measureMemory reads the most memory that each statement used in ClickHouse.
 func (b *bench) measureMemory(ctx context.Context) error {
-	all, err := b.asked(ctx)
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	}
 	defer probe.Close()
 	for _, q := range all {
-		a := b.ask(q, b.world.large.first())
+		a := b.inquiry(q, b.world.large.first())
 		state, err := rollup.ReadState(ctx, b.store.Conn())
 		if err != nil {
 			return err
@@ -107,11 +107,19 @@ func (b *bench) measureMemory(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", q.title(), err)
 		}
 		ours := statsOf([]float64{probe.peakMiB()})
-		if _, err := ask(ctx, probe, a.naiveSQL); err != nil {
+		if _, err := runNaive(ctx, probe, a.naiveSQL); err != nil {
 			return fmt.Errorf("%s: naive: %w", q.title(), err)
 		}
 		reference := statsOf([]float64{probe.peakMiB()})
-		r := result{Scenario: "memory", Name: q.title(), Unit: "MiB", Ours: ours, Against: "naive", Reference: reference, Measured: ours.Median}
+		r := result{
+			Scenario:  "memory",
+			Name:      q.title(),
+			Unit:      "MiB",
+			Ours:      ours,
+			Against:   "naive",
+			Reference: reference,
+			Measured:  ours.Median,
+		}
 		b.report.add(r.goal(fmt.Sprintf("under %d MiB", maxQueryMiB), ours.Median < maxQueryMiB))
 	}
 	return nil
@@ -129,12 +137,12 @@ const (
 
 // measureSmall measures what the server adds to its own statements.
 func (b *bench) measureSmall(ctx context.Context) error {
-	all, err := b.asked(ctx)
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, q := range monthly(all) {
-		a := b.ask(q, b.world.small.first())
+		a := b.inquiry(q, b.world.small.first())
 		statement, err := b.statement(a.organization, a.body, rollup.State{})
 		if err != nil {
 			return err
@@ -155,14 +163,17 @@ func (b *bench) measureSmall(ctx context.Context) error {
 		}
 		api, alone := measured[0], measured[1]
 		r := ratio("small", q.title(), "bare", api, alone, mostOfBare)
-		b.report.add(r.goal(fmt.Sprintf("at most %.2f or +%d ms", mostOfBare, mostBesides), r.Measured <= mostOfBare || api.Median-alone.Median <= mostBesides))
+		b.report.add(
+			r.goal(fmt.Sprintf("at most %.2f or +%d ms", mostOfBare, mostBesides),
+				r.Measured <= mostOfBare || api.Median-alone.Median <= mostBesides),
+		)
 	}
 	return nil
 }
 
 // measureClients measures requests a second of several clients of one organization.
 func (b *bench) measureClients(ctx context.Context) error {
-	all, err := b.asked(ctx)
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,8 +209,14 @@ func (b *bench) measureClients(ctx context.Context) error {
 			*s.rates = append(*s.rates, rate)
 		}
 	}
-	r := result{Scenario: "clients", Name: fmt.Sprintf("%d clients, small organization, 30 days", clientsInAll), Unit: "requests/s",
-		Ours: statsOf(ours), Against: "bare", Reference: statsOf(reference)}
+	r := result{
+		Scenario:  "clients",
+		Name:      fmt.Sprintf("%d clients, small organization, 30 days", clientsInAll),
+		Unit:      "requests/s",
+		Ours:      statsOf(ours),
+		Against:   "bare",
+		Reference: statsOf(reference),
+	}
 	r.Measured = r.Ours.Median / r.Reference.Median
 	b.report.add(r.goal(fmt.Sprintf("at least %.2f", leastOfBare), r.Measured >= leastOfBare))
 	return nil

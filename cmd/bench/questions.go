@@ -31,14 +31,25 @@ type question struct {
 }
 
 var (
-	additive     = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count"}
-	pairs        = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count"}
-	statusPairs  = []string{"completed_attributed_run_count", "failed_attributed_run_count", "cancelled_attributed_run_count", "active_attributed_run_count"}
+	additive = []string{
+		"run_count",
+		"completed_run_count",
+		"failed_run_count",
+		"cancelled_run_count",
+		"active_run_count",
+	}
+	pairs       = []string{"attributed_run_count", "initiated_run_count", "associated_run_count", "interacted_run_count"}
+	statusPairs = []string{
+		"completed_attributed_run_count",
+		"failed_attributed_run_count",
+		"cancelled_attributed_run_count",
+		"active_attributed_run_count",
+	}
 	unique       = []string{"unique_initiator_count"}
 	interactions = []string{"interaction_count"}
 )
 
-// questions are what the large organization asks. agent is an agent with many runs.
+// questions are those of the large organization. agent is an agent with many runs.
 func questions(agent string) []question {
 	return []question{
 		{"additive, totals", runsModel, additive, nil, "", yearDays, firstPage, 0.10},
@@ -60,19 +71,19 @@ func questions(agent string) []question {
 	}
 }
 
-// monthly are the questions over 30 days, which is what a small organization asks.
+// monthly are the questions over 30 days, those of a small organization.
 func monthly(all []question) []question {
-	var asked []question
+	var found []question
 	for _, q := range all {
 		q.days = monthDays
 		same := func(other question) bool {
 			return other.name == q.name
 		}
-		if !slices.ContainsFunc(asked, same) {
-			asked = append(asked, q)
+		if !slices.ContainsFunc(found, same) {
+			found = append(found, q)
 		}
 	}
-	return asked
+	return found
 }
 
 func (q question) needsRunStatus() bool {

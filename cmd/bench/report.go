@@ -22,7 +22,7 @@ type report struct {
 	CPUs       int       `json:"cpus"`
 	LoadBefore string    `json:"load_average_before,omitempty"`
 	Engine     string    `json:"engine"`
-	// OtherCores is how many CPUs other programs used during each scenario, where the system tells: 0 on a quiet machine.
+	// OtherCores is how many CPUs other programs used during each scenario, where the system says: 0 on a quiet machine.
 	OtherCores map[string]float64 `json:"other_cores"`
 	Data       []tableData        `json:"data"`
 	Results    []result           `json:"results"`
@@ -108,7 +108,8 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "scale %g, data until %s, %d CPUs, %s, ClickHouse %s, load average before %s\n\n",
 		r.Scale, r.Until.Format(time.RFC3339), r.CPUs, r.Platform, r.Engine, r.LoadBefore)
 	for _, t := range r.Data {
-		fmt.Fprintf(out, "%-20s %11d rows, %4d parts in %d partitions, %.0f MiB\n", t.Table, t.Rows, t.Parts, t.Partitions, t.MiB)
+		fmt.Fprintf(out, "%-20s %11d rows, %4d parts in %d partitions, %.0f MiB\n", t.Table, t.Rows, t.Parts, t.Partitions,
+			t.MiB)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	scenario := ""
@@ -120,8 +121,9 @@ func (r *report) print(out io.Writer) {
 			}
 			fmt.Fprintf(table, "\n%s\tmedian\tp95\tagainst\tmedian\tp95\tunit\tn\tmeasured\tgoal\t\n", strings.ToUpper(scenario))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.3g\t%s\t%s\n", line.Name, line.Ours.columns(), line.Against, line.Reference.columns(),
-			fmt.Sprintf("%s\t%d", line.Unit, line.Ours.Samples), line.Measured, line.Goal, line.verdict())
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.3g\t%s\t%s\n", line.Name, line.Ours.columns(), line.Against,
+			line.Reference.columns(), fmt.Sprintf("%s\t%d", line.Unit, line.Ours.Samples), line.Measured, line.Goal,
+			line.verdict())
 	}
 	table.Flush()
 	fmt.Fprintln(out)

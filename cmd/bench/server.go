@@ -32,7 +32,7 @@ func (b *bench) startServer(ctx context.Context) (*process.Server, error) {
 		"--maintenance-share", strconv.FormatFloat(b.Share, 'g', -1, 64))
 }
 
-// An apiClient asks the server on behalf of one organization, over connections that are kept.
+// An apiClient queries the server for one organization, over connections that are kept.
 type apiClient struct {
 	url, key string
 	http     *http.Client

@@ -50,7 +50,10 @@ func newWorld(scale float64, until time.Time) world {
 		small:  class{"small", 100, size(10_000)},
 		until:  until,
 	}
-	w.others = []class{{"medium-other", 9 * w.medium.count, w.medium.size}, {"small-other", 9 * w.small.count, w.small.size}}
+	w.others = []class{
+		{"medium-other", 9 * w.medium.count, w.medium.size},
+		{"small-other", 9 * w.small.count, w.small.size},
+	}
 	return w
 }
 

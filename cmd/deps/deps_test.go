@@ -63,7 +63,8 @@ func TestLockFiles(t *testing.T) {
 		"link":             {entry(`"link":true,"integrity":` + sum), "download address"},
 		"platform missing": {`{"packages":{}}`, "lacks @x/linux"},
 		"no JSON":          {`{`, "package-lock.json"},
-		"no longer needed": {strings.Replace(entry(`"integrity":`+sum), "}}}", `},"node_modules/`+withoutChecksum[0]+`":{"version":"1","integrity":`+sum+`}}}`, 1), "take it out"},
+		"no longer needed": {strings.Replace(entry(`"integrity":`+sum), "}}}",
+			`},"node_modules/`+withoutChecksum[0]+`":{"version":"1","integrity":`+sum+`}}}`, 1), "take it out"},
 	} {
 		var found findings
 		checkLock(&found, "folder", []string{"@x/linux"}, []byte(c.text))
@@ -85,7 +86,9 @@ func TestLockFilesOfThisRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found findings
-		if checkLock(&found, folder, platforms, []byte(strings.Replace(string(text), `"integrity"`, `"other"`, 1))); len(found.faults) != 1 {
+		if checkLock(&found, folder, platforms, []byte(strings.Replace(string(text), `"integrity"`, `"other"`, 1))); len(
+			found.faults,
+		) != 1 {
 			t.Errorf("%s without a checksum: %q", folder, found)
 		}
 	}

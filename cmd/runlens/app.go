@@ -101,7 +101,8 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			return err
 		}
 	}
-	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now, logger)
+	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now,
+		logger)
 	load := func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 // adminContent is what the admin address shows of this server.
 func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
 	conn := a.store.Conn()
-	content := admin.Content{Ready: a.ready, Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},
+	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 			func() float64 { return float64(a.api.Running()) })}}
 	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)

@@ -29,7 +29,9 @@ func (c serveCmd) cursorSecrets() ([][]byte, error) {
 		}
 	}
 	if len(secrets) > 2 {
-		return nil, usageError{fmt.Errorf("the cursor secret has %d lines: two at most, of which the first one signs", len(secrets))}
+		return nil, usageError{
+			fmt.Errorf("the cursor secret has %d lines: two at most, of which the first one signs", len(secrets)),
+		}
 	}
 	for _, secret := range secrets {
 		if len(secret) < minSecret {
@@ -40,7 +42,9 @@ func (c serveCmd) cursorSecrets() ([][]byte, error) {
 }
 
 // followCursorSecrets gives the engine what the store keeps until ctx is done.
-func followCursorSecrets(ctx context.Context, conn driver.Conn, engine *olap.Engine, every time.Duration, logger *slog.Logger) {
+func followCursorSecrets(
+	ctx context.Context, conn driver.Conn, engine *olap.Engine, every time.Duration, logger *slog.Logger,
+) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {

@@ -17,7 +17,8 @@ import (
 func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 	flags := store(t)
 	ingestTwoDays(t, flags)
-	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := engine.Run(ctx, olap.Request{OrganizationID: "acme", Query: q, QueryID: uuid.New(), RequestID: "r", KeyID: "k"})
+		result, err := engine.Run(ctx,
+			olap.Request{OrganizationID: "acme", Query: q, QueryID: uuid.New(), RequestID: "r", KeyID: "k"})
 		if err != nil {
 			return "", err
 		}
@@ -46,7 +48,8 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A rotation of some time ago, which signs already, of which this server has not heard.
-	if err := conn.Exec(ctx, "INSERT INTO secrets (name, value, created_at) SELECT 'cursor/2', 'a secret of later', now64(9) - INTERVAL 1 DAY"); err != nil {
+	if err := conn.Exec(ctx, "INSERT INTO secrets (name, value, created_at) SELECT 'cursor/2', 'a secret of later', "+
+		"now64(9) - INTERVAL 1 DAY"); err != nil {
 		t.Fatal(err)
 	}
 	second, err := olap.CursorSecrets(ctx, conn)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,81 +20,6 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
-// commandVariable makes this test binary the command runlens, as a process that can be killed.
-const commandVariable = "RUNLENS_TEST_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(commandVariable) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-// A process is a runlens command as a process of its own.
-type process struct {
-	*exec.Cmd
-	out, err bytes.Buffer
-	ended    chan struct{}
-}
-
-func spawn(t *testing.T, args ...string) *process {
-	t.Helper()
-	return spawnCommand(t, nil, os.Args[0], args...)
-}
-
-// spawnCommand starts a program that is, or becomes, a runlens command, with a standard input, nil for none.
-func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *process {
-	t.Helper()
-	p := &process{Cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	p.Env = append(os.Environ(), commandVariable+"=1")
-	p.Stdout, p.Stderr = &p.out, &p.err
-	if in != nil {
-		p.Stdin = in
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		p.Wait()
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		p.Process.Kill()
-		<-p.ended
-	})
-	return p
-}
-
-// killWithin kills a process at a random time, and reports whether it was still at work.
-func (p *process) killWithin(longest time.Duration) bool {
-	select {
-	case <-p.ended:
-		return false
-	case <-time.After(time.Duration(rand.Int64N(int64(longest)))):
-		p.Process.Kill()
-		<-p.ended
-		return !p.ProcessState.Success()
-	}
-}
-
-// killEngine kills the embedded engine of a data directory at a random time; one that was killed
-// before is started again first by whoever uses it.
-func killEngine(t *testing.T, dir string) {
-	t.Helper()
-	time.Sleep(time.Duration(rand.Int64N(int64(300 * time.Millisecond))))
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		text, err := os.ReadFile(filepath.Join(dir, "engine", "address.json"))
-		if err != nil {
-			continue
-		}
-		var address struct{ PID int }
-		if json.Unmarshal(text, &address) == nil && address.PID > 0 && syscall.Kill(address.PID, syscall.SIGKILL) == nil {
-			return
-		}
-	}
-	t.Fatal("there was no engine to kill")
-}
-
 // export writes a file of records with repeats, stale versions and no order.
 func export(t *testing.T, path string, organization string, n int) {
 	t.Helper()
@@ -107,11 +29,24 @@ func export(t *testing.T, path string, organization string, n int) {
 	for i := range n {
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
 		for version := range 1 + i%3 {
-			lines = append(lines, fmt.Sprintf(`{"record":"run","organization_id":"%s","run_id":"%s","agent_id":"%s","status":"%s","initiator_identifier":"p%d@example.com","created_at":"%s","updated_at":"2026-06-01T00:00:0%dZ"}`,
-				organization, id(i), id(i%9), []string{"RUNNING", "PAUSED", "COMPLETED"}[version], i%50, at, version))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					`{"record":"run","organization_id":"%s","run_id":"%s","agent_id":"%s","status":"%s",`+
+						`"initiator_identifier":"p%d@example.com","created_at":"%s","updated_at":"2026-06-01T00:00:0%dZ"}`,
+					organization, id(i), id(i%9), []string{"RUNNING", "PAUSED", "COMPLETED"}[version], i%50, at, version,
+				),
+			)
 		}
-		lines = append(lines, fmt.Sprintf(`{"record":"attribution","organization_id":"%s","attribution_id":"%s","run_id":"%s","agent_id":"%s","user_identifier":"p%d@example.com","activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"%s"}`,
-			organization, id(i), id(i), id(i%9), i%50, at))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				`{"record":"attribution","organization_id":"%s","attribution_id":"%s","run_id":"%s","agent_id":"%s",`+
+					`"user_identifier":"p%d@example.com","activity_type":"initiated","run_initiation_type":"human","source":"web",`+
+					`"occurred_at":"%s"}`,
+				organization, id(i), id(i), id(i%9), i%50, at,
+			),
+		)
 	}
 	lines = append(lines, lines[:len(lines)/4]...)
 	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
@@ -180,7 +115,21 @@ func TestWorkerSurvivesKills(t *testing.T) {
 	for writer := range 2 {
 		changes.Go(func() { change(t, changing, server.URL(), writer) })
 	}
-	worker := append([]string{"worker", "--source", server.URL(), "--admin-listen", "off", "--poll-interval", "50ms", "--overlap", "2s", "--reconcile-every", "0"}, flags...)
+	worker := append(
+		[]string{
+			"worker",
+			"--source",
+			server.URL(),
+			"--admin-listen",
+			"off",
+			"--poll-interval",
+			"50ms",
+			"--overlap",
+			"2s",
+			"--reconcile-every",
+			"0",
+		},
+		flags...)
 	copying := spawn(t, worker...)
 	// 7 kills of each: with those of TestIngestSurvivesKills 34.
 	for range 7 {
@@ -206,7 +155,10 @@ func TestWorkerSurvivesKills(t *testing.T) {
 			t.Fatalf("the worker ended:\n%.3000s", copying.err.String())
 		default:
 		}
-		code, out, _ := command(t, "", append([]string{"verify", "--recheck-after", "0s", "--source", server.URL()}, flags...)...)
+		code, out, _ := command(
+			t,
+			"",
+			append([]string{"verify", "--recheck-after", "0s", "--source", server.URL()}, flags...)...)
 		if code == 0 {
 			t.Log(strings.TrimSpace(out))
 			break
@@ -230,11 +182,15 @@ func change(t *testing.T, ctx context.Context, url string, writer int) {
 		for err == nil && ctx.Err() == nil {
 			_, err = conn.Exec(ctx, fmt.Sprintf(`
 				INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier)
-					SELECT '%[1]s', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'p' || g || '@example.com' FROM generate_series(1, 50) g;
-				INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source)
-					SELECT '%[1]s', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '+1555010' || g, 'associated', 'human', 'web' FROM generate_series(1, 20) g;
+					SELECT '%[1]s', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'p' || g || '@example.com'
+						FROM generate_series(1, 50) g;
+				INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id,
+					user_identifier, activity_type, run_initiation_type, source)
+					SELECT '%[1]s', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
+						'+1555010' || g, 'associated', 'human', 'web' FROM generate_series(1, 20) g;
 				UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp()
-					WHERE run_id IN (SELECT run_id FROM runs WHERE organization_id = '%[1]s' AND status = 'RUNNING' ORDER BY random() LIMIT 30)`, organization))
+					WHERE run_id IN (SELECT run_id FROM runs WHERE organization_id = '%[1]s' AND status = 'RUNNING' ORDER BY random()
+						LIMIT 30)`, organization))
 		}
 		if conn != nil {
 			conn.Close(context.Background())
@@ -255,7 +211,8 @@ func TestIngestOnAFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
-	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,15 +23,20 @@ func TestFilesOfDatabases(t *testing.T) {
 		content string
 		args    []string
 	}{
-		"PostgreSQL": {cut(",", header) + row(",", id("1"), "acme", agent, "FAILED", "", "", "2024-03-01 00:00:00.1+05:30", "2024-03-01 00:00:00.123+00"),
+		"PostgreSQL": {cut(",", header) + row(",", id("1"), "acme", agent, "FAILED", "", "", "2024-03-01 00:00:00.1+05:30",
+			"2024-03-01 00:00:00.123+00"),
 			[]string{"--format", "csv", "--record", "run"}},
-		"ClickHouse": {cut(";", header) + row(";", `"`+id("1")+`"`, `"acme"`, agent, `"FAILED"`, `\N`, `\N`, "2024-03-01T00:00:00.1+05:30", "2024-03-01T00:00:00.123Z"),
+		"ClickHouse": {cut(";", header) + row(";", `"`+id("1")+`"`, `"acme"`, agent, `"FAILED"`, `\N`, `\N`,
+			"2024-03-01T00:00:00.1+05:30", "2024-03-01T00:00:00.123Z"),
 			[]string{"--format", "csv", "--record", "run", "--delimiter", ";"}},
-		"tabs and NULL": {cut("\t", header) + row("\t", id("1"), "acme", agent, "FAILED", "NULL", "NULL", "2024-03-01 00:00:00.1+0530", "2024-03-01 00:00:00.123999 UTC"),
+		"tabs and NULL": {cut("\t", header) + row("\t", id("1"), "acme", agent, "FAILED", "NULL", "NULL",
+			"2024-03-01 00:00:00.1+0530", "2024-03-01 00:00:00.123999 UTC"),
 			[]string{"--format", "csv", "--record", "run", "--delimiter", "tab", "--null", "NULL"}},
-		"more columns": {cut(",", header+",cost,host") + row(",", id("1"), "acme", agent, "FAILED", "", "", "2024-03-01 00:00:00.1+05:30", "2024-03-01 00:00:00.123+00", "1.50", "a,"[:1]),
+		"more columns": {cut(",", header+",cost,host") + row(",", id("1"), "acme", agent, "FAILED", "", "",
+			"2024-03-01 00:00:00.1+05:30", "2024-03-01 00:00:00.123+00", "1.50", "a,"[:1]),
 			[]string{"--format", "csv", "--record", "run", "--ignore-unknown"}},
-		"NDJSON with more fields": {strings.Replace(strings.Replace(want, "2024-02-29T18:30:00.100Z", "2024-03-01 00:00:00.1+05:30", 1), "}", `,"cost":{"sum":1.5}}`, 1),
+		"NDJSON with more fields": {strings.Replace(strings.Replace(want, "2024-02-29T18:30:00.100Z",
+			"2024-03-01 00:00:00.1+05:30", 1), "}", `,"cost":{"sum":1.5}}`, 1),
 			[]string{"--ignore-unknown"}},
 	} {
 		file := fileOf(t, "runs", []byte(c.content))
@@ -49,21 +54,25 @@ func TestFilesOfDatabases(t *testing.T) {
 
 // What would be a guess is a reject that says so, and what is not understood is named.
 func TestFilesThatAreRefused(t *testing.T) {
-	line := `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A","updated_at":"2024-03-01 00:00:00.123"}` + "\n"
-	csv := "organization_id,agent_id,name,updated_at\nacme,00000000-0000-4000-8000-00000000000a,A,2024-03-01 00:00:00.123\n"
+	line := `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A",` +
+		`"updated_at":"2024-03-01 00:00:00.123"}` + "\n"
+	csv := "organization_id,agent_id,name,updated_at\nacme,00000000-0000-4000-8000-00000000000a,A,2024-03-01 " +
+		"00:00:00.123\n"
 	for name, c := range map[string]struct {
 		stdin string
 		args  []string
 		code  int
 		says  string
 	}{
-		"no offset":        {line, nil, exitRejected, "updated_at has no offset, so that its time zone would be a guess"},
-		"no offset in CSV": {csv, []string{"--format", "csv", "--record", "agent"}, exitRejected, "updated_at has no offset, so that its time zone would be a guess"},
-		"xz":               {"\xfd7zXZ\x00\x00\x04\xe6\xd6", nil, exitFailed, "is packed with xz"},
-		"UTF-16":           {"\xff\xfe{\x00\"\x00", nil, exitFailed, "UTF-16"},
-		"an unknown field": {strings.Replace(line, `"name"`, `"colour":1,"name"`, 1), nil, exitRejected, "colour is no field"},
-		"two delimiters":   {csv, []string{"--delimiter", ",;"}, exitUsage, "--delimiter must be one character"},
-		"a quote":          {csv, []string{"--delimiter", `"`}, exitUsage, "--delimiter must be one character"},
+		"no offset": {line, nil, exitRejected, "updated_at has no offset, so that its time zone would be a guess"},
+		"no offset in CSV": {csv, []string{"--format", "csv", "--record", "agent"}, exitRejected,
+			"updated_at has no offset, so that its time zone would be a guess"},
+		"xz":     {"\xfd7zXZ\x00\x00\x04\xe6\xd6", nil, exitFailed, "is packed with xz"},
+		"UTF-16": {"\xff\xfe{\x00\"\x00", nil, exitFailed, "UTF-16"},
+		"an unknown field": {strings.Replace(line, `"name"`, `"colour":1,"name"`, 1), nil, exitRejected,
+			"colour is no field"},
+		"two delimiters": {csv, []string{"--delimiter", ",;"}, exitUsage, "--delimiter must be one character"},
+		"a quote":        {csv, []string{"--delimiter", `"`}, exitUsage, "--delimiter must be one character"},
 	} {
 		code, _, stderr := command(t, c.stdin, append([]string{"ingest", "--dry-run", "-"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.says) {
@@ -72,7 +81,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A row of CSV that was no record is accepted when it is fixed, with the delimiter, the null and the columns of its file.
+// A row of CSV that was no record is accepted when it is fixed, with the delimiter, the null and the columns of its
+// file.
 func TestRejectedCSVIsMended(t *testing.T) {
 	folder := t.TempDir()
 	rejects, again := filepath.Join(folder, "rejects.ndjson"), filepath.Join(folder, "again.ndjson")
@@ -80,7 +90,8 @@ func TestRejectedCSVIsMended(t *testing.T) {
 	header := "size;organization_id;agent_id;name;slug;updated_at\n"
 	rows := "1;acme;" + id + ";A; B;\\N;2024-03-01 00:00:00+00\n" + // a cell too many
 		"2;acme;" + id + ";\"C\"; D\";\\N;2024-03-01 00:00:00+00\n" // quotes within quotes
-	code, out, stderr := command(t, header+rows, "ingest", "--dry-run", "--ignore-unknown", "--format", "csv", "--record", "agent", "--delimiter", ";", "--rejects", rejects, "-")
+	code, out, stderr := command(t, header+rows, "ingest", "--dry-run", "--ignore-unknown", "--format", "csv",
+		"--record", "agent", "--delimiter", ";", "--rejects", rejects, "-")
 	if code != exitRejected || !strings.Contains(out, "rejected 2") {
 		t.Fatalf("ended with %d: %s %s", code, out, stderr)
 	}
@@ -94,7 +105,8 @@ func TestRejectedCSVIsMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixed := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).Replace(string(content))
+		fixed := strings.NewReplacer("A; B", `\"A; B\"`, `\"C\"; D\"`, `\"C\"\"; D\"`, `\\\"C\\\"; D\\\"`, `x`).
+			Replace(string(content))
 		code, out, stderr := command(t, "", "ingest", "--dry-run", fileOf(t, "fixed.ndjson", []byte(fixed)))
 		if code != 0 || !strings.Contains(out, "read 2, valid: agents 2") {
 			t.Errorf("%s: ended with %d: %s %s\n%s", file, code, out, stderr, fixed)

@@ -34,6 +34,10 @@ var flagHelp = kong.Vars{
 	"null":           "An unquoted CSV cell with this text is null, like an empty one.",
 	"ignore_unknown": "Ignore fields and columns that records of the kind don't have. Without it they are an error.",
 
+	// ingest
+	"rejects":  "Write rejected records to FILE, one JSON object a line. Replaced when the run ends.",
+	"on_error": "At a rejected record: continue, or stop at the first one.",
+
 	// serve
 	"listen":          "API address. Port 0 picks a free one.",
 	"admin_listen":    "Address of health, readiness, metrics and profiles. off disables it.",

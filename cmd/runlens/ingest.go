@@ -26,8 +26,8 @@ type ingestCmd struct {
 	storeFlags
 	formatFlags
 	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, ** for folders). - is standard input."`
-	Rejects string   `placeholder:"FILE" help:"Write rejected records to FILE, one JSON object a line. Replaced when the run ends."`
-	OnError string   `enum:"continue,stop" default:"continue" help:"At a rejected record: continue, or stop at the first one."`
+	Rejects string   `placeholder:"FILE" help:"@rejects"`
+	OnError string   `enum:"continue,stop" default:"continue" help:"@on_error"`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`
 	Restart bool     `help:"Begin again, even if an earlier run of the same files was interrupted."`
 	JSON    bool     `help:"Print the summary as one JSON object."`
@@ -110,7 +110,8 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 		defer store.Close()
 		options.Conn = store.Conn()
 		if in.resumable {
-			backfill = ingest.NewBackfill(checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
+			backfill = ingest.NewBackfill(
+				checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
 		if backfill != nil && !c.Restart {
 			if options.From, err = c.resume(opening, backfill, logger); err != nil {
@@ -163,10 +164,13 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	}
 }
 
-func (c ingestCmd) resume(ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger) (ingest.Progress, error) {
+func (c ingestCmd) resume(
+	ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger,
+) (ingest.Progress, error) {
 	at, since, found, err := backfill.Interrupted(ctx)
 	if found {
-		logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1, "read", at.Summary.Read)
+		logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1,
+			"read", at.Summary.Read)
 	}
 	return at, err
 }
@@ -194,7 +198,8 @@ func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Dura
 	seconds := took.Seconds()
 	summary := ingestSummary{
 		Read: s.Read, Stored: stored{s.Agents, s.Runs, s.Attributions}, Rejected: s.Rejected, Resumed: before.Read,
-		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds, PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
+		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds,
+		PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
 	}
 	if c.JSON {
 		return json.NewEncoder(out).Encode(summary)

@@ -14,9 +14,12 @@ import (
 
 const (
 	runsCSV = "run_id,organization_id,agent_id,status,initiator_identifier,created_at,updated_at\n" +
-		"00000000-0000-4000-8000-000000000001,acme,00000000-0000-4000-8000-00000000000a,FAILED,Ada@Example.com,2026-01-05T10:00:00Z,2026-01-05T10:00:00Z\n" +
-		"00000000-0000-4000-8000-000000000002,acme,00000000-0000-4000-8000-00000000000a,COMPLETED,,2026-01-05T11:00:00+01:00,2026-01-05T10:00:00Z\n"
-	agentsNDJSON = `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a","name":"A","slug":"a","updated_at":"2026-01-05T10:00:00Z"}` + "\n"
+		"00000000-0000-4000-8000-000000000001,acme,00000000-0000-4000-8000-00000000000a,FAILED,Ada@Example.com," +
+		"2026-01-05T10:00:00Z,2026-01-05T10:00:00Z\n" +
+		"00000000-0000-4000-8000-000000000002,acme,00000000-0000-4000-8000-00000000000a,COMPLETED,," +
+		"2026-01-05T11:00:00+01:00,2026-01-05T10:00:00Z\n"
+	agentsNDJSON = `{"record":"agent","organization_id":"acme","agent_id":"00000000-0000-4000-8000-00000000000a",` +
+		`"name":"A","slug":"a","updated_at":"2026-01-05T10:00:00Z"}` + "\n"
 )
 
 func fileOf(t *testing.T, name string, content []byte) string {
@@ -59,7 +62,8 @@ func TestIngestFormats(t *testing.T) {
 	}{
 		{"", []string{"--record", "run", pattern}, ingestSummary{Read: 4, Stored: stored{Runs: 4}}},
 		{runsCSV, []string{"--record", "run", "--format", "csv", "-"}, ingestSummary{Read: 2, Stored: stored{Runs: 2}}},
-		{"", []string{fileOf(t, "a.ndjson.gz", gz), fileOf(t, "a.jsonl.zst", zst)}, ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
+		{"", []string{fileOf(t, "a.ndjson.gz", gz), fileOf(t, "a.jsonl.zst", zst)},
+			ingestSummary{Read: 2, Stored: stored{Agents: 2}}},
 		{string(gz), []string{"-"}, ingestSummary{Read: 1, Stored: stored{Agents: 1}}},
 	} {
 		code, out, stderr := command(t, c.stdin, append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
@@ -75,7 +79,10 @@ func TestIngestFormats(t *testing.T) {
 	verified(t, flags, "--record", "run", pattern, fileOf(t, "a.ndjson", []byte(agentsNDJSON)))
 	// A part of what the store has is a difference, unless --subset says that it is a part.
 	verified(t, flags, "--subset", "--record", "run", csv)
-	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv}, flags...)...); code != exitFailed || !strings.Contains(out, "globex run 2026-01-05: 0 in the source, 2 in the store\n  only in the store: 2 (00000000-0000-4000-8000-000000000001") {
+	if code, out, _ := command(t, "", append([]string{"verify", "--record", "run", csv},
+		flags...)...); code != exitFailed ||
+		!strings.Contains(out, "globex run 2026-01-05: 0 in the source, 2 in the store\n  only in the store: 2 "+
+			"(00000000-0000-4000-8000-000000000001") {
 		t.Errorf("verify of a part ended with %d:\n%s", code, out)
 	}
 }
@@ -110,7 +117,10 @@ func TestRejectsAreMended(t *testing.T) {
 	flags := store(t)
 	rejects := filepath.Join(t.TempDir(), "rejects.ndjson")
 	csv := strings.Replace(runsCSV, "COMPLETED", "ENDED", 1)
-	code, out, _ := command(t, csv, append([]string{"ingest", "--rejects", rejects, "--record", "run", "--format", "csv", "-"}, flags...)...)
+	code, out, _ := command(
+		t,
+		csv,
+		append([]string{"ingest", "--rejects", rejects, "--record", "run", "--format", "csv", "-"}, flags...)...)
 	if code != exitRejected || !strings.Contains(out, "rejected 1") {
 		t.Fatalf("ended with %d: %s", code, out)
 	}
@@ -123,7 +133,11 @@ func TestRejectsAreMended(t *testing.T) {
 		Line                 int
 		Record               map[string]string
 	}
-	if err := json.Unmarshal(content, &reject); err != nil || reject.Source != "-" || reject.Line != 3 || reject.Field != "status" || reject.Error == "" || reject.Record["status"] != "ENDED" || reject.Record["record"] != "run" {
+	if err := json.Unmarshal(content, &reject); err != nil || reject.Source != "-" || reject.Line != 3 ||
+		reject.Field != "status" ||
+		reject.Error == "" ||
+		reject.Record["status"] != "ENDED" ||
+		reject.Record["record"] != "run" {
 		t.Fatalf("%s, %v", content, err)
 	}
 	fixed := fileOf(t, "fixed.ndjson", bytes.Replace(content, []byte("ENDED"), []byte("COMPLETED"), 1))
@@ -136,7 +150,8 @@ func TestRejectsAreMended(t *testing.T) {
 // A purge says what it would do, does it only with --yes, and is complete.
 func TestPurgeCommand(t *testing.T) {
 	flags := store(t)
-	if code, _, stderr := command(t, runsCSV, append([]string{"ingest", "--record", "run", "--format", "csv", "-"}, flags...)...); code != 0 {
+	if code, _, stderr := command(t, runsCSV, append([]string{"ingest", "--record", "run", "--format", "csv", "-"},
+		flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	purge := func(args ...string) (int, string) {
@@ -146,7 +161,8 @@ func TestPurgeCommand(t *testing.T) {
 	if code, _ := purge(); code != exitUsage {
 		t.Errorf("neither --dry-run nor --yes ended with %d", code)
 	}
-	if code, out := purge("--person", "ADA@example.com", "--dry-run"); code != 0 || !strings.Contains(out, "runs: 1 rows would be made anonymous") {
+	if code, out := purge("--person", "ADA@example.com", "--dry-run"); code != 0 ||
+		!strings.Contains(out, "runs: 1 rows would be made anonymous") {
 		t.Errorf("%d %s", code, out)
 	}
 	if code, out := purge("--dry-run"); code != 0 || !strings.Contains(out, "runs: 2 rows would be deleted") {
@@ -155,7 +171,8 @@ func TestPurgeCommand(t *testing.T) {
 	if code, out := purge("--yes"); code != 0 || !strings.Contains(out, "runs: 2 rows deleted") {
 		t.Errorf("%d %s", code, out)
 	}
-	if code, out := purge("--yes", "--json"); code != 0 || !strings.Contains(out, `{"table":"runs","what":"deleted","rows":0}`) {
+	if code, out := purge("--yes", "--json"); code != 0 ||
+		!strings.Contains(out, `{"table":"runs","what":"deleted","rows":0}`) {
 		t.Errorf("%d %s", code, out)
 	}
 }
@@ -165,11 +182,17 @@ func TestVerifyNamesConflicts(t *testing.T) {
 	flags := store(t)
 	first := strings.SplitAfter(runsCSV, "\n")[1]
 	moved := fileOf(t, "runs.csv", []byte(runsCSV+strings.ReplaceAll(first, "2026-01-05T", "2026-03-05T")))
-	if code, _, stderr := command(t, "", append([]string{"ingest", "--record", "run", moved}, flags...)...); code != exitDone {
+	if code, _, stderr := command(t, "", append([]string{"ingest", "--record", "run", moved},
+		flags...)...); code != exitDone {
 		t.Fatal(stderr)
 	}
 	code, out, stderr := command(t, "", append([]string{"verify", "--record", "run", moved}, flags...)...)
-	if code != exitDone || !strings.Contains(out, "acme run: 1 sent with several created_at, of which the newest version's counts (00000000-0000-4000-8000-000000000001)") {
+	if code != exitDone ||
+		!strings.Contains(
+			out,
+			"acme run: 1 sent with several created_at, of which the newest version's counts "+
+				"(00000000-0000-4000-8000-000000000001)",
+		) {
 		t.Errorf("verify ended with %d:\n%s%s", code, out, stderr)
 	}
 }

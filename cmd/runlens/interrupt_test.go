@@ -31,8 +31,9 @@ func TestASignalEndsAnIdleIngest(t *testing.T) {
 		"CSV":            {[]byte(runsCSV), []string{"--format", "csv", "--record", "run", "-"}, stored{Runs: 2}},
 		"no header yet":  {[]byte("run_id,"), []string{"--format", "csv", "--record", "run", "-"}, stored{}},
 		"half a Parquet": {[]byte("PAR1...."), []string{"--format", "parquet", "--record", "run", "-"}, stored{}},
-		"second source":  {[]byte(agentsNDJSON), []string{fileOf(t, "a.ndjson", []byte(agentsNDJSON)), "-"}, stored{Agents: 2}},
-		"dry run":        {[]byte(agentsNDJSON), []string{"--dry-run", "-"}, stored{Agents: 1}},
+		"second source": {[]byte(agentsNDJSON), []string{fileOf(t, "a.ndjson", []byte(agentsNDJSON)), "-"},
+			stored{Agents: 2}},
+		"dry run": {[]byte(agentsNDJSON), []string{"--dry-run", "-"}, stored{Agents: 1}},
 	} {
 		in, out, err := os.Pipe()
 		if err != nil {
@@ -100,7 +101,8 @@ func interrupted(t *testing.T, name string, p *process, want stored) {
 	if err := json.Unmarshal(bytes.TrimSpace(p.out.Bytes()), &got); err != nil {
 		t.Fatalf("%s: %v: %s %s", name, err, p.out.String(), p.err.String())
 	}
-	if got.Stored != want || got.Read != want.Agents+want.Runs || got.Rejected != 0 || got.Complete || p.ProcessState.ExitCode() != exitFailed {
+	if got.Stored != want || got.Read != want.Agents+want.Runs || got.Rejected != 0 || got.Complete ||
+		p.ProcessState.ExitCode() != exitFailed {
 		t.Errorf("%s ended with %v: %+v, want %+v\n%s", name, p.ProcessState, got, want, p.err.String())
 	}
 	if !strings.Contains(p.err.String(), "runlens: stopped before the end; what was read ") {

@@ -50,7 +50,8 @@ Example:
   runlens keys create --org acme --name dashboard --expires 90d --output json`
 }
 
-// A createdKey is what keys create prints as JSON (contract 2). What follows created_at is there only if it was requested.
+// A createdKey is what keys create prints as JSON (contract 2). What follows created_at is there only if it was
+// requested.
 type createdKey struct {
 	KeyID            string   `json:"key_id"`
 	Key              string   `json:"key"`

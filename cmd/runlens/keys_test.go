@@ -38,7 +38,8 @@ func eventually(t *testing.T, base, key string, status int, within time.Duration
 	}
 }
 
-// A rotated key and its successor are both valid until the overlap is over; the successor has all that the first one had.
+// A rotated key and its successor are both valid until the overlap is over; the successor has all that the first one
+// had.
 func TestRotate(t *testing.T) {
 	flags := store(t)
 	base, _, _ := started(t, append([]string{"--rate-limit-per-minute", "100000"}, flags...)...)
@@ -53,10 +54,12 @@ func TestRotate(t *testing.T) {
 		}
 	}
 	ends, err := time.Parse(time.RFC3339, second["rotated_key_expires_at"].(string))
-	if err != nil || second["rotated_key_id"] != first["key_id"] || time.Until(ends) > time.Hour || time.Until(ends) < 59*time.Minute {
+	if err != nil || second["rotated_key_id"] != first["key_id"] || time.Until(ends) > time.Hour ||
+		time.Until(ends) < 59*time.Minute {
 		t.Errorf("%v, %v", second, err)
 	}
-	if expires, err := time.Parse(time.RFC3339, second["expires_at"].(string)); err != nil || time.Until(expires).Round(24*time.Hour) != 90*24*time.Hour {
+	if expires, err := time.Parse(time.RFC3339, second["expires_at"].(string)); err != nil ||
+		time.Until(expires).Round(24*time.Hour) != 90*24*time.Hour {
 		t.Errorf("expires %v, %v", second["expires_at"], err)
 	}
 	eventually(t, base, old, 200, 0)
@@ -110,28 +113,38 @@ func TestExpiry(t *testing.T) {
 			break
 		}
 	}
-	if code, out, _ := command(t, "", append([]string{"keys", "list", "--org", "acme"}, flags...)...); code != 0 || !strings.Contains(out, "expired "+created["expires_at"].(string)) {
+	if code, out, _ := command(t, "", append([]string{"keys", "list", "--org", "acme"}, flags...)...); code != 0 ||
+		!strings.Contains(out, "expired "+created["expires_at"].(string)) {
 		t.Errorf("%d\n%s", code, out)
 	}
 }
 
-// A key with networks is valid there alone; behind a proxy that is trusted the caller's address counts, and nobody else's word.
+// A key with networks is valid there alone; behind a proxy that is trusted the caller's address counts, and nobody
+// else's word.
 func TestKeyNetworks(t *testing.T) {
 	flags := store(t)
 	here := keysCommand(t, flags, "keys", "create", "--org", "acme", "--networks", "127.0.0.1")["key"].(string)
-	away := keysCommand(t, flags, "keys", "create", "--org", "acme", "--networks", "192.0.2.0/24,2001:db8::/32")["key"].(string)
+	away := keysCommand(t, flags, "keys", "create", "--org", "acme", "--networks",
+		"192.0.2.0/24,2001:db8::/32")["key"].(string)
 	direct, _, _ := started(t, append([]string{"--maintenance-share", "0"}, flags...)...)
-	proxied, _, _ := started(t, append([]string{"--maintenance-share", "0", "--trusted-proxies", "127.0.0.0/8,198.51.100.0/24"}, flags...)...)
+	proxied, _, _ := started(
+		t,
+		append([]string{"--maintenance-share", "0", "--trusted-proxies", "127.0.0.0/8,198.51.100.0/24"}, flags...)...)
 	for _, c := range []struct {
 		base, key string
 		forwarded []string
 		status    int
 	}{
-		{direct, here, nil, 200}, {direct, away, nil, 401}, {direct, away, []string{"192.0.2.1"}, 401}, {direct, here, []string{"192.0.2.1"}, 200},
-		{proxied, away, []string{"192.0.2.1"}, 200}, {proxied, away, []string{"2001:db8::7"}, 200}, {proxied, here, []string{"192.0.2.1"}, 401},
-		{proxied, away, []string{"203.0.113.1, 192.0.2.1, 198.51.100.2"}, 200}, {proxied, away, []string{"192.0.2.1, 203.0.113.1"}, 401},
-		{proxied, away, []string{"203.0.113.1", "192.0.2.1"}, 200}, {proxied, away, []string{"192.0.2.1", "203.0.113.1"}, 401},
-		{proxied, away, []string{"192.0.2.1, nonsense"}, 401}, {proxied, here, nil, 200}, {proxied, here, []string{"127.0.0.1"}, 200},
+		{direct, here, nil, 200}, {direct, away, nil, 401}, {direct, away, []string{"192.0.2.1"}, 401},
+		{direct, here, []string{"192.0.2.1"}, 200},
+		{proxied, away, []string{"192.0.2.1"}, 200}, {proxied, away, []string{"2001:db8::7"}, 200},
+		{proxied, here, []string{"192.0.2.1"}, 401},
+		{proxied, away, []string{"203.0.113.1, 192.0.2.1, 198.51.100.2"}, 200},
+		{proxied, away, []string{"192.0.2.1, 203.0.113.1"}, 401},
+		{proxied, away, []string{"203.0.113.1", "192.0.2.1"}, 200},
+		{proxied, away, []string{"192.0.2.1", "203.0.113.1"}, 401},
+		{proxied, away, []string{"192.0.2.1, nonsense"}, 401}, {proxied, here, nil, 200},
+		{proxied, here, []string{"127.0.0.1"}, 200},
 	} {
 		request, err := http.NewRequest(http.MethodGet, c.base+catalogPath, nil)
 		if err != nil {
@@ -140,11 +153,15 @@ func TestKeyNetworks(t *testing.T) {
 		request.Header.Set("Authorization", "Bearer "+c.key)
 		request.Header["X-Forwarded-For"] = c.forwarded
 		if status, body := send(t, request); status != c.status {
-			t.Errorf("forwarded for %q, proxied: %v, by the key of here: %v: %d, want %d %s", c.forwarded, c.base == proxied, c.key == here, status, c.status, body)
+			t.Errorf("forwarded for %q, proxied: %v, by the key of here: %v: %d, want %d %s", c.forwarded, c.base == proxied,
+				c.key == here, status, c.status, body)
 		}
 	}
-	for _, bad := range []string{"10.0.0.0/33", "example.com", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1," + manyNetworks()} {
-		if code, _, stderr := command(t, "", append([]string{"keys", "create", "--org", "acme", "--networks", bad}, flags...)...); code != exitUsage || !strings.Contains(stderr, "--networks") {
+	for _, bad := range []string{"10.0.0.0/33", "example.com", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1," +
+		manyNetworks()} {
+		if code, _, stderr := command(t, "", append([]string{"keys", "create", "--org", "acme", "--networks", bad},
+			flags...)...); code != exitUsage ||
+			!strings.Contains(stderr, "--networks") {
 			t.Errorf("%s: exit code %d %s", bad, code, stderr)
 		}
 	}
@@ -162,7 +179,8 @@ func manyNetworks() string {
 // names a secret or a person.
 func TestAudit(t *testing.T) {
 	flags := store(t)
-	created := keysCommand(t, flags, "keys", "create", "--org", "acme", "--name", "Ada's laptop", "--networks", "192.0.2.77")
+	created := keysCommand(t, flags, "keys", "create", "--org", "acme", "--name", "Ada's laptop", "--networks",
+		"192.0.2.77")
 	rotated := keysCommand(t, flags, "keys", "rotate", created["key_id"].(string))
 	for _, args := range [][]string{
 		{"keys", "revoke", rotated["key_id"].(string)}, {"keys", "rotate-cursor-secret"},
@@ -197,14 +215,17 @@ func TestAudit(t *testing.T) {
 		return fmt.Sprintf(`done keys %s %s {"networks":1,%s"scopes":["analytics:read"]}`, action, key["key_id"], more)
 	}
 	want := []string{
-		ofKey("create", created, ""), ofKey("rotate", rotated, fmt.Sprintf(`"rotated_key_id":"%s",`, created["key_id"])), ofKey("revoke", rotated, ""),
+		ofKey(
+			"create", created, "",
+		), ofKey("rotate", rotated, fmt.Sprintf(`"rotated_key_id":"%s",`, created["key_id"])), ofKey("revoke", rotated, ""),
 		`done purge  {"of":"person"}`, `done purge  {"of":"organization"}`,
 	}
 	out, got := list("--org", "acme")
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for _, secret := range []string{"laptop", "@example", "192.0.2.77", created["key"].(string), strings.Split(rotated["key"].(string), "_")[2]} {
+	for _, secret := range []string{"laptop", "@example", "192.0.2.77", created["key"].(string),
+		strings.Split(rotated["key"].(string), "_")[2]} {
 		if strings.Contains(out, secret) {
 			t.Errorf("the log contains %q:\n%s", secret, out)
 		}
@@ -212,7 +233,8 @@ func TestAudit(t *testing.T) {
 	if all, _ := list(); !strings.Contains(all, `"action":"keys rotate-cursor-secret"`) {
 		t.Errorf("not in the log: the rotation of the cursor secret\n%s", all)
 	}
-	if code, out, _ := command(t, "", append([]string{"audit", "--org", "acme"}, flags...)...); code != 0 || !strings.Contains(out, "purge") {
+	if code, out, _ := command(t, "", append([]string{"audit", "--org", "acme"}, flags...)...); code != 0 ||
+		!strings.Contains(out, "purge") {
 		t.Errorf("%d\n%s", code, out)
 	}
 }
@@ -241,11 +263,13 @@ func TestAdminToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What answers there is no worker, and the command gets far enough to say so only with the token.
-	if code, _, stderr := command(t, "", "worker", "status", "--admin-listen", host); code != exitFailed || !strings.Contains(stderr, "is no worker") {
+	if code, _, stderr := command(t, "", "worker", "status", "--admin-listen", host); code != exitFailed ||
+		!strings.Contains(stderr, "is no worker") {
 		t.Errorf("worker status: %d %s", code, stderr)
 	}
 	t.Setenv("RUNLENS_ADMIN_TOKEN", "")
-	if code, _, stderr := command(t, "", "worker", "status", "--admin-listen", host); code != exitFailed || !strings.Contains(stderr, "RUNLENS_ADMIN_TOKEN") {
+	if code, _, stderr := command(t, "", "worker", "status", "--admin-listen", host); code != exitFailed ||
+		!strings.Contains(stderr, "RUNLENS_ADMIN_TOKEN") {
 		t.Errorf("worker status without the token: %d %s", code, stderr)
 	}
 }

@@ -19,6 +19,9 @@ const (
 	exitFailed   = 1
 	exitUsage    = 2
 	exitRejected = 3
+
+	// exitThreshold says that a condition of runlens query --fail-if holds.
+	exitThreshold = 4
 )
 
 // An exitError ends the process with a code of its own. Its message, if any, has been printed.
@@ -38,6 +41,9 @@ type cli struct {
 	Rollup  rollupCmd  `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
 	Migrate migrateCmd `cmd:"" help:"Apply, roll back or show schema migrations."`
 	Query   queryCmd   `cmd:"" help:"Send one query to a running server and print the answer."`
+	Login   loginCmd   `cmd:"" help:"Keep the address of a server and a key for it."`
+	Logout  logoutCmd  `cmd:"" help:"Forget them."`
+	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`
 	Audit   auditCmd   `cmd:"" help:"Show who did what to keys and records."`
 	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`
@@ -75,13 +81,33 @@ func run(ctx context.Context, args []string, io streams) int {
 		err = refusePasswords(command.Path)
 	}
 	if err != nil {
-		fmt.Fprintf(io.err, "runlens: %v\nTry: runlens --help\n", err)
+		name := commandName(command, err)
+		fmt.Fprintf(io.err, "%s: %v; '%s --help' says what it takes\n", name, err, name)
 		return exitUsage
 	}
-	return exitCode(command.Run(), io.err)
+	return exitCode(command.Run(), commandName(command, nil), io.err)
 }
 
-func exitCode(err error, stderr io.Writer) int {
+// commandName is the command as it was typed, as far as it is known.
+func commandName(command *kong.Context, err error) string {
+	var parsing *kong.ParseError
+	if errors.As(err, &parsing) {
+		command = parsing.Context
+	}
+	name := "runlens"
+	if command == nil {
+		return name
+	}
+	for _, element := range command.Path {
+		if element.Command != nil {
+			name += " " + element.Command.Name
+		}
+	}
+	return name
+}
+
+// exitCode reports why a command ended. command is its name.
+func exitCode(err error, command string, stderr io.Writer) int {
 	var exit exitError
 	var usage usageError
 	switch {
@@ -90,7 +116,7 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "runlens: %v\n", err)
+		fmt.Fprintf(stderr, "%s: %v\n", command, err)
 		return exitUsage
 	default:
 		fmt.Fprintf(stderr, "runlens: %v\n", err)

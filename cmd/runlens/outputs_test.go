@@ -17,7 +17,12 @@ import (
 func TestOutputIsInput(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
-	contents := map[string]string{"a.ndjson": agentsNDJSON, "b.ndjson": agentsNDJSON, "key.pem": "the key", "mapping.sql": "the mapping"}
+	contents := map[string]string{
+		"a.ndjson":    agentsNDJSON,
+		"b.ndjson":    agentsNDJSON,
+		"key.pem":     "the key",
+		"mapping.sql": "the mapping",
+	}
 	for name, content := range contents {
 		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -49,7 +54,8 @@ func TestOutputIsInput(t *testing.T) {
 		"the second file":      {"ingest", "--dry-run", "--rejects", "b.ndjson", "a.ndjson", "b.ndjson"},
 		"without a dry run":    {"ingest", "--engine-lib", "/nowhere", "--rejects", "b.ndjson", "b.ndjson"},
 		"the worker's SELECTs": append(slices.Clone(postgres), "--mapping", "mapping.sql", "--rejects", "sub/../mapping.sql"),
-		"the TLS key":          {"serve", "--tls-cert", "a.ndjson", "--tls-key", "key.pem", "--ready-file", "./key.pem", "--listen", "127.0.0.1:0", "--admin-listen", "off"},
+		"the TLS key": {"serve", "--tls-cert", "a.ndjson", "--tls-key", "key.pem", "--ready-file", "./key.pem",
+			"--listen", "127.0.0.1:0", "--admin-listen", "off"},
 	} {
 		code, _, stderr := command(t, "", args...)
 		if code != exitUsage || !strings.Contains(stderr, "is also read") {
@@ -63,7 +69,8 @@ func TestOutputIsInput(t *testing.T) {
 	}
 	defer in.Close()
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), []string{"ingest", "--dry-run", "--rejects", "hard", "-"}, streams{in, &stdout, &stderr})
+	code := run(context.Background(), []string{"ingest", "--dry-run", "--rejects", "hard", "-"},
+		streams{in, &stdout, &stderr})
 	if code != exitUsage || !strings.Contains(stderr.String(), "is also read") {
 		t.Errorf("standard input: ended with %d: %s", code, stderr.String())
 	}

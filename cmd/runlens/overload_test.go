@@ -17,7 +17,9 @@ import (
 // Contract 4.21: caps far above what the store takes are lowered, and refused requests are told when to come back.
 func TestOverloadIsNoFault(t *testing.T) {
 	flags := store(t)
-	base, _, _ := started(t, append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000")...)
+	base, _, _ := started(
+		t,
+		append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000")...)
 	_, key := createKey(t, flags)
 	var clients sync.WaitGroup
 	var mu sync.Mutex
@@ -25,8 +27,12 @@ func TestOverloadIsNoFault(t *testing.T) {
 	for i := range 600 { // each is another query
 		clients.Go(func() {
 			day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i).Format(time.DateOnly)
-			body := fmt.Sprintf(`{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],
-				"dimensions":["agent_id","day"],"range":{"start":%q,"end":%q,"timezone":"Europe/Stockholm"}}`, day, day)
+			body := fmt.Sprintf(
+				`{"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],
+				"dimensions":["agent_id","day"],"range":{"start":%q,"end":%q,"timezone":"Europe/Stockholm"}}`,
+				day,
+				day,
+			)
 			request, err := http.NewRequest(http.MethodPost, base+"/api/v1/analytics/query", strings.NewReader(body))
 			if err != nil {
 				t.Error(err)
@@ -70,8 +76,10 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 	flags := store(t)
 	_, key := createKey(t, flags)
 	ready, admin := filepath.Join(t.TempDir(), "ready"), freeAddress(t)
-	arguments := append([]string{"-c", `ulimit -n 300; exec "$0" "$@"`, os.Args[0], "serve", "--listen", "127.0.0.1:0", "--ready-file", ready,
-		"--admin-listen", admin, "--maintenance-share", "0"}, flags...)
+	arguments := append(
+		[]string{"-c", `ulimit -n 300; exec "$0" "$@"`, os.Args[0], "serve", "--listen", "127.0.0.1:0", "--ready-file", ready,
+			"--admin-listen", admin, "--maintenance-share", "0"},
+		flags...)
 	p := spawnCommand(t, nil, "/bin/sh", arguments...)
 	address := waitForFile(t, p, ready)
 	for range 1000 {

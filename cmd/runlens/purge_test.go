@@ -278,7 +278,8 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	purge()
 	// The audit log stays, and says that the organization was purged (schema/decisions/audit-log.md).
 	var audited string
-	if err := conn.QueryRow(ctx, "SELECT toString(uuid) FROM system.tables WHERE name = 'audit_log'").Scan(&audited); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT toString(uuid) FROM system.tables WHERE name = "+
+		"'audit_log'").Scan(&audited); err != nil {
 		t.Fatal(err)
 	}
 	places := slices.DeleteFunc(found(t, conn, dir, organization)[organization], func(place string) bool {

@@ -1,202 +1,171 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 type queryCmd struct {
-	URL        string   `env:"RUNLENS_URL" default:"http://127.0.0.1:8080" help:"The API."`
-	KeyFile    string   `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"@query_key_file"`
-	Body       string   `placeholder:"FILE" help:"@query_body"`
-	Model      string   `default:"agent_runs" help:"The model."`
-	Metrics    []string `help:"Comma-separated metrics."`
-	Dimensions []string `help:"Comma-separated dimensions. Without any it is a totals query."`
-	Filter     []string `sep:"none" placeholder:"MEMBER=VALUE" help:"@query_filter"`
-	Start      string   `placeholder:"DAY" help:"First day, YYYY-MM-DD. Default: 29 days before --end."`
-	End        string   `placeholder:"DAY" help:"Last day, YYYY-MM-DD. Default: today in UTC."`
-	Timezone   string   `default:"UTC" help:"IANA timezone of the days."`
-	Order      []string `placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
-	Limit      int      `default:"100" help:"Rows per page, 1 to 500."`
-	All        bool     `help:"Follow the cursors to the last page."`
-	Output     string   `enum:"table,json,csv,plot" default:"table" help:"@query_output"`
+	serverFlags
+	savedQuery
+	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"A saved question, or a file such as @./weekly.yaml. Flags beside it win."`
+
+	Save        string        `placeholder:"NAME" help:"Save the question as a YAML file of this name, once it is answered."`
+	Body        string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
+	File        string        `short:"o" placeholder:"FILE" help:"Write to a file, which is replaced when all rows are there. Its ending names the format if --output does not."`
+	Wide        bool          `help:"Do not cut a table to the width of the terminal."`
+	Vertical    bool          `help:"A table with a line for every value."`
+	Spreadsheet bool          `help:"CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read such text as a formula."`
+	Watch       time.Duration `placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
+	Quiet       bool          `short:"q" help:"Only errors and crossed thresholds on standard error."`
+}
+
+// A savedQuery is what a saved question keeps.
+type savedQuery struct {
+	report.Question `yaml:",inline"`
+	Output          string `yaml:"output,omitempty" enum:",table,csv,json,ndjson,parquet,xlsx,markdown,plot" default:"" placeholder:"FORMAT" help:"table, csv, json (one document), ndjson (an object a row), parquet, xlsx, markdown or plot. Default: by the ending of -o, else table."`
 }
 
 func (queryCmd) Help() string {
-	return `Sends one query to a running server.
+	return `Asks a running server and writes the answer to standard output or a file. A row count, asOf and warnings go to
+standard error. More rows than a page has come page by page; when the key's rate is used up, the command waits as
+long as the server says.
 
 Example:
-  RUNLENS_API_KEY=$(cat data/demo.key) runlens query --metrics run_count,failed_run_count --dimensions day --output plot`
+  runlens login                    # keeps the address and the key; or set RUNLENS_API_KEY
+  runlens query --metrics run_count,failed_run_count --dimensions day --output plot
+  runlens query --metrics run_count --dimensions user_identifier --all -o users.xlsx
+  runlens query --metrics run_count,unique_initiator_count --last 12w --grain week --compare previous --save weekly
+  runlens query @weekly --output markdown
+  runlens query --metrics run_success_rate --today --fail-if 'run_success_rate < 0.9' --quiet   # in cron: exit code 4`
 }
 
-// queryTimeout bounds one page.
-const queryTimeout = time.Minute
+// queryMemoryBytes is from where on the command gives memory back rather than take more: an export streams.
+const queryMemoryBytes = 40 << 20
 
-// A queryAnswer is what is shown of spec 2.14.
-type queryAnswer struct {
-	Columns []struct{ Name, Type string }
-	Rows    [][]any
-	Cursor  *string
-}
-
-func (c queryCmd) Run(ctx context.Context, io streams) error {
-	key, err := readSecret("--key-file", c.KeyFile, "RUNLENS_API_KEY")
-	if err != nil {
-		return err
-	}
-	if key == "" {
-		return usageError{errors.New("an API key is needed: set RUNLENS_API_KEY ('runlens keys create --org ORG' makes one)")}
-	}
-	request, err := c.request(io.in)
+func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+	debug.SetMemoryLimit(queryMemoryBytes)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	given := explicitFlags(command)
+	ask, err := c.prepare(given, io)
 	if err != nil {
 		return usageError{err}
 	}
-	var answer queryAnswer
-	for {
-		page, raw, err := c.send(ctx, key, request)
-		if err != nil {
-			return err
-		}
-		if c.Output == "json" {
-			fmt.Fprintf(io.out, "%s\n", raw)
-		}
-		answer.Columns, answer.Rows = page.Columns, append(answer.Rows, page.Rows...)
-		if page.Cursor == nil {
-			break
-		}
-		if !c.All {
-			fmt.Fprintln(io.err, "There are further rows: --all shows them.")
-			break
-		}
-		request["cursor"] = *page.Cursor
+	if ask.client, err = c.client(given, io, c.Quiet); err != nil {
+		return err
 	}
-	switch c.Output {
-	case "csv":
-		return printCSV(io.out, answer)
-	case "plot":
-		return printPlot(io.out, answer)
-	case "table":
-		return printTable(io.out, answer)
+	if c.Watch != 0 {
+		return ask.watch(ctx, c.Watch)
 	}
-	return nil
+	err = ask.once(ctx)
+	var crossed exitError
+	if c.Save == "" || err != nil && !errors.As(err, &crossed) { // what is refused is not worth keeping
+		return err
+	}
+	return errors.Join(c.save(io), err)
 }
 
-// request is the body to send; the server judges it.
-func (c queryCmd) request(stdin io.Reader) (map[string]any, error) {
-	if c.Body != "" {
-		content, err := readFileOr(c.Body, stdin)
+// explicitFlags are the names of those on the command line.
+func explicitFlags(command *kong.Context) map[string]bool {
+	given := make(map[string]bool)
+	for _, element := range command.Path {
+		if element.Flag != nil && !element.Resolved {
+			given[element.Flag.Name] = true
+		}
+	}
+	return given
+}
+
+// prepare checks everything that can be checked without the server. Its error is wrong usage.
+func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
+	ask := &asking{streams: io, file: c.File, quiet: c.Quiet}
+	switch {
+	case c.Watch != 0 && c.Watch < time.Second:
+		return nil, errors.New("--watch must be at least 1s")
+	case c.Watch != 0 && c.Save != "":
+		return nil, errors.New("--watch and --save exclude each other")
+	case c.Body != "":
+		if err := c.refuseBeside(given); err != nil {
+			return nil, err
+		}
+		body, err := readBody(c.Body, io.in)
 		if err != nil {
 			return nil, err
 		}
-		var body map[string]any
-		if err := json.Unmarshal(content, &body); err != nil {
-			return nil, fmt.Errorf("--body: %w", err)
+		ask.body = body
+	case c.Saved != "":
+		if err := c.readSaved(given); err != nil {
+			return nil, err
 		}
-		return body, nil
 	}
-	if len(c.Metrics) == 0 {
-		return nil, errors.New("--metrics is needed; the catalog names them: GET /api/v1/analytics/catalog")
+	ask.question = c.Question
+	var err error
+	if ask.thresholds, err = report.ParseThresholds(c.FailIf); err != nil {
+		return nil, err
 	}
-	end := c.End
-	if end == "" {
-		end = time.Now().UTC().Format(time.DateOnly)
+	if err := ask.run().Check(time.Now()); err != nil {
+		return nil, err
 	}
-	start := c.Start
-	if start == "" {
-		last, err := time.Parse(time.DateOnly, end)
-		if err != nil {
-			return nil, fmt.Errorf("--end must be a day such as 2026-01-31")
+	if ask.format, err = c.format(); err != nil {
+		return nil, err
+	}
+	terminal := c.File == "" && isTerminal(io.out)
+	if terminal && output.Binary(ask.format) {
+		return nil, fmt.Errorf("--output %s is for files: add -o FILE", ask.format)
+	}
+	ask.options = output.Options{Vertical: c.Vertical, Spreadsheets: c.Spreadsheet}
+	if terminal {
+		ask.options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if columns, _, err := term.GetSize(int(io.out.(*os.File).Fd())); err == nil && !c.Wide {
+			ask.options.Width = columns
 		}
-		start = last.AddDate(0, 0, -29).Format(time.DateOnly)
 	}
-	body := map[string]any{
-		"model": c.Model, "metrics": c.Metrics, "limit": c.Limit,
-		"range": map[string]string{"start": start, "end": end, "timezone": c.Timezone},
+	if c.File == "" {
+		return ask, nil
 	}
-	if len(c.Dimensions) > 0 {
-		body["dimensions"] = c.Dimensions
-	}
-	var filters []any
-	for _, f := range c.Filter {
-		member, values, ok := strings.Cut(f, "=")
-		if !ok {
-			return nil, fmt.Errorf("--filter %s must be MEMBER=VALUE", f)
-		}
-		filters = append(filters, map[string]any{"member": member, "op": "in", "values": strings.Split(values, ",")})
-	}
-	if filters != nil {
-		body["filters"] = filters
-	}
-	var order []any
-	for _, o := range c.Order {
-		member, direction, ok := strings.Cut(o, ":")
-		if !ok {
-			direction = "asc"
-		}
-		order = append(order, map[string]string{"member": member, "direction": direction})
-	}
-	if order != nil {
-		body["order"] = order
-	}
-	return body, nil
+	return ask, refuseInputs("-o", c.File, io.in, c.Body, c.KeyFile, strings.TrimPrefix(c.Saved, "@"))
 }
 
-func readFileOr(name string, stdin io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(stdin)
+// format is the one of --output, else that of the file's ending.
+func (c *queryCmd) format() (string, error) {
+	switch {
+	case c.Output != "" && !slices.Contains(output.Formats, c.Output): // of a saved question
+		return "", fmt.Errorf("--output %s must be one of %s", c.Output, strings.Join(output.Formats, " "))
+	case c.Output != "" || c.File == "":
+		return cmp.Or(c.Output, "table"), nil
 	}
-	return os.ReadFile(name)
+	ending := strings.TrimPrefix(filepath.Ext(c.File), ".")
+	for short, format := range map[string]string{"md": "markdown", "txt": "table", "jsonl": "ndjson"} {
+		if ending == short {
+			return format, nil
+		}
+	}
+	if !slices.Contains(output.Formats, ending) {
+		return "", fmt.Errorf("-o %s does not end in a format; name one with --output: %s",
+			c.File, strings.Join(output.Formats, ", "))
+	}
+	return ending, nil
 }
 
-// send requests one page.
-func (c queryCmd) send(ctx context.Context, key string, body map[string]any) (queryAnswer, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	var answer queryAnswer
-	content, err := json.Marshal(body)
-	if err != nil {
-		return answer, nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.URL, "/")+"/api/v1/analytics/query", bytes.NewReader(content))
-	if err != nil {
-		return answer, nil, usageError{fmt.Errorf("--url: %w", err)}
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return answer, nil, err
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer, nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		var refused struct {
-			Error struct {
-				Code, Message, Param string
-				RequestID            string `json:"request_id"`
-			}
-		}
-		if json.Unmarshal(raw, &refused) != nil || refused.Error.Code == "" {
-			return answer, nil, fmt.Errorf("%s answered %s", c.URL, response.Status)
-		}
-		place := ""
-		if refused.Error.Param != "" {
-			place = " at " + refused.Error.Param
-		}
-		return answer, nil, fmt.Errorf("%s%s: %s (request %s)", refused.Error.Code, place, refused.Error.Message, refused.Error.RequestID)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber() // numbers are shown as the server wrote them
-	return answer, raw, decoder.Decode(&answer)
+func isTerminal(stream io.Writer) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }

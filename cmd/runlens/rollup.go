@@ -71,11 +71,15 @@ func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 		for _, d := range found {
 			switch {
 			case d.Projection != "":
-				fmt.Fprintf(io.out, "%s, organization %s, %s: the projection %s has %d records, the rows %d, or other sums\n", d.Table, d.Organization, d.Span, d.Projection, d.InRollup, d.Records)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: the projection %s has %d records, the rows %d, or other sums\n",
+					d.Table, d.Organization, d.Span, d.Projection, d.InRollup, d.Records)
 			case d.Table == schema.TableInitiatorKeys:
-				fmt.Fprintf(io.out, "%s, organization %s, %s: %d keys of initiators, of which %d have their name, or there are wrong names\n", d.Table, d.Organization, d.Span, d.Records, d.InRollup)
+				fmt.Fprintf(io.out,
+					"%s, organization %s, %s: %d keys of initiators, of which %d have their name, or there are wrong names\n",
+					d.Table, d.Organization, d.Span, d.Records, d.InRollup)
 			default:
-				fmt.Fprintf(io.out, "%s, organization %s, %s: %d records in the source, %d refreshed, or with other contents\n", d.Table, d.Organization, d.Span, d.Records, d.InRollup)
+				fmt.Fprintf(io.out, "%s, organization %s, %s: %d records in the source, %d refreshed, or with other contents\n",
+					d.Table, d.Organization, d.Span, d.Records, d.InRollup)
 			}
 		}
 	}

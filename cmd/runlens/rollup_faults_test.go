@@ -16,17 +16,22 @@ import (
 
 // Two servers refresh while records are ingested; servers and engine are killed at random times. Afterwards everything
 // refreshed is what its sources say.
-func TestSettlingSurvivesKills(t *testing.T) {
+func TestRefreshSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
 	flags := store(t)
 	serve := func() *process {
-		return spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--maintenance-share", "0.9"}, flags...)...)
+		return spawn(
+			t,
+			append(
+				[]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--maintenance-share", "0.9"},
+				flags...)...)
 	}
 	servers := []*process{serve(), serve()}
 	var files []string
 	for i, kills := 0, 8; i < kills; i++ {
 		file := filepath.Join(dir, strconv.Itoa(i)+".ndjson")
-		export(t, file, "acme-"+strconv.Itoa(i%3), 2200+400*i) // more than 8,000 rows, for which refreshing does not wait for more
+		// more than 8,000 rows, for which refreshing does not wait for more
+		export(t, file, "acme-"+strconv.Itoa(i%3), 2200+400*i)
 		files = append(files, file)
 		ingested := make(chan int, 1)
 		go func() {
@@ -51,7 +56,8 @@ func TestSettlingSurvivesKills(t *testing.T) {
 			t.Fatalf("ingest of file %d ended with %d", i, code)
 		}
 	}
-	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	joined, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +88,8 @@ func TestSettlingSurvivesKills(t *testing.T) {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)
 	}
 	var refreshed, truth int64
-	if err := joined.Conn().QueryRow(context.Background(), "SELECT (SELECT toInt64(sum(runs)) FROM rollup_runs), (SELECT toInt64(count()) FROM runs FINAL)").Scan(&refreshed, &truth); err != nil {
+	if err := joined.Conn().QueryRow(context.Background(), "SELECT (SELECT toInt64(sum(runs)) FROM rollup_runs), "+
+		"(SELECT toInt64(count()) FROM runs FINAL)").Scan(&refreshed, &truth); err != nil {
 		t.Fatal(err)
 	}
 	if refreshed != truth || truth < 3*2200 {

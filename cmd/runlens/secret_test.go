@@ -27,19 +27,24 @@ func TestSecretsAreRefusedOnTheCommandLine(t *testing.T) {
 		args []string
 		says string
 	}{
-		"cursor secret":           {[]string{"serve", "--cursor-secret", "hunter2hunter2hunter2"}, "--cursor-secret-file"},
-		"cursor secret, joined":   {[]string{"serve", "--cursor-secret=hunter2hunter2hunter2"}, "--cursor-secret-file"},
-		"admin token":             {[]string{"serve", "--admin-token", "hunter2hunter2hunter2"}, "--admin-token-file"},
-		"API key":                 {[]string{"query", "--key", "hunter2"}, "--key-file"},
-		"ClickHouse":              {[]string{"serve", "--clickhouse-url", "clickhouse://u:hunter2@db:9000/d"}, "RUNLENS_CLICKHOUSE_URL"},
-		"ClickHouse, no user":     {[]string{"keys", "list", "--org", "acme", "--clickhouse-url=https://:hunter2@db:8443/d"}, "--clickhouse-password-file"},
-		"ClickHouse, parameter":   {[]string{"migrate", "up", "--clickhouse-url", "http://db:8123/d?username=u&password=hunter2"}, "--clickhouse-password-file"},
-		"ClickHouse, broken URL":  {[]string{"ingest", "--clickhouse-url", "clickhouse://u:hunter2%zz@db:9000/d", "-"}, "--clickhouse-password-file"},
+		"cursor secret":         {[]string{"serve", "--cursor-secret", "hunter2hunter2hunter2"}, "--cursor-secret-file"},
+		"cursor secret, joined": {[]string{"serve", "--cursor-secret=hunter2hunter2hunter2"}, "--cursor-secret-file"},
+		"admin token":           {[]string{"serve", "--admin-token", "hunter2hunter2hunter2"}, "--admin-token-file"},
+		"API key":               {[]string{"query", "--key", "hunter2"}, "--key-file"},
+		"ClickHouse": {[]string{"serve", "--clickhouse-url", "clickhouse://u:hunter2@db:9000/d"},
+			"RUNLENS_CLICKHOUSE_URL"},
+		"ClickHouse, no user": {[]string{"keys", "list", "--org", "acme", "--clickhouse-url=https://:hunter2@db:8443/d"},
+			"--clickhouse-password-file"},
+		"ClickHouse, parameter": {[]string{"migrate", "up", "--clickhouse-url",
+			"http://db:8123/d?username=u&password=hunter2"}, "--clickhouse-password-file"},
+		"ClickHouse, broken URL": {[]string{"ingest", "--clickhouse-url", "clickhouse://u:hunter2%zz@db:9000/d", "-"},
+			"--clickhouse-password-file"},
 		"PostgreSQL":              {[]string{"worker", "--source", "postgres://u:hunter2@db/d"}, "RUNLENS_SOURCE"},
 		"PostgreSQL, run":         {[]string{"worker", "run", "--source", "postgres://u:hunter2@db/d"}, "PGPASSFILE"},
 		"PostgreSQL, words":       {[]string{"verify", "--source", "host=db user=u password=hunter2"}, "PGPASSFILE"},
 		"PostgreSQL, quoted word": {[]string{"verify", "--source", "host=db password = 'hunter2'"}, "PGPASSFILE"},
-		"API":                     {[]string{"query", "--url", "http://u:hunter2@api", "--metrics", "run_count"}, "RUNLENS_API_KEY"},
+		"API": {[]string{"query", "--url", "http://u:hunter2@api", "--metrics", "run_count"},
+			"RUNLENS_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, "", c.args...)
@@ -58,18 +63,31 @@ func TestPasswordsElsewhereAreAccepted(t *testing.T) {
 		t.Errorf("variable: exit code %d\n%s", code, stderr)
 	}
 	for _, url := range []string{"http://u@127.0.0.1:1/d", "http://127.0.0.1:1/d", "http://u:@127.0.0.1:1/d"} {
-		args := []string{"migrate", "status", "--clickhouse-url", url, "--clickhouse-password-file", secretFile(t, "hunter2\n")}
+		args := []string{
+			"migrate",
+			"status",
+			"--clickhouse-url",
+			url,
+			"--clickhouse-password-file",
+			secretFile(t, "hunter2\n"),
+		}
 		if code, _, stderr := command(t, "", args...); code != exitFailed || strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: exit code %d\n%s", url, code, stderr)
 		}
 	}
-	config, err := storeFlags{ClickhouseURL: "clickhouse://u@db:9000/d?secure=true", ClickhousePasswordFile: secretFile(t, "p/@:%\n")}.config(nil)
+	config, err := storeFlags{
+		ClickhouseURL:          "clickhouse://u@db:9000/d?secure=true",
+		ClickhousePasswordFile: secretFile(t, "p/@:%\n"),
+	}.config(
+		nil,
+	)
 	if err != nil || config.URL != "clickhouse://u:p%2F%40%3A%25@db:9000/d?secure=true" {
 		t.Errorf("%s, %v", config.URL, err)
 	}
 }
 
-// A flag that is added later must not take a secret either: a name that sounds like one is a file, and an address refuses passwords.
+// A flag that is added later must not take a secret either: a name that sounds like one is a file, and an address
+// refuses passwords.
 func TestNoFlagTakesASecret(t *testing.T) {
 	parser, err := newParser(&cli{})
 	if err != nil {
@@ -108,7 +126,8 @@ func TestBadSecrets(t *testing.T) {
 		"short admin token":    {"--admin-token-file", "x", "16 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, _, stderr := command(t, "", "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", c.flag, secretFile(t, c.text))
+			code, _, stderr := command(t, "", "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", c.flag,
+				secretFile(t, c.text))
 			if code != exitUsage || !strings.Contains(stderr, c.says) {
 				t.Errorf("exit code %d, want 2 and %q:\n%s", code, c.says, stderr)
 			}
@@ -125,9 +144,16 @@ func TestTwoCursorSecrets(t *testing.T) {
 	ingestTwoDays(t, flags)
 	cursors := map[string]string{}
 	bases := map[string]string{}
-	files := map[string]string{"old": first, "both, old signs": first + "\n" + second, "both, new signs": second + "\n" + first + "\n", "new": second}
+	files := map[string]string{
+		"old":             first,
+		"both, old signs": first + "\n" + second,
+		"both, new signs": second + "\n" + first + "\n",
+		"new":             second,
+	}
 	for name, text := range files {
-		bases[name], _, _ = started(t, append([]string{"--cursor-secret-file", secretFile(t, text), "--maintenance-share", "0"}, flags...)...)
+		bases[name], _, _ = started(
+			t,
+			append([]string{"--cursor-secret-file", secretFile(t, text), "--maintenance-share", "0"}, flags...)...)
 		_, body := post(t, bases[name], key, firstDay+"}")
 		var page struct{ Cursor string }
 		if err := json.Unmarshal([]byte(body), &page); err != nil || page.Cursor == "" {

@@ -55,7 +55,8 @@ func (c serveCmd) check() error {
 		value int
 	}{
 		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimitPerMinute},
-		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency}, {"--max-body-bytes", c.MaxBodyBytes},
+		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency},
+		{"--max-body-bytes", c.MaxBodyBytes},
 		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", c.MaxConnectionsPerAddress},
 		{"--query-timeout", int(c.QueryTimeout)}, {"--drain-timeout", int(c.DrainTimeout)},
 	} {

@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-const totals = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`
+const totals = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31",` +
+	`"timezone":"UTC"}}`
 
 // From records to answers: ingest, a key, a query, all through the commands.
 func TestRecordsToAnswers(t *testing.T) {
@@ -36,7 +37,13 @@ func TestRecordsToAnswers(t *testing.T) {
 	}
 	var lines strings.Builder
 	for n := range 3 {
-		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, n+1)
+		fmt.Fprintf(
+			&lines,
+			`{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d",`+
+				`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z",`+
+				`"updated_at":"2026-01-31T09:31:00Z"}`+"\n",
+			n, n+1,
+		)
 	}
 	for range 2 { // a re-run changes nothing
 		if code, out, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
@@ -51,7 +58,9 @@ func TestRecordsToAnswers(t *testing.T) {
 	}
 
 	// The admin address, and nothing of it on the API's.
-	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/metrics": `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`, "/debug/pprof/": "goroutine"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready",
+		"/metrics":      `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`,
+		"/debug/pprof/": "goroutine", "/openapi.yaml": "openapi: 3", "/docs/": "swagger-ui"} {
 		if code, body := get(t, admin+path, ""); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, without %q", path, code, want)
 		}
@@ -88,7 +97,13 @@ func ingestTwoDays(t *testing.T, flags []string) {
 	t.Helper()
 	var lines strings.Builder
 	for n := range 2 {
-		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, n+1)
+		fmt.Fprintf(
+			&lines,
+			`{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b1%d",`+
+				`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-0%dT09:30:00Z",`+
+				`"updated_at":"2026-01-31T09:31:00Z"}`+"\n",
+			n, n+1,
+		)
 	}
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
 		t.Fatal(stderr)
@@ -108,12 +123,14 @@ func TestCursorsSurviveARestart(t *testing.T) {
 	}
 	stop()
 	base, _, _ = started(t, flags...)
-	if code, body := post(t, base, key, firstDay+`,"cursor":"`+page.Cursor+`"}`); code != 200 || !strings.Contains(body, `[["2026-01-02",1]]`) {
+	if code, body := post(t, base, key, firstDay+`,"cursor":"`+page.Cursor+`"}`); code != 200 ||
+		!strings.Contains(body, `[["2026-01-02",1]]`) {
 		t.Errorf("%d %s", code, body)
 	}
 	t.Setenv("RUNLENS_CURSOR_SECRET", "another secret of another deployment")
 	other, _, _ := started(t, flags...)
-	if code, body := post(t, other, key, firstDay+`,"cursor":"`+page.Cursor+`"}`); code != 400 || !strings.Contains(body, "invalid_cursor") {
+	if code, body := post(t, other, key, firstDay+`,"cursor":"`+page.Cursor+`"}`); code != 400 ||
+		!strings.Contains(body, "invalid_cursor") {
 		t.Errorf("another secret: %d %s", code, body)
 	}
 }
@@ -128,7 +145,8 @@ func TestServeUntilASignal(t *testing.T) {
 	var out, stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off", "--ready-file", ready}, flags...),
+		ended <- run(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off",
+			"--ready-file", ready}, flags...),
 			streams{strings.NewReader(""), &out, &stderr})
 	}()
 	address := ""
@@ -157,7 +175,9 @@ func TestServeUntilASignal(t *testing.T) {
 func TestTLS(t *testing.T) {
 	certificate, key := selfSigned(t)
 	base, _, _ := started(t, append(store(t), "--tls-cert", certificate, "--tls-key", key)...)
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	client := http.Client{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	}
 	response, err := client.Get(strings.Replace(base, "http://", "https://", 1) + "/api/v1/analytics/catalog")
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +195,11 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)

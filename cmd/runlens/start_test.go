@@ -204,7 +204,8 @@ func TestStartStepsEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		began = time.Now()
-		if _, err := within(ctx, step, discard, stuck); !errors.Is(err, context.Canceled) || err.Error() != "stopped before it could bake a cake" {
+		if _, err := within(ctx, step, discard, stuck); !errors.Is(err, context.Canceled) ||
+			err.Error() != "stopped before it could bake a cake" {
 			t.Error(err)
 		}
 		if took := time.Since(began); took != time.Second+abandonStepAfter {
@@ -215,7 +216,8 @@ func TestStartStepsEnd(t *testing.T) {
 			t.Errorf("%d and %d were thrown away", a, b)
 		}
 		failed := func(context.Context) (int, error) { return 0, errors.New("no flour\nno eggs") }
-		if _, err := within(t.Context(), step, discard, failed); err == nil || err.Error() != "cannot bake a cake: no flour; no eggs; check the oven" {
+		if _, err := within(t.Context(), step, discard, failed); err == nil ||
+			err.Error() != "cannot bake a cake: no flour; no eggs; check the oven" {
 			t.Error(err)
 		}
 	})

@@ -26,7 +26,8 @@ type storeFlags struct {
 
 func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err error) {
 	config = clickhouse.Config{
-		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger, Queries: f.queries,
+		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger,
+		Queries: f.queries,
 	}
 	if f.ClickhousePasswordFile == "" || f.ClickhouseURL == "" {
 		return config, nil
@@ -44,9 +45,14 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 	if err != nil {
 		return nil, err
 	}
-	return within(ctx, openingStore, func(late *clickhouse.Server) { late.Close() }, func(ctx context.Context) (*clickhouse.Server, error) {
-		return clickhouse.Open(ctx, config)
-	})
+	return within(
+		ctx,
+		openingStore,
+		func(late *clickhouse.Server) { late.Close() },
+		func(ctx context.Context) (*clickhouse.Server, error) {
+			return clickhouse.Open(ctx, config)
+		},
+	)
 }
 
 // openMigrated connects to the store and applies pending migrations.
@@ -81,7 +87,9 @@ func changeSchema(
 const openPatience = 10 * time.Second
 
 // openPatiently is openMigrated for commands that ride out an outage; a patience of 0 is endless.
-func openPatiently(ctx context.Context, f storeFlags, logger *slog.Logger, patience time.Duration) (store *clickhouse.Server, err error) {
+func openPatiently(
+	ctx context.Context, f storeFlags, logger *slog.Logger, patience time.Duration,
+) (store *clickhouse.Server, err error) {
 	var last error // says more than the error of the tries
 	err = write.Retry{Logger: logger, Patience: patience}.Do(ctx, "open the store", func() error {
 		store, last = openMigrated(ctx, f, logger)

@@ -45,7 +45,8 @@ func (c *certificateFiles) config() *tls.Config {
 	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}
 }
 
-// get is the certificate for a handshake. Files that are broken, or half replaced, leave the one before, with a warning.
+// get is the certificate for a handshake. Files that are broken, or half replaced, leave the one before, with a
+// warning.
 func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

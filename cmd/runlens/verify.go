@@ -24,7 +24,7 @@ type verifyCmd struct {
 	Org          string        `placeholder:"ORG" help:"Compare this organization only."`
 	Subset       bool          `help:"@subset"`
 	RecheckAfter time.Duration `default:"5s" placeholder:"DURATION" help:"@recheck_after"`
-	IDs          int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each kind of difference a day."`
+	IDs          int           `name:"ids" default:"20" placeholder:"N" help:"Name up to N ids of each difference a day."`
 	JSON         bool          `help:"Print the report as JSON."`
 }
 
@@ -103,7 +103,8 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 		return json.NewEncoder(out).Encode(r)
 	}
 	for _, d := range r.Differences {
-		fmt.Fprintf(out, "%s %s %s: %d in the source, %d in the store\n", d.Organization, d.Kind, d.Day, d.Source.Count, d.Store.Count)
+		fmt.Fprintf(out, "%s %s %s: %d in the source, %d in the store\n", d.Organization, d.Kind, d.Day, d.Source.Count,
+			d.Store.Count)
 		for _, w := range []struct {
 			what string
 			rows verify.Rows
@@ -122,7 +123,8 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 		if conflict.Kind == normalize.KindAttribution {
 			what = "sent with several contents or occurred_at, of which those stored first count"
 		}
-		fmt.Fprintf(out, "%s %s: %d %s (%s)\n", conflict.Organization, conflict.Kind, conflict.Count, what, named(conflict.Rows))
+		fmt.Fprintf(out, "%s %s: %d %s (%s)\n", conflict.Organization, conflict.Kind, conflict.Count, what,
+			named(conflict.Rows))
 	}
 	verdict, rejected := "the store holds exactly what the source holds", ""
 	if r.Rejected > 0 {

@@ -49,7 +49,7 @@ type workerRunCmd struct {
 	DeleteMissingShare float64 `env:"RUNLENS_DELETE_MISSING_SHARE" default:"0.1" help:"@delete_missing_share"`
 }
 
-const workerHelp = `Copies agents, runs and attribution records from PostgreSQL: first everything, then changes, within seconds.
+const workerHelp = `Copies agents, runs and attribution records from PostgreSQL: first everything, then changes.
 You can stop and start it at any time: it continues from its checkpoint. Several workers on one source do no harm.
 It finds changes by updated_at. From time to time it compares source and store in full. The source is right: what
 polling missed is copied again. Rows deleted at the source stay, unless --delete-missing.
@@ -64,7 +64,9 @@ Example:
 
 func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	if c.Source == "" {
-		return usageError{errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database")}
+		return usageError{
+			errors.New("--source is missing: the operational database, such as postgres://user@host:5432/database"),
+		}
 	}
 	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}

@@ -56,7 +56,9 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 	defer cancel()
 	var out, log bytes.Buffer
 	ended := make(chan int, 1)
-	args := append([]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "10ms", "--reconcile-every", "0"}, flags...)
+	args := append(
+		[]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "10ms", "--reconcile-every", "0"},
+		flags...)
 	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), &out, &log}) }()
 	caughtUp := func() bool {
 		code, out, _ := command(t, "", "worker", "status", "--json", "--admin-listen", address)
@@ -123,13 +125,22 @@ func TestWorkerReset(t *testing.T) {
 func TestVerifyTellsRejects(t *testing.T) {
 	flags := store(t)
 	url, conn := operational(t, 20)
-	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), gen_random_uuid(), 'STATUS_OF_TOMORROW')")
+	execute(
+		t, conn,
+		"INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), "+
+			"gen_random_uuid(), 'STATUS_OF_TOMORROW')",
+	)
 	copied(t, url, flags...)
 	verify := append([]string{"verify", "--source", url, "--recheck-after", "0s", "--ids", "1"}, flags...)
-	if code, out, stderr := command(t, "", verify...); code != exitRejected || !strings.Contains(out, "1 records of the source that BREAK A RULE") {
+	if code, out, stderr := command(t, "", verify...); code != exitRejected ||
+		!strings.Contains(out, "1 records of the source that BREAK A RULE") {
 		t.Errorf("%d %s %s", code, out, stderr)
 	}
-	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'FAILED' FROM generate_series(1, 3)")
+	execute(
+		t, conn,
+		"INSERT INTO runs (organization_id, run_id, agent_id, status) SELECT 'acme', gen_random_uuid(), "+
+			"gen_random_uuid(), 'FAILED' FROM generate_series(1, 3)",
+	)
 	if code, out, stderr := command(t, "", verify...); code != exitFailed || strings.Count(out, ", …") != 1 {
 		t.Errorf("%d %s %s", code, out, stderr)
 	}
@@ -143,9 +154,16 @@ func TestVerifyTellsRejects(t *testing.T) {
 // polling has its indexes.
 func TestLayout(t *testing.T) {
 	_, conn := operational(t, 1)
-	execute(t, conn, `INSERT INTO agents (organization_id, agent_id, name, updated_at) VALUES ('acme', gen_random_uuid(), 'A', '2020-01-01');
-		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, updated_at)
-			VALUES ('acme', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'a@b.example', 'initiated', 'human', 'web', '2020-01-01')`)
+	execute(
+		t,
+		conn,
+		`INSERT INTO agents (organization_id, agent_id, name, updated_at)
+			VALUES ('acme', gen_random_uuid(), 'A', '2020-01-01');
+		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id,
+			user_identifier, activity_type, run_initiation_type, source, updated_at)
+			VALUES ('acme', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(),
+				'a@b.example', 'initiated', 'human', 'web', '2020-01-01')`,
+	)
 	updatedAt := func(table string) (at time.Time) {
 		t.Helper()
 		if err := conn.QueryRow(context.Background(), "SELECT updated_at FROM "+table).Scan(&at); err != nil {
@@ -158,7 +176,8 @@ func TestLayout(t *testing.T) {
 		if at.Year() == 2020 {
 			t.Errorf("an insert sets the updated_at of %s to %v", table, at)
 		}
-		for _, change := range []string{"organization_id = 'globex'", "updated_at = '2020-01-01'", "organization_id = organization_id"} {
+		for _, change := range []string{"organization_id = 'globex'", "updated_at = '2020-01-01'",
+			"organization_id = organization_id"} {
 			execute(t, conn, "UPDATE "+table+" SET "+change)
 			if next := updatedAt(table); next.Sub(at) < time.Millisecond {
 				t.Errorf("UPDATE %s SET %s moves updated_at by %v", table, change, next.Sub(at))
@@ -167,7 +186,8 @@ func TestLayout(t *testing.T) {
 			}
 		}
 		var definition string
-		if err := conn.QueryRow(context.Background(), "SELECT indexdef FROM pg_indexes WHERE indexname = $1", table+"_changes").Scan(&definition); err != nil ||
+		if err := conn.QueryRow(context.Background(), "SELECT indexdef FROM pg_indexes WHERE indexname = $1",
+			table+"_changes").Scan(&definition); err != nil ||
 			!strings.HasSuffix(definition, "(updated_at, "+strings.TrimSuffix(table, "s")+"_id)") {
 			t.Errorf("%s, %v", definition, err)
 		}

@@ -15,7 +15,18 @@ const (
 var (
 	supporting     = []string{"sub_agent", "browser", "phone", "inbound_phone", "platform"}
 	sources        = []string{"web", "web", "web", "slack", "slack", "email", "phone", "api"}
-	activeStatuses = []string{"RUNNING", "RUNNING", "RUNNING", "WAITING_FOR_SLOT", "AWAITING_REPLY", "SLEEPING", "PAUSED", "PAUSING", "CANCELLING", "PENDING"}
+	activeStatuses = []string{
+		"RUNNING",
+		"RUNNING",
+		"RUNNING",
+		"WAITING_FOR_SLOT",
+		"AWAITING_REPLY",
+		"SLEEPING",
+		"PAUSED",
+		"PAUSING",
+		"CANCELLING",
+		"PENDING",
+	}
 )
 
 // generate writes every record whose time is at or before until.
@@ -111,19 +122,19 @@ func (d *day) pickAgent() string {
 // run writes one run with its versions, its attribution records and the runs that support it.
 func (d *day) run() {
 	record := runRecord{Record: "run", OrganizationID: d.id, RunID: newID(d.r), AgentID: d.pickAgent(), Kind: "agent"}
-	var initiator_key *person
+	var initiator *person
 	var created time.Time
 	if d.r.IntN(100) < 22 {
 		record.InitiatorType = "automated"
 		record.InitiatorIdentifier = d.automated[d.r.IntN(len(d.automated))]
 		created = d.start.Add(time.Duration(d.r.Int64N(int64(dayLength))))
 	} else {
-		initiator_key = &d.people[d.pick(len(d.people))]
-		created = d.officeHour(initiator_key)
+		initiator = &d.people[d.pick(len(d.people))]
+		created = d.officeHour(initiator)
 		if d.r.IntN(50) > 0 { // now and then nobody noted who it was
-			record.InitiatorIdentifier, record.InitiatorName = initiator_key.identifier, d.nameOf(initiator_key)
+			record.InitiatorIdentifier, record.InitiatorName = initiator.identifier, d.nameOf(initiator)
 			record.InitiatorType = "external"
-			if initiator_key.internal {
+			if initiator.internal {
 				record.InitiatorType = "internal"
 			}
 		} else if d.r.IntN(2) == 0 {
@@ -136,7 +147,7 @@ func (d *day) run() {
 	for range d.r.IntN(10) / 9 {
 		d.support(record, created)
 	}
-	d.attributions(record, initiator_key, created, ended)
+	d.attributions(record, initiator, created, ended)
 }
 
 // officeHour is a time of the person's working day, seldom earlier or later.
@@ -196,10 +207,10 @@ func (d *day) support(parent runRecord, created time.Time) {
 	d.emit(record, at.Add(time.Minute))
 }
 
-func (d *day) attributions(run runRecord, initiator_key *person, created, ended time.Time) {
+func (d *day) attributions(run runRecord, initiator *person, created, ended time.Time) {
 	source := sources[d.r.IntN(len(sources))]
 	initiation := "human"
-	if initiator_key == nil {
+	if initiator == nil {
 		initiation = "automated"
 	} else if d.r.IntN(60) == 0 {
 		initiation = "unknown"
@@ -212,14 +223,14 @@ func (d *day) attributions(run runRecord, initiator_key *person, created, ended 
 			Source: source, OccurredAt: instant(at),
 		}, at)
 	}
-	if initiator_key != nil && run.InitiatorIdentifier != "" {
-		write(initiator_key, "initiated", created)
+	if initiator != nil && run.InitiatorIdentifier != "" {
+		write(initiator, "initiated", created)
 	}
 	others := 0
 	if d.r.IntN(3) == 0 {
 		others = 1 + d.r.IntN(2)
 	}
-	people := []*person{initiator_key}
+	people := []*person{initiator}
 	for range others {
 		p := &d.people[d.pick(len(d.people))]
 		write(p, "associated", created.Add(time.Duration(d.r.IntN(120))*time.Second))

@@ -48,7 +48,7 @@ func TestSampleIsValidAndVaried(t *testing.T) {
 			seen["status "+r.Status]++
 			seen["kind "+r.RunKind]++
 			if r.InitiatorIdentifier == nil {
-				seen["initiator_key without identifier"]++
+				seen["initiator without identifier"]++
 			}
 			if r.InitiatorType != nil {
 				seen["type "+*r.InitiatorType]++
@@ -69,11 +69,14 @@ func TestSampleIsValidAndVaried(t *testing.T) {
 	}
 	for _, wanted := range []string{
 		"organization acme", "organization globex", "organization initech", "organization umbrella",
-		"status COMPLETED", "status FAILED", "status CANCELLED", "status RUNNING", "status PENDING", "status WAITING_FOR_SLOT",
+		"status COMPLETED", "status FAILED", "status CANCELLED", "status RUNNING", "status PENDING",
+		"status WAITING_FOR_SLOT",
 		"status CANCELLING", "status AWAITING_REPLY", "status SLEEPING", "status PAUSING", "status PAUSED",
 		"kind agent", "kind sub_agent", "kind browser", "kind phone", "kind inbound_phone", "kind platform",
-		"type internal", "type external", "type automated", "type unknown", "initiator_key without identifier", "deleted agent", "phone number",
-		"activity initiated", "activity associated", "activity interacted", "initiation human", "initiation automated", "initiation unknown",
+		"type internal", "type external", "type automated", "type unknown", "initiator without identifier",
+		"deleted agent", "phone number",
+		"activity initiated", "activity associated", "activity interacted", "initiation human", "initiation automated",
+		"initiation unknown",
 	} {
 		if seen[wanted] == 0 {
 			t.Errorf("the sample has no %s", wanted)
@@ -111,7 +114,8 @@ func TestSampleIsDeterministicAndGrows(t *testing.T) {
 		switch raw.Kind {
 		case normalize.KindRun:
 			r, err := normalizer.Run(&raw)
-			if err != nil || day(r.CreatedAt) >= oldest && (r.Status == "COMPLETED" || r.Status == "FAILED" || r.Status == "CANCELLED") {
+			if err != nil ||
+				day(r.CreatedAt) >= oldest && (r.Status == "COMPLETED" || r.Status == "FAILED" || r.Status == "CANCELLED") {
 				gone++
 			}
 		case normalize.KindAttribution:

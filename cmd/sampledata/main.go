@@ -1,6 +1,6 @@
 // Command sampledata writes sample records that look like life, as NDJSON for runlens ingest: four
 // organizations over 13 months, with weekly and daily rhythm, renamed and deleted agents, people
-// with several names, automated initiator_keys and runs in every status. Names and addresses are
+// with several names, automated initiators and runs in every status. Names and addresses are
 // invented; domains and phone numbers are reserved for examples.
 //
 // The same seed and end give the same bytes, and a later end only adds records: every day of every
@@ -19,7 +19,7 @@ import (
 
 type command struct {
 	Seed  uint64    `default:"1" help:"Another seed gives other data (${default})."`
-	Until time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"The newest record's time, RFC 3339. Default: the beginning of this hour."`
+	Until time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"Newest time. Default: this hour."`
 	Out   string    `default:"-" placeholder:"FILE" help:"Where to write; - is standard output."`
 }
 

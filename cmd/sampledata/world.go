@@ -42,16 +42,42 @@ type world struct {
 	runsPerDay float64
 	agents     []agent
 	people     []person
-	automated  []string // identifiers; empty for a initiator_key without one
+	automated  []string // identifiers; empty for an initiator without one
 }
 
 var (
-	givenNames  = strings.Fields("Ada Bao Chidi Dara Elif Farah Goran Hana Ines Jonas Kavi Lena Mateo Nia Omar Petra Quinn Rosa Sven Tara Uma Vera Wren Xenia Yusuf Zoë")
-	familyNames = strings.Fields("Adler Brandt Castell Dahl Estrada Fink Garvey Holm Ivers Jansen Kerr Lindqvist Moreau Novak Okoye Park Quist Rahman Sato Tran Ueda Vance Weiss Yilmaz Zeller")
-	jobs        = strings.Fields("Support Sales Billing Onboarding Research Scheduling Returns Claims Hiring Security Travel Outreach Survey Inventory Quality Payroll")
+	givenNames = strings.Fields(
+		"Ada Bao Chidi Dara Elif Farah Goran Hana Ines Jonas Kavi Lena Mateo Nia Omar Petra Quinn Rosa Sven Tara Uma Vera " +
+			"Wren Xenia Yusuf Zoë",
+	)
+	familyNames = strings.Fields(
+		"Adler Brandt Castell Dahl Estrada Fink Garvey Holm Ivers Jansen Kerr Lindqvist Moreau Novak Okoye Park Quist " +
+			"Rahman Sato Tran Ueda Vance Weiss Yilmaz Zeller",
+	)
+	jobs = strings.Fields(
+		"Support Sales Billing Onboarding Research Scheduling Returns Claims Hiring Security Travel Outreach Survey " +
+			"Inventory Quality Payroll",
+	)
 	traits      = strings.Fields("triage desk scout planner writer caller reviewer watcher guide clerk")
-	automations = []string{"", "", "schedule:nightly-report", "schedule:hourly-sync", "webhook:crm", "webhook:ticketing", "integration:warehouse", "schedule:weekly-digest"}
-	offsets     = []time.Duration{-8 * time.Hour, -5 * time.Hour, 0, time.Hour, time.Hour, 5*time.Hour + 30*time.Minute, 9 * time.Hour}
+	automations = []string{
+		"",
+		"",
+		"schedule:nightly-report",
+		"schedule:hourly-sync",
+		"webhook:crm",
+		"webhook:ticketing",
+		"integration:warehouse",
+		"schedule:weekly-digest",
+	}
+	offsets = []time.Duration{
+		-8 * time.Hour,
+		-5 * time.Hour,
+		0,
+		time.Hour,
+		time.Hour,
+		5*time.Hour + 30*time.Minute,
+		9 * time.Hour,
+	}
 )
 
 // randomFor gives random numbers that depend on the seed, an organization and a number only.
@@ -92,7 +118,8 @@ func newAgent(r *rand.Rand, organization string, i int) agent {
 		slug = fmt.Sprintf("%s-%d", slug, i)
 	}
 	version := agentRecord{
-		Record: "agent", OrganizationID: organization, AgentID: newID(r), Name: name, Slug: slug, UpdatedAt: instant(beginning),
+		Record: "agent", OrganizationID: organization, AgentID: newID(r), Name: name, Slug: slug,
+		UpdatedAt: instant(beginning),
 	}
 	a := agent{id: version.AgentID, versions: []agentRecord{version}, gone: 1 << 30}
 	if i%9 == 8 {
@@ -123,7 +150,8 @@ func newPerson(r *rand.Rand, organization string, i int) person {
 	case p.internal:
 		p.identifier = fmt.Sprintf("%s.%s%d@%s.example.com", strings.ToLower(given), strings.ToLower(family), i, organization)
 	default:
-		p.identifier = fmt.Sprintf("%s%d@%s", strings.ToLower(given), i, []string{"example.org", "example.net", "mail.example.org"}[r.IntN(3)])
+		p.identifier = fmt.Sprintf("%s%d@%s", strings.ToLower(given), i,
+			[]string{"example.org", "example.net", "mail.example.org"}[r.IntN(3)])
 	}
 	return p
 }

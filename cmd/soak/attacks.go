@@ -108,7 +108,7 @@ func unreadBodies(key string) (all []attack) {
 	} {
 		for i, hidden := range inners(key) {
 			padding := strings.Repeat("\r\n", paddings[(len(all)+i)%len(paddings)]/2)
-			name := fmt.Sprintf("%s %s with %s behind %d bytes", target.method, target.path, hidden.name, len(padding))
+			name := fmt.Sprintf("%s %s with %s after %d bytes", target.method, target.path, hidden.name, len(padding))
 			all = append(all, attack{name: name, method: target.method,
 				segments: []string{withLength(outer(target.method, target.path), padding+hidden.text)}})
 		}
@@ -122,7 +122,7 @@ func unreadBodies(key string) (all []attack) {
 	return all
 }
 
-// expectations ask for permission to send a body, and send it anyway or send something else.
+// expectations request permission to send a body, and send it anyway or send something else.
 func expectations(key string) (all []attack) {
 	for _, target := range []struct{ method, path string }{
 		{http.MethodPost, queryPath}, {http.MethodPost, catalogPath}, {http.MethodGet, catalogPath},

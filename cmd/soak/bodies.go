@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// honestPatience is the longest time that an honest request may take beside an attack and after it.
+	// honestPatience is the longest time that an honest request may take during an attack and after it.
 	honestPatience = time.Second
 	honestPause    = 100 * time.Millisecond
 	honestAfter    = 20 // requests after each attack
@@ -50,7 +50,7 @@ var smallBody = question{Model: "agent_runs", Metrics: []string{"run_count"}, Ra
 
 var january = dateRange{"2026-01-01", "2026-01-31", "UTC"}
 
-// proveBodies attacks with as many connections as were asked for: memory stays within its bound, an honest request
+// proveBodies attacks with as many connections as configured: memory stays within its bound, an honest request
 // from the same address is answered within a second, and afterwards the descriptors are those from before.
 func (s *soak) proveBodies(ctx context.Context) error {
 	t, err := s.start(ctx)
@@ -84,7 +84,7 @@ func (s *soak) proveBodies(ctx context.Context) error {
 	return nil
 }
 
-// attackBodies runs one attack beside honest requests.
+// attackBodies runs one attack during honest requests.
 func (s *soak) attackBodies(ctx context.Context, t *target, honest *client, attack bodyAttack) error {
 	s.say("%d connections: %s", s.Connections, attack.name)
 	before, err := t.descriptors(ctx)
@@ -98,7 +98,7 @@ func (s *soak) attackBodies(ctx context.Context, t *target, honest *client, atta
 		defer close(done)
 		crowd.run(ctx, attack)
 	}()
-	during := s.askHonestly(ctx, honest, func(int) bool {
+	during := s.queryHonestly(ctx, honest, func(int) bool {
 		select {
 		case <-done:
 			return false
@@ -107,13 +107,13 @@ func (s *soak) attackBodies(ctx context.Context, t *target, honest *client, atta
 		}
 	})
 	<-done
-	after := s.askHonestly(ctx, honest, func(n int) bool { return n < honestAfter })
+	after := s.queryHonestly(ctx, honest, func(n int) bool { return n < honestAfter })
 	peak := t.memory.peak(began)
 	named := func(what string) string { return attack.name + ": " + what }
 	s.see(named("connections"), "%s", &crowd.outcomes)
 	s.hold(named("memory of serve"), size(peak), "at most "+size(s.MemoryBound*mib), peak <= s.MemoryBound*mib)
 	s.none(named("answers outside the contract"), &crowd.breaches)
-	s.holdHonest(named("honest requests beside it"), during)
+	s.holdHonest(named("honest requests during it"), during)
 	s.holdHonest(named("honest requests after it"), after)
 	open := t.restingDescriptors(ctx, before+restSlack)
 	s.hold(named("descriptors before and after"), fmt.Sprintf("%d, then %d", before, open),
@@ -127,8 +127,8 @@ type honestly struct {
 	failures examples
 }
 
-// askHonestly asks small questions, each over a new connection, as long as it should go on.
-func (s *soak) askHonestly(ctx context.Context, c *client, goOn func(n int) bool) *honestly {
+// queryHonestly sends small questions, each over a new connection, as long as it should go on.
+func (s *soak) queryHonestly(ctx context.Context, c *client, goOn func(n int) bool) *honestly {
 	var h honestly
 	for n := 0; goOn(n) && ctx.Err() == nil; n++ {
 		a, err := c.query(ctx, smallBody)

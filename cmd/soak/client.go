@@ -16,11 +16,11 @@ const (
 	catalogPath = "/api/v1/analytics/catalog"
 	queryPath   = "/api/v1/analytics/query"
 
-	// answerPatience is how long an answer is waited for: the deadline and what it may take to tell of it.
+	// answerPatience is how long an answer is waited for: the deadline and what it may take to report it.
 	answerPatience = deadline + 5*time.Second
 )
 
-// A client asks with one key, over connections that are kept.
+// A client sends requests with one key, over connections that are kept.
 type client struct {
 	base, key string
 	http      *http.Client
@@ -76,12 +76,12 @@ func (c *client) send(ctx context.Context, method, path string, body []byte) (an
 	return a, err
 }
 
-// query asks one question.
+// query sends one question.
 func (c *client) query(ctx context.Context, body []byte) (answer, error) {
 	return c.send(ctx, http.MethodPost, queryPath, body)
 }
 
-// catalog reads what can be asked.
+// catalog reads the catalog.
 func (c *client) catalog(ctx context.Context) ([]model, error) {
 	a, err := c.send(ctx, http.MethodGet, catalogPath, nil)
 	if err != nil {

@@ -38,7 +38,7 @@ type refusal struct {
 	Param     *string `json:"param"`
 }
 
-// breach says how an answer departs from the contract whatever was asked, or is empty. A 500 is no breach here:
+// breach says how an answer departs from the contract whatever the question was, or is empty. A 500 is no breach here:
 // whether one was due is for the caller to say.
 func (a answer) breach() string {
 	id := a.header.Values("X-Request-Id")

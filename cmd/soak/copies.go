@@ -17,7 +17,7 @@ const (
 	copyTries = 20
 )
 
-// copies is what was ingested beside everything else.
+// copies is what was ingested during everything else.
 type copies struct {
 	runs     atomic.Int64
 	outcomes counts
@@ -56,7 +56,7 @@ func (m *mixture) ingestUntilAcknowledged(ctx context.Context, file string) {
 	m.copies.outcomes.add("given up")
 }
 
-// countCopies asks how many runs of the ingested organization there are.
+// countCopies counts how many runs of the ingested organization there are.
 func (m *mixture) countCopies(ctx context.Context) (int64, error) {
 	c, err := m.target.client(ctx, copiedOrganization)
 	if err != nil {

@@ -27,14 +27,14 @@ func chunkedBodies(key string) (all []attack) {
 		{"a size with a sign", "+5\r\nhello\r\n0\r\n\r\n", false},
 		{"a size beyond 64 bits", "FFFFFFFFFFFFFFFFF\r\n", false},
 		{"a space before the size", " 5\r\nhello\r\n0\r\n\r\n", false},
-		{"a space behind the size", "5 \r\nhello\r\n0\r\n\r\n", false},
+		{"a space after the size", "5 \r\nhello\r\n0\r\n\r\n", false},
 		{"line feeds alone", "5\nhello\n0\n\n", false},
 		{"two carriage returns", "5\r\r\nhello\r\n0\r\n\r\n", false},
 		{"no end of a chunk", "5\r\nhelloXX5\r\nhello\r\n0\r\n\r\n", false},
 		{"a chunk that is longer than its size", "3\r\nhello\r\n0\r\n\r\n", false},
 		{"a chunk that is cut off", fmt.Sprintf("%x\r\n", len(hidden)+100), false},
 		{"a second request in a chunk", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(hidden), hidden), true},
-		{"a bad size behind a second request", fmt.Sprintf("%x\r\n%s\r\nZZ\r\n", len(hidden), hidden), false},
+		{"a bad size after a second request", fmt.Sprintf("%x\r\n%s\r\nZZ\r\n", len(hidden), hidden), false},
 	} {
 		for _, path := range []string{queryPath, catalogPath} {
 			text := outer(http.MethodPost, path) + "Transfer-Encoding: chunked\r\n\r\n" + body.text + hidden
@@ -73,14 +73,14 @@ func framings(key string) (all []attack) {
 	}
 	body := "0\r\n\r\n" + hidden
 	before := withLength(outer(http.MethodPost, queryPath)+"Transfer-Encoding: chunked\r\n", body)
-	behind := fmt.Sprintf("%sContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n%s",
+	after := fmt.Sprintf("%sContent-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n%s",
 		outer(http.MethodPost, queryPath), len(body), body)
 	short := outer(http.MethodPost, queryPath) + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + body
 	old := strings.Replace(outer(http.MethodPost, catalogPath), "HTTP/1.1", "HTTP/1.0", 1) +
 		"Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + body
 	for _, both := range []struct{ name, text string }{
-		{"chunked before a length", before}, {"chunked behind a length", behind},
-		{"chunked behind a short length", short}, {"chunked in HTTP/1.0", old},
+		{"chunked before a length", before}, {"chunked after a length", after},
+		{"chunked after a short length", short}, {"chunked in HTTP/1.0", old},
 	} {
 		all = append(all, attack{name: both.name, method: http.MethodPost, unreadable: true, segments: []string{both.text}})
 	}

@@ -23,7 +23,7 @@ func headers(key string) (all []attack) {
 		{"a space in a name", "x y: z\r\n"},
 		{"an empty name", ": z\r\n"},
 		{"a long field", "x-long: " + strings.Repeat("a", 20<<10) + "\r\n"},
-		{"a request behind a carriage return", "x-end: a\r\n\rGET / HTTP/1.1\r\n"},
+		{"a request after a carriage return", "x-end: a\r\n\rGET / HTTP/1.1\r\n"},
 		{"a connection field that names others", "Connection: close, Content-Length, x-request-id\r\n"},
 		{"an upgrade", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"},
 	} {

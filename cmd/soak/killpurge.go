@@ -13,7 +13,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A purgePrey is `runlens purge` of one person a cycle, beside a server that refreshes the rollup.
+// A purgePrey is `runlens purge` of one person a cycle, while a server runs that refreshes the rollup.
 type purgePrey struct {
 	store   *killStore
 	records killRecords
@@ -114,7 +114,7 @@ func (p *purgePrey) checkPerson(ctx context.Context) error {
 		var left uint64
 		sql := "SELECT count() FROM " + table + " WHERE organization_id = '" + p.cycle + "' AND " + condition
 		if err := conn.QueryRow(ctx, sql).Scan(&left); err != nil {
-			return fmt.Errorf("look for the person in %s: %w", table, err)
+			return fmt.Errorf("search for the person in %s: %w", table, err)
 		}
 		if left > 0 {
 			p.found = append(p.found, finding{cycle: p.cycle, differing: 1,

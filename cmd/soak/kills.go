@@ -15,7 +15,7 @@ import (
 
 // A prey is something that goes on in a store while its engine is killed.
 type prey interface {
-	// points are the moments at which the engine is killed, in the order in which they are tried.
+	// points are the points at which the engine is killed, in the order in which they are tried.
 	points() []trap.Point
 	// prepare makes a cycle ready. What it stores is stored when it returns.
 	prepare(ctx context.Context, cycle string) error
@@ -30,7 +30,7 @@ type prey interface {
 
 // A finding is what is wrong with the records of a cycle.
 type finding struct {
-	cycle                    string // empty where nothing tells
+	cycle                    string // empty if unknown
 	lost, doubled, differing int
 	what                     string
 }
@@ -59,7 +59,7 @@ const (
 	missesFor = 3
 )
 
-// proveKills kills the engine at chosen moments of ingest, worker, refresh and purge. Whatever was acknowledged is
+// proveKills kills the engine at chosen points of ingest, worker, refresh and purge. Whatever was acknowledged is
 // there once, what was interrupted is complete when it is run again, and the rollup equals the base tables without a
 // rebuild by hand. Where processes cannot be traced, the part is skipped.
 func (s *soak) proveKills(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (s *soak) proveKills(ctx context.Context) error {
 		lanes.Wait()
 		stop()
 	}()
-	s.tell(ended, func() string { return fmt.Sprintf("%d of %d kills", tallies.kills(), s.Kills) })
+	s.reportUntil(ended, func() string { return fmt.Sprintf("%d of %d kills", tallies.kills(), s.Kills) })
 	lanes.Wait()
 	close(failures)
 	tallies.report(s)

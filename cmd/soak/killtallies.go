@@ -17,7 +17,7 @@ type tallies struct {
 	notes examples
 }
 
-// unknownPoint is for what is wrong with a store where nothing tells which kill did it.
+// unknownPoint is for what is wrong with a store where it is unknown which kill did it.
 const unknownPoint = "a group of kills"
 
 func (t *tallies) at(hunt, point string) *tally {

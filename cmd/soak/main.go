@@ -5,7 +5,7 @@
 //   - ranges: random legal queries over years 1 to 9999 and every zone.
 //   - bodies: thousands of connections with the largest legal request, stalled or trickling.
 //   - mixed: questions, refusals, ingest runs, key changes and a killed engine at the same time.
-//   - smuggling: crafted requests through keep-alive proxies and directly, while another customer asks.
+//   - smuggling: crafted requests through keep-alive proxies and directly, while another customer sends queries.
 //   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
 //   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
 package main
@@ -30,19 +30,19 @@ import (
 
 // A command is the command line.
 type command struct {
-	Only        []string      `placeholder:"NAME,…" help:"Only these parts: ranges, bodies, mixed, smuggling, kills, oracle. Default: all."`
+	Only        []string      `placeholder:"NAME,…" help:"Only these parts, of those below. Default: all."`
 	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
 	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
 	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
-	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server in the part bodies (${default})."`
+	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server in bodies (${default})."`
 	MixedFor    time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
 	KillEvery   time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
 	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
 	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
-	KillsOf     []string      `placeholder:"NAME,…" help:"Only kills of ingest, worker, refresh or purge in the part kills. Default: all."`
+	KillsOf     []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
-	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs, and attribution records, of the large organization in the part oracle (${default})."`
-	OracleFor   time.Duration `default:"60m" help:"Longest time to ask in the part oracle (${default})."`
+	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs of the largest organization (${default})."`
+	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -51,7 +51,8 @@ type command struct {
 }
 
 func (command) Help() string {
-	return `Run it from the top of the repository, on a machine that does little else. Logs of the servers stay when something was missed.
+	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle.
 
 Example:
   make soak
@@ -78,7 +79,7 @@ func main() {
 // errMissed is returned when a bound was missed; the table says which.
 var errMissed = errors.New("a bound was missed")
 
-// run proves the parts that were asked for and prints the table, also of what was seen before a failure.
+// run proves the configured parts and prints the table, also of what was seen before a failure.
 func (c command) run(ctx context.Context, out, progress io.Writer) error {
 	if err := c.complete(); err != nil {
 		return err

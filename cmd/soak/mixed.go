@@ -12,8 +12,8 @@ import (
 const (
 	// crashWindow is how long after the engine was killed a request in flight may be answered with 500.
 	crashWindow = 20 * time.Second
-	// calmPatience is how long a server may take to come to rest when the load pauses.
-	calmPatience = 30 * time.Second
+	// idlePatience is how long a server may take to be idle when the load pauses.
+	idlePatience = 30 * time.Second
 
 	goroutineSlack = 10
 )
@@ -23,7 +23,7 @@ type mixture struct {
 	*soak
 	target  *target
 	crashes crashes
-	asked   asked
+	queried queried
 
 	refusals     counts // answers to what must be refused, by outcome
 	wrongRefusal examples
@@ -41,7 +41,7 @@ func (s *soak) proveMixed(ctx context.Context) error {
 		return err
 	}
 	defer t.close()
-	m := &mixture{soak: s, target: t, asked: asked{zones: map[string]bool{}}}
+	m := &mixture{soak: s, target: t, queried: queried{zones: map[string]bool{}}}
 	loads, err := m.loads(ctx)
 	if err != nil {
 		return err
@@ -49,13 +49,13 @@ func (s *soak) proveMixed(ctx context.Context) error {
 	began := time.Now()
 	first := min(time.Minute, s.MixedFor/2)
 	m.runFor(ctx, first, loads)
-	early, err := m.calmVitals(ctx, vitals{})
+	early, err := m.idleVitals(ctx, vitals{})
 	if err != nil {
 		return err
 	}
 	s.say("after %s: %s", first, early)
 	m.runFor(ctx, s.MixedFor-first, loads)
-	late, err := m.calmVitals(ctx, early)
+	late, err := m.idleVitals(ctx, early)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (m *mixture) loads(ctx context.Context) ([]load, error) {
 			return nil, err
 		}
 		g := newGenerator(m.Seed, i, models, zones, until)
-		k := &asker{client: c, generate: g.recent, asked: &m.asked, allow: m.allow}
+		k := &querier{client: c, generate: g.recent, queried: &m.queried, allow: m.allow}
 		loads = append(loads, func(ctx, end context.Context) { k.run(ctx, end, m.target) })
 	}
 	refused, err := readRefused()
@@ -121,9 +121,9 @@ func (m *mixture) runFor(ctx context.Context, length time.Duration, loads []load
 	for _, run := range loads {
 		wait.Go(func() { run(ctx, end) })
 	}
-	m.tell(end, func() string {
+	m.reportUntil(end, func() string {
 		return fmt.Sprintf("%s; %d kills, %d runs acknowledged; memory %s",
-			&m.asked.outcomes, m.crashes.count(), m.copies.acknowledged(), size(m.target.memory.now()))
+			&m.queried.outcomes, m.crashes.count(), m.copies.acknowledged(), size(m.target.memory.now()))
 	})
 	wait.Wait()
 }
@@ -137,7 +137,7 @@ func (m *mixture) allow(_ question, a answer) string {
 }
 
 func (m *mixture) reportMixed(ctx context.Context) {
-	m.reportAsked(&m.asked, 0)
+	m.reportQueried(&m.queried, 0)
 	m.see("engines killed", "%d", m.crashes.count())
 	m.see("last 500 after a kill", "to a request sent %s later; %s is allowed",
 		m.crashes.outage().Round(time.Millisecond), crashWindow)
@@ -168,11 +168,11 @@ func (v vitals) lower(w vitals) vitals {
 	return vitals{min(v.goroutines, w.goroutines), min(v.descriptors, w.descriptors), min(v.memory, w.memory)}
 }
 
-// calmVitals reads the vitals while nothing asks: the least within calmPatience, or the first ones that are not above
-// the bound.
-func (m *mixture) calmVitals(ctx context.Context, bound vitals) (vitals, error) {
+// idleVitals reads the vitals while nothing sends queries: the least within idlePatience, or the first ones that are
+// not above the bound.
+func (m *mixture) idleVitals(ctx context.Context, bound vitals) (vitals, error) {
 	var least vitals
-	for until := time.Now().Add(calmPatience); ; {
+	for until := time.Now().Add(idlePatience); ; {
 		values, err := m.target.gauges(ctx, "go_goroutines", "process_open_fds")
 		if err != nil {
 			return least, err

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// askFor is how long questions are asked between two changes.
-	askFor = 20 * time.Second
+	// queryFor is how long questions are sent between two changes.
+	queryFor = 20 * time.Second
 	// claimHolds is how long nobody takes over a refresh whose process is paused.
 	claimHolds = 9 * time.Second
-	// askersPerServer ask each server at once, fewer than it lets an organization ask.
-	askersPerServer = 2
+	// queriersPerServer query each server at once, fewer than its limit for an organization.
+	queriersPerServer = 2
 	// catchUpPatience is how long the refresher may take after the first load.
 	catchUpPatience = 15 * time.Minute
 )
@@ -30,7 +30,7 @@ const (
 type trial struct {
 	*soak
 	store   *killStore
-	servers []*askedServer
+	servers []*queriedServer
 	stalled *staller // the third server
 	author  *author
 	random  *rand.Rand
@@ -42,7 +42,7 @@ type trial struct {
 	stored                      time.Time // after the last change, by the store's clock
 }
 
-// proveOracle asks random questions between random changes, whatever state the rollup is in. An answer that has a
+// proveOracle sends random questions between random changes, whatever state the rollup is in. An answer that has a
 // known strategy counts for it; of every strategy there have to be enough answers, all of them right.
 func (s *soak) proveOracle(ctx context.Context) error {
 	t := &trial{soak: s, random: rand.New(rand.NewPCG(s.Seed, 7)), counts: classCounts{of: map[string]*classCount{}}}
@@ -55,11 +55,11 @@ func (s *soak) proveOracle(ctx context.Context) error {
 		return err
 	}
 	ended, stop := context.WithCancel(ctx)
-	var telling sync.WaitGroup
-	telling.Go(func() { s.tell(ended, func() string { return t.inquiry.outcomes.String() }) })
+	var reporting sync.WaitGroup
+	reporting.Go(func() { s.reportUntil(ended, func() string { return t.inquiry.outcomes.String() }) })
 	err := t.run(ctx)
 	stop()
-	telling.Wait()
+	reporting.Wait()
 	t.counts.report(s, s.Answers)
 	s.none("questions that were refused or not answered", t.inquiry.refused)
 	s.see("changes", "%d, of them %d purges; %d engines and %d servers killed", t.phases, t.purges, t.crashes.count(),
@@ -67,7 +67,7 @@ func (s *soak) proveOracle(ctx context.Context) error {
 	return err
 }
 
-// run changes and asks until there are enough answers of every strategy.
+// run changes and queries until there are enough answers of every strategy.
 func (t *trial) run(ctx context.Context) error {
 	for end := time.Now().Add(t.OracleFor); time.Now().Before(end) && ctx.Err() == nil; {
 		lacking := t.counts.lacking(t.Answers)
@@ -97,9 +97,9 @@ func (t *trial) lack() string {
 	return strings.Join(all, "; ")
 }
 
-// phase brings the store into the state that the rarest class needs, and asks.
+// phase brings the store into the state that the rarest class needs, and sends questions.
 func (t *trial) phase(ctx context.Context, lacking []string) error {
-	disturbed := t.phases%5 == 4 // the engine dies while questions are asked
+	disturbed := t.phases%5 == 4 // the engine dies while questions are answered
 	if t.phases%7 == 6 {
 		if err := t.restart(ctx, t.phases/7%len(t.servers)); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 			return fmt.Errorf("purge: %w", err)
 		}
 	}
-	length := askFor
+	length := queryFor
 	switch rarest := lacking[0]; {
 	case strings.Contains(rarest, "delta cached"):
 		t.stalled.pause()
@@ -141,7 +141,7 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 			return err
 		}
 	}
-	t.askAll(ctx, lacking, length, disturbed)
+	t.queryAll(ctx, lacking, length, disturbed)
 	t.stalled.resume()
 	return nil
 }
@@ -219,7 +219,7 @@ func (t *trial) stallRefresh(ctx context.Context) error {
 		return err
 	}
 	t.stalled.resume()
-	for deadline := time.Now().Add(askFor); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(queryFor); time.Now().Before(deadline); {
 		if t.watermark(ctx).Refreshing {
 			break
 		}
@@ -239,7 +239,7 @@ func (t *trial) open(ctx context.Context) error {
 	}
 	t.store = newKillStore(ctx, t.soak, dir)
 	for n := range 2 {
-		a := &askedServer{store: t.store, name: fmt.Sprint("server-", n)}
+		a := &queriedServer{store: t.store, name: fmt.Sprint("server-", n)}
 		t.servers = append(t.servers, a)
 		if err := a.start(); err != nil {
 			return err

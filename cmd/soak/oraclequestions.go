@@ -200,17 +200,17 @@ func (q *questioner) page(drawn *question, paged bool) {
 
 // asOracle is a question in the oracle's words.
 func (q question) asOracle() oracle.Query {
-	asked := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start,
+	wanted := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start,
 		End: q.Range.End, Timezone: q.Range.Timezone}
 	for _, f := range q.Filters {
 		values := f.Values
 		if f.Op == "eq" {
 			values = []string{f.Value}
 		}
-		asked.Filters = append(asked.Filters, oracle.Filter{Member: f.Member, Values: values})
+		wanted.Filters = append(wanted.Filters, oracle.Filter{Member: f.Member, Values: values})
 	}
 	for _, term := range q.Order {
-		asked.Order = append(asked.Order, oracle.Term{Member: term.Member, Descending: term.Direction == "desc"})
+		wanted.Order = append(wanted.Order, oracle.Term{Member: term.Member, Descending: term.Direction == "desc"})
 	}
-	return asked
+	return wanted
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // The organizations of the part oracle. Only the main one is above the number of records from which on the rollup is
-// asked.
+// used.
 const mainOrganization = "main"
 
 var smallOrganizations = []string{"small-1", "small-2", "small-3"}
@@ -37,7 +37,7 @@ var (
 	drawnDomains     = []string{"example.com", "example.org", "mail.example.net"}
 )
 
-// An author writes records to files and tells the oracle. It remembers runs, of which newer versions follow.
+// An author writes records to files and to the oracle. It keeps runs, of which newer versions follow.
 type author struct {
 	random *rand.Rand
 	truth  *oracle.Oracle
@@ -116,7 +116,7 @@ type batch struct {
 	agents, runs, changes, repeats, attributions int
 }
 
-// write makes a file with random records and tells the oracle.
+// write makes a file with random records and gives them to the oracle.
 func (a *author) write(file string, batches ...batch) error {
 	f, err := os.Create(file)
 	if err != nil {
@@ -192,7 +192,8 @@ func (a *author) draw(c *chronicle, r *oracle.Run) {
 	}
 }
 
-// kind is agent in 19 of 20 draws: only those runs count, also where they decide whether an organization is a large one.
+// kind is agent in 19 of 20 draws: only those runs count, also where they decide whether an organization is a large
+// one.
 func (a *author) kind() string {
 	if a.random.IntN(20) > 0 {
 		return "agent"

@@ -19,11 +19,11 @@ import (
 // modelTries is how often a question is drawn again until it is of the model that is wanted.
 const modelTries = 10
 
-// lazyShare lets the servers that are asked refresh now and then.
+// lazyShare lets the queried servers refresh now and then.
 const lazyShare = "0.02"
 
-// An askedServer is one of the servers that answer.
-type askedServer struct {
+// A queriedServer is one of the servers that answer.
+type queriedServer struct {
 	store   *killStore
 	name    string
 	server  *process.Server
@@ -32,7 +32,7 @@ type askedServer struct {
 	read    int64 // of its log
 }
 
-func (a *askedServer) start() error {
+func (a *queriedServer) start() error {
 	dir := filepath.Join(a.store.dir, a.name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *askedServer) start() error {
 	return err
 }
 
-func (a *askedServer) admit(organization, key string) {
+func (a *queriedServer) admit(organization, key string) {
 	if a.keys == nil {
 		a.keys = map[string]string{}
 	}
@@ -57,13 +57,13 @@ func (a *askedServer) admit(organization, key string) {
 	}
 }
 
-// follow counts the answers whose strategy the log tells.
-func (a *askedServer) follow(t *trial) (err error) {
+// follow counts the answers whose strategy is in the log.
+func (a *queriedServer) follow(t *trial) (err error) {
 	a.read, err = t.counts.follow(a.server.LogFile(), a.read, t.inquiry.verdicts)
 	return err
 }
 
-func (a *askedServer) stop() {
+func (a *queriedServer) stop() {
 	if a.server != nil {
 		a.server.Stop()
 	}
@@ -144,33 +144,33 @@ func (t *trial) purge(ctx context.Context) error {
 	}
 }
 
-// askAll asks both servers for a time, mostly what the lacking classes need.
-func (t *trial) askAll(ctx context.Context, lacking []string, length time.Duration, disturbed bool) {
+// queryAll queries both servers for a time, mostly what the lacking classes need.
+func (t *trial) queryAll(ctx context.Context, lacking []string, length time.Duration, disturbed bool) {
 	end, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	if disturbed {
 		killed := time.AfterFunc(time.Duration(t.random.Int64N(int64(length/2))), t.killEngine)
 		defer killed.Stop()
 	}
-	var asking sync.WaitGroup
+	var querying sync.WaitGroup
 	for _, a := range t.servers {
-		for range askersPerServer {
+		for range queriersPerServer {
 			q := &questioner{random: rand.New(rand.NewPCG(t.random.Uint64(), 0)), author: t.author}
-			asking.Go(func() {
+			querying.Go(func() {
 				for end.Err() == nil {
 					organization, want, model, paged := q.choose(lacking)
 					drawn := q.draw(want, organization, paged)
 					for tries := 0; model != "" && drawn.Model != model && tries < modelTries; tries++ {
 						drawn = q.draw(want, organization, paged)
 					}
-					if t.inquiry.ask(ctx, a.clients[organization], organization, drawn) == 0 {
+					if t.inquiry.run(ctx, a.clients[organization], organization, drawn) == 0 {
 						pause(end, refusedPause)
 					}
 				}
 			})
 		}
 	}
-	asking.Wait()
+	querying.Wait()
 }
 
 // choose chooses an organization and what its question is made for: half of the questions are for the rarest classes.

@@ -86,7 +86,8 @@ const (
 	lastDay  = "9999-12-31"
 )
 
-// mayRefuse reports whether a legal question may be refused: its first or last instant has no year that RFC 3339 writes.
+// mayRefuse reports whether a legal question may be refused: its first or last instant has no year that RFC 3339
+// writes.
 func (q question) mayRefuse(r refusal) bool {
 	if r.Code != "invalid_query" || r.Param == nil {
 		return false

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// organizations are those of the sample data. Each asks with as many clients as it may run queries at once.
+// organizations are those of the sample data. Each sends queries with as many clients as it may run queries at once.
 var organizations = []string{"acme", "globex", "initech", "umbrella"}
 
 const clientsPerOrganization = 4
 
-// proveRanges asks random legal questions about any year in any zone: every one is answered within the deadline and
+// proveRanges sends random legal questions about any year in any zone: every one is answered within the deadline and
 // memory stays flat.
 func (s *soak) proveRanges(ctx context.Context) error {
 	t, err := s.start(ctx)
@@ -32,8 +32,8 @@ func (s *soak) proveRanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var askers []*asker
-	a := &asked{zones: map[string]bool{}}
+	var queriers []*querier
+	a := &queried{zones: map[string]bool{}}
 	for i := range len(organizations) * clientsPerOrganization {
 		c, err := t.client(ctx, organizations[i%len(organizations)])
 		if err != nil {
@@ -44,21 +44,21 @@ func (s *soak) proveRanges(ctx context.Context) error {
 			return err
 		}
 		g := newGenerator(s.Seed, i, models, zones, until)
-		askers = append(askers, &asker{client: c, generate: g.anywhere, asked: a, allow: legalOnly})
+		queriers = append(queriers, &querier{client: c, generate: g.anywhere, queried: a, allow: legalOnly})
 	}
-	s.say("%d clients ask for %s", len(askers), s.RangesFor)
+	s.say("%d clients send queries for %s", len(queriers), s.RangesFor)
 	began := time.Now()
 	end, cancel := context.WithDeadline(ctx, began.Add(s.RangesFor))
 	defer cancel()
 	var wait sync.WaitGroup
-	for _, asker := range askers {
-		wait.Go(func() { asker.run(ctx, end, t) })
+	for _, querier := range queriers {
+		wait.Go(func() { querier.run(ctx, end, t) })
 	}
-	s.tell(end, func() string {
+	s.reportUntil(end, func() string {
 		return fmt.Sprintf("%s; memory %s", &a.outcomes, size(t.memory.now()))
 	})
 	wait.Wait()
-	s.reportAsked(a, len(zones))
+	s.reportQueried(a, len(zones))
 	at := func(share float64) time.Time { return began.Add(time.Duration(share * float64(s.RangesFor))) }
 	warm, last := t.memory.between(at(0.25), at(0.4)), t.memory.between(at(0.85), at(1))
 	s.flat("memory of serve after warm-up and at the end", median(warm, serverMemory), median(last, serverMemory), 32*mib)
@@ -67,8 +67,8 @@ func (s *soak) proveRanges(ctx context.Context) error {
 	return t.alive()
 }
 
-// tell reports progress every ten seconds until ctx is done.
-func (s *soak) tell(ctx context.Context, text func() string) {
+// reportUntil reports progress every ten seconds until ctx is done.
+func (s *soak) reportUntil(ctx context.Context, text func() string) {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
 	for {
@@ -95,8 +95,8 @@ func (t *target) loadSample(ctx context.Context, until time.Time) error {
 	return err
 }
 
-// asked is what was seen of questions by all who ask.
-type asked struct {
+// queried is what was seen of questions by all queriers.
+type queried struct {
 	outcomes   counts
 	took       latencies
 	breaches   examples
@@ -105,10 +105,10 @@ type asked struct {
 	zones      map[string]bool
 }
 
-func (s *soak) reportAsked(a *asked, zones int) {
+func (s *soak) reportQueried(a *queried, zones int) {
 	s.see("answers", "%s", &a.outcomes)
 	if zones > 0 {
-		s.see("zones asked about", "%d of %d", len(a.zones), zones)
+		s.see("zones queried", "%d of %d", len(a.zones), zones)
 	}
 	s.none("answers outside the contract", &a.breaches)
 	s.none("questions without an answer", &a.unanswered)
@@ -117,43 +117,43 @@ func (s *soak) reportAsked(a *asked, zones int) {
 	s.hold("slowest answer", slowest.String(), "at most "+deadline.String(), slowest > 0 && slowest <= deadline)
 }
 
-// refusedPause keeps clients from asking at full speed where they are refused.
+// refusedPause keeps clients from querying at full speed where they are refused.
 const refusedPause = 50 * time.Millisecond
 
-// An asker asks one question after the other.
-type asker struct {
+// A querier sends one question after the other.
+type querier struct {
 	client   *client
 	generate func() question
-	asked    *asked
+	queried  *queried
 	// allow says what a refusal of a legal question breaks, or is empty.
 	allow func(question, answer) string
 }
 
-// run asks until end is done, and ends a question at ctx.
-func (k *asker) run(ctx, end context.Context, t *target) {
+// run sends questions until end is done, and ends a question at ctx.
+func (k *querier) run(ctx, end context.Context, t *target) {
 	defer k.client.rest()
 	for end.Err() == nil && t.alive() == nil {
 		for q, more := k.generate(), true; more && end.Err() == nil; {
-			q, more = k.ask(ctx, q)
+			q, more = k.step(ctx, q)
 		}
 	}
 }
 
-// ask asks a question, judges the answer and returns the question of the next page, if there is one.
-func (k *asker) ask(ctx context.Context, q question) (next question, more bool) {
-	k.asked.lock.Lock()
-	k.asked.zones[q.Range.Timezone] = true
-	k.asked.lock.Unlock()
+// step sends a question, judges the answer and returns the question of the next page, if there is one.
+func (k *querier) step(ctx context.Context, q question) (next question, more bool) {
+	k.queried.lock.Lock()
+	k.queried.zones[q.Range.Timezone] = true
+	k.queried.lock.Unlock()
 	a, err := k.client.query(ctx, q.body())
 	if err != nil {
 		if ctx.Err() == nil {
-			k.asked.outcomes.add("none")
-			k.asked.unanswered.add("%v, after %s: %s", err, time.Since(a.sent).Round(time.Millisecond), shorten(q))
+			k.queried.outcomes.add("none")
+			k.queried.unanswered.add("%v, after %s: %s", err, time.Since(a.sent).Round(time.Millisecond), shorten(q))
 		}
 		return q, false
 	}
-	k.asked.took.add(a.took())
-	k.asked.outcomes.add(a.outcome())
+	k.queried.took.add(a.took())
+	k.queried.outcomes.add(a.outcome())
 	breach := a.breach()
 	switch {
 	case breach != "":
@@ -171,7 +171,7 @@ func (k *asker) ask(ctx context.Context, q question) (next question, more bool) 
 		}
 	}
 	if breach != "" {
-		k.asked.breaches.add("%s: %s", breach, shorten(q))
+		k.queried.breaches.add("%s: %s", breach, shorten(q))
 	}
 	return q, false
 }

@@ -74,7 +74,7 @@ func (m *mixture) sendRefused(ctx, end context.Context, c *client, all []refused
 	}
 }
 
-// expect sends a request and judges its refusal. 429 is one as well, where the code is not told before authentication.
+// expect sends a request and judges its refusal. 429 is one as well, where the code is not sent before authentication.
 func (m *mixture) expect(ctx context.Context, c *client, r refused, wanted refusal) {
 	a, err := c.query(ctx, r.body())
 	if ctx.Err() != nil {

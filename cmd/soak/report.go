@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A figure is one line of the table. Without a bound it only tells.
+// A figure is one line of the table. Without a bound it only informs.
 type figure struct {
 	part, what, seen, bound string
 	met                     bool

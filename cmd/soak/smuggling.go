@@ -20,8 +20,8 @@ const (
 	victims   = 2
 )
 
-// proveSmuggling sends crafted requests through keep-alive proxies and directly, while a victim asks the same way:
-// nobody gets an answer to another one's request.
+// proveSmuggling sends crafted requests through keep-alive proxies and directly, while a victim sends queries the same
+// way: nobody gets an answer to another one's request.
 func (s *soak) proveSmuggling(ctx context.Context) error {
 	t, err := s.start(ctx)
 	if err != nil {
@@ -84,11 +84,11 @@ func (s *soak) smuggle(ctx context.Context, t *target, w way, key string) error 
 	all := attacks()
 	s.say("%d tries of %d attacks: %s", s.Tries, len(all), w.name)
 	g := &smuggling{way: w}
-	asking, stop := context.WithCancel(ctx)
+	querying, stop := context.WithCancel(ctx)
 	defer stop()
-	var asks, tries sync.WaitGroup
+	var clients, tries sync.WaitGroup
 	for range victims {
-		asks.Go(func() { g.askAsVictim(ctx, asking, key) })
+		clients.Go(func() { g.queryAsVictim(ctx, querying, key) })
 	}
 	for range attackers {
 		tries.Go(func() {
@@ -99,7 +99,7 @@ func (s *soak) smuggle(ctx context.Context, t *target, w way, key string) error 
 	}
 	tries.Wait()
 	stop()
-	asks.Wait()
+	clients.Wait()
 	named := func(what string) string { return w.name + ": " + what }
 	s.see(named("tries"), "%d", min(g.tries.Load()-attackers, int64(s.Tries)))
 	s.see(named("the attacker got"), "%s", &g.attacker)
@@ -109,14 +109,14 @@ func (s *soak) smuggle(ctx context.Context, t *target, w way, key string) error 
 		s.none(named("bodies read as requests"), &g.requests)
 	}
 	s.none(named("answers to the attacker that are no refusals"), &g.shapes)
-	asked, answered := g.victim.sum(), g.victim.get("its own rows")
-	s.hold(named("the victim's questions answered"), fmt.Sprintf("%d of %d", answered, asked), "at least half of them",
-		asked > 0 && 2*answered >= asked)
+	queried, answered := g.victim.sum(), g.victim.get("its own rows")
+	s.hold(named("the victim's questions answered"), fmt.Sprintf("%d of %d", answered, queried), "at least half of them",
+		queried > 0 && 2*answered >= queried)
 	return t.alive()
 }
 
-// askAsVictim asks for the victim's rows again and again, over the way's connections.
-func (g *smuggling) askAsVictim(ctx, asking context.Context, key string) {
+// queryAsVictim requests the victim's rows again and again, over the way's connections.
+func (g *smuggling) queryAsVictim(ctx, querying context.Context, key string) {
 	c := newClient("proxy", key)
 	c.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return g.way.dial(ctx)
@@ -124,7 +124,7 @@ func (g *smuggling) askAsVictim(ctx, asking context.Context, key string) {
 	defer c.rest()
 	q := question{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"agent_id"}, Range: january,
 		columns: []string{"agent_id", "agent_name", "run_count"}}
-	for asking.Err() == nil {
+	for querying.Err() == nil {
 		a, err := c.query(ctx, q.body())
 		switch {
 		case ctx.Err() != nil:

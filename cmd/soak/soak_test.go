@@ -11,7 +11,7 @@ import (
 	"github.com/runlens/runlens/olap/query"
 )
 
-// generatorOf draws from the catalog as the API tells it.
+// generatorOf draws from the catalog as the API returns it.
 func generatorOf(t *testing.T, client int) *generator {
 	t.Helper()
 	text, err := json.Marshal(catalog.Document())
@@ -150,7 +150,7 @@ func TestAttacksKeepTheirLengths(t *testing.T) {
 
 func TestMissesFail(t *testing.T) {
 	r := &report{}
-	r.add(figure{what: "told"})
+	r.add(figure{what: "informs"})
 	r.add(figure{what: "met", bound: "1", met: true})
 	if r.missed() {
 		t.Error("nothing was missed")

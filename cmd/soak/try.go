@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// try makes one attack on a connection of its own, and then asks something harmless on another one, which may share
+// try makes one attack on a connection of its own, and then sends something harmless on another one, which may share
 // the proxy's connection to the server with the attack.
 func (g *smuggling) try(ctx context.Context, a attack, n string) {
 	outer, inner := identifiers(n)

@@ -60,13 +60,19 @@ runlens is running at http://$address (log: $data/server.log). Paste one of thes
 curl -s http://$address/api/v1/analytics/query \\
   -H 'Authorization: Bearer $key' \\
   -H 'Content-Type: application/json' \\
-  -d '{"model":"agent_runs","metrics":["run_count","completed_run_count","run_success_rate","unique_initiator_count"],"range":{"start":"$start","end":"$today","timezone":"UTC"}}'
+  -d '{"model":"agent_runs","metrics":["run_count","completed_run_count","run_success_rate","unique_initiator_count"],
+       "range":{"start":"$start","end":"$today","timezone":"UTC"}}'
 
 # The same by day
 curl -s http://$address/api/v1/analytics/query \\
   -H 'Authorization: Bearer $key' \\
   -H 'Content-Type: application/json' \\
-  -d '{"model":"agent_runs","metrics":["run_count","failed_run_count"],"dimensions":["day"],"range":{"start":"$start","end":"$today","timezone":"Europe/Stockholm"}}'
+  -d '{"model":"agent_runs","metrics":["run_count","failed_run_count"],"dimensions":["day"],
+       "range":{"start":"$start","end":"$today","timezone":"Europe/Stockholm"}}'
+
+# The same from the command line, as a plot, and every user of the year in a spreadsheet
+bin/runlens query --url http://$address --key-file $data/demo.key --metrics run_count,failed_run_count --dimensions day --output plot
+bin/runlens query --url http://$address --key-file $data/demo.key --metrics run_count --dimensions day,user_identifier --last 366d --all -o users.xlsx
 
 Stop with Ctrl-C.
 EOF

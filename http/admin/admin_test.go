@@ -64,15 +64,18 @@ func get(t *testing.T, url string, authorization ...string) (int, string) {
 func TestToken(t *testing.T) {
 	base, _ := start(t, admin.Config{Listen: "127.0.0.1:0", Token: "a token of tests"})
 	for path, without := range map[string]int{
-		"/healthz": 200, "/readyz": 200, "/metrics": 401, "/debug/pprof/": 401, "/status": 401, "/nothing": 401, "/healthz/../metrics": 401,
+		"/healthz": 200, "/readyz": 200, "/metrics": 401, "/debug/pprof/": 401, "/status": 401, "/nothing": 401,
+		"/healthz/../metrics": 401,
 	} {
-		for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer a token of test", "Bearer  a token of tests", "Basic a token of tests"} {
+		for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer a token of test", "Bearer  a token of tests",
+			"Basic a token of tests"} {
 			if status, _ := get(t, base+path, authorization); status != without {
 				t.Errorf("%s with %q: %d, want %d", path, authorization, status, without)
 			}
 		}
 	}
-	if status, body := get(t, base+"/metrics", "Bearer a token of tests"); status != 200 || !strings.Contains(body, "go_goroutines") {
+	if status, body := get(t, base+"/metrics", "Bearer a token of tests"); status != 200 ||
+		!strings.Contains(body, "go_goroutines") {
 		t.Errorf("with the token: %d", status)
 	}
 }

@@ -31,7 +31,8 @@ func (s *shelf) limited(limits schema.KeyLimits) Credential {
 	return c
 }
 
-// invalid are credentials that are not valid at clock + 5 s from home. Each was verified on v before, where it could be.
+// invalid are credentials that are not valid at clock + 5 s from home. Each was verified on v before, where it could
+// be.
 func invalid(t *testing.T, v *Verifier, shelf *shelf, clock *clock) map[string]Credential {
 	t.Helper()
 	soon := clock.at.Add(time.Second)
@@ -47,12 +48,13 @@ func invalid(t *testing.T, v *Verifier, shelf *shelf, clock *clock) map[string]C
 	shelf.revoke(revoked, clock.at)
 	wrong.Hash = invented().Hash
 	return map[string]Credential{
-		"revoked and never used": never, "revoked": revoked, "expired": expired, "used from elsewhere": elsewhere, "wrong secret": wrong,
+		"revoked and never used": never, "revoked": revoked, "expired": expired, "used from elsewhere": elsewhere,
+		"wrong secret": wrong,
 	}
 }
 
-// Spec 5.3: a credential that is not valid looks like an unknown one by the work it causes, neither while
-// the budget lasts nor when it is exhausted, neither at the first try nor later.
+// Spec 5.3: a credential that is not valid causes the same work as an unknown one, while the budget lasts
+// and when it is exhausted, at the first try and later.
 func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 	const ample = 1000
 	for name, budget := range map[string]int{"in the budget": ample, "budget exhausted": 8} {
@@ -119,15 +121,21 @@ func TestExpiryIsExact(t *testing.T) {
 func TestNetworks(t *testing.T) {
 	shelf, clock := newShelf(), newClock()
 	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
-	c := shelf.limited(schema.KeyLimits{Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}})
+	c := shelf.limited(
+		schema.KeyLimits{
+			Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
+		},
+	)
 	for _, from := range []struct {
 		address netip.Addr
 		valid   bool
 	}{
-		{office, true}, {home, false}, {netip.MustParseAddr("::ffff:192.0.2.9"), true}, {netip.MustParseAddr("2001:db8::1"), true},
+		{office, true}, {home, false}, {netip.MustParseAddr("::ffff:192.0.2.9"), true},
+		{netip.MustParseAddr("2001:db8::1"), true},
 		{netip.MustParseAddr("2001:db9::1"), false}, {netip.Addr{}, false}, {office, true},
 	} {
-		if _, err := v.Verify(context.Background(), c, from.address); (err == nil) != from.valid || err != nil && !errors.Is(err, ErrUnauthorized) {
+		if _, err := v.Verify(context.Background(), c, from.address); (err == nil) != from.valid ||
+			err != nil && !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("from %v: %v", from.address, err)
 		}
 	}

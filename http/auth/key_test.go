@@ -22,10 +22,20 @@ func TestKeysParse(t *testing.T) {
 	}
 }
 
-// The checksum tells every mistyped character from an unknown key, without a look-up.
+// The checksum finds every mistyped character, without a look-up.
 func TestMalformedKeys(t *testing.T) {
 	text, _ := NewKey()
-	malformed := []string{"", "rl_", "x", " " + text, text + "\n", strings.ToUpper(text), text[1:], text[:len(text)-1], strings.Repeat("x", len(text))}
+	malformed := []string{
+		"",
+		"rl_",
+		"x",
+		" " + text,
+		text + "\n",
+		strings.ToUpper(text),
+		text[1:],
+		text[:len(text)-1],
+		strings.Repeat("x", len(text)),
+	}
 	for i := range text {
 		other := byte('a')
 		if text[i] == 'a' {

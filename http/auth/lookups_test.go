@@ -47,7 +47,10 @@ func (*slowStore) RecordUse(context.Context, string, time.Time) error { return n
 func TestLookupsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text, c := auth.NewKey()
-		store := &slowStore{key: schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: "acme"}, answer: make(chan struct{})}
+		store := &slowStore{
+			key:    schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: "acme"},
+			answer: make(chan struct{}),
+		}
 		v := auth.NewVerifier(store, limit.NewWindow(10_000, time.Minute), time.Now, slog.New(slog.DiscardHandler))
 		parsed, err := auth.ParseKey(text)
 		if err != nil {

@@ -47,7 +47,8 @@ func (s *shelf) Used(_ context.Context, since, at time.Time) (used []schema.APIK
 	s.work = append(s.work, "read uses")
 	for id, last := range s.uses {
 		if key := s.keys[id]; s.valid(id, at) && !last.Before(since) {
-			used = append(used, schema.APIKeyUse{KeyID: id, SecretHash: key.SecretHash, LastUsedAt: last, KeyLimits: key.KeyLimits})
+			used = append(used,
+				schema.APIKeyUse{KeyID: id, SecretHash: key.SecretHash, LastUsedAt: last, KeyLimits: key.KeyLimits})
 		}
 	}
 	return used, nil
@@ -155,7 +156,8 @@ func TestSevenDays(t *testing.T) {
 		t.Helper()
 		var exhausted *LimitedError
 		before := shelf.lookups
-		if err := verify(t, v, c); !errors.As(err, &exhausted) || exhausted.RetryAfter <= 0 || exhausted.RetryAfter > time.Minute {
+		if err := verify(t, v, c); !errors.As(err, &exhausted) || exhausted.RetryAfter <= 0 ||
+			exhausted.RetryAfter > time.Minute {
 			t.Errorf("%s: %v", name, err)
 		}
 		if shelf.lookups != before {

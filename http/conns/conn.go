@@ -59,7 +59,8 @@ func (c *conn) Read(p []byte) (int, error) {
 // Write ends the request: whatever is read next belongs to another one. The client has to take what is written at
 // the same rate at which it has to send, whatever deadline the server set.
 func (c *conn) Write(p []byte) (int, error) {
-	if err := c.Conn.SetWriteDeadline(time.Now().Add(Grace + time.Duration(len(p))*time.Second/MinBytesPerSecond)); err != nil {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(Grace +
+		time.Duration(len(p))*time.Second/MinBytesPerSecond)); err != nil {
 		return 0, err
 	}
 	n, err := c.Conn.Write(p)

@@ -72,8 +72,10 @@ type Listener struct {
 // Limit returns inner with caps. Closing the Listener closes inner.
 func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 	l := &Listener{
-		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}), turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		open: map[*conn]struct{}{}, byAddress: map[netip.Addr]int{}, refused: map[string]uint64{}, logged: map[string]time.Time{},
+		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}),
+		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		open:  map[*conn]struct{}{}, byAddress: map[netip.Addr]int{}, refused: map[string]uint64{},
+		logged: map[string]time.Time{},
 	}
 	l.close = sync.OnceValue(func() error {
 		close(l.closed)

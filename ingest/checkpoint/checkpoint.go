@@ -34,7 +34,8 @@ func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time
 	var revision uint64
 	err = l.retry.Do(ctx, "read the checkpoint", func() error {
 		return l.conn.QueryRow(ctx, "SELECT position, revision, saved_at FROM "+schema.TableCheckpoints+
-			" WHERE name = {name:String} ORDER BY revision DESC, saved_at DESC LIMIT 1", clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
+			" WHERE name = {name:String} ORDER BY revision DESC, saved_at DESC LIMIT "+
+			"1", clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, false, nil

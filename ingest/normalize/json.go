@@ -31,7 +31,8 @@ func ReadJSON(line []byte, raw *Raw) error {
 	return nil
 }
 
-// ReadKnownJSON is ReadJSON for records with more fields than their kind has: those are left out, whatever they contain.
+// ReadKnownJSON is ReadJSON for records with more fields than their kind has: those are left out, whatever they
+// contain.
 func ReadKnownJSON(line []byte, raw *Raw) error {
 	if scan(line, raw) {
 		return nil

@@ -10,9 +10,15 @@ import (
 )
 
 const (
-	agentLine = `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","name":"Support","updated_at":"2026-01-31T09:30:00.1239+02:00"}`
-	runLine   = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-31T09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`
-	attrLine  = `{"record":"attribution","organization_id":"acme","attribution_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b12","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","user_identifier":"ada@example.com","activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"2026-01-31T09:30:00Z"}`
+	agentLine = `{"record":"agent","organization_id":"acme","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",` +
+		`"name":"Support","updated_at":"2026-01-31T09:30:00.1239+02:00"}`
+	runLine = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
+		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-31T09:30:00Z",` +
+		`"updated_at":"2026-01-31T09:31:00Z"}`
+	attrLine = `{"record":"attribution","organization_id":"acme",` +
+		`"attribution_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b12","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
+		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","user_identifier":"ada@example.com",` +
+		`"activity_type":"initiated","run_initiation_type":"human","source":"web","occurred_at":"2026-01-31T09:30:00Z"}`
 )
 
 // with sets a field of a line to a JSON value; an empty value takes the field away.
@@ -36,11 +42,12 @@ func quoted(n int, character string) string { return `"` + strings.Repeat(charac
 // Contract 3, a case for each rule that accepts.
 func TestAccepts(t *testing.T) {
 	for name, line := range map[string]string{
-		"agent":                      agentLine,
-		"run":                        runLine,
-		"attribution":                attrLine,
-		"agent with everything":      with(with(agentLine, "slug", quoted(200, "é")), "deleted_at", `"2026-01-31T09:30:00Z"`),
-		"nulls where they may be":    with(with(with(with(runLine, "parent_run_id", "null"), "initiator_identifier", "null"), "initiator_name", "null"), "initiator_type", "null"),
+		"agent":                 agentLine,
+		"run":                   runLine,
+		"attribution":           attrLine,
+		"agent with everything": with(with(agentLine, "slug", quoted(200, "é")), "deleted_at", `"2026-01-31T09:30:00Z"`),
+		"nulls where they may be": with(with(with(with(runLine, "parent_run_id", "null"), "initiator_identifier", "null"),
+			"initiator_name", "null"), "initiator_type", "null"),
 		"empty name":                 with(agentLine, "name", `""`),
 		"name of 500 characters":     with(agentLine, "name", quoted(500, "😀")),
 		"organization of 64":         with(agentLine, "organization_id", quoted(64, "a")),
@@ -48,13 +55,14 @@ func TestAccepts(t *testing.T) {
 		"UUID in capitals":           with(agentLine, "agent_id", `"0B7E4D2C-9F3A-4C61-8A55-2F1D6C9E7B10"`),
 		"first instant of the store": with(runLine, "created_at", `"1900-01-01T00:00:00Z"`),
 		"last instant of the store":  with(runLine, "created_at", `"2261-12-31T23:59:59.9999Z"`),
-		"supporting run":             with(with(runLine, "kind", `"sub_agent"`), "parent_run_id", `"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b13"`),
-		"initiator of any form":      with(runLine, "initiator_identifier", `"cron job 7"`),
-		"initiator of 320":           with(runLine, "initiator_identifier", quoted(320, "😀")),
-		"phone number":               with(attrLine, "user_identifier", `"+15550100"`),
-		"longest phone number":       with(attrLine, "user_identifier", `"+123456789012345"`),
-		"source of 64":               with(attrLine, "source", quoted(64, "é")),
-		"address with two @":         with(attrLine, "user_identifier", `"\"a@b\"@example.com"`),
+		"supporting run": with(with(runLine, "kind", `"sub_agent"`), "parent_run_id",
+			`"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b13"`),
+		"initiator of any form": with(runLine, "initiator_identifier", `"cron job 7"`),
+		"initiator of 320":      with(runLine, "initiator_identifier", quoted(320, "😀")),
+		"phone number":          with(attrLine, "user_identifier", `"+15550100"`),
+		"longest phone number":  with(attrLine, "user_identifier", `"+123456789012345"`),
+		"source of 64":          with(attrLine, "source", quoted(64, "é")),
+		"address with two @":    with(attrLine, "user_identifier", `"\"a@b\"@example.com"`),
 	} {
 		if _, err := read([]byte(line)); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, line)
@@ -105,7 +113,8 @@ func TestRejects(t *testing.T) {
 		{"address without a domain", with(attrLine, "user_identifier", `"ada@"`), "user_identifier"},
 		{"address without a local part", with(attrLine, "user_identifier", `"@example.com"`), "user_identifier"},
 		{"address with a space", with(attrLine, "user_identifier", `"a da@example.com"`), "user_identifier"},
-		{"address of 321 octets", with(attrLine, "user_identifier", `"`+strings.Repeat("a", 309)+`@example.com"`), "user_identifier"},
+		{"address of 321 octets", with(attrLine, "user_identifier", `"`+strings.Repeat("a", 309)+`@example.com"`),
+			"user_identifier"},
 		{"number with 16 digits", with(attrLine, "user_identifier", `"+1234567890123456"`), "user_identifier"},
 		{"number that begins with 0", with(attrLine, "user_identifier", `"+0555"`), "user_identifier"},
 		{"number with a hyphen", with(attrLine, "user_identifier", `"+1-555"`), "user_identifier"},
@@ -161,28 +170,32 @@ func TestNormalizes(t *testing.T) {
 
 // A fixed rejects file can be fed back: its lines are read as the records in them.
 func TestReadsRejects(t *testing.T) {
-	for name, record := range map[string]string{"an object": agentLine, "text that was no JSON": fmt.Sprintf("%q", agentLine)} {
+	for name, record := range map[string]string{"an object": agentLine,
+		"text that was no JSON": fmt.Sprintf("%q", agentLine)} {
 		got, err := read([]byte(`{"source":"a.ndjson","line":7,"field":"slug","error":"is wrong","record":` + record + `}`))
 		if want, _ := read([]byte(agentLine)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	var rejected *Error
-	if _, err := read([]byte(`{"error":"is wrong","record":{"record":"agent","name":7}}`)); !errors.As(err, &rejected) || rejected.Field != "name" {
+	if _, err := read([]byte(`{"error":"is wrong","record":{"record":"agent","name":7}}`)); !errors.As(err, &rejected) ||
+		rejected.Field != "name" {
 		t.Errorf("a reject that was not fixed: %v", err)
 	}
 }
 
 // A fixed reject of a CSV file is read as CSV, and rejects of rejects are read as what is inside.
 func TestReadsRejectsOfCSV(t *testing.T) {
-	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," organization_id","agent_id","slug","name","updated_at","record"]}`
+	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," ` +
+		`organization_id","agent_id","slug","name","updated_at","record"]}`
 	const row = `red;acme;0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10;\\N;\"a;\nb\";2026-01-31 09:30:00+00;agent`
 	want, err := read([]byte(with(with(agentLine, "name", `"a;\nb"`), "updated_at", `"2026-01-31T09:30:00Z"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := `{"source":"a.csv","line":7,"field":"","error":"is wrong","record":"` + row + `",` + how + `}`
-	for _, line := range []string{line, `{"source":"r","line":1,"error":"again","record":{"source":"q","line":1,"error":"again","record":` + line + `}}`} {
+	for _, line := range []string{line, `{"source":"r","line":1,"error":"again","record":{"source":"q","line":1,` +
+		`"error":"again","record":` + line + `}}`} {
 		if got, err := read([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", line, got, err)
 		}
@@ -206,7 +219,8 @@ func TestReadsRejectsOfCSV(t *testing.T) {
 func TestReadKnownJSON(t *testing.T) {
 	plain, _ := read([]byte(agentLine))
 	for _, line := range []string{
-		with(agentLine, "colour", `"red"`), with(agentLine, "colour", `{"a":[1,null]}`), with(agentLine, "error", `"red"`), with(agentLine, "csv", "7"), agentLine,
+		with(agentLine, "colour", `"red"`), with(agentLine, "colour", `{"a":[1,null]}`), with(agentLine, "error", `"red"`),
+		with(agentLine, "csv", "7"), agentLine,
 	} {
 		var raw Raw
 		err := ReadKnownJSON([]byte(line), &raw)
@@ -217,7 +231,8 @@ func TestReadKnownJSON(t *testing.T) {
 			t.Errorf("ReadJSON of %s: %v", line, err)
 		}
 	}
-	for _, line := range []string{with(agentLine, "name", "7"), with(agentLine, "record", ""), strings.TrimSuffix(agentLine, "}") + `,"x":1,"x":2}`} {
+	for _, line := range []string{with(agentLine, "name", "7"), with(agentLine, "record", ""),
+		strings.TrimSuffix(agentLine, "}") + `,"x":1,"x":2}`} {
 		if err := ReadKnownJSON([]byte(line), new(Raw)); err == nil {
 			t.Errorf("%s: no error", line)
 		}
@@ -233,56 +248,6 @@ func TestAppendJSON(t *testing.T) {
 		}
 		if err := ReadJSON(raw.AppendJSON(nil), &again); err != nil || !reflect.DeepEqual(raw, again) {
 			t.Errorf("%s became %s, %v", line, raw.AppendJSON(nil), err)
-		}
-	}
-}
-
-// read reads and normalizes one line.
-func read(line []byte) (any, error) {
-	var raw Raw
-	if err := ReadJSON(line, &raw); err != nil {
-		return nil, err
-	}
-	n := NewNormalizer()
-	switch raw.Kind {
-	case KindAgent:
-		return n.Agent(&raw)
-	case KindRun:
-		return n.Run(&raw)
-	default:
-		return n.Attribution(&raw)
-	}
-}
-
-// Whatever the line, the quick reader agrees with the strict one, and an error is an *Error.
-func FuzzJSON(f *testing.F) {
-	for _, line := range []string{agentLine, runLine, attrLine, `{}`, `null`, with(agentLine, "name", "null"), strings.ReplaceAll(runLine, ",", " , ")} {
-		f.Add([]byte(line))
-	}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		var quick, strict Raw
-		if scan(line, &quick) {
-			if fault := readStrictly(line, &strict, false); fault != nil || !reflect.DeepEqual(quick, strict) {
-				t.Fatalf("%q: quick %+v, strict %+v, %v", line, quick, strict, fault)
-			}
-		}
-		record, err := read(line)
-		var rejected *Error
-		if err != nil && !errors.As(err, &rejected) || err == nil && record == nil {
-			t.Fatalf("%q: %v, %v", line, record, err)
-		}
-	})
-}
-
-func BenchmarkJSON(b *testing.B) {
-	n := NewNormalizer()
-	var raw Raw
-	for b.Loop() {
-		if err := ReadJSON([]byte(attrLine), &raw); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := n.Attribution(&raw); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

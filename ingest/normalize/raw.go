@@ -45,7 +45,14 @@ func Fields(kind Kind) []string {
 // Nullable reports whether a field may be null (contract 3).
 func Nullable(field string) bool {
 	switch field {
-	case "slug", "deleted_at", "kind", "parent_run_id", "initiator_identifier", "initiator_name", "initiator_type", "user_name":
+	case "slug",
+		"deleted_at",
+		"kind",
+		"parent_run_id",
+		"initiator_identifier",
+		"initiator_name",
+		"initiator_type",
+		"user_name":
 		return true
 	default:
 		return false
@@ -75,7 +82,9 @@ func (r *Raw) Text(i int) []byte {
 		text, _ := uuid.UUID(value).MarshalText() // has no error
 		return text
 	default:
-		return time.UnixMilli(int64(binary.LittleEndian.Uint64(value))).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z07:00")
+		return time.UnixMilli(int64(binary.LittleEndian.Uint64(value))).
+			UTC().
+			AppendFormat(nil, "2006-01-02T15:04:05.000Z07:00")
 	}
 }
 

@@ -30,8 +30,20 @@ var (
 )
 
 var (
-	runKinds       = []string{"agent", "sub_agent", "browser", "phone", "inbound_phone", "platform"}
-	statuses       = []string{"PENDING", "RUNNING", "WAITING_FOR_SLOT", "CANCELLING", "AWAITING_REPLY", "SLEEPING", "PAUSING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"}
+	runKinds = []string{"agent", "sub_agent", "browser", "phone", "inbound_phone", "platform"}
+	statuses = []string{
+		"PENDING",
+		"RUNNING",
+		"WAITING_FOR_SLOT",
+		"CANCELLING",
+		"AWAITING_REPLY",
+		"SLEEPING",
+		"PAUSING",
+		"PAUSED",
+		"COMPLETED",
+		"FAILED",
+		"CANCELLED",
+	}
 	initiatorTypes = []string{"internal", "external", "automated", "unknown"}
 	activityTypes  = []string{"initiated", "associated", "interacted"}
 	initiations    = []string{"human", "automated", "unknown"}

@@ -100,7 +100,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 	rollupRuns, rollupAttributions := schema.RollupOf(schema.TableRuns), schema.RollupOf(schema.TableAttributions)
 	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
 	ofIdentifier := p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
-	ofStarter := fmt.Sprintf("bitShiftRight(initiator_key, %d) IN ", schema.InitiatorKeyShift) + ofIdentifier
+	ofInitiator := fmt.Sprintf("bitShiftRight(initiator_key, %d) IN ", schema.InitiatorKeyShift) + ofIdentifier
 	// Older versions that have not been merged away have the person as well.
 	started := p.ofOrganization() + " AND " + p.startedBy()
 	// All rows of those runs, whoever started them in other versions.
@@ -112,7 +112,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 			" WHERE " + ofPerson + " AND activity_type = 'initiated'",
 		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions +
 			" WHERE " + ofPerson + " AND isNotNull(user_name)",
-		"SELECT 'record', toString(run_id) FROM " + rollupRuns.Table + " WHERE " + p.ofOrganization() + " AND " + ofStarter,
+		"SELECT 'record', toString(run_id) FROM " + rollupRuns.Table + " WHERE " + p.ofOrganization() + " AND " + ofInitiator,
 		"SELECT 'name', assumeNotNull(" + initiatorName + ") FROM " + schema.TableRuns +
 			" WHERE " + started + " AND isNotNull(" + initiatorName + ")",
 	}
@@ -121,7 +121,7 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 	// of each; they are refreshed again as they will be then.
 	p.delete(rollupAttributions.Table, p.ofOrganization()+
 		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
-	p.delete(rollupRuns.Table, p.ofOrganization()+" AND ("+ofStarter+" OR "+ofRuns+")")
+	p.delete(rollupRuns.Table, p.ofOrganization()+" AND ("+ofInitiator+" OR "+ofRuns+")")
 	// Texts go by text. Another person's may share a key with them, whose runs are refreshed again too.
 	p.delete(schema.TableInitiatorKeys, p.ofOrganization()+" AND initiator_identifier IN "+p.keys(targetIdentifier, "key"))
 	p.delete(schema.TableSharedKeys, p.ofOrganization()+" AND initiator IN "+ofIdentifier)

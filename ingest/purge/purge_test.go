@@ -49,18 +49,36 @@ func filled(t *testing.T) driver.Conn {
 					identifier = &bob // ada is only in a superseded version
 				}
 				name := olaptest.SharingNames[i/4%2]
-				records.Agents = append(records.Agents, olaptest.Agent{Organization: organization, ID: olaptest.ID(i), Name: "A", UpdatedAt: at})
-				records.Runs = append(records.Runs, olaptest.Run{Organization: organization, ID: olaptest.ID(i), CreatedAt: clock, AgentID: olaptest.ID(1),
-					Kind: "agent", Status: "RUNNING", Identifier: identifier, Name: &name, UpdatedAt: at.AddDate(0, i%2, version)})
-				records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
-					Identifier: person, Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: clock})
+				records.Agents = append(records.Agents,
+					olaptest.Agent{Organization: organization, ID: olaptest.ID(i), Name: "A", UpdatedAt: at})
+				records.Runs = append(
+					records.Runs,
+					olaptest.Run{Organization: organization, ID: olaptest.ID(i), CreatedAt: clock, AgentID: olaptest.ID(1),
+						Kind: "agent", Status: "RUNNING", Identifier: identifier, Name: &name, UpdatedAt: at.AddDate(0, i%2, version)},
+				)
+				records.Attributions = append(
+					records.Attributions,
+					olaptest.Attribution{
+						Organization:   organization,
+						ID:             olaptest.ID(i),
+						RunID:          olaptest.ID(i),
+						AgentID:        olaptest.ID(1),
+						Identifier:     person,
+						Activity:       "initiated",
+						InitiationType: "human",
+						Source:         "web",
+						OccurredAt:     clock,
+					},
+				)
 			}
 			olaptest.Load(t, conn, records)
 		}
-		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
+		if err := conn.Exec(context.Background(), "INSERT INTO api_keys (key_id, organization_id, name, scopes, "+
+			"secret_hash, created_at) VALUES ('"+organization+"', '"+organization+"', '', [], '', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
-		damage := "INSERT INTO rollup_log (kind, organization_id, source, latest) VALUES ('damage', '" + organization + "', 'runs', (1, 0, now64(3)))"
+		damage := "INSERT INTO rollup_log (kind, organization_id, source, latest) VALUES ('damage', " +
+			"'" + organization + "', 'runs', (1, 0, now64(3)))"
 		if err := conn.Exec(context.Background(), damage); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +86,8 @@ func filled(t *testing.T) driver.Conn {
 		if err := conn.Exec(context.Background(), replacement, clickhouse.Named("organization", organization)); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES ('"+organization+"', now64(3))"); err != nil {
+		if err := conn.Exec(context.Background(), "INSERT INTO api_key_uses VALUES "+
+			"('"+organization+"', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +143,8 @@ func TestOrganization(t *testing.T) {
 	var tables []string
 	if err := conn.QueryRow(context.Background(), "SELECT groupUniqArray(table) FROM system.columns"+
 		" WHERE database = currentDatabase() AND name = 'organization_id' AND table IN"+
-		" (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')").Scan(&tables); err != nil {
+		" (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE "+
+		"'%MergeTree')").Scan(&tables); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
@@ -133,8 +153,17 @@ func TestOrganization(t *testing.T) {
 		}
 	}
 	run(t, conn, p)
-	emptied := []string{"agents", "runs", "attributions", "api_keys", "rollup_runs", "rollup_attributions", "initiator_keys",
-		"shared_initiator_keys", "conflicting_records"}
+	emptied := []string{
+		"agents",
+		"runs",
+		"attributions",
+		"api_keys",
+		"rollup_runs",
+		"rollup_attributions",
+		"initiator_keys",
+		"shared_initiator_keys",
+		"conflicting_records",
+	}
 	for _, table := range emptied {
 		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")
 		if kept := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'globex'"); gone != 0 || kept == 0 {
@@ -146,7 +175,11 @@ func TestOrganization(t *testing.T) {
 	}
 	for table, projection := range map[string]string{"attributions": "by_person", "runs": "by_last_stored_at"} {
 		of := func(organization string) uint64 {
-			return number(t, conn, "SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') WHERE organization_id = '"+organization+"'")
+			return number(
+				t, conn,
+				"SELECT count() FROM mergeTreeProjection(currentDatabase(), '"+table+"', '"+projection+"') "+
+					"WHERE organization_id = '"+organization+"'",
+			)
 		}
 		if gone, kept := of("acme"), of("globex"); gone != 0 || kept == 0 {
 			t.Errorf("%s.%s: %d rows of the organization, %d of the other one", table, projection, gone, kept)
@@ -162,27 +195,47 @@ func TestPerson(t *testing.T) {
 	defer consistent(t, conn)
 	run(t, conn, purge.Person("acme", " ADA@example.com "))
 	for query, want := range map[string]uint64{
-		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = 'acme'":                                                                         20,
-		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme' AND " + schema.CurrentRunSQL: 9,
-		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE organization_id = 'acme'":           11,
-		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE organization_id = 'globex'":         9,
+		"SELECT uniqExact(run_id) FROM runs WHERE organization_id = " +
+			"'acme'": 20,
+		"SELECT countIf(tupleElement(record, 'initiator_name') IS NULL) FROM runs FINAL WHERE organization_id = 'acme' " +
+			"AND " + schema.CurrentRunSQL: 9,
+		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'bob@example.com') FROM runs FINAL WHERE " +
+			"organization_id = 'acme'": 11,
+		"SELECT countIf(tupleElement(record, 'initiator_identifier') = 'ada@example.com') FROM runs FINAL WHERE " +
+			"organization_id = 'globex'": 9,
 		// The number of an identifier is personal data too, and who is not there any more is not counted.
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'":                                                                0,
-		"SELECT count() FROM runs WHERE organization_id = 'acme' AND " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                                0,
-		"SELECT uniqExact(organization_id) FROM runs WHERE " + numberOfAda + " IN (tupleElement(record, 'initiator'), tupleElement(initiator, 'initiator'))":                                          1,
-		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs FINAL WHERE organization_id = 'acme'":                                          1,
-		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs FINAL WHERE organization_id = 'globex'":                                        2,
-		"SELECT count() FROM attributions WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                                                                                     0,
-		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'attributions', 'by_person') WHERE organization_id = 'acme' AND user_identifier = 'ada@example.com'":                              0,
-		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'runs', 'by_last_stored_at') WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'": 0,
-		"SELECT count() FROM rollup_runs WHERE organization_id = 'acme' AND bitShiftRight(initiator_key, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                                0,
-		"SELECT count() FROM rollup_runs WHERE organization_id = 'globex' AND bitShiftRight(initiator_key, 48) = bitShiftRight(" + numberOfAda + ", 48)":                                              9,
-		"SELECT count() FROM initiator_keys WHERE organization_id = 'acme' AND initiator_identifier = 'ada@example.com'":                                                                              0,
-		"SELECT count() FROM initiator_keys FINAL WHERE organization_id = 'globex' AND initiator_identifier = 'ada@example.com'":                                                                      2,
-		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'acme'":                                                                                                              1,
-		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = 'globex'":                                                                                                            2,
-		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'globex' AND user_identifier = 'ada@example.com'":                                                                 10,
-		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'acme'":                                                                                                           10,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND tupleElement(record, 'initiator_identifier') = " +
+			"'ada@example.com'": 0,
+		"SELECT count() FROM runs WHERE organization_id = 'acme' AND " + numberOfAda + " IN (tupleElement(record, " +
+			"'initiator'), tupleElement(initiator, 'initiator'))": 0,
+		"SELECT uniqExact(organization_id) FROM runs WHERE " + numberOfAda + " IN (tupleElement(record, 'initiator'), " +
+			"tupleElement(initiator, 'initiator'))": 1,
+		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs " +
+			"FINAL WHERE organization_id = 'acme'": 1,
+		"SELECT uniqExactIf(tupleElement(initiator, 'initiator'), tupleElement(initiator, 'initiator') != 0) FROM runs " +
+			"FINAL WHERE organization_id = 'globex'": 2,
+		"SELECT count() FROM attributions WHERE organization_id = 'acme' AND user_identifier = " +
+			"'ada@example.com'": 0,
+		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'attributions', 'by_person') WHERE organization_id = " +
+			"'acme' AND user_identifier = 'ada@example.com'": 0,
+		"SELECT count() FROM mergeTreeProjection(currentDatabase(), 'runs', 'by_last_stored_at') WHERE organization_id = " +
+			"'acme' AND tupleElement(record, 'initiator_identifier') = 'ada@example.com'": 0,
+		"SELECT count() FROM rollup_runs WHERE organization_id = 'acme' AND bitShiftRight(initiator_key, 48) = " +
+			"bitShiftRight(" + numberOfAda + ", 48)": 0,
+		"SELECT count() FROM rollup_runs WHERE organization_id = 'globex' AND bitShiftRight(initiator_key, 48) = " +
+			"bitShiftRight(" + numberOfAda + ", 48)": 9,
+		"SELECT count() FROM initiator_keys WHERE organization_id = 'acme' AND initiator_identifier = " +
+			"'ada@example.com'": 0,
+		"SELECT count() FROM initiator_keys FINAL WHERE organization_id = 'globex' AND initiator_identifier = " +
+			"'ada@example.com'": 2,
+		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = " +
+			"'acme'": 1,
+		"SELECT count() FROM shared_initiator_keys FINAL WHERE organization_id = " +
+			"'globex'": 2,
+		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = 'globex' AND user_identifier = " +
+			"'ada@example.com'": 10,
+		"SELECT uniqExact(attribution_id) FROM attributions WHERE organization_id = " +
+			"'acme'": 10,
 	} {
 		if n := number(t, conn, query); n != want {
 			t.Errorf("%d, want %d: %s", n, want, query)
@@ -194,8 +247,10 @@ func TestPerson(t *testing.T) {
 func TestRecords(t *testing.T) {
 	conn := filled(t)
 	defer consistent(t, conn)
-	for kind, table := range map[normalize.Kind]string{normalize.KindAgent: "agents", normalize.KindRun: "runs", normalize.KindAttribution: "attributions"} {
-		if err := purge.Records(context.Background(), conn, kind, "acme", []uuid.UUID{olaptest.ID(3), olaptest.ID(4)}); err != nil {
+	for kind, table := range map[normalize.Kind]string{normalize.KindAgent: "agents", normalize.KindRun: "runs",
+		normalize.KindAttribution: "attributions"} {
+		if err := purge.Records(context.Background(), conn, kind, "acme",
+			[]uuid.UUID{olaptest.ID(3), olaptest.ID(4)}); err != nil {
 			t.Fatal(err)
 		}
 		if n := number(t, conn, "SELECT uniqExact(organization_id, "+string(kind)+"_id) FROM "+table); n != 38 {
@@ -210,7 +265,8 @@ func TestRecordsThatMoved(t *testing.T) {
 	ctx := context.Background()
 	conn := filled(t)
 	defer consistent(t, conn)
-	for kind, table := range map[normalize.Kind]string{normalize.KindRun: "runs", normalize.KindAttribution: "attributions"} {
+	for kind, table := range map[normalize.Kind]string{normalize.KindRun: "runs",
+		normalize.KindAttribution: "attributions"} {
 		of := " WHERE organization_id = 'acme' AND " + string(kind) + "_id = toUUID('" + olaptest.ID(19).String() + "')"
 		if n := number(t, conn, "SELECT count() FROM "+table+" FINAL"+of); n != 2 {
 			t.Errorf("%d rows of the %s, want one under each clock", n, kind)

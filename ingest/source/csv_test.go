@@ -16,22 +16,31 @@ func TestCSVHeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		header, cells, want string
 	}{
-		"order of the fields":    {"organization_id,agent_id,name,slug,deleted_at,updated_at", "1,2,3,4,5,6", row},
-		"any order":              {"updated_at,slug,organization_id,deleted_at,name,agent_id", "6,4,1,5,3,2", row},
-		"no nullable ones":       {"agent_id,organization_id,name,updated_at", "2,1,3,6", `2 agent "1" "2" "3" - - "6"`},
-		"a byte order mark":      {"\xef\xbb\xbforganization_id,agent_id,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
-		"a mark and quotes":      {"\xef\xbb\xbf\"organization_id\",agent_id,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
-		"spaces around":          {"organization_id, agent_id ,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
-		"the kind":               {"record,organization_id,agent_id,name,updated_at", "agent,1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
-		"another kind":           {"organization_id,agent_id,name,updated_at,record", "1,2,3,6,run", "2 fault record: must be agent, the kind of all records of this file"},
-		"no kind":                {"organization_id,agent_id,name,updated_at,record", "1,2,3,6,", "2 fault record: must be agent, the kind of all records of this file"},
-		"an unknown one":         {"organization_id,agent_id,name,updated_at,status", "", `the header names "status", which is no field of a record of kind agent`},
-		"letter case counts":     {"Organization_id,agent_id,name,updated_at", "", `the header names "Organization_id", which is no field of a record of kind agent`},
-		"one twice":              {"organization_id,agent_id,name,updated_at,name", "", `the header names "name" twice`},
-		"record twice":           {"record,organization_id,agent_id,name,updated_at,record", "", `the header names "record" twice`},
-		"a missing one":          {"organization_id,agent_id,updated_at,slug", "", `the header lacks "name", which a record of kind agent needs`},
-		"no header but a record": {"org,0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10,n,t", "", `the header names "org", which is no field of a record of kind agent`},
-		"a quote never closed":   {"\"organization_id", "", `read the header: parse error on line 1`},
+		"order of the fields": {"organization_id,agent_id,name,slug,deleted_at,updated_at", "1,2,3,4,5,6", row},
+		"any order":           {"updated_at,slug,organization_id,deleted_at,name,agent_id", "6,4,1,5,3,2", row},
+		"no nullable ones":    {"agent_id,organization_id,name,updated_at", "2,1,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"a byte order mark": {"\xef\xbb\xbforganization_id,agent_id,name,updated_at", "1,2,3,6",
+			`2 agent "1" "2" "3" - - "6"`},
+		"a mark and quotes": {"\xef\xbb\xbf\"organization_id\",agent_id,name,updated_at", "1,2,3,6",
+			`2 agent "1" "2" "3" - - "6"`},
+		"spaces around": {"organization_id, agent_id ,name,updated_at", "1,2,3,6", `2 agent "1" "2" "3" - - "6"`},
+		"the kind": {"record,organization_id,agent_id,name,updated_at", "agent,1,2,3,6",
+			`2 agent "1" "2" "3" - - "6"`},
+		"another kind": {"organization_id,agent_id,name,updated_at,record", "1,2,3,6,run",
+			"2 fault record: must be agent, the kind of all records of this file"},
+		"no kind": {"organization_id,agent_id,name,updated_at,record", "1,2,3,6,", "2 fault record: must " +
+			"be agent, the kind of all records of this file"},
+		"an unknown one": {"organization_id,agent_id,name,updated_at,status", "", `the header names "status", ` +
+			`which is no field of a record of kind agent`},
+		"letter case counts": {"Organization_id,agent_id,name,updated_at", "", `the header names "Organization_id", ` +
+			`which is no field of a record of kind agent`},
+		"one twice":    {"organization_id,agent_id,name,updated_at,name", "", `the header names "name" twice`},
+		"record twice": {"record,organization_id,agent_id,name,updated_at,record", "", `the header names "record" twice`},
+		"a missing one": {"organization_id,agent_id,updated_at,slug", "", `the header lacks "name", which a ` +
+			`record of kind agent needs`},
+		"no header but a record": {"org,0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10,n,t", "", `the header names "org", which is ` +
+			`no field of a record of kind agent`},
+		"a quote never closed": {"\"organization_id", "", `read the header: parse error on line 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := records(stream(CSV, normalize.KindAgent, []byte(c.header+"\n"+c.cells)), Position{})
@@ -43,7 +52,8 @@ func TestCSVHeader(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := records(stream(CSV, normalize.KindAgent, nil), Position{}); err == nil || !strings.Contains(err.Error(), "the file is empty") {
+	if _, _, err := records(stream(CSV, normalize.KindAgent, nil), Position{}); err == nil ||
+		!strings.Contains(err.Error(), "the file is empty") {
 		t.Errorf("an empty file: %v", err)
 	}
 }
@@ -52,21 +62,29 @@ const agentHeader = "organization_id,agent_id,name,slug,deleted_at,updated_at\n"
 
 func TestCSVRecords(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"no records":            {"", ""},
-		"empty cells":           {"o,a,,,,t\n", `2 agent "o" "a" "" - - "t"`},
-		"quoted empty cells":    {"\"o\",\"a\",\"\",\"\",\"\",\"t\"\n", `2 agent "o" "a" "" - - "t"`},
-		"nothing but commas":    {",,,,,\n", `2 agent "" "" "" - - ""`},
-		"spaces stay":           {" o,a , ,s,d,t\n", `2 agent " o" "a " " " "s" "d" "t"`},
-		"quotes and commas":     {"o,a,\"\"\"n\"\", m\",s,d,t\n", `2 agent "o" "a" "\"n\", m" "s" "d" "t"`},
-		"line feeds in quotes":  {"o,a,\"1\n2\r\n\n4\",,,t\no,b,n,,,t", "2 agent \"o\" \"a\" \"1\\n2\\n\\n4\" - - \"t\"\n6 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"blank lines":           {"\n\r\no,a,n,,,t\n\n\no,b,n,,,t\n\n", "4 agent \"o\" \"a\" \"n\" - - \"t\"\n7 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"too few cells":         {"o,a,n\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"too many cells":        {"o,a,n,,,t,\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"a bare quote":          {"o,a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: bare \" in non-quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"after a quote":         {"o,\"a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"wrong in a later line": {"o,\"a\n\n\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in quoted-field\n5 agent \"o\" \"b\" \"n\" - - \"t\""},
-		"a quote never closed":  {"o,a,n,,,t\no,\"b,n,,,t\no,c,n,,,t\n", "2 agent \"o\" \"a\" \"n\" - - \"t\"\n3 fault is not valid CSV: extraneous or missing \" in quoted-field"},
-		"a semicolon":           {"o;a;n;;;t\n", "2 fault is not valid CSV: wrong number of fields"},
+		"no records":         {"", ""},
+		"empty cells":        {"o,a,,,,t\n", `2 agent "o" "a" "" - - "t"`},
+		"quoted empty cells": {"\"o\",\"a\",\"\",\"\",\"\",\"t\"\n", `2 agent "o" "a" "" - - "t"`},
+		"nothing but commas": {",,,,,\n", `2 agent "" "" "" - - ""`},
+		"spaces stay":        {" o,a , ,s,d,t\n", `2 agent " o" "a " " " "s" "d" "t"`},
+		"quotes and commas":  {"o,a,\"\"\"n\"\", m\",s,d,t\n", `2 agent "o" "a" "\"n\", m" "s" "d" "t"`},
+		"line feeds in quotes": {"o,a,\"1\n2\r\n\n4\",,,t\no,b,n,,,t", "2 agent \"o\" \"a\" \"1\\n2\\n\\n4\" - - \"t\"\n" +
+			"6 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"blank lines": {"\n\r\no,a,n,,,t\n\n\no,b,n,,,t\n\n", "4 agent \"o\" \"a\" \"n\" - - \"t\"\n7 agent " +
+			"\"o\" \"b\" \"n\" - - \"t\""},
+		"too few cells": {"o,a,n\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent \"o\" " +
+			"\"b\" \"n\" - - \"t\""},
+		"too many cells": {"o,a,n,,,t,\no,b,n,,,t\n", "2 fault is not valid CSV: wrong number of fields\n3 agent " +
+			"\"o\" \"b\" \"n\" - - \"t\""},
+		"a bare quote": {"o,a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: bare \" in non-quoted-field\n3 " +
+			"agent \"o\" \"b\" \"n\" - - \"t\""},
+		"after a quote": {"o,\"a\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" in " +
+			"quoted-field\n3 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"wrong in a later line": {"o,\"a\n\n\"a,n,,,t\no,b,n,,,t\n", "2 fault is not valid CSV: extraneous or missing \" " +
+			"in quoted-field\n5 agent \"o\" \"b\" \"n\" - - \"t\""},
+		"a quote never closed": {"o,a,n,,,t\no,\"b,n,,,t\no,c,n,,,t\n", "2 agent \"o\" \"a\" \"n\" - - \"t\"\n3 fault is " +
+			"not valid CSV: extraneous or missing \" in quoted-field"},
+		"a semicolon": {"o;a;n;;;t\n", "2 fault is not valid CSV: wrong number of fields"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := stream(CSV, normalize.KindAgent, []byte(agentHeader+c.in))
@@ -90,7 +108,8 @@ func TestCSVFaultText(t *testing.T) {
 	for _, want := range []string{"", "\"run\",o,\"a\nb\",n,,,t", "agent,b", "agent,c\"c", long[:keptBytes]} {
 		record, err := reader.Next()
 		isWhole := want != "" && len(want) < keptBytes
-		if err != nil || (record.Fault != nil) != (want != "") || string(record.Text) != want || (record.CSV != nil) != isWhole {
+		if err != nil || (record.Fault != nil) != (want != "") || string(record.Text) != want ||
+			(record.CSV != nil) != isWhole {
 			t.Errorf("got %.80q, %v, %v; want %.80q", record.Text, record.Fault, err, want)
 		}
 	}
@@ -143,7 +162,8 @@ func TestCSVDelimiterAndUnknownColumns(t *testing.T) {
 	if _, _, err := records(f, Position{}); err == nil || !strings.Contains(err.Error(), "--delimiter") {
 		t.Errorf("another delimiter: %v", err)
 	}
-	f = stream(CSV, normalize.KindAgent, []byte("colour,organization_id,agent_id,colour,name,updated_at,size\nred,o,a,blue,\"n, m\",t,\nx\n"))
+	f = stream(CSV, normalize.KindAgent,
+		[]byte("colour,organization_id,agent_id,colour,name,updated_at,size\nred,o,a,blue,\"n, m\",t,\nx\n"))
 	if _, _, err := records(f, Position{}); err == nil || !strings.Contains(err.Error(), "--ignore-unknown") {
 		t.Errorf("an unknown column: %v", err)
 	}

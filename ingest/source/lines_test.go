@@ -58,7 +58,8 @@ func TestLines(t *testing.T) {
 
 // A line of the greatest length is a record; a longer one is a fault of its own, and the next line is read again.
 func TestLineLength(t *testing.T) {
-	in := strings.Repeat("x", MaxLineBytes) + "\r\n" + strings.Repeat("y", MaxLineBytes+1) + "\nnext\n" + strings.Repeat("z", 3*MaxLineBytes)
+	in := strings.Repeat("x", MaxLineBytes) + "\r\n" + strings.Repeat("y",
+		MaxLineBytes+1) + "\nnext\n" + strings.Repeat("z", 3*MaxLineBytes)
 	lines := newLines(strings.NewReader(in), Position{})
 	for i, want := range []struct {
 		length int
@@ -66,7 +67,8 @@ func TestLineLength(t *testing.T) {
 	}{{MaxLineBytes, nil}, {keptBytes, ErrTooLong}, {4, nil}, {keptBytes, ErrTooLong}} {
 		text, fault, err := lines.next()
 		if err != nil || lines.at.Lines != i+1 || len(text) != want.length || !errors.Is(fault, want.fault) {
-			t.Fatalf("line %d: number %d, %d bytes, %v, %v; want %d bytes, %v", i+1, lines.at.Lines, len(text), fault, err, want.length, want.fault)
+			t.Fatalf("line %d: number %d, %d bytes, %v, %v; want %d bytes, %v", i+1, lines.at.Lines, len(text), fault, err,
+				want.length, want.fault)
 		}
 	}
 	if _, _, err := lines.next(); !errors.Is(err, io.EOF) || lines.at.Offset != int64(len(in)) {

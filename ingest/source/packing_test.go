@@ -37,7 +37,8 @@ func TestNamesWhatItCannotRead(t *testing.T) {
 		"iconv -f UTF-16 -t UTF-8":  wide("", 0),
 		"seems, UTF-16":             wide("", 1),
 	} {
-		for packing, content := range map[string][]byte{"plain": content, "gzip": gzipped(t, content), "zstd": zstandard(t, content)} {
+		for packing, content := range map[string][]byte{"plain": content, "gzip": gzipped(t, content),
+			"zstd": zstandard(t, content)} {
 			for _, format := range []Format{NDJSON, CSV} {
 				_, _, err := records(stream(format, normalize.KindAgent, content), Position{})
 				if packing != "plain" && want == "is packed twice;" {
@@ -49,14 +50,18 @@ func TestNamesWhatItCannotRead(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := records(stream(Parquet, normalize.KindAgent, []byte("\xfd7zXZ\x00\x00\x04")), Position{}); err == nil || !strings.Contains(err.Error(), "packed with xz;") {
+	if _, _, err := records(stream(Parquet, normalize.KindAgent, []byte("\xfd7zXZ\x00\x00\x04")),
+		Position{}); err == nil ||
+		!strings.Contains(err.Error(), "packed with xz;") {
 		t.Errorf("Parquet: %v", err)
 	}
 	// What only resembles it.
 	for _, content := range [][]byte{
-		[]byte("BZh,PK,LZIP\n" + line), append([]byte("\x5e\x2a\x4d\x18\x03\x00\x00\x00abc"), zstandard(t, []byte(line))...), []byte("\x00\n" + line),
+		[]byte("BZh,PK,LZIP\n" + line), append([]byte("\x5e\x2a\x4d\x18\x03\x00\x00\x00abc"), zstandard(t, []byte(line))...),
+		[]byte("\x00\n" + line),
 	} {
-		if got, _ := mustRead(t, stream(NDJSON, "", content), Position{}); len(got) == 0 || !strings.HasSuffix(got[len(got)-1], `"Ünï" - - "t"`) {
+		if got, _ := mustRead(t, stream(NDJSON, "", content), Position{}); len(got) == 0 ||
+			!strings.HasSuffix(got[len(got)-1], `"Ünï" - - "t"`) {
 			t.Errorf("%q: got %q", content, got)
 		}
 	}

@@ -195,7 +195,8 @@ func (r *parquetRows) Next() (*Record, error) {
 		if c.field != recordColumn {
 			r.record.Raw.Values[c.field] = text
 		} else if string(text) != string(r.record.Raw.Kind) {
-			r.record.Fault = &normalize.Error{Field: "record", Reason: "must be " + string(r.record.Raw.Kind) + ", the kind of all records of this file"}
+			r.record.Fault = &normalize.Error{Field: "record", Reason: "must be " + string(r.record.Raw.Kind) +
+				", the kind of all records of this file"}
 		}
 	}
 	r.row++

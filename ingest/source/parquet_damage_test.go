@@ -53,12 +53,18 @@ func TestParquetFooter(t *testing.T) {
 	content := smallLayout.write(t, smallLayout.nodes(normalize.KindRun), sample)
 	f := onDisk(t, Parquet, normalize.KindRun, content)
 	for want, change := range map[string]func(*format.ColumnMetaData){
-		`is not a valid Parquet file: row group 2: the column "agent_id": 22 values for 23 rows`:    func(m *format.ColumnMetaData) { m.NumValues-- },
-		`row group 2: the column "agent_id": is compressed with LZ4, which is not supported; write`: func(m *format.ColumnMetaData) { m.Codec = format.Lz4 },
-		`row group 2: the column "agent_id": is compressed with LZO, which is not supported; write`: func(m *format.ColumnMetaData) { m.Codec = format.LZO },
-		`is not a valid Parquet file: row group 2: the column "agent_id": a page of`:                func(m *format.ColumnMetaData) { m.TotalCompressedSize-- },
-		`is not a valid Parquet file: row group 2: the column "agent_id": the header of a page`:     func(m *format.ColumnMetaData) { m.DataPageOffset = int64(len(content)) },
-		`is not a valid Parquet file: row group 2: the column "agent_id": pages at -9`:              func(m *format.ColumnMetaData) { m.DataPageOffset = -9 },
+		`is not a valid Parquet file: row group 2: the column "agent_id": 22 values for 23 ` +
+			`rows`: func(m *format.ColumnMetaData) { m.NumValues-- },
+		`row group 2: the column "agent_id": is compressed with LZ4, which is not supported; ` +
+			`write`: func(m *format.ColumnMetaData) { m.Codec = format.Lz4 },
+		`row group 2: the column "agent_id": is compressed with LZO, which is not supported; ` +
+			`write`: func(m *format.ColumnMetaData) { m.Codec = format.LZO },
+		`is not a valid Parquet file: row group 2: the column "agent_id": a page ` +
+			`of`: func(m *format.ColumnMetaData) { m.TotalCompressedSize-- },
+		`is not a valid Parquet file: row group 2: the column "agent_id": the header of a ` +
+			`page`: func(m *format.ColumnMetaData) { m.DataPageOffset = int64(len(content)) },
+		`is not a valid Parquet file: row group 2: the column "agent_id": pages at ` +
+			`-9`: func(m *format.ColumnMetaData) { m.DataPageOffset = -9 },
 	} {
 		reader, err := f.From(Position{})
 		if err != nil {
@@ -99,9 +105,15 @@ func TestParquetVetter(t *testing.T) {
 		return format.PageHeader{DataPageHeader: thrift.New(format.DataPageHeader{NumValues: values})}
 	}
 	levels := func(values, length int32) format.PageHeader {
-		return format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{NumValues: values, DefinitionLevelsByteLength: length})}
+		return format.PageHeader{
+			Type:             format.DataPageV2,
+			DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{NumValues: values, DefinitionLevelsByteLength: length}),
+		}
 	}
-	dictionary := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 3})}
+	dictionary := format.PageHeader{
+		Type:                 format.DictionaryPage,
+		DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 3}),
+	}
 	page := data(2)
 	dataPage, err := thrift.Marshal(new(thrift.CompactProtocol), &page)
 	if err != nil {
@@ -131,7 +143,12 @@ func TestParquetVetter(t *testing.T) {
 			t.Fatal(err)
 		}
 		content = append(append([]byte("PAR1"), content...), c.body...)
-		chunk := format.ColumnMetaData{NumValues: 2, Codec: c.codec, TotalCompressedSize: int64(len(content) - 4), DataPageOffset: 4}
+		chunk := format.ColumnMetaData{
+			NumValues:           2,
+			Codec:               c.codec,
+			TotalCompressedSize: int64(len(content) - 4),
+			DataPageOffset:      4,
+		}
 		if c.header.DictionaryPageHeader.Valid {
 			chunk.DictionaryPageOffset, chunk.DataPageOffset = 4, int64(len(content))
 			content = append(content, dataPage...)
@@ -216,8 +233,9 @@ func BenchmarkParquet(b *testing.B) {
 	l := layout{rows: benchmarkRows, perGroup: benchmarkRows / 2}
 	l.options = []parquet.WriterOption{parquet.Compression(&parquet.Zstd)}
 	for name, nodes := range map[string][3]parquet.Node{
-		"binary": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond), parquet.Encoded(parquet.String(), &parquet.RLEDictionary)},
-		"text":   {parquet.String(), parquet.String(), parquet.String()},
+		"binary": {parquet.UUID(), parquet.Timestamp(parquet.Millisecond),
+			parquet.Encoded(parquet.String(), &parquet.RLEDictionary)},
+		"text": {parquet.String(), parquet.String(), parquet.String()},
 	} {
 		l.id, l.instant, l.text = nodes[0], nodes[1], nodes[2]
 		f := onDisk(b, Parquet, normalize.KindRun, l.write(b, l.nodes(normalize.KindRun), sample))

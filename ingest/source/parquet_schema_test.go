@@ -13,19 +13,32 @@ import (
 
 func TestParquetUnfitColumns(t *testing.T) {
 	for want, change := range map[string]func(parquet.Group){
-		`the column "status" is no field of a record of kind agent`:                                     func(g parquet.Group) { g["status"] = parquet.String() },
-		`the column "updated_at" is missing, which a record of kind agent needs`:                        func(g parquet.Group) { delete(g, "updated_at") },
-		`the column "name" is nested or repeated; it must hold text (BYTE_ARRAY)`:                       func(g parquet.Group) { g["name"] = parquet.Repeated(parquet.String()) },
-		`the column "slug" is nested or repeated; it must hold text (BYTE_ARRAY)`:                       func(g parquet.Group) { g["slug"] = parquet.Group{"name": parquet.String()} },
-		`the column "name" holds INT64 INT(64,true); it must hold text (BYTE_ARRAY)`:                    func(g parquet.Group) { g["name"] = parquet.Int(64) },
-		`the column "name" holds BYTE_ARRAY JSON; it must hold text (BYTE_ARRAY)`:                       func(g parquet.Group) { g["name"] = parquet.JSON() },
-		`the column "organization_id" holds FIXED_LEN_BYTE_ARRAY(16) UUID; it must hold text`:           func(g parquet.Group) { g["organization_id"] = parquet.UUID() },
-		`the column "agent_id" holds FIXED_LEN_BYTE_ARRAY(15); it must hold text (BYTE_ARRAY) or UUIDs`: func(g parquet.Group) { g["agent_id"] = parquet.Leaf(parquet.FixedLenByteArrayType(15)) },
-		`the column "agent_id" holds FIXED_LEN_BYTE_ARRAY(16) DECIMAL`:                                  func(g parquet.Group) { g["agent_id"] = parquet.Decimal(0, 20, parquet.FixedLenByteArrayType(16)) },
-		`the column "agent_id" holds INT64 TIMESTAMP`:                                                   func(g parquet.Group) { g["agent_id"] = parquet.Timestamp(parquet.Millisecond) },
-		`the column "updated_at" holds INT64 INT(64,true); it must hold text (BYTE_ARRAY) or instants`:  func(g parquet.Group) { g["updated_at"] = parquet.Int(64) },
-		`the column "updated_at" holds INT32 DATE; it must hold`:                                        func(g parquet.Group) { g["updated_at"] = parquet.Date() },
-		`the column "updated_at" holds INT64 TIMESTAMP(isAdjustedToUTC=false,unit=MILLIS); it must hold text (BYTE_ARRAY) or instants (INT96, or TIMESTAMP that is adjusted to UTC`: func(g parquet.Group) {
+		`the column "status" is no field of a record of kind ` +
+			`agent`: func(g parquet.Group) { g["status"] = parquet.String() },
+		`the column "updated_at" is missing, which a record of kind agent ` +
+			`needs`: func(g parquet.Group) { delete(g, "updated_at") },
+		`the column "name" is nested or repeated; it must hold text ` +
+			`(BYTE_ARRAY)`: func(g parquet.Group) { g["name"] = parquet.Repeated(parquet.String()) },
+		`the column "slug" is nested or repeated; it must hold text ` +
+			`(BYTE_ARRAY)`: func(g parquet.Group) { g["slug"] = parquet.Group{"name": parquet.String()} },
+		`the column "name" holds INT64 INT(64,true); it must hold text ` +
+			`(BYTE_ARRAY)`: func(g parquet.Group) { g["name"] = parquet.Int(64) },
+		`the column "name" holds BYTE_ARRAY JSON; it must hold text ` +
+			`(BYTE_ARRAY)`: func(g parquet.Group) { g["name"] = parquet.JSON() },
+		`the column "organization_id" holds FIXED_LEN_BYTE_ARRAY(16) UUID; it must hold ` +
+			`text`: func(g parquet.Group) { g["organization_id"] = parquet.UUID() },
+		`the column "agent_id" holds FIXED_LEN_BYTE_ARRAY(15); it must hold text (BYTE_ARRAY) or ` +
+			`UUIDs`: func(g parquet.Group) { g["agent_id"] = parquet.Leaf(parquet.FixedLenByteArrayType(15)) },
+		`the column "agent_id" holds FIXED_LEN_BYTE_ARRAY(16) ` +
+			`DECIMAL`: func(g parquet.Group) { g["agent_id"] = parquet.Decimal(0, 20, parquet.FixedLenByteArrayType(16)) },
+		`the column "agent_id" holds INT64 ` +
+			`TIMESTAMP`: func(g parquet.Group) { g["agent_id"] = parquet.Timestamp(parquet.Millisecond) },
+		`the column "updated_at" holds INT64 INT(64,true); it must hold text (BYTE_ARRAY) or ` +
+			`instants`: func(g parquet.Group) { g["updated_at"] = parquet.Int(64) },
+		`the column "updated_at" holds INT32 DATE; it must ` +
+			`hold`: func(g parquet.Group) { g["updated_at"] = parquet.Date() },
+		`the column "updated_at" holds INT64 TIMESTAMP(isAdjustedToUTC=false,unit=MILLIS); it must hold text (BYTE_ARRAY) ` +
+			`or instants (INT96, or TIMESTAMP that is adjusted to UTC`: func(g parquet.Group) {
 			g["updated_at"] = parquet.TimestampAdjusted(parquet.Millisecond, false)
 		},
 	} {
@@ -40,11 +53,15 @@ func TestParquetUnfitColumns(t *testing.T) {
 	checkUnfit(t, bytes.ReplaceAll(content, []byte("slug"), []byte("name")), `the column "name" is there twice`)
 }
 
-// Columns that are no field are left out with --ignore-unknown, whatever they contain, and the others keep their places.
+// Columns that are no field are left out with --ignore-unknown, whatever they contain, and the others keep their
+// places.
 func TestParquetUnknownColumns(t *testing.T) {
 	nodes := smallLayout.nodes(normalize.KindAgent)
 	nodes["a_number"] = parquet.Int(64)
-	nodes["nested"] = parquet.Group{"a": parquet.String(), "b": parquet.Group{"c": parquet.Optional(parquet.String()), "d": parquet.String()}}
+	nodes["nested"] = parquet.Group{
+		"a": parquet.String(),
+		"b": parquet.Group{"c": parquet.Optional(parquet.String()), "d": parquet.String()},
+	}
 	nodes["z"] = parquet.Repeated(parquet.String())
 	l := smallLayout
 	content := l.write(t, nodes, func(field string, row int) []byte {
@@ -84,7 +101,8 @@ func TestParquetNullColumns(t *testing.T) {
 				}
 			})
 			got, _, err := records(onDisk(t, Parquet, normalize.KindAgent, content), Position{})
-			if fits := value == "" && field != "name"; fits && (err != nil || len(got) != l.rows) || !fits && (err == nil || !strings.Contains(err.Error(), "holds DOUBLE; it must hold text")) {
+			if fits := value == "" && field != "name"; fits && (err != nil || len(got) != l.rows) ||
+				!fits && (err == nil || !strings.Contains(err.Error(), "holds DOUBLE; it must hold text")) {
 				t.Errorf("%s with %q: %d rows, %v", field, value, len(got), err)
 			}
 		}

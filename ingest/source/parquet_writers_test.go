@@ -16,8 +16,8 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
-// writtenByOthers has a file for every cell of codec, version of the data pages and encoding that ClickHouse, DuckDB and
-// arrow-go write (testdata/README.md). All have the same 200 samples of agents.
+// writtenByOthers has a file for every cell of codec, version of the data pages and encoding that ClickHouse, DuckDB
+// and arrow-go write (testdata/README.md). All have the same 200 samples of agents.
 const writtenByOthers = "testdata/parquet.zip"
 
 var codecs = []parquet.WriterOption{
@@ -59,7 +59,8 @@ func TestParquetOfOtherWriters(t *testing.T) {
 		})
 	}
 	for _, encoding := range []format.Encoding{
-		format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.DeltaLengthByteArray, format.DeltaByteArray, format.ByteStreamSplit,
+		format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.DeltaLengthByteArray, format.DeltaByteArray,
+		format.ByteStreamSplit,
 	} {
 		for _, codec := range []string{"UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4_RAW"} {
 			for _, version := range []string{"v1", "v2"} {
@@ -76,13 +77,22 @@ func TestParquetOfOtherWriters(t *testing.T) {
 // The library's own writer, with pages of every size up to many times the sizes of the buffers it pools.
 func TestParquetOfOwnWriter(t *testing.T) {
 	for _, encoded := range [][2]parquet.Node{
-		{parquet.Encoded(parquet.UUID(), &parquet.DeltaByteArray), parquet.Encoded(parquet.Timestamp(parquet.Millisecond), &parquet.ByteStreamSplit)},
+		{parquet.Encoded(parquet.UUID(), &parquet.DeltaByteArray),
+			parquet.Encoded(parquet.Timestamp(parquet.Millisecond), &parquet.ByteStreamSplit)},
 		{parquet.UUID(), parquet.Encoded(parquet.Timestamp(parquet.Millisecond), &parquet.DeltaBinaryPacked)},
 	} {
 		for _, codec := range codecs {
 			for version := 1; version <= 2; version++ {
 				for _, page := range []int{1_000, 20_000} {
-					l := layout{encoded[0], encoded[1], parquet.String(), false, 600, 450, []parquet.WriterOption{codec, parquet.DataPageVersion(version), parquet.PageBufferSize(page)}}
+					l := layout{
+						encoded[0],
+						encoded[1],
+						parquet.String(),
+						false,
+						600,
+						450,
+						[]parquet.WriterOption{codec, parquet.DataPageVersion(version), parquet.PageBufferSize(page)},
+					}
 					content := l.write(t, l.nodes(normalize.KindRun), sample)
 					cell := cellOf(t, content, map[string]bool{})
 					checkCell(t, fmt.Sprint(cell, " of pages of ", page), content, normalize.KindRun, l.samples(normalize.KindRun))

@@ -129,11 +129,13 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-const agentsNDJSON = "\xef\xbb\xbf" + `{"record":"agent","organization_id":"org","agent_id":"a","name":"N","updated_at":"t"}
+const agentsNDJSON = "\xef\xbb\xbf" +
+	`{"record":"agent","organization_id":"org","agent_id":"a","name":"N","updated_at":"t"}
 
 {"record":"agent","organization_id":"org","agent_id":"b","name":"Ünï","slug":null,"updated_at":"t"}
 {"record":"agent","organization_id":
-{"record":"attribution","organization_id":"org","source":"s"}` + "\r\n" + `{"record":"agent","organization_id":"org","agent_id":"c","name":"","slug":"s","updated_at":"t"}`
+{"record":"attribution","organization_id":"org","source":"s"}` + "\r\n" +
+	`{"record":"agent","organization_id":"org","agent_id":"c","name":"","slug":"s","updated_at":"t"}`
 
 const agentsCSV = "\xef\xbb\xbf" + `organization_id,name,agent_id,slug,updated_at
 org,N,a,,t
@@ -170,7 +172,8 @@ func TestPacked(t *testing.T) {
 			"zstd of many frames":  append(zstandard(t, text[:half]), zstandard(t, text[half:])...),
 		} {
 			t.Run(string(c.format)+" "+packing, func(t *testing.T) {
-				for _, f := range []*File{onDisk(t, c.format, normalize.KindAgent, content), stream(c.format, normalize.KindAgent, content)} {
+				for _, f := range []*File{onDisk(t, c.format, normalize.KindAgent, content),
+					stream(c.format, normalize.KindAgent, content)} {
 					shown, _ := mustRead(t, f, Position{})
 					if got := strings.Join(shown, "\n"); got != c.want {
 						t.Errorf("got\n%s\nwant\n%s", got, c.want)
@@ -196,12 +199,16 @@ func TestCutOff(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	gone := &File{Format: NDJSON, Open: func() (io.ReadCloser, error) { return os.Open(filepath.Join(t.TempDir(), "none")) }}
+	gone := &File{
+		Format: NDJSON,
+		Open:   func() (io.ReadCloser, error) { return os.Open(filepath.Join(t.TempDir(), "none")) },
+	}
 	if _, err := gone.From(Position{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	for _, magic := range [][]byte{gzipMagic, zstdMagic} {
-		if _, _, err := records(stream(NDJSON, "", append(magic[:len(magic):len(magic)], "nonsense"...)), Position{}); err == nil {
+		if _, _, err := records(stream(NDJSON, "", append(magic[:len(magic):len(magic)], "nonsense"...)),
+			Position{}); err == nil {
 			t.Errorf("%x: no error", magic)
 		}
 	}

@@ -79,7 +79,9 @@ func (t *sourceTotals) add(n newest) {
 }
 
 // sumUp reads a source, several times if need be.
-func sumUp(ctx context.Context, s Source, organization schema.OrganizationID, held int, progress func(read int64)) (sourceTotals, error) {
+func sumUp(
+	ctx context.Context, s Source, organization schema.OrganizationID, held int, progress func(read int64),
+) (sourceTotals, error) {
 	t := sourceTotals{sums: map[Group]Sum{}, ambiguous: map[Group]bool{}}
 	h := newHasher()
 	for open, first := []share{{}}, true; len(open) > 0; first = false {

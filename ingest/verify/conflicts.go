@@ -60,7 +60,8 @@ func (o Options) moved(ctx context.Context, found faults) error {
 }
 
 func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found faults) error {
-	where := "organization_id = {organization:String} AND " + tables[part.Kind].id + " IN (SELECT id FROM " + tableIDs + ")"
+	where := "organization_id = {organization:String} AND " +
+		"" + tables[part.Kind].id + " IN (SELECT id FROM " + tableIDs + ")"
 	superseded := "SELECT run_id, created_at AS clock FROM (" + schema.SupersededRuns(where) + ")"
 	if part.Kind == normalize.KindAttribution {
 		superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
@@ -75,7 +76,8 @@ func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found 
 		}
 	}
 	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(wanted)),
-		"SELECT *, toString(toDate32(clock)) FROM ("+superseded+")", clickhouse.Named("organization", string(part.Organization)))
+		"SELECT *, toString(toDate32(clock)) FROM ("+superseded+")",
+		clickhouse.Named("organization", string(part.Organization)))
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,8 @@ func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]
 
 // conflicts are those that the store knows of, and the further ones of moved.
 func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([]Conflict, error) {
-	known, err := ext.NewTable(tableIDs, ext.Column("organization", "String"), ext.Column("record", "String"), ext.Column("id", "UUID"))
+	known, err := ext.NewTable(tableIDs, ext.Column("organization", "String"), ext.Column("record", "String"),
+		ext.Column("id", "UUID"))
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +146,16 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 			}
 		}
 	}
-	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(known)), "SELECT organization, record, toInt64(uniqExact(id)),"+
-		" arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
-		"SELECT toString(organization_id) AS organization, toString(kind) AS record, id FROM "+schema.TableConflicts+
-		" UNION ALL SELECT organization, record, id FROM "+tableIDs+
-		") WHERE {organization:String} IN ('', organization) GROUP BY organization, record ORDER BY organization, record",
-		clickhouse.Named("most", int64(o.MaxIDs)), clickhouse.Named("organization", string(o.Organization)))
+	rows, err := o.Conn.Query(
+		clickhouse.Context(ctx, clickhouse.WithExternalTable(known)),
+		"SELECT organization, record, toInt64(uniqExact(id)),"+
+			" arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
+			"SELECT toString(organization_id) AS organization, toString(kind) AS record, id FROM "+schema.TableConflicts+
+			" UNION ALL SELECT organization, record, id FROM "+tableIDs+
+			") WHERE {organization:String} IN ('', organization) GROUP BY organization, record ORDER BY organization, record",
+		clickhouse.Named("most", int64(o.MaxIDs)),
+		clickhouse.Named("organization", string(o.Organization)),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("search for conflicts: %w", err)
 	}

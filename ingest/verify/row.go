@@ -23,10 +23,11 @@ type Group struct {
 type row struct {
 	Group
 	id      uuid.UUID
-	version int64  // updated_at in Unix milliseconds; 0 of attributions, which have one version
-	rank    uint64 // of runs: version and status, which decide between versions under several clocks (schema.SupersededRuns)
-	clock   int64  // event clock in Unix milliseconds; 0 of agents
-	hash    uint64 // of all fields: XXH64 of the text that columnsOf builds in SQL
+	version int64 // updated_at in Unix milliseconds; 0 of attributions, which have one version
+	// of runs: version and status, which decide between versions under several clocks (schema.SupersededRuns)
+	rank  uint64
+	clock int64  // event clock in Unix milliseconds; 0 of agents
+	hash  uint64 // of all fields: XXH64 of the text that columnsOf builds in SQL
 }
 
 // A hasher turns normalized records into rows. It is not safe for concurrent use.

@@ -34,18 +34,28 @@ var tables = map[normalize.Kind]table{
 	},
 	normalize.KindRun: {
 		name: schema.TableRuns, id: "run_id", clock: "created_at", day: "toString(toDate32(created_at))",
-		counts:  schema.CurrentRunSQL,
-		version: fmt.Sprintf("toInt64(bitShiftRight(state, %d)) - %d", schema.StateVersionShift, schema.StateEpochOffsetMillis),
+		counts: schema.CurrentRunSQL,
+		version: fmt.Sprintf("toInt64(bitShiftRight(state, %d)) - %d", schema.StateVersionShift,
+			schema.StateEpochOffsetMillis),
 		text: "concat(" + number("created_at") + ", toString(state), '|', toString(tupleElement(record, 'agent_id')), '|'" +
-			", ifNull(concat(toString(tupleElement(record, 'parent_run_id')), '|'), '-|'), " + text("tupleElement(record, 'initiator_identifier')") +
+			", ifNull(concat(toString(tupleElement(record, 'parent_run_id')), '|'), '-|'), " + text("tupleElement(record, "+
+			"'initiator_identifier')") +
 			", " + text("tupleElement(record, 'initiator_name')") + ", toString(run_id), '|')",
 	},
 	normalize.KindAttribution: {
 		name: schema.TableAttributions, id: "attribution_id", clock: "occurred_at", day: "toString(toDate32(occurred_at))",
 		counts:  schema.RollupOf(schema.TableAttributions).Counts,
 		version: "toInt64(0)",
-		text: "concat(" + number("occurred_at") + ", toString(run_id), '|', toString(agent_id), '|', " + text("user_identifier") +
-			", " + text("user_name") + ", toString(toInt8(activity_type)), '|', toString(toInt8(run_initiation_type)), '|', " + text("toString(source)") +
+		text: "concat(" + number(
+			"occurred_at",
+		) + ", toString(run_id), '|', toString(agent_id), '|', " + text(
+			"user_identifier",
+		) +
+			", " + text(
+			"user_name",
+		) + ", toString(toInt8(activity_type)), '|', toString(toInt8(run_initiation_type)), '|', " + text(
+			"toString(source)",
+		) +
 			", toString(attribution_id), '|')",
 	},
 }
@@ -66,11 +76,17 @@ type Sum struct {
 }
 
 // storeSums sums up every group of a kind, of one organization or, where that is empty, of all.
-func storeSums(ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, sums map[Group]Sum) error {
+func storeSums(
+	ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, sums map[Group]Sum,
+) error {
 	t := tables[kind]
-	rows, err := conn.Query(ctx, "SELECT toString(organization_id), "+t.day+" AS v_day, toInt64(count()), sum(xxHash64("+t.text+"))"+
-		" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) AND "+t.counts+" GROUP BY organization_id, v_day",
-		clickhouse.Named("organization", string(organization)))
+	rows, err := conn.Query(
+		ctx,
+		"SELECT toString(organization_id), "+t.day+" AS v_day, toInt64(count()), sum(xxHash64("+t.text+"))"+
+			" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) AND "+t.counts+
+			" GROUP BY organization_id, v_day",
+		clickhouse.Named("organization", string(organization)),
+	)
 	if err != nil {
 		return fmt.Errorf("sum up the stored %s records: %w", kind, err)
 	}
@@ -96,8 +112,10 @@ func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) 
 		if err != nil {
 			return err
 		}
-		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock + " <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
-		args = append(args, clickhouse.Named("day", day.UnixMilli()), clickhouse.Named("last", day.UnixMilli()+millisPerDay-1))
+		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock +
+			" <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
+		args = append(args, clickhouse.Named("day", day.UnixMilli()),
+			clickhouse.Named("last", day.UnixMilli()+millisPerDay-1))
 	}
 	rows, err := conn.Query(ctx, "SELECT "+t.id+", "+t.version+", xxHash64("+t.text+") FROM "+t.name+" FINAL WHERE "+where+
 		" AND "+t.counts, args...)

@@ -23,7 +23,8 @@ type Options struct {
 	Source       Source
 	Conn         driver.Conn
 	Organization schema.OrganizationID // the only one to compare; empty for all
-	Subset       bool                  // the source has a part: what only the store has, and newer versions there, are right
+	// the source has a part: what only the store has, and newer versions there, are right
+	Subset bool
 	// RecheckAfter is for a source that changes meanwhile: rows that differ are read again so much
 	// later, and count only if they differ still and have not changed in between. 0 for files.
 	RecheckAfter time.Duration
@@ -134,7 +135,8 @@ func (r *Report) count(g Group, more Count) {
 }
 
 func compareGroups(a, b Difference) int {
-	return cmp.Or(strings.Compare(string(a.Organization), string(b.Organization)), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Day, b.Day))
+	return cmp.Or(strings.Compare(string(a.Organization), string(b.Organization)),
+		strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Day, b.Day))
 }
 
 // together is how many groups can be explained at a time in bounded memory.
@@ -149,7 +151,9 @@ func together(suspects []Difference) int {
 }
 
 // explain reads every row of some groups and returns those that do differ. Rows that moved are added to further.
-func (o Options) explain(ctx context.Context, suspects []Difference, further map[Part][]uuid.UUID) ([]Difference, error) {
+func (o Options) explain(
+	ctx context.Context, suspects []Difference, further map[Part][]uuid.UUID,
+) ([]Difference, error) {
 	differing, err := o.compareGroups(ctx, suspects)
 	if err != nil || len(differing) == 0 {
 		return nil, err

@@ -39,7 +39,10 @@ func newBed(t *testing.T) *bed {
 	b := &bed{T: t, server: server, store: olaptest.OpenStore(t).Conn()}
 	b.do(postgres.Layout)
 	// Tests say themselves what updated_at is, as sources with other layouts do.
-	b.do("ALTER TABLE agents DISABLE TRIGGER USER; ALTER TABLE runs DISABLE TRIGGER USER; ALTER TABLE attributions DISABLE TRIGGER USER")
+	b.do(
+		"ALTER TABLE agents DISABLE TRIGGER USER; ALTER TABLE runs DISABLE TRIGGER USER; ALTER TABLE attributions DISABLE " +
+			"TRIGGER USER",
+	)
 	b.open(server.URL(), postgres.DefaultMapping)
 	return b
 }
@@ -110,13 +113,18 @@ func (b *bed) do(sql string) {
 func (b *bed) insert(organization string, first, n int) {
 	b.Helper()
 	b.do(fmt.Sprintf(`
-		INSERT INTO agents SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, 'Agent ' || g, NULL, NULL FROM generate_series(%[2]d, %[3]d) g;
+		INSERT INTO agents SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, 'Agent ' || g, NULL, NULL
+			FROM generate_series(%[2]d, %[3]d) g;
 		INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier, created_at)
-			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g %% 7), 32, '0')::uuid, 'RUNNING', 'Person' || g %% 5 || '@Example.com',
+			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid,
+				lpad(to_hex(g %% 7), 32, '0')::uuid, 'RUNNING', 'Person' || g %% 5 || '@Example.com',
 				'2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour' FROM generate_series(%[2]d, %[3]d) g;
-		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, run_initiation_type, source, occurred_at)
-			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g %% 7), 32, '0')::uuid, '+1555010' || g %% 9,
-				'interacted', 'human', 'web', '2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour' FROM generate_series(%[2]d, %[3]d) g`,
+		INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id,
+			user_identifier, activity_type, run_initiation_type, source, occurred_at)
+			SELECT '%[1]s', lpad(to_hex(g), 32, '0')::uuid, lpad(to_hex(g), 32, '0')::uuid,
+				lpad(to_hex(g %% 7), 32, '0')::uuid, '+1555010' || g %% 9,
+				'interacted', 'human', 'web', '2026-01-01T00:00:00Z'::timestamptz + g * interval '1 hour'
+					FROM generate_series(%[2]d, %[3]d) g`,
 		organization, first, first+n-1))
 }
 
@@ -125,7 +133,8 @@ func (b *bed) start(change func(*worker.Options)) (status *worker.Status, stop f
 	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	options := worker.Options{
-		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler), Status: worker.NewStatus(time.Now),
+		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler),
+		Status:       worker.NewStatus(time.Now),
 		PollInterval: 10 * time.Millisecond, Overlap: time.Second,
 		OnReject: func(r ingest.Reject) error {
 			b.mu.Lock()
@@ -164,7 +173,8 @@ func (b *bed) until(what string, condition func() bool) {
 
 func (b *bed) differences() []verify.Difference {
 	b.Helper()
-	report, err := verify.Compare(context.Background(), verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
+	report, err := verify.Compare(context.Background(),
+		verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
 	if err != nil {
 		b.Fatal(err)
 	}

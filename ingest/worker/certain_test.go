@@ -53,7 +53,8 @@ func TestTransactionsThatReadFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.overlapped(status, 1)
-	if k := status.Report().Kinds[normalize.KindRun]; certainUntil(status).After(began) || !strings.Contains(k.WaitsFor, "session") {
+	if k := status.Report().Kinds[normalize.KindRun]; certainUntil(status).After(began) ||
+		!strings.Contains(k.WaitsFor, "session") {
 		t.Errorf("certain until %v, waits for %q, with a transaction open since %v", k.CertainUntil, k.WaitsFor, began)
 	}
 	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
@@ -115,7 +116,8 @@ func TestSourceThatHidesItsSessions(t *testing.T) {
 	status, stop := b.start(nil)
 	b.untilEqual()
 	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
-	if k := status.Report().Kinds[normalize.KindRun]; k.CertainUntil != nil || !strings.Contains(k.WaitsFor, "pg_read_all_stats") {
+	if k := status.Report().Kinds[normalize.KindRun]; k.CertainUntil != nil ||
+		!strings.Contains(k.WaitsFor, "pg_read_all_stats") {
 		t.Errorf("certain until %v, waits for %q", k.CertainUntil, k.WaitsFor)
 	}
 	b.exec(app, "GRANT pg_read_all_stats TO blind")

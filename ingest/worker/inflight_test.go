@@ -41,9 +41,16 @@ func TestCopyInFlight(t *testing.T) {
 	exec(conn, `CREATE FUNCTION gate(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
 		IF current_setting('enable_seqscan') = 'off' THEN PERFORM pg_advisory_xact_lock_shared(7); END IF; RETURN $1; END $$`)
 	id := uuid.New()
-	exec(conn, `SET session_replication_role = replica; INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
-		VALUES ('acme', '`+id.String()+`', gen_random_uuid(), 'COMPLETED', '2026-01-01', '2026-01-03')`)
-	mapping, err := postgres.ParseMapping(strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,", "kind, parent_run_id, gate(status) AS status,", 1))
+	exec(
+		conn,
+		`SET session_replication_role = replica;
+		INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
+		VALUES ('acme', '`+id.String()+`', gen_random_uuid(), 'COMPLETED', '2026-01-01', '2026-01-03')`,
+	)
+	mapping, err := postgres.ParseMapping(
+		strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,",
+			"kind, parent_run_id, gate(status) AS status,", 1),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +60,15 @@ func TestCopyInFlight(t *testing.T) {
 	}
 	defer source.Close()
 	store := olaptest.OpenStore(t).Conn()
-	w := newWorker(Options{Source: source, Name: "test", Conn: store, Logger: slog.New(slog.DiscardHandler), Status: NewStatus(time.Now)})
+	w := newWorker(
+		Options{
+			Source: source,
+			Name:   "test",
+			Conn:   store,
+			Logger: slog.New(slog.DiscardHandler),
+			Status: NewStatus(time.Now),
+		},
+	)
 
 	exec(gate, "SELECT pg_advisory_lock(7)")
 	copied := make(chan error, 1)
@@ -64,7 +79,8 @@ func TestCopyInFlight(t *testing.T) {
 	}()
 	until(t, "the page is being read", func() bool {
 		var waiting bool
-		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&waiting); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT "+
+			"granted)").Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		return waiting

@@ -3,16 +3,23 @@ package worker
 import "github.com/prometheus/client_golang/prometheus"
 
 var (
-	lagMetric      = kindMetric("lag_seconds", "Age of the newest instant up to which the source was read to its end and stored.")
-	certainMetric  = kindMetric("certain_until_timestamp_seconds", "Unix time before which no row has changed that is not stored; 0 when nothing is certain.")
+	lagMetric = kindMetric("lag_seconds",
+		"Age of the newest instant up to which the source was read to its end and stored.")
+	certainMetric = kindMetric("certain_until_timestamp_seconds",
+		"Unix time before which no row has changed that is not stored; 0 when nothing is certain.")
 	storedMetric   = kindMetric("stored_records_total", "Records that ClickHouse acknowledged.")
 	batchesMetric  = kindMetric("batches_total", "Batches that ClickHouse acknowledged.")
 	rejectedMetric = kindMetric("rejected_records_total", "Records that broke a rule.")
-	retriesMetric  = prometheus.NewDesc("runlens_worker_retries_total", "Attempts that were made again after a failure of the source or the store.", nil, nil)
-	differedMetric = prometheus.NewDesc("runlens_worker_reconcile_differed_days", "Days of organizations and kinds in which the last full comparison found a difference.", nil, nil)
-	replacedMetric = prometheus.NewDesc("runlens_worker_reconcile_replaced_records_total", "Stored records that full comparisons replaced because the source did not have their version.", nil, nil)
-	refusedMetric  = prometheus.NewDesc("runlens_worker_reconcile_refused_deletions", "Records missing in the source that the last full comparison did not delete because they were too many.", nil, nil)
-	missingMetric  = prometheus.NewDesc("runlens_worker_reconcile_missing_records", "Stored records that the source no longer had at the last full comparison.", nil, nil)
+	retriesMetric  = prometheus.NewDesc("runlens_worker_retries_total",
+		"Attempts that were made again after a failure of the source or the store.", nil, nil)
+	differedMetric = prometheus.NewDesc("runlens_worker_reconcile_differed_days",
+		"Days of organizations and kinds in which the last full comparison found a difference.", nil, nil)
+	replacedMetric = prometheus.NewDesc("runlens_worker_reconcile_replaced_records_total",
+		"Stored records that full comparisons replaced because the source did not have their version.", nil, nil)
+	refusedMetric = prometheus.NewDesc("runlens_worker_reconcile_refused_deletions",
+		"Records missing in the source that the last full comparison did not delete because they were too many.", nil, nil)
+	missingMetric = prometheus.NewDesc("runlens_worker_reconcile_missing_records",
+		"Stored records that the source no longer had at the last full comparison.", nil, nil)
 )
 
 func kindMetric(name, help string) *prometheus.Desc {

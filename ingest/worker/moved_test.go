@@ -22,7 +22,11 @@ func (b *bed) refreshed(organization string) uint64 {
 	if err := rollup.New(b.store, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2025-08-01","end":"2026-06-30","timezone":"UTC"}}`))
+	q, err := query.Parse(
+		[]byte(
+			`{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2025-08-01","end":"2026-06-30","timezone":"UTC"}}`,
+		),
+	)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,16 +70,21 @@ func TestCreatedAtMoves(t *testing.T) {
 		t.Errorf("%d groups differ, the first is %+v", len(d), d[0])
 	}
 	// What moved is named, and what replaced it is not.
-	b.do("UPDATE runs SET created_at = created_at + interval '1 ms', updated_at = clock_timestamp() WHERE get_byte(uuid_send(run_id), 15) = 1")
+	b.do(
+		"UPDATE runs SET created_at = created_at + interval '1 ms', updated_at = clock_timestamp() WHERE " +
+			"get_byte(uuid_send(run_id), 15) = 1",
+	)
 	_, stop = b.start(nil)
 	b.untilEqual()
 	stop()
 	for range 2 { // before a refresh and after it
-		report, err := verify.Compare(context.Background(), verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
+		report, err := verify.Compare(context.Background(),
+			verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := report.Conflicts; len(c) != 1 || c[0].Kind != normalize.KindRun || c[0].Count != 1 || len(c[0].IDs) != 1 || c[0].IDs[0][15] != 1 {
+		if c := report.Conflicts; len(c) != 1 || c[0].Kind != normalize.KindRun || c[0].Count != 1 || len(c[0].IDs) != 1 ||
+			c[0].IDs[0][15] != 1 {
 			t.Errorf("%+v, want run 1", c)
 		}
 		b.refreshed("acme")

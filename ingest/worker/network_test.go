@@ -45,7 +45,8 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := postgres.Open(context.Background(), "postgres://reader@"+silent.Addr().String()+"/db?sslmode=disable", mapping)
+	source, err := postgres.Open(context.Background(), "postgres://reader@"+silent.Addr().String()+"/db?sslmode=disable",
+		mapping)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +99,15 @@ func (b *bed) pgbouncer() string {
 		user += " password=" + password
 	}
 	port := freePort(b.T)
-	config := fmt.Sprintf("[databases]\npooled = host=%s port=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"+
-		"unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
-		source.Hostname(), source.Port(), source.Path[1:], user, port)
+	config := fmt.Sprintf(
+		"[databases]\npooled = host=%s port=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"+
+			"unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
+		source.Hostname(),
+		source.Port(),
+		source.Path[1:],
+		user,
+		port,
+	)
 	file := filepath.Join(dir, "pgbouncer.ini")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		b.Fatal(err)

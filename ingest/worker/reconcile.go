@@ -46,7 +46,8 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 	}
 }
 
-// retryable reports whether a reconcile that ended with an error is made again. One that lost its lease in the middle of deleting is.
+// retryable reports whether a reconcile that ended with an error is made again. One that lost its lease in the middle
+// of deleting is.
 func retryable(err error) bool {
 	return postgres.Retryable(err) || write.Retryable(err) || errors.Is(err, rollup.ErrLost)
 }
@@ -66,8 +67,9 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	}
 	r := repairer{worker: w, normalizer: normalize.NewNormalizer()}
 	for _, d := range report.Differences {
-		w.Logger.Warn("source and store differ", "organization", d.Organization, "kind", d.Kind, "day", d.Day, "missing", d.Missing.Count,
-			"stale", d.Stale.Count, "newer", d.Newer.Count, "changed", d.Changed.Count, "extra", d.Extra.Count)
+		w.Logger.Warn("source and store differ", "organization", d.Organization, "kind", d.Kind, "day", d.Day, "missing",
+			d.Missing.Count, "stale", d.Stale.Count, "newer", d.Newer.Count, "changed", d.Changed.Count, "extra",
+			d.Extra.Count)
 		if err := r.repair(ctx, d); err != nil {
 			return found, err
 		}

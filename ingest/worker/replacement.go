@@ -27,8 +27,8 @@ import (
 //
 // A worker that starts, and one whose comparison failed, finishes what it finds: it reads the ids from the source
 // again, which is right whatever happened to them meanwhile, and does 2 to 4. Done twice, by two workers too, that
-// leaves what the source has. Of ids that the source does not have any more nothing is stored; what is left of them in the store is
-// found by the next comparison.
+// leaves what the source has. Of ids that the source does not have any more nothing is stored; what is left of them in
+// the store is found by the next comparison.
 type replacement struct {
 	number uint64
 	part   verify.Part

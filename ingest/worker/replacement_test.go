@@ -107,7 +107,8 @@ func TestReplacementsOfWhatIsGoneEnd(t *testing.T) {
 	b.untilEqual()
 	stop()
 	for _, of := range []string{"7, 'test'", "8, 'another source'"} {
-		if err := b.store.Exec(t.Context(), "INSERT INTO replacements SELECT "+of+", 'acme', 'run', run_id FROM runs"); err != nil {
+		if err := b.store.Exec(t.Context(), "INSERT INTO replacements SELECT "+of+", 'acme', 'run', run_id FROM "+
+			"runs"); err != nil {
 			t.Fatal(err)
 		}
 	}

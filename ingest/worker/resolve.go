@@ -82,7 +82,8 @@ func distinct(ids []uuid.UUID) []uuid.UUID {
 	return slices.Collect(maps.Keys(set))
 }
 
-// known reports whether the source has any record of an organization. What it knows nothing of belongs to another source.
+// known reports whether the source has any record of an organization. What it knows nothing of belongs to another
+// source.
 func known(report verify.Report, organization schema.OrganizationID) bool {
 	for _, kind := range normalize.Kinds {
 		if report.Counts[verify.Part{Organization: organization, Kind: kind}].Source > 0 {

@@ -19,8 +19,9 @@ type Status struct {
 
 // A KindStatus is the state of the copying of one kind since the worker's start.
 type KindStatus struct {
-	CaughtUp   bool     `json:"caught_up"`
-	LagSeconds *float64 `json:"lag_seconds"` // age of the newest instant up to which the source was read to its end; null before that
+	CaughtUp bool `json:"caught_up"`
+	// age of the newest instant up to which the source was read to its end; null before that
+	LagSeconds *float64 `json:"lag_seconds"`
 	// CertainUntil is the instant before which no row has changed that is not stored. After it, transactions
 	// that are still open may commit rows with times in the past. Null when nothing is certain.
 	CertainUntil *time.Time `json:"certain_until"`

@@ -33,8 +33,10 @@ func TestRowsWithoutATime(t *testing.T) {
 	b.until("the row is rejected", func() bool { return status.Report().Kinds[normalize.KindRun].Rejected == 8 })
 	stop()
 	want := map[string]string{
-		"000000000001": "updated_at", "000000000002": "updated_at", "000000000003": "updated_at", "000000000004": "created_at", "000000000005": "created_at",
-		"000000000006": "created_at", "000000000007": "updated_at", "000000000008": "deleted_at", "000000000009": "occurred_at", "00000000000c": "updated_at",
+		"000000000001": "updated_at", "000000000002": "updated_at", "000000000003": "updated_at",
+		"000000000004": "created_at", "000000000005": "created_at",
+		"000000000006": "created_at", "000000000007": "updated_at", "000000000008": "deleted_at",
+		"000000000009": "occurred_at", "00000000000c": "updated_at",
 	}
 	for _, r := range b.rejected {
 		id := ""

@@ -38,28 +38,38 @@ func metrics(b *bed, status *worker.Status) map[string]float64 {
 	values := map[string]float64{}
 	for _, f := range families {
 		if m := f.GetMetric(); len(m) == 1 && len(m[0].GetLabel()) == 0 {
-			values[strings.TrimPrefix(f.GetName(), "runlens_worker_")] = m[0].GetGauge().GetValue() + m[0].GetCounter().GetValue()
+			values[strings.TrimPrefix(f.GetName(), "runlens_worker_")] = m[0].GetGauge().
+				GetValue() +
+				m[0].GetCounter().
+					GetValue()
 		}
 	}
 	return values
 }
 
-// The source is right in a full comparison, also where its version is older than the stored one, where two versions have
-// the same time, and where the event clock moved.
+// The source is right in a full comparison, also where its version is older than the stored one, where two versions
+// have the same time, and where the event clock moved.
 func TestSourceIsRight(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 100)
 	// So long ago that polling does not come by.
-	b.do(`UPDATE runs SET updated_at = '2026-02-01'; UPDATE agents SET updated_at = '2026-02-01'; UPDATE attributions SET updated_at = '2026-02-01'`)
+	b.do(
+		`UPDATE runs SET updated_at = '2026-02-01'; UPDATE agents SET updated_at = '2026-02-01'; UPDATE attributions SET ` +
+			`updated_at = '2026-02-01'`,
+	)
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour' WHERE get_byte(uuid_send(run_id), 15) <= 40;
+	b.do(
+		`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
+			WHERE get_byte(uuid_send(run_id), 15) <= 40;
 		UPDATE runs SET status = 'PENDING' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 41 AND 60;
 		UPDATE runs SET status = 'CANCELLED' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 61 AND 80;
 		UPDATE runs SET created_at = created_at + interval '40 days' WHERE get_byte(uuid_send(run_id), 15) = 81;
-		UPDATE agents SET name = 'A', updated_at = updated_at - interval '1 day' WHERE get_byte(uuid_send(agent_id), 15) <= 10;
-		UPDATE attributions SET user_name = 'Ada' WHERE get_byte(uuid_send(attribution_id), 15) <= 5`)
+		UPDATE agents SET name = 'A', updated_at = updated_at - interval '1 day'
+			WHERE get_byte(uuid_send(agent_id), 15) <= 10;
+		UPDATE attributions SET user_name = 'Ada' WHERE get_byte(uuid_send(attribution_id), 15) <= 5`,
+	)
 	found := b.reconcile(nil)
 	if d := b.differences(); len(d) != 0 {
 		t.Errorf("%d groups differ, the first is %+v", len(d), d[0])
@@ -88,10 +98,15 @@ func TestDeletesOnlyWhatIsAbsent(t *testing.T) {
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	b.do(`UPDATE runs SET status = 'STATUS_OF_TOMORROW', updated_at = clock_timestamp() WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) BETWEEN 1 AND 9;
-		DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid AND organization_id = 'acme'; DELETE FROM attributions WHERE attribution_id = lpad('b', 32, '0')::uuid;
-		DELETE FROM agents WHERE organization_id = 'elsewhere'; DELETE FROM runs WHERE organization_id = 'elsewhere'; DELETE FROM attributions WHERE organization_id = 'elsewhere';
-		ALTER TABLE agents ALTER agent_id TYPE text USING upper(agent_id::text)`)
+	b.do(
+		`UPDATE runs SET status = 'STATUS_OF_TOMORROW', updated_at = clock_timestamp()
+			WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) BETWEEN 1 AND 9;
+		DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid AND organization_id = 'acme'; DELETE FROM attributions
+			WHERE attribution_id = lpad('b', 32, '0')::uuid;
+		DELETE FROM agents WHERE organization_id = 'elsewhere'; DELETE FROM runs WHERE organization_id = 'elsewhere';
+			DELETE FROM attributions WHERE organization_id = 'elsewhere';
+		ALTER TABLE agents ALTER agent_id TYPE text USING upper(agent_id::text)`,
+	)
 	b.do(`UPDATE agents SET updated_at = 'infinity' WHERE agent_id = upper(lpad('c', 32, '0')::uuid::text)`)
 	found := b.reconcile(func(o *worker.Options) { o.DeleteMissing = true })
 	// The runs, and the agent without a time.
@@ -115,9 +130,16 @@ func TestDeletesAFewAtOnce(t *testing.T) {
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	b.do(fmt.Sprintf("DELETE FROM runs WHERE run_id IN (SELECT run_id FROM runs LIMIT %d); DELETE FROM agents WHERE agent_id IN (SELECT agent_id FROM agents LIMIT %d)", gone, n/10))
+	b.do(
+		fmt.Sprintf(
+			"DELETE FROM runs WHERE run_id IN (SELECT run_id FROM runs LIMIT %d); DELETE FROM agents WHERE agent_id IN "+
+				"(SELECT agent_id FROM agents LIMIT %d)",
+			gone, n/10,
+		),
+	)
 	found := b.reconcile(func(o *worker.Options) { o.DeleteMissing = true })
-	if found.Missing != gone+n/10 || found.Refused != gone || found.Deleted != n/10 || b.metrics["reconcile_refused_deletions"] != gone {
+	if found.Missing != gone+n/10 || found.Refused != gone || found.Deleted != n/10 ||
+		b.metrics["reconcile_refused_deletions"] != gone {
 		t.Errorf("%+v, %v", found, b.metrics)
 	}
 	found = b.reconcile(func(o *worker.Options) { o.DeleteMissing, o.DeleteMissingShare = true, 1 })

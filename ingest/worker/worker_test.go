@@ -24,8 +24,12 @@ func TestCopiesEverythingAndThenChanges(t *testing.T) {
 		t.Fatalf("%d runs, want 800", n)
 	}
 	b.insert("acme", 501, 20)
-	b.do(`UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp() WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) < 9;
-		UPDATE agents SET name = 'Renamed', deleted_at = now(), updated_at = clock_timestamp() WHERE organization_id = 'globex'`)
+	b.do(
+		`UPDATE runs SET status = 'COMPLETED', updated_at = clock_timestamp()
+			WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) < 9;
+		UPDATE agents SET name = 'Renamed', deleted_at = now(), updated_at = clock_timestamp()
+			WHERE organization_id = 'globex'`,
+	)
 	b.untilEqual()
 	if n := b.count("SELECT count() FROM agents FINAL WHERE tupleElement(latest, 'name') = 'Renamed'"); n != 300 {
 		t.Errorf("%d agents renamed, want 300", n)
@@ -48,7 +52,8 @@ func TestStoresNothingTwice(t *testing.T) {
 	b.untilEqual()
 	before := status.Report().Kinds[normalize.KindRun]
 	b.insert("acme", 101, 1) // a poll that found this one has read all others again
-	b.until("the new run is stored", func() bool { return status.Report().Kinds[normalize.KindRun].Stored > before.Stored })
+	b.until("the new run is stored",
+		func() bool { return status.Report().Kinds[normalize.KindRun].Stored > before.Stored })
 	stop()
 	if after := status.Report().Kinds[normalize.KindRun]; after.Stored != 101 {
 		t.Errorf("%d runs were stored, want each of 101 once", after.Stored)
@@ -71,7 +76,8 @@ func TestLateCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.insert("acme", 11, 10) // committed later, with later times, but seen before
-	b.until("the rows of the other transaction are stored", func() bool { return status.Report().Kinds[normalize.KindRun].Stored == 20 })
+	b.until("the rows of the other transaction are stored",
+		func() bool { return status.Report().Kinds[normalize.KindRun].Stored == 20 })
 	if err := tx.Commit(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +113,14 @@ func TestReconcile(t *testing.T) {
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	b.do(`DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid; DELETE FROM attributions WHERE attribution_id = lpad('b', 32, '0')::uuid`)
+	b.do(
+		`DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid; DELETE FROM attributions WHERE attribution_id = ` +
+			`lpad('b', 32, '0')::uuid`,
+	)
 	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery = time.Millisecond })
 	b.until("a full comparison", func() bool { return status.Report().Reconcile != nil })
-	if r := status.Report().Reconcile; r.Missing != 2 || r.Deleted != 0 || b.count("SELECT count() FROM runs FINAL") != 50 {
+	if r := status.Report().Reconcile; r.Missing != 2 || r.Deleted != 0 ||
+		b.count("SELECT count() FROM runs FINAL") != 50 {
 		t.Errorf("without --delete-missing: %+v", r)
 	}
 	stop()
@@ -129,7 +139,10 @@ func TestReconcile(t *testing.T) {
 func TestContinuesAtItsCheckpoint(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 100)
-	b.do(`UPDATE runs SET updated_at = '2025-01-01'; UPDATE runs SET updated_at = '2025-02-01' WHERE get_byte(uuid_send(run_id), 15) >= 90`)
+	b.do(
+		`UPDATE runs SET updated_at = '2025-01-01'; UPDATE runs SET updated_at = '2025-02-01' WHERE ` +
+			`get_byte(uuid_send(run_id), 15) >= 90`,
+	)
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
@@ -148,7 +161,8 @@ func TestContinuesAtItsCheckpoint(t *testing.T) {
 func TestAnotherMapping(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 500)
-	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "FROM runs", "FROM runs WHERE get_byte(uuid_send(run_id), 15) < 50", 1))
+	b.open(b.server.URL(),
+		strings.Replace(postgres.DefaultMapping, "FROM runs", "FROM runs WHERE get_byte(uuid_send(run_id), 15) < 50", 1))
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
@@ -186,7 +200,8 @@ func TestRejectsOfAWorker(t *testing.T) {
 	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindAttribution].CaughtUp })
 	stop()
 	k := status.Report().Kinds[normalize.KindAttribution]
-	if k.Stored != 9 || k.Rejected != 1 || len(b.rejected) != 1 || b.rejected[0].Field != "user_identifier" || !strings.Contains(string(b.rejected[0].Record), `"user_identifier":"nobody"`) {
+	if k.Stored != 9 || k.Rejected != 1 || len(b.rejected) != 1 || b.rejected[0].Field != "user_identifier" ||
+		!strings.Contains(string(b.rejected[0].Record), `"user_identifier":"nobody"`) {
 		t.Errorf("%+v, %+v", k, b.rejected)
 	}
 }
@@ -199,7 +214,10 @@ func TestMappingThatDoesNotFit(t *testing.T) {
 		"SELECT organization_id, agent_id, name, slug FROM agents": "lacks the column deleted_at",
 		"SELECT * FROM nowhere":                                    "nowhere",
 	} {
-		mapping, err := postgres.ParseMapping(strings.Replace(postgres.DefaultMapping, "SELECT organization_id, agent_id, name, slug, deleted_at, updated_at\nFROM agents", broken, 1))
+		mapping, err := postgres.ParseMapping(
+			strings.Replace(postgres.DefaultMapping,
+				"SELECT organization_id, agent_id, name, slug, deleted_at, updated_at\nFROM agents", broken, 1),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +226,15 @@ func TestMappingThatDoesNotFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer source.Close()
-		err = worker.Run(context.Background(), worker.Options{Source: source, Conn: b.store, Logger: slog.New(slog.DiscardHandler), Status: worker.NewStatus(time.Now)})
+		err = worker.Run(
+			context.Background(),
+			worker.Options{
+				Source: source,
+				Conn:   b.store,
+				Logger: slog.New(slog.DiscardHandler),
+				Status: worker.NewStatus(time.Now),
+			},
+		)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", broken, err, says)
 		}
@@ -218,8 +244,12 @@ func TestMappingThatDoesNotFit(t *testing.T) {
 // Other tables are read with a mapping.
 func TestMapping(t *testing.T) {
 	b := newBed(t)
-	b.do(`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text, at timestamp, changed timestamptz DEFAULT now());
-		INSERT INTO job SELECT 7, gen_random_uuid(), gen_random_uuid(), g % 2, 'x@y.example', '2026-03-01', now() FROM generate_series(1, 9) g`)
+	b.do(
+		`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text,
+			at timestamp, changed timestamptz DEFAULT now());
+		INSERT INTO job SELECT 7, gen_random_uuid(), gen_random_uuid(), g % 2, 'x@y.example', '2026-03-01', now()
+			FROM generate_series(1, 9) g`,
+	)
 	b.open(b.server.URL(), `-- record: agent
 		SELECT * FROM agents
 -- record: attribution
@@ -231,7 +261,8 @@ func TestMapping(t *testing.T) {
 		FROM job;`)
 	b.start(nil)
 	b.untilEqual()
-	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'tenant-7' AND created_at = '2026-03-01 00:00:00'"); n != 9 {
+	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'tenant-7' AND created_at = '2026-03-01 " +
+		"00:00:00'"); n != 9 {
 		t.Errorf("%d runs, want 9", n)
 	}
 }

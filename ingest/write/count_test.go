@@ -38,7 +38,8 @@ func TestRepeatedInsertsAreCounted(t *testing.T) {
 	}
 }
 
-// Whoever finds rows counted finds them stored, in all partitions: what is cached of the rows is valid while the count is the same.
+// Whoever finds rows counted finds them stored, in all partitions: what is cached of the rows is valid while the count
+// is the same.
 func TestRowsAreStoredBeforeTheyAreCounted(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	writer := write.NewWriter(conn, quiet)
@@ -69,7 +70,8 @@ func TestRowsAreStoredBeforeTheyAreCounted(t *testing.T) {
 // counted is how many rows of acme are counted.
 func counted(t *testing.T, conn driver.Conn) (n uint64) {
 	t.Helper()
-	if err := conn.QueryRow(context.Background(), "SELECT sum(rows) FROM insert_counters WHERE source = 'attributions' AND organization_id = 'acme'").Scan(&n); err != nil {
+	if err := conn.QueryRow(context.Background(), "SELECT sum(rows) FROM insert_counters WHERE source = 'attributions' "+
+		"AND organization_id = 'acme'").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

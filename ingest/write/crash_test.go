@@ -11,12 +11,14 @@ import (
 )
 
 // The engine is killed at chosen renames, the steps by which parts come into being: the first falls between the entry
-// in MergeTree's deduplication log and the part that it represents. No acknowledged batch is lost, whatever the retry gets as answer.
+// in MergeTree's deduplication log and the part that it represents. No acknowledged batch is lost, whatever the retry
+// gets as answer.
 func TestCrashesOfTheEngineLoseNoAcknowledgedBatch(t *testing.T) {
 	engine, dir := olaptest.OwnEngine(t)
 	const size, steps = 1000, 8
 	retries := 0
-	writer := write.NewWriter(engine.Conn(), write.Retry{Logger: quiet.Logger, Patience: time.Minute, Count: func() { retries++ }})
+	writer := write.NewWriter(engine.Conn(),
+		write.Retry{Logger: quiet.Logger, Patience: time.Minute, Count: func() { retries++ }})
 	for step := 1; step <= steps; step++ {
 		detach := clickhousetest.KillAtRename(t, dir, step)
 		if err := writer.Write(context.Background(), inOneMonth(size)); err != nil {

@@ -96,8 +96,14 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 	t.Cleanup(func() { listener.Close() })
 	c := &cutter{Listener: listener, dir: dir}
 	go c.serve()
-	address := url.URL{Scheme: "http", User: url.UserPassword("runlens", string(password)), Host: listener.Addr().String(), Path: "/" + engine.Database()}
-	cut, err := clickhouse.Open(context.Background(), clickhouse.Config{URL: address.String(), Logger: slog.New(slog.DiscardHandler)})
+	address := url.URL{
+		Scheme: "http",
+		User:   url.UserPassword("runlens", string(password)),
+		Host:   listener.Addr().String(),
+		Path:   "/" + engine.Database(),
+	}
+	cut, err := clickhouse.Open(context.Background(),
+		clickhouse.Config{URL: address.String(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +111,8 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 
 	const batches, size = 5, 5000
 	retries := 0
-	writer := write.NewWriter(cut.Conn(), write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: time.Minute, Count: func() { retries++ }})
+	writer := write.NewWriter(cut.Conn(),
+		write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: time.Minute, Count: func() { retries++ }})
 	for range batches {
 		c.cuts.Store(1)
 		if err := writer.Write(context.Background(), inOneMonth(size)); err != nil {
@@ -116,7 +123,8 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 		t.Errorf("only %d sends were cut", retries)
 	}
 	var rows, distinct uint64
-	if err := engine.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact(attribution_id) FROM attributions FINAL").Scan(&rows, &distinct); err != nil {
+	if err := engine.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact(attribution_id) FROM "+
+		"attributions FINAL").Scan(&rows, &distinct); err != nil {
 		t.Fatal(err)
 	}
 	if rows != batches*size || distinct != batches*size {

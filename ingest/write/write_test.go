@@ -26,8 +26,9 @@ func batch(n int) *write.Batch {
 	var b write.Batch
 	for i := range n {
 		b.Attributions = append(b.Attributions, normalize.Attribution{
-			OrganizationID: "acme", AttributionID: uuid.New(), RunID: uuid.New(), AgentID: uuid.New(), UserIdentifier: "ada@example.com",
-			ActivityType: "interacted", RunInitiationType: "human", Source: "web",
+			OrganizationID: "acme", AttributionID: uuid.New(), RunID: uuid.New(), AgentID: uuid.New(),
+			UserIdentifier: "ada@example.com",
+			ActivityType:   "interacted", RunInitiationType: "human", Source: "web",
 			OccurredAt: time.Date(2000, time.Month(i), 1, 0, 0, 0, 0, time.UTC).UnixMilli(),
 		})
 	}
@@ -79,7 +80,9 @@ type flakyBatch struct {
 	conn *flaky
 }
 
-func (f *flaky) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (f *flaky) PrepareBatch(
+	ctx context.Context, query string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
 	b, err := f.Conn.PrepareBatch(ctx, query, options...)
 	return flakyBatch{b, f}, err
 }
@@ -119,7 +122,8 @@ func TestOtherFailuresStopAtOnce(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	broken := errors.New("broken")
 	conn := &flaky{Conn: store.Conn(), failures: 1, err: broken}
-	if err := write.NewWriter(conn, quiet).Write(context.Background(), batch(1)); !errors.Is(err, broken) || conn.sends != 1 {
+	if err := write.NewWriter(conn, quiet).Write(context.Background(), batch(1)); !errors.Is(err, broken) ||
+		conn.sends != 1 {
 		t.Errorf("%v after %d sends", err, conn.sends)
 	}
 }
@@ -129,7 +133,8 @@ func TestCancellationEndsTheWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	conn := &flaky{Conn: store.Conn(), failures: 1000, err: io.EOF}
 	logger := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) { cancel() }), nil)) // the first retry is announced
-	if err := write.NewWriter(conn, write.Retry{Logger: logger}).Write(ctx, batch(1)); !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
+	if err := write.NewWriter(conn, write.Retry{Logger: logger}).Write(ctx, batch(1)); !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 	if conn.sends != 1 {

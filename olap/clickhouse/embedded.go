@@ -93,7 +93,7 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the engine that holds %s does not answer: %w", e.layout.engineLock(), ctx.Err())
+			return fmt.Errorf("the engine that has locked %s does not answer: %w", e.layout.engineLock(), ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -37,7 +37,7 @@ func TestTheDeadlineStopsTheQuery(t *testing.T) {
 	}
 }
 
-// What reaches a log names ClickHouse's code, not the statement, which holds people's identifiers.
+// What reaches a log names ClickHouse's code, not the statement, which has people's identifiers.
 func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for name, sql := range map[string]string{
@@ -60,7 +60,7 @@ func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 	}
 }
 
-// Nor does a failure of the network name the address it was sent to, which holds the parameters.
+// Nor does a failure of the network name the address it was sent to, which has the parameters.
 func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)

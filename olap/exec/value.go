@@ -63,7 +63,7 @@ func (v Value) Count() uint64 {
 	return v.bits
 }
 
-// AppendText appends s as a JSON string. Bytes that are no UTF-8, which no record can hold
+// AppendText appends s as a JSON string. Bytes that are no UTF-8, which no record can have
 // (contract 3), would become U+FFFD.
 func AppendText(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)

@@ -32,7 +32,7 @@ var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 // quote the statement with its parameters, which can be people's identifiers, so that only the code and its
 // name are kept. ClickHouse's own log has the rest, under the query's id.
 func Of(doing string, err error) error {
-	// The address of a request over HTTP holds the parameters as well.
+	// The address of a request over HTTP has the parameters as well.
 	var request *url.Error
 	if errors.As(err, &request) {
 		return fmt.Errorf("%s: %w", doing, request.Err)

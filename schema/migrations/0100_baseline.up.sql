@@ -1,5 +1,5 @@
 -- The tables of runlens. Every statement may be run again: it changes nothing where the table exists.
--- DESIGN.md says what each table is for. Tables with fsync settings keep what they have acknowledged when power is lost.
+-- DESIGN.md says what each table is for. Tables with fsync settings keep what they acknowledged when power is lost.
 
 -- Agents, one row a version. The greatest tuple, the newest version, wins a merge.
 CREATE TABLE IF NOT EXISTS agents
@@ -34,10 +34,12 @@ CREATE TABLE IF NOT EXISTS runs
 
     -- Sent by an insert, kept in the tuples below.
     agent_id             UUID EPHEMERAL toUUID('00000000-0000-0000-0000-000000000000'),
-    kind                 Enum8('agent' = 1, 'sub_agent' = 2, 'browser' = 3, 'phone' = 4, 'inbound_phone' = 5, 'platform' = 6) EPHEMERAL 'agent',
+    kind                 Enum8('agent' = 1, 'sub_agent' = 2, 'browser' = 3, 'phone' = 4, 'inbound_phone' = 5,
+                               'platform' = 6) EPHEMERAL 'agent',
     parent_run_id        Nullable(UUID) EPHEMERAL NULL,
-    status               Enum8('PENDING' = 1, 'RUNNING' = 2, 'WAITING_FOR_SLOT' = 3, 'CANCELLING' = 4, 'AWAITING_REPLY' = 5, 'SLEEPING' = 6,
-                               'PAUSING' = 7, 'PAUSED' = 8, 'COMPLETED' = 9, 'FAILED' = 10, 'CANCELLED' = 11) EPHEMERAL 'PENDING',
+    status               Enum8('PENDING' = 1, 'RUNNING' = 2, 'WAITING_FOR_SLOT' = 3, 'CANCELLING' = 4,
+                               'AWAITING_REPLY' = 5, 'SLEEPING' = 6, 'PAUSING' = 7, 'PAUSED' = 8, 'COMPLETED' = 9,
+                               'FAILED' = 10, 'CANCELLED' = 11) EPHEMERAL 'PENDING',
     initiator_identifier Nullable(String) EPHEMERAL NULL,
     initiator_name       Nullable(String) EPHEMERAL NULL,
     initiator_type       Nullable(Enum8('internal' = 1, 'external' = 2, 'automated' = 3, 'unknown' = 4)) EPHEMERAL NULL,
@@ -62,7 +64,8 @@ CREATE TABLE IF NOT EXISTS runs
         parent_run_id        Nullable(UUID)
     )) DEFAULT (
         state, agent_id,
-        if(isNull(initiator_identifier), toUInt128(0), reinterpretAsUInt128(sipHash128(assumeNotNull(initiator_identifier)))),
+        if(isNull(initiator_identifier), toUInt128(0),
+            reinterpretAsUInt128(sipHash128(assumeNotNull(initiator_identifier)))),
         initiator_identifier, initiator_name, parent_run_id),
 
     run_hash UInt32 MATERIALIZED toUInt32(cityHash64(run_id)) CODEC(NONE),
@@ -100,7 +103,9 @@ CREATE TABLE IF NOT EXISTS attributions
     first_stored_at    DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') CODEC(Delta, ZSTD(1)),
     inverted_timestamp UInt128 MATERIALIZED bitOr(
         bitShiftLeft(toUInt128(toUInt64(18446744073709551615 - toUnixTimestamp64Milli(first_stored_at))), 64),
-        toUInt128(cityHash64(tuple(run_id, agent_id, user_identifier, user_name, activity_type, run_initiation_type, source)))) CODEC(ZSTD(1)),
+        toUInt128(cityHash64(
+            tuple(run_id, agent_id, user_identifier, user_name, activity_type, run_initiation_type, source))))
+        CODEC(ZSTD(1)),
 
     -- A person and a run as one number; a hash of the key, to find an id whatever its clock.
     pair             UInt128 MATERIALIZED reinterpretAsUInt128(sipHash128(user_identifier, run_id)) CODEC(NONE),
@@ -114,7 +119,8 @@ CREATE TABLE IF NOT EXISTS attributions
     ),
     PROJECTION by_first_stored_at
     (
-        SELECT first_stored_at, organization_id, occurred_at, attribution_id, agent_id, activity_type, inverted_timestamp
+        SELECT first_stored_at, organization_id, occurred_at, attribution_id, agent_id, activity_type,
+            inverted_timestamp
         ORDER BY first_stored_at
     ) WITH SETTINGS (index_granularity = 256)
 )
@@ -153,9 +159,12 @@ CREATE TABLE IF NOT EXISTS rollup_runs
     sign            Int8,
 
     -- Spans of time since 1970; the shift makes the division round down before that.
-    quarter Int32 MATERIALIZED toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 2208988800000, 900000) - 2454432) CODEC(Delta, ZSTD(1)),
-    hour    Int32 MATERIALIZED toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 2208988800000, 3600000) - 613608) CODEC(Delta, ZSTD(1)),
-    week    Int32 MATERIALIZED toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 2209334400000, 604800000) - 3653) CODEC(Delta, ZSTD(1)),
+    quarter Int32 MATERIALIZED
+        toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 2208988800000, 900000) - 2454432) CODEC(Delta, ZSTD(1)),
+    hour Int32 MATERIALIZED
+        toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 2208988800000, 3600000) - 613608) CODEC(Delta, ZSTD(1)),
+    week Int32 MATERIALIZED
+        toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 2209334400000, 604800000) - 3653) CODEC(Delta, ZSTD(1)),
 
     user_type UInt8 MATERIALIZED bitAnd(state, 7),
     runs      Int8 MATERIALIZED if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0),
@@ -188,7 +197,8 @@ CREATE TABLE IF NOT EXISTS rollup_runs
 ENGINE = CollapsingMergeTree(sign)
 PARTITION BY toYear(created_at) * 10 + toQuarter(created_at)
 ORDER BY (organization_id, created_at, run_id, state, agent_id, initiator_key)
-SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384, deduplicate_merge_projection_mode = 'rebuild',
+SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384,
+    deduplicate_merge_projection_mode = 'rebuild',
     fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
 -- The rollup of attribution records, likewise.
@@ -202,8 +212,10 @@ CREATE TABLE IF NOT EXISTS rollup_attributions
     first_stored_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
     sign            Int8,
 
-    quarter Int32 MATERIALIZED toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + 2208988800000, 900000) - 2454432) CODEC(Delta, ZSTD(1)),
-    hour    Int32 MATERIALIZED toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + 2208988800000, 3600000) - 613608) CODEC(Delta, ZSTD(1)),
+    quarter Int32 MATERIALIZED
+        toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + 2208988800000, 900000) - 2454432) CODEC(Delta, ZSTD(1)),
+    hour Int32 MATERIALIZED
+        toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + 2208988800000, 3600000) - 613608) CODEC(Delta, ZSTD(1)),
 
     records    Int8 MATERIALIZED sign,
     interacted Int8 MATERIALIZED if(activity_type = 'interacted', sign, 0),
@@ -222,10 +234,11 @@ CREATE TABLE IF NOT EXISTS rollup_attributions
 ENGINE = CollapsingMergeTree(sign)
 PARTITION BY toYear(occurred_at) * 10 + toQuarter(occurred_at)
 ORDER BY (organization_id, occurred_at, attribution_id, agent_id, activity_type)
-SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384, deduplicate_merge_projection_mode = 'rebuild',
+SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384,
+    deduplicate_merge_projection_mode = 'rebuild',
     fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
--- What the initiator keys of rollup_runs stand for.
+-- The texts of the initiator keys of rollup_runs.
 CREATE TABLE IF NOT EXISTS initiator_keys
 (
     organization_id      LowCardinality(String),
@@ -238,7 +251,7 @@ ORDER BY (organization_id, initiator_key, initiator_identifier, initiator_name)
 SETTINGS allow_nullable_key = 1,
     fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
--- Keys that stand for more than one text, by the identifier's part of the key.
+-- Keys of more than one text, by the identifier's part of the key.
 CREATE TABLE IF NOT EXISTS shared_initiator_keys
 (
     organization_id LowCardinality(String),
@@ -248,8 +261,8 @@ ENGINE = ReplacingMergeTree
 ORDER BY (organization_id, initiator)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
--- The progress of refreshes, the newest entry of each kind. value is the watermark of a commit, in Unix milliseconds and
--- inverted, so that of two the earlier one wins; of a begin or a lease the random name of its process.
+-- The progress of refreshes, the newest entry of each kind. value is the watermark of a commit, in Unix milliseconds
+-- and inverted, so that of two the earlier one wins; of a begin or a lease the random name of its process.
 CREATE TABLE IF NOT EXISTS rollup_log
 (
     kind            Enum8('begin' = 1, 'commit' = 2, 'lease' = 3, 'damage' = 4),
@@ -262,7 +275,7 @@ ORDER BY (kind, organization_id, source)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
 -- How many rows were ever inserted, counted before an insert is acknowledged. Rows may be lost with the power: they say
--- whether anything changed since a server looked, and a server does not outlive that.
+-- whether anything changed since a server read them, and a server does not outlive that.
 CREATE TABLE IF NOT EXISTS insert_counters
 (
     source          Enum8('runs' = 1, 'attributions' = 2, 'rollup_log' = 3),
@@ -287,7 +300,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS count_rollup_log TO insert_counters AS
 SELECT 'rollup_log' AS source, '' AS organization_id, count() AS rows, now64(3, 'UTC') AS last_stored_at
 FROM rollup_log;
 
--- API keys. A revocation wins over an expiry, an earlier end over a later one. A look-up compares verification.
+-- API keys. A revocation wins over an expiry, an earlier end over a later one. Looking a key up compares verification.
 CREATE TABLE IF NOT EXISTS api_keys
 (
     key_id          String,
@@ -301,8 +314,10 @@ CREATE TABLE IF NOT EXISTS api_keys
     networks        Array(String),
 
     revision UInt64 MATERIALIZED multiIf(
-        isNotNull(revoked_at), bitShiftLeft(toUInt64(3), 62) - toUInt64(greatest(toUnixTimestamp64Milli(assumeNotNull(revoked_at)), 0)),
-        isNotNull(expires_at), bitShiftLeft(toUInt64(1), 62) - toUInt64(greatest(toUnixTimestamp64Milli(assumeNotNull(expires_at)), 0)),
+        isNotNull(revoked_at), bitShiftLeft(toUInt64(3), 62) -
+            toUInt64(greatest(toUnixTimestamp64Milli(assumeNotNull(revoked_at)), 0)),
+        isNotNull(expires_at), bitShiftLeft(toUInt64(1), 62) -
+            toUInt64(greatest(toUnixTimestamp64Milli(assumeNotNull(expires_at)), 0)),
         toUInt64(0)),
     verification String MATERIALIZED if(isNotNull(revoked_at), '', concat(
         secret_hash, organization_id, '\n',

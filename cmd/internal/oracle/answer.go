@@ -33,7 +33,7 @@ type Term struct {
 
 // A row is a counted record. Its dimensions are numbers of texts, or of days since 1970.
 type row struct {
-	agent, identifier, name, initiator_key    int32
+	agent, identifier, name, initiatorType    int32
 	domain, activity, initiation, source, day int32
 	run                                       int32
 	status                                    string
@@ -48,7 +48,7 @@ type dimension func(*row) int32
 var dimensions = map[string]dimension{
 	"agent_id":            func(r *row) int32 { return r.agent },
 	"user_identifier":     func(r *row) int32 { return r.identifier },
-	"user_type":           func(r *row) int32 { return r.initiator_key },
+	"user_type":           func(r *row) int32 { return r.initiatorType },
 	"user_domain":         func(r *row) int32 { return r.domain },
 	"activity_type":       func(r *row) int32 { return r.activity },
 	"run_initiation_type": func(r *row) int32 { return r.initiation },
@@ -124,7 +124,13 @@ func (org *organization) walk(ofRuns bool, zone *time.Location, start, end int64
 					continue
 				}
 				at = run.created
-				r = row{agent: run.agent, identifier: run.identifier, name: run.name, initiator_key: run.initiator_key, status: run.status}
+				r = row{
+					agent:         run.agent,
+					identifier:    run.identifier,
+					name:          run.name,
+					initiatorType: run.initiatorType,
+					status:        run.status,
+				}
 			} else {
 				a := &org.attributions[place]
 				if a.gone {

@@ -76,7 +76,7 @@ type run struct {
 	counts                  bool // its kind is agent
 	status                  string
 	agent, identifier, name int32 // texts
-	initiator_key           int32 // text of the type
+	initiatorType           int32 // text of the type
 	created, updated        int64 // Unix milliseconds
 }
 
@@ -111,7 +111,9 @@ func (o *Oracle) PutRun(organization string, r Run) {
 	}
 	*old = run{
 		known: true, counts: r.Kind == "agent", status: r.Status, agent: org.texts.of(r.AgentID.String()),
-		identifier: org.texts.optional(r.Identifier), name: org.texts.optional(r.Name), initiator_key: org.texts.optional(r.Type),
+		identifier: org.texts.optional(
+			r.Identifier,
+		), name: org.texts.optional(r.Name), initiatorType: org.texts.optional(r.Type),
 		created: r.CreatedAt.UnixMilli(), updated: version,
 	}
 }

@@ -165,6 +165,7 @@ func text(column string, isTime bool) string {
 		return column + "::text"
 	}
 	instant := column + "::timestamptz"
-	return "CASE WHEN " + instant + " >= '0001-01-01 00:00:00Z' AND " + instant + " < '10000-01-01 00:00:00Z' THEN to_char(" +
+	return "CASE WHEN " + instant + " >= '0001-01-01 00:00:00Z' AND " + instant + " < '10000-01-01 00:00:00Z' THEN " +
+		"to_char(" +
 		instant + ` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE ` + column + "::text END"
 }

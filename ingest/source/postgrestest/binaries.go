@@ -119,7 +119,8 @@ func (b *binaries) runs(ctx context.Context) error {
 		}
 	}
 	// Files that only root can read must show here, not in the middle of initdb.
-	if out, err := b.command("initdb", "--show", "--pgdata=/nonexistent", "--username="+superuser).CombinedOutput(); err != nil {
+	if out, err := b.command("initdb", "--show", "--pgdata=/nonexistent",
+		"--username="+superuser).CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	return nil
@@ -152,7 +153,8 @@ func linkLibraries(native string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Symlink(source, filepath.Join(filepath.Dir(native), link.Target)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink(source, filepath.Join(filepath.Dir(native), link.Target)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func startEngine(ctx context.Context, config *clickhouse.Config) error {
 }
 
 // Library returns the engine library's file for tests: RUNLENS_ENGINE_LIB, or the one of the
-// repository that holds the working directory, where `go test` puts a test.
+// repository that has the working directory, where `go test` puts a test.
 func Library() string {
 	if named := os.Getenv(libraryVariable); named != "" {
 		return named

@@ -35,7 +35,7 @@ func (v *verdicts) add(id string, seen verdict) {
 	v.of[id] = seen
 }
 
-// An inquiry asks questions and holds the answers against the oracle.
+// An inquiry sends questions and compares the answers with the oracle.
 type inquiry struct {
 	truth    *author
 	verdicts *verdicts
@@ -44,8 +44,8 @@ type inquiry struct {
 	outcomes *counts
 }
 
-// ask asks a question to its last page, or to the fourth. It returns how many answers were compared.
-func (i *inquiry) ask(ctx context.Context, c *client, organization string, q question) (answered int) {
+// run sends a question to its last page, or to the fourth. It returns how many answers were compared.
+func (i *inquiry) run(ctx context.Context, c *client, organization string, q question) (answered int) {
 	want, err := i.truth.truth.Answer(organization, q.asOracle())
 	if err != nil {
 		i.refused.add("the oracle: %v", err)

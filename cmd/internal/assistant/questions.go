@@ -1,0 +1,106 @@
+package assistant
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// questionURI is where resources are; the name of a saved question follows.
+const questionURI = "runlens://questions/"
+
+// questions offers the saved questions as resources. They are files, so each list and each read sees those of now.
+type questions struct {
+	folder profile.Folder
+	now    func() time.Time
+	server *mcp.Server
+}
+
+// offer keeps the list of resources up to date: before it is answered, the folder is read.
+func (q questions) offer() {
+	offered := make(chan []string, 1) // holds the names; who has taken them is alone
+	offered <- nil
+	refresh := func() error {
+		before := <-offered
+		now, err := q.folder.Questions()
+		if err != nil {
+			offered <- before
+			return err
+		}
+		for _, name := range now {
+			if !slices.Contains(before, name) {
+				q.server.AddResource(&mcp.Resource{URI: questionURI + name, Name: name, MIMEType: "application/yaml",
+					Description: "A saved question, and the arguments of the tool query that ask it today."}, q.read)
+			}
+		}
+		for _, name := range before {
+			if !slices.Contains(now, name) {
+				q.server.RemoveResources(questionURI + name)
+			}
+		}
+		offered <- now
+		return nil
+	}
+	q.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+			if method == "resources/list" || method == "resources/read" {
+				if err := refresh(); err != nil {
+					return nil, fmt.Errorf("the saved questions cannot be read: %w", err)
+				}
+			}
+			return next(ctx, method, request)
+		}
+	})
+}
+
+// A saved question is what runlens query --save writes.
+type saved struct {
+	report.Question `yaml:",inline"`
+	Output          string `yaml:"output,omitempty"` // is for the terminal
+}
+
+// read gives the question as it is saved, and the query of its whole period as JSON.
+func (q questions) read(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	var s saved
+	if err := kong.ApplyDefaults(&s.Question); err != nil {
+		return nil, err
+	}
+	if err := q.folder.Question(strings.TrimPrefix(request.Params.URI, questionURI), &s); err != nil {
+		return nil, err
+	}
+	s.Output = ""
+	text, err := yaml.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	span, err := s.Span(q.now())
+	if err != nil {
+		return nil, err
+	}
+	query, err := s.Build(span)
+	if err != nil {
+		return nil, err
+	}
+	if query.Limit = min(s.Limit, client.MaxLimit); s.All {
+		query.Limit = client.MaxLimit
+	}
+	arguments, err := json.Marshal(query)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
+		{URI: request.Params.URI, MIMEType: "application/yaml", Text: string(text)},
+		{URI: request.Params.URI + "/query", MIMEType: "application/json", Text: string(arguments)},
+	}}, nil
+}

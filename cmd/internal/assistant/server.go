@@ -1,0 +1,70 @@
+// Package assistant offers an organization's numbers to assistants over the Model Context Protocol: the tools catalog
+// and query, and the saved questions as resources. It asks a runlens server, and keeps nothing.
+package assistant
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/runlens/runlens/cmd/internal/explain"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client"
+)
+
+// Config says what a server offers. Every field is required.
+type Config struct {
+	Client    *client.Client
+	Questions profile.Folder
+	Version   string
+	Now       func() time.Time
+}
+
+const instructions = `runlens answers questions about the runs of AI agents and the people behind them, for one organization.
+Call catalog first: it lists the models with their metrics and dimensions. Then call query with members of one model.
+Never sum values of metrics that are not additive, such as distinct counts and rates: ask for the wider group or range.
+State the range, its timezone and asOf with every number, and pass warnings on.`
+
+// New reads the catalog, of which the tools' schemas are made, and returns a server. The error is one line that says
+// what to do.
+func New(ctx context.Context, config Config) (*mcp.Server, error) {
+	catalog, err := config.Client.Catalog(ctx)
+	if err != nil {
+		return nil, config.explained(ctx, err, client.Query{})
+	}
+	t := tools{config, catalog}
+	server := mcp.NewServer(&mcp.Implementation{Name: "runlens", Title: "runlens analytics", Version: config.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions,
+			Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}, // also while none is saved
+		})
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "catalog", Title: "What can be asked", Annotations: reads("What can be asked"),
+		Description: "Lists the models, and the metrics and dimensions of each with what they mean, their units, and " +
+			"whether values may be summed.",
+		InputSchema: object(nil),
+	}, t.readCatalog)
+	mcp.AddTool(server, &mcp.Tool{
+		Name: "query", Title: "Ask a question", Annotations: reads("Ask a question"),
+		Description: "Answers one question as a table: metrics of one model over a range of days, grouped by dimensions, " +
+			"filtered and ordered. Without dimensions it is one row of totals.",
+		InputSchema:  querySchema(catalog),
+		OutputSchema: answerSchema(),
+	}, t.query)
+	questions{folder: config.Questions, now: config.Now, server: server}.offer()
+	return server, nil
+}
+
+// reads says that a tool changes nothing, and asks nobody but the runlens server.
+func reads(title string) *mcp.ToolAnnotations {
+	closed := false
+	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed}
+}
+
+// explained is the error as one line for the one who asked.
+func (c Config) explained(ctx context.Context, err error, q client.Query) error {
+	line, _ := explain.Refusal(ctx, err, q, c.Client.Catalog)
+	return errors.New(line)
+}

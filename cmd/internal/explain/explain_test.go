@@ -1,0 +1,39 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/olap/daterange"
+)
+
+// Every zone that is offered is one that the server takes, and no alias is.
+func TestZonesAreTheServers(t *testing.T) {
+	valid := func(zone string) bool {
+		_, err := daterange.Parse("2026-01-01", "2026-01-01", zone)
+		return err == nil
+	}
+	canonical, aliases := zones()
+	for _, zone := range canonical {
+		if !valid(zone) {
+			t.Errorf("%s is offered", zone)
+		}
+	}
+	for alias, target := range aliases {
+		if valid(alias) || !valid(target) {
+			t.Errorf("%s for %s", target, alias)
+		}
+	}
+	if len(canonical) < 400 || len(aliases) < 100 {
+		t.Errorf("%d zones, %d aliases", len(canonical), len(aliases))
+	}
+	for name, want := range map[string]string{
+		"Asia/Calcutta": "use Asia/Kolkata", "us/pacific": "use America/Los_Angeles", "GMT": "use UTC", "Etc/UTC": "use UTC", "Iceland": "use Atlantic/Reykjavik",
+		"utc": "written UTC", "America/new_york": "written America/New_York", "Amercia/Bogota": "did you mean America/Bogota?",
+		"": "there is no timezone \"\"; a timezone", "+02:00": "there is no timezone \"+02:00\"; a", "EST": "there is no timezone \"EST\"; a",
+	} {
+		if got := zone(name); !strings.Contains(got, want) {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+)
+
+const (
+	// maxPlotted rows fit in memory and can be read by a person.
+	maxPlotted = 20_000
+	// plotWidth is that of a plot where there is no terminal.
+	plotWidth = 80
+)
+
+// A plot draws each metric: lines over days, weeks or months, and bars over anything else.
+type plot struct {
+	out     io.Writer
+	options Options
+	columns []report.Column
+	rows    []report.Row
+}
+
+func (p *plot) Head(columns []report.Column) error {
+	p.columns = columns
+	return nil
+}
+
+func (p *plot) Row(row report.Row) error {
+	if len(p.rows) == maxPlotted {
+		return fmt.Errorf("a plot has at most %d rows: set --limit, fewer dimensions or a filter, "+
+			"or write another format", maxPlotted)
+	}
+	p.rows = append(p.rows, row)
+	return nil
+}
+
+func (p *plot) End(report.Facts) error {
+	if len(p.rows) == 0 {
+		_, err := fmt.Fprintln(p.out, "no rows")
+		return err
+	}
+	if p.options.Width == 0 {
+		p.options.Width = plotWidth
+	}
+	var text strings.Builder
+	date := slices.IndexFunc(p.columns, func(c report.Column) bool { return c.Kind == report.Date })
+	for i, c := range p.columns {
+		if !c.Numeric() {
+			continue
+		}
+		if text.Len() > 0 {
+			text.WriteString("\n")
+		}
+		if days := p.days(date); len(days) > 1 {
+			metrics := []int{i}
+			if i > 0 && c.Name == p.columns[i-1].Name+"_previous" {
+				continue // in the chart of the metric itself
+			}
+			if i+1 < len(p.columns) && p.columns[i+1].Name == c.Name+"_previous" {
+				metrics = append(metrics, i+1)
+			}
+			p.chart(&text, metrics, date, days)
+		} else {
+			p.bars(&text, i)
+		}
+	}
+	_, err := io.WriteString(p.out, text.String())
+	return err
+}
+
+// days are the different ones of all rows, in the order of time; none where no column is a date.
+func (p *plot) days(date int) (days []string) {
+	if date < 0 {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for _, row := range p.rows {
+		if day := row[date].String(); !seen[day] {
+			seen[day] = true
+			days = append(days, day)
+		}
+	}
+	slices.Sort(days)
+	if p.columns[date].Name == "day" {
+		return everyDay(days)
+	}
+	return days
+}
+
+// everyDay adds the days between: without data there is a gap in the line, not a shorter axis.
+func everyDay(days []string) (every []string) {
+	first, err := time.Parse(time.DateOnly, days[0])
+	if err != nil {
+		return days
+	}
+	for day := first; len(every) == 0 || every[len(every)-1] < days[len(days)-1]; day = day.AddDate(0, 0, 1) {
+		every = append(every, day.Format(time.DateOnly))
+	}
+	return every
+}
+
+// name is what identifies a row, without one of its columns.
+func (p *plot) name(row report.Row, but int) string {
+	var names []string
+	for i, c := range p.columns {
+		if i != but && !c.Numeric() && !(row[i].IsNull() && c.Member != c.Name) {
+			names = append(names, shown(c, row[i]))
+		}
+	}
+	return strings.Join(names, " ")
+}

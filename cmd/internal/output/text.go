@@ -1,0 +1,66 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/mattn/go-runewidth"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// shownNull stands for null where people read.
+const shownNull = "-"
+
+// shown is a value as people read it. Control characters of names are spelled out: a terminal would obey them.
+func shown(c report.Column, v client.Value) string {
+	switch {
+	case v.IsNull():
+		return shownNull
+	case c.Kind == report.Percent:
+		f, _ := v.Float64()
+		return fmt.Sprintf("%+.1f%%", f)
+	case c.Kind == report.Number:
+		f, _ := v.Float64()
+		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", f), "0"), ".")
+	case v.IsNumber():
+		return v.String()
+	}
+	return printable(v.String())
+}
+
+// printable spells out what is no visible character: controls, and marks that turn the direction of text.
+func printable(text string) string {
+	hidden := func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) || r == '\u2028' || r == '\u2029' }
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			quoted := fmt.Sprintf("%+q", string(r))
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// width is how many columns of a terminal a text takes.
+func width(text string) int { return runewidth.StringWidth(text) }
+
+// padded fills a text with spaces up to a width, on the left if it is right-aligned. Longer text is cut where cut is
+// true, and ends with an ellipsis then.
+func padded(text string, to int, right, cut bool) string {
+	if cut && width(text) > to {
+		text = runewidth.Truncate(text, to, "…")
+	}
+	space := strings.Repeat(" ", max(to-width(text), 0))
+	if right {
+		return space + text
+	}
+	return text + space
+}

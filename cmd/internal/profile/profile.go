@@ -1,0 +1,137 @@
+// Package profile keeps what a person uses again and again in files of their own: servers with their keys, and saved
+// questions.
+package profile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Default is the profile that is used where none is named.
+const Default = "default"
+
+// A Profile is a server and a key for it.
+type Profile struct {
+	URL string `yaml:"url"`
+	Key string `yaml:"key"`
+}
+
+// A Folder is where the files are.
+type Folder string
+
+// Home is the folder of the person who runs the program.
+func Home() (Folder, error) {
+	base, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no place for saved questions and profiles: %w", err)
+	}
+	return Folder(filepath.Join(base, "runlens")), nil
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// CheckName returns an error for what cannot name a profile or a saved question.
+func CheckName(name string) error {
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("%q is no name: use letters, digits, '.', '_' and '-', at most 64", name)
+	}
+	return nil
+}
+
+func (f Folder) profiles() string { return filepath.Join(string(f), "profiles.yaml") }
+
+// Profile reads one; ok is false if it is not there. A file that others can read is refused, for it holds keys.
+func (f Folder) Profile(name string) (p Profile, ok bool, err error) {
+	all, err := f.all()
+	p, ok = all[name]
+	return p, ok, err
+}
+
+func (f Folder) all() (map[string]Profile, error) {
+	all := make(map[string]Profile)
+	file, err := os.Open(f.profiles())
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s holds keys and can be used by others: chmod 600 %s", f.profiles(), f.profiles())
+	}
+	if err := decode(file, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.profiles(), err)
+	}
+	return all, nil
+}
+
+// Keep stores a profile under a name, in the place of another of that name, and returns the file.
+func (f Folder) Keep(name string, p Profile) (string, error) {
+	all, err := f.all()
+	if err != nil {
+		return "", err
+	}
+	all[name] = p
+	return f.profiles(), f.write(f.profiles(), all)
+}
+
+// Forget takes a profile away; ok is false if it was not there.
+func (f Folder) Forget(name string) (ok bool, err error) {
+	all, err := f.all()
+	if err != nil {
+		return false, err
+	}
+	if _, ok = all[name]; !ok {
+		return false, nil
+	}
+	delete(all, name)
+	return true, f.write(f.profiles(), all)
+}
+
+// decode reads YAML without unknown fields.
+func decode(r io.Reader, into any) error {
+	d := yaml.NewDecoder(r)
+	d.KnownFields(true)
+	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// write replaces a file as a whole; only its owner can read it.
+func (f Folder) write(path string, content any) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	if err := e.Encode(content); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text.Bytes())
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// questionFile is where a saved question is: a name in the folder, or a path, which has a slash or the ending .yaml.
+func (f Folder) questionFile(name string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") {
+		return name, nil
+	}
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	return filepath.Join(string(f), "queries", name+".yaml"), nil
+}
+
+// Question reads a saved question into a struct.
+func (f Folder) Question(name string, into any) error {
+	path, err := f.questionFile(name)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no saved question %s; %s", path, f.saved())
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := decode(file, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// SaveQuestion writes a question and returns its file.
+func (f Folder) SaveQuestion(name string, question any) (string, error) {
+	path, err := f.questionFile(name)
+	if err != nil {
+		return "", err
+	}
+	return path, f.write(path, question)
+}
+
+// saved lists the questions of the folder.
+func (f Folder) saved() string {
+	files, _ := filepath.Glob(filepath.Join(string(f), "queries", "*.yaml"))
+	if len(files) == 0 {
+		return "none are saved yet: --save NAME does"
+	}
+	for i, file := range files {
+		files[i] = "@" + strings.TrimSuffix(filepath.Base(file), ".yaml")
+	}
+	return "saved are " + strings.Join(files, ", ")
+}

@@ -1,0 +1,99 @@
+package report
+
+import (
+	"slices"
+	"time"
+)
+
+var weekdays = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+
+func (q Question) weekStart() time.Weekday {
+	return time.Weekday(max(slices.Index(weekdays, q.WeekStart), 0))
+}
+
+// A bucket is the part of a week or month that the span covers.
+type bucket struct {
+	label time.Time // first day of the whole week or month
+	Span
+}
+
+// buckets cuts the span into weeks or months; the first and the last may be parts.
+func (q Question) buckets(span Span) (cut []bucket) {
+	for day := span.Start; !day.After(span.End); {
+		label, next := monthOf(day), monthOf(day).AddDate(0, 1, 0)
+		if q.Grain == "week" {
+			label = weekOf(day, q.weekStart())
+			next = label.AddDate(0, 0, 7)
+		}
+		end := next.AddDate(0, 0, -1)
+		if end.After(span.End) {
+			end = span.End
+		}
+		cut = append(cut, bucket{label, Span{day, end}})
+		day = next
+	}
+	return cut
+}
+
+// weekOf is the first day of the week that holds day.
+func weekOf(day time.Time, first time.Weekday) time.Time {
+	return day.AddDate(0, 0, -(int(day.Weekday())-int(first)+7)%7)
+}
+
+func monthOf(day time.Time) time.Time {
+	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// A shift leads from a span to the one that it is compared with, and a day of that back.
+type shift struct {
+	earlier Span
+	// later is the day of the span that an earlier day is compared with; ok is false for one that has none, because of
+	// a 29th of February.
+	later func(time.Time) (day time.Time, ok bool)
+}
+
+// compared is the period of --compare. Without --grain, previous is as many days right before. A week is compared with
+// the same weekdays of the week before or of 52 weeks before, a month with the same days of the month before or of
+// that month a year before; a last day of a month stands for the last day of the other.
+func (q Question) compared(span Span) shift {
+	days := 0
+	switch {
+	case q.Grain == "month" && q.Compare == "previous":
+		return shift{earlier: Span{addMonths(span.Start, -1), lastToLast(span.End, -1)}}
+	case q.Grain == "month":
+		return shift{earlier: Span{addMonths(span.Start, -12), lastToLast(span.End, -12)}}
+	case q.Grain == "week" && q.Compare == "previous":
+		days = 7
+	case q.Grain == "week":
+		days = 52 * 7
+	case q.Compare == "previous":
+		days = span.days()
+	default:
+		return shift{
+			earlier: Span{addMonths(span.Start, -12), addMonths(span.End, -12)},
+			later: func(day time.Time) (time.Time, bool) {
+				later := addMonths(day, 12)
+				return later, later.Day() == day.Day() && !later.Before(span.Start)
+			},
+		}
+	}
+	return shift{
+		earlier: Span{span.Start.AddDate(0, 0, -days), span.End.AddDate(0, 0, -days)},
+		later:   func(day time.Time) (time.Time, bool) { return day.AddDate(0, 0, days), true },
+	}
+}
+
+// addMonths keeps the day of the month, or takes the last one where that month is shorter.
+func addMonths(day time.Time, months int) time.Time {
+	first := monthOf(day).AddDate(0, months, 0)
+	last := first.AddDate(0, 1, -1)
+	return first.AddDate(0, 0, min(day.Day(), last.Day())-1)
+}
+
+// lastToLast is addMonths that leads from a last day of a month to the last day of the other.
+func lastToLast(day time.Time, months int) time.Time {
+	if day.AddDate(0, 0, 1).Day() == 1 {
+		return monthOf(day).AddDate(0, months+1, -1)
+	}
+	return addMonths(day, months)
+}

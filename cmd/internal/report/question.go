@@ -1,0 +1,155 @@
+// Package report turns a person's question into queries of the API, and their pages into one table of rows: weeks and
+// months, comparison with an earlier period, and filled gaps. Rows stream through it; it holds at most two pages, and
+// 500 rows of a comparison in the order of a metric.
+package report
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/http/client"
+)
+
+// A Question is what a person asks for: the flags of runlens query, and the content of a saved question.
+type Question struct {
+	Model      string   `yaml:"model,omitempty" default:"agent_runs" help:"The model (${default})."`
+	Metrics    []string `yaml:"metrics,omitempty" help:"Comma-separated metrics."`
+	Dimensions []string `yaml:"dimensions,omitempty" help:"Comma-separated dimensions; without any it is a totals query."`
+	Filter     []string `yaml:"filter,omitempty" sep:"none" placeholder:"MEMBER=VALUE" help:"Keep rows with this value; several separated by commas, one that holds a comma in double quotes. May be repeated."`
+	Start      string   `yaml:"start,omitempty" placeholder:"DAY" help:"First day, YYYY-MM-DD. Default: 29 days before --end."`
+	End        string   `yaml:"end,omitempty" placeholder:"DAY" help:"Last day, YYYY-MM-DD. Default: today in --timezone."`
+	Last       string   `yaml:"last,omitempty" placeholder:"30d|12w|13mo" help:"Instead of --start: so many days up to --end, or calendar weeks or months with that of --end as the last one."`
+	Today      bool     `yaml:"today,omitempty" help:"Only today in --timezone."`
+	Yesterday  bool     `yaml:"yesterday,omitempty" help:"Only yesterday in --timezone."`
+	Timezone   string   `yaml:"timezone,omitempty" default:"UTC" help:"IANA timezone of the days (${default})."`
+	Order      []string `yaml:"order,omitempty" placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
+	Limit      int      `yaml:"limit,omitempty" default:"100" help:"The most rows, of each week or month with --grain (${default})."`
+	All        bool     `yaml:"all,omitempty" help:"All rows, whatever --limit says."`
+	Grain      string   `yaml:"grain,omitempty" enum:",week,month" default:"" placeholder:"week|month" help:"Ask for every week or month by itself, so that distinct counts are exact."`
+	WeekStart  string   `yaml:"week-start,omitempty" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" default:"monday" help:"First day of a week (${default})."`
+	Compare    string   `yaml:"compare,omitempty" enum:",previous,year" default:"" placeholder:"previous|year" help:"Beside every metric its value in the period before (previous) or a year earlier (year), the difference, and the change in percent."`
+	Fill       bool     `yaml:"fill,omitempty" help:"Add the days without data: counts are 0, rates empty. The rows come day by day within the other dimensions."`
+	FailIf     []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with nothing. May be repeated."`
+}
+
+// Build checks what the server cannot know and returns the query of the span, without a limit.
+func (q Question) Build(span Span) (client.Query, error) {
+	built := client.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Range: span.in(q.Timezone)}
+	if len(q.Metrics) == 0 {
+		return built, errors.New("--metrics is needed, such as --metrics run_count; the catalog names them")
+	}
+	if err := q.checkWords(); err != nil {
+		return built, err
+	}
+	if q.Limit < 1 {
+		return built, errors.New("--limit must be at least 1")
+	}
+	for _, text := range q.Filter {
+		filter, err := parseFilter(text)
+		if err != nil {
+			return built, err
+		}
+		built.Filters = append(built.Filters, filter)
+	}
+	for _, text := range q.Order {
+		member, direction, ok := strings.Cut(text, ":")
+		if !ok {
+			direction = string(client.Asc)
+		}
+		if direction != string(client.Asc) && direction != string(client.Desc) {
+			return built, fmt.Errorf("--order %s must be MEMBER, MEMBER:asc or MEMBER:desc", text)
+		}
+		built.Order = append(built.Order, client.OrderTerm{Member: member, Direction: client.Direction(direction)})
+	}
+	return built, q.checkTogether(&built)
+}
+
+// checkWords checks the words of a saved question; those of the command line are checked already.
+func (q Question) checkWords() error {
+	for _, flag := range []struct {
+		name, value string
+		words       []string
+	}{
+		{"grain", q.Grain, []string{"", "week", "month"}},
+		{"week-start", q.WeekStart, weekdays},
+		{"compare", q.Compare, []string{"", "previous", "year"}},
+	} {
+		if !slices.Contains(flag.words, flag.value) {
+			return fmt.Errorf("--%s %s must be one of %s", flag.name, flag.value, strings.Join(flag.words, " "))
+		}
+	}
+	return nil
+}
+
+// checkTogether checks flags that depend on each other, and orders the rows as they need it.
+func (q Question) checkTogether(built *client.Query) error {
+	byDay := slices.Contains(q.Dimensions, "day")
+	top := built.Order != nil && byMetric(*built)
+	switch {
+	case q.Grain != "" && byDay:
+		return fmt.Errorf("--grain %s and the dimension day exclude each other", q.Grain)
+	case top && q.Limit > client.MaxLimit && !q.All:
+		return fmt.Errorf("--limit must be at most %d in the order of a metric", client.MaxLimit)
+	case !q.Fill:
+		return nil
+	case q.Grain != "" && len(q.Dimensions) > 0:
+		return errors.New("--fill fills days; with --grain it works without dimensions only")
+	case q.Grain == "" && !byDay:
+		return errors.New("--fill needs the dimension day")
+	case top:
+		return errors.New("--fill and the order of a metric exclude each other")
+	case q.Grain != "":
+		return nil // a totals query has its row in any case
+	}
+	if len(built.Order) == 0 {
+		for _, dimension := range q.Dimensions {
+			if dimension != "day" {
+				built.Order = append(built.Order, client.OrderTerm{Member: dimension, Direction: client.Asc})
+			}
+		}
+		built.Order = append(built.Order, client.OrderTerm{Member: "day", Direction: client.Asc})
+	}
+	if terms := completeOrder(*built); terms[len(terms)-1].Member != "day" {
+		return errors.New("--fill needs day as the last member of --order")
+	}
+	return nil
+}
+
+// parseFilter reads MEMBER=VALUE,… where a value may be quoted as in CSV.
+func parseFilter(text string) (client.Filter, error) {
+	member, list, ok := strings.Cut(text, "=")
+	if !ok {
+		return client.Filter{}, fmt.Errorf("--filter %s must be MEMBER=VALUE", text)
+	}
+	if list == "" {
+		return client.In(member, ""), nil // the server says what is wrong with it
+	}
+	r := csv.NewReader(strings.NewReader(list))
+	values, err := r.Read()
+	if err != nil || r.InputOffset() != int64(len(list)) {
+		return client.Filter{}, fmt.Errorf(
+			"--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
+	}
+	return client.In(member, values...), nil
+}
+
+// byMetric reports whether rows come in the order of a metric, and so on a single page.
+func byMetric(q client.Query) bool {
+	return slices.ContainsFunc(q.Order, func(term client.OrderTerm) bool {
+		return !slices.Contains(q.Dimensions, term.Member)
+	})
+}
+
+// completeOrder is the total order of a query's rows that has no metric in it (contract 4.2).
+func completeOrder(q client.Query) []client.OrderTerm {
+	terms := slices.Clone(q.Order)
+	for _, dimension := range q.Dimensions {
+		if !slices.ContainsFunc(terms, func(term client.OrderTerm) bool { return term.Member == dimension }) {
+			terms = append(terms, client.OrderTerm{Member: dimension, Direction: client.Asc})
+		}
+	}
+	return terms
+}

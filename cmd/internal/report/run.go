@@ -1,0 +1,164 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/runlens/runlens/http/client"
+)
+
+// A Run asks one question once.
+type Run struct {
+	Client   *client.Client
+	Question Question
+	Body     *client.Query // instead of the question, of which only All counts then
+	OnPage   func(*Facts)  // called after every page; nil for nobody
+
+	Facts Facts
+	byKey []client.OrderTerm // the order of the rows, unless it is a metric's
+	query client.Query       // of the whole span
+	span  Span
+
+	// Of the row that came last: whether it ends its page and there is a next one, and that page's cursor.
+	more   bool
+	cursor string
+}
+
+// Check prepares the run at a given time; its error is wrong usage. It sends nothing.
+func (r *Run) Check(now time.Time) (err error) {
+	if r.Body != nil {
+		r.query = *r.Body
+		r.Question = Question{All: r.Question.All, Limit: cmp.Or(r.Body.Limit, defaultLimit)}
+		return nil
+	}
+	if r.span, err = r.Question.Span(now); err != nil {
+		return err
+	}
+	if r.query, err = r.Question.Build(r.span); err != nil {
+		return err
+	}
+	r.byKey = completeOrder(r.query)
+	return nil
+}
+
+// defaultLimit is the API's (spec 2.10).
+const defaultLimit = 100
+
+// Query is the query of the whole span, for explaining a refusal.
+func (r *Run) Query() client.Query { return r.query }
+
+// Table asks for the first page and returns the table that it begins. Call Check before.
+func (r *Run) Table(ctx context.Context) (Table, error) {
+	if r.Question.Grain == "" {
+		return r.part(ctx, r.span)
+	}
+	return r.grained(ctx)
+}
+
+// part is the table of one span: the whole of it, a week or a month.
+func (r *Run) part(ctx context.Context, span Span) (Table, error) {
+	q := r.query
+	if r.Body == nil {
+		q.Range = span.in(q.Range.Timezone)
+		q.Limit = client.MaxLimit
+		// What is filled or compared may need more rows than it gives.
+		if !r.Question.All && (r.plain() || byMetric(q)) {
+			q.Limit = min(r.Question.Limit, client.MaxLimit)
+		}
+	} else if !r.Question.All {
+		q.Limit = r.Question.Limit
+	}
+	table, err := r.open(ctx, q)
+	if err == nil && r.Question.Compare != "" {
+		table, err = r.compare(ctx, table, q, r.Question.compared(span))
+	}
+	if err != nil {
+		return table, err
+	}
+	if r.Question.Fill && r.Question.Grain == "" {
+		table = fill(table, span, r.byKey)
+	}
+	if !r.Question.All {
+		table.Rows = r.limited(table.Rows)
+	}
+	return table, nil
+}
+
+// plain reports whether the rows of a span are those of one query.
+func (r *Run) plain() bool { return r.Question.Compare == "" && !r.Question.Fill }
+
+// limited ends the rows at the question's limit, and finds out whether there is one more: from the cursor where the
+// limit is the end of a page, else by reading on.
+func (r *Run) limited(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		count := 0
+		for row, err := range rows {
+			if count == r.Question.Limit && err == nil {
+				r.Facts.More = true
+				return
+			}
+			count++
+			if !yield(row, err) || err != nil {
+				return
+			}
+			if count == r.Question.Limit && r.more {
+				if r.Facts.More = true; r.plain() && r.Question.Grain == "" {
+					r.Facts.Next = r.cursor
+				}
+				return
+			}
+		}
+	}
+}
+
+// open asks for the first page of a query and returns the rows of all its pages.
+func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
+	next, stop := iter.Pull2(r.Client.Pages(ctx, q))
+	first, err, _ := next()
+	if err != nil {
+		stop()
+		return Table{}, err
+	}
+	r.seen(first)
+	columns := columnsOf(first)
+	for _, member := range slices.Concat(q.Dimensions, q.Metrics) {
+		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == member }) {
+			stop()
+			return Table{}, fmt.Errorf("the answer has no column %s", member)
+		}
+	}
+	if byMetric(q) && len(first.Rows) == q.Limit {
+		r.Facts.note(fmt.Sprintf("The first %d rows in the order of a metric; the API gives at most %d of them. "+
+			"Without --order all rows come.", q.Limit, client.MaxLimit))
+	}
+	rows := func(yield func(Row, error) bool) {
+		defer stop()
+		for page, err, ok := first, error(nil), true; ok; page, err, ok = next() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if page != first {
+				r.seen(page)
+			}
+			for i, row := range page.Rows {
+				r.more, r.cursor = page.Cursor != "" && i == len(page.Rows)-1, page.Cursor
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+	return Table{columns, rows}, nil
+}
+
+func (r *Run) seen(page *client.Response) {
+	r.Facts.saw(page)
+	if r.OnPage != nil {
+		r.OnPage(&r.Facts)
+	}
+}

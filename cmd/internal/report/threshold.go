@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Threshold is a condition of --fail-if.
+type Threshold struct {
+	text     string
+	metric   string
+	operator string
+	bound    *big.Rat
+	column   int
+}
+
+var thresholdForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|!=|<|>)\s*(\S+)\s*$`)
+
+// ParseThresholds reads conditions such as "run_success_rate < 0.9".
+func ParseThresholds(texts []string) ([]Threshold, error) {
+	var thresholds []Threshold
+	for _, text := range texts {
+		parts := thresholdForm.FindStringSubmatch(text)
+		if parts == nil {
+			return nil, fmt.Errorf("--fail-if %s must be METRIC, one of < <= > >= == !=, and a number", text)
+		}
+		bound, ok := exactly(parts[3])
+		if !ok {
+			return nil, fmt.Errorf("--fail-if %s: %s is no number", text, parts[3])
+		}
+		thresholds = append(thresholds, Threshold{strings.TrimSpace(text), parts[1], parts[2], bound, -1})
+	}
+	return thresholds, nil
+}
+
+// exactly reads a decimal number of a float64's magnitude.
+func exactly(text string) (*big.Rat, bool) {
+	if _, err := strconv.ParseFloat(text, 64); err != nil || strings.ContainsAny(text, "xXpP_nN") {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+// On finds the threshold's column.
+func (t Threshold) On(columns []Column) (Threshold, error) {
+	var names []string
+	for i, c := range columns {
+		if c.Numeric() {
+			names = append(names, c.Name)
+			if c.Name == t.metric {
+				t.column = i
+			}
+		}
+	}
+	if t.column < 0 {
+		return t, fmt.Errorf("--fail-if %s: the answer has no %s; it has %s", t.text, t.metric, strings.Join(names, ", "))
+	}
+	return t, nil
+}
+
+// Crossed reports whether the condition holds for a row, and says where. Null is compared with nothing.
+func (t Threshold) Crossed(columns []Column, row Row) (string, bool) {
+	value, ok := exactly(row[t.column].String())
+	if !ok || !t.holds(value.Cmp(t.bound)) {
+		return "", false
+	}
+	var place []string
+	for i, c := range columns {
+		if !c.Numeric() && (c.Member == "" || c.Name == c.Member) && !row[i].IsNull() {
+			place = append(place, c.Name+" "+row[i].String())
+		}
+	}
+	where := ""
+	if len(place) > 0 {
+		where = " of " + strings.Join(place, ", ")
+	}
+	return fmt.Sprintf("%s: the value%s is %s", t.text, where, row[t.column]), true
+}
+
+func (t Threshold) holds(order int) bool {
+	signs := map[string][]int{"<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}, "==": {0}, "!=": {-1, 1}}
+	return slices.Contains(signs[t.operator], order)
+}

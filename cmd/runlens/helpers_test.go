@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+)
+
+// command runs one command line as main does.
+func command(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(context.Background(), args, streams{strings.NewReader(stdin), &out, &err})
+	return code, out.String(), err.String()
+}
+
+// store are the flags of an embedded engine of the test's own, and a process that keeps it running.
+func store(t *testing.T) []string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "runlens-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The engine ends a moment after its last user, and writes until then.
+	t.Cleanup(func() {
+		for deadline := time.Now().Add(time.Minute); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
+	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { keeper.Close() })
+	return flags
+}
+
+// started runs a whole server with the given flags until the test ends or stop is called.
+func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
+	t.Helper()
+	var c cli
+	parser, err := newParser(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"},
+		flags...)); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a, err := startApp(context.Background(), c.Serve, slog.New(slog.NewJSONHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	stop = func() {
+		if closed {
+			return
+		}
+		closed = true
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := a.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	_, rest, _ := strings.Cut(log.String(), `"msg":"serving the admin address","address":"`)
+	address, _, _ := strings.Cut(rest, `"`)
+	return "http://" + a.Address(), "http://" + address, stop
+}
+
+func get(t *testing.T, url, key string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	return send(t, request)
+}
+
+func post(t *testing.T, base, key, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodPost, base+"/api/v1/analytics/query", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+key)
+	return send(t, request)
+}
+
+func send(t *testing.T, request *http.Request) (int, string) {
+	t.Helper()
+	request.Close = true // an idle connection would delay the drain
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func createKey(t *testing.T, flags []string, more ...string) (id, key string) {
+	t.Helper()
+	code, out, errs := command(
+		t,
+		"",
+		append(append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...), more...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	var created map[string]any
+	if err := json.Unmarshal([]byte(out), &created); err != nil {
+		t.Fatal(err, out)
+	}
+	return created["key_id"].(string), created["key"].(string)
+}

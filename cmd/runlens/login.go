@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/runlens/runlens/cmd/internal/explain"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client"
+)
+
+const defaultURL = "http://127.0.0.1:8080"
+
+// serverFlags say which server is asked with which key.
+type serverFlags struct {
+	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key, in RUNLENS_API_KEY" help:"The API (http://127.0.0.1:8080)."`
+	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"The API key. Or set RUNLENS_API_KEY."`
+	Profile string `env:"RUNLENS_PROFILE" placeholder:"NAME" help:"The address and the key that 'runlens login' kept under this name. Default: those under default, where neither is given."`
+}
+
+// server is the address and the key. A profile is used whole or not at all, so that a key goes to its own server only.
+func (s serverFlags) server(given map[string]bool) (p profile.Profile, err error) {
+	named := given["profile"]
+	if named && (given["url"] || given["key-file"]) {
+		return p, usageError{errors.New("--profile has an address and a key of its own; leave out --url and --key-file")}
+	}
+	if p.Key, err = readSecret("--key-file", s.KeyFile, "RUNLENS_API_KEY"); err != nil && !named {
+		return p, err
+	}
+	p.URL = s.URL
+	if named || s.Profile != "" && !given["url"] && !given["key-file"] || p == (profile.Profile{}) {
+		folder, err := profile.Home()
+		if err != nil {
+			return p, err
+		}
+		name := cmp.Or(s.Profile, profile.Default)
+		kept, ok, err := folder.Profile(name)
+		switch {
+		case err != nil:
+			return p, usageError{err}
+		case ok:
+			return kept, nil
+		case s.Profile != "":
+			return p, usageError{fmt.Errorf("there is no profile %s; 'runlens login --profile %s' makes it", name, name)}
+		}
+	}
+	if p.Key == "" {
+		return p, usageError{errors.New("an API key is needed: set RUNLENS_API_KEY or run 'runlens login' " +
+			"('runlens keys create --org ORG' makes a key)")}
+	}
+	p.URL = cmp.Or(p.URL, defaultURL)
+	return p, nil
+}
+
+// client asks the server; it reports waits on standard error.
+func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*client.Client, error) {
+	server, err := s.server(given)
+	if err != nil {
+		return nil, err
+	}
+	config := client.Config{URL: server.URL, Key: server.Key, UserAgent: "runlens-query/" + version}
+	if !quiet {
+		config.OnWait = reportWait(io.err)
+	}
+	c, err := client.New(config)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
+}
+
+type loginCmd struct {
+	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"The API (${default})."`
+	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"The API key. Or set RUNLENS_API_KEY, type it when asked, or pipe it in."`
+	Profile string `default:"default" placeholder:"NAME" help:"The name to keep them under (${default})."`
+}
+
+func (loginCmd) Help() string {
+	return `Tries an address and a key, and keeps them in a file that only you can read.
+
+Example:
+  runlens login --url https://analytics.example.com --profile work
+  runlens query --profile work --metrics run_count`
+}
+
+func (c loginCmd) Run(ctx context.Context, io streams) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := profile.CheckName(c.Profile); err != nil {
+		return usageError{fmt.Errorf("--profile: %w", err)}
+	}
+	folder, err := profile.Home()
+	if err != nil {
+		return err
+	}
+	key, err := readSecret("--key-file", c.KeyFile, "RUNLENS_API_KEY")
+	if err == nil && key == "" {
+		key, err = typedKey(io)
+	}
+	if err != nil {
+		return err
+	}
+	asked, err := client.New(client.Config{URL: c.URL, Key: key, OnWait: reportWait(io.err)})
+	if err != nil {
+		return usageError{err}
+	}
+	if _, err := asked.Catalog(ctx); err != nil {
+		line, _ := explain.Refusal(ctx, err, client.Query{}, asked.Catalog)
+		return errors.New("nothing was kept: " + line)
+	}
+	path, err := folder.Keep(c.Profile, profile.Profile{URL: asked.URL(), Key: key})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "%s answers; its address and the key are in %s as %s\n", asked.URL(), path, c.Profile)
+	return err
+}
+
+// typedKey reads a key from the terminal, without showing it, or the first line of standard input.
+func typedKey(streams streams) (string, error) {
+	var line string
+	var err error
+	if file, ok := streams.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(streams.err, "API key: ")
+		var typed []byte
+		typed, err = term.ReadPassword(int(file.Fd()))
+		line = string(typed)
+		fmt.Fprintln(streams.err)
+	} else {
+		line, err = bufio.NewReader(io.LimitReader(streams.in, 4096)).ReadString('\n')
+	}
+	if key := strings.TrimSpace(line); key != "" {
+		return key, nil
+	}
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	return "", usageError{errors.New("an API key is needed: type it, pipe it in, or name its file with --key-file")}
+}
+
+type logoutCmd struct {
+	Profile string `default:"default" placeholder:"NAME" help:"The name that they are kept under (${default})."`
+}
+
+func (logoutCmd) Help() string {
+	return "Forgets the address and the key of a profile. The key stays valid: 'runlens keys revoke' ends it.\n\n" +
+		"Example:\n  runlens logout --profile work"
+}
+
+func (c logoutCmd) Run(io streams) error {
+	folder, err := profile.Home()
+	if err != nil {
+		return err
+	}
+	ok, err := folder.Forget(c.Profile)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return usageError{fmt.Errorf("there is no profile %s", c.Profile)}
+	}
+	_, err = fmt.Fprintf(io.out, "forgot %s\n", c.Profile)
+	return err
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/runlens/runlens/cmd/internal/assistant"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client"
+)
+
+const (
+	// mcpMaxWait is how long an assistant waits for the key's rate before it is told to try again.
+	mcpMaxWait = time.Minute
+	// mcpDrain is how long calls in flight may take when the server ends.
+	mcpDrain = 5 * time.Second
+
+	mcpPath         = "/mcp"
+	mcpRequestBytes = 1 << 20
+)
+
+type mcpCmd struct {
+	serverFlags
+	Listen string `placeholder:"HOST:PORT" help:"Serve streamable HTTP on this loopback address instead of standard input and output. Port 0 picks a free one. Callers send the API key as a bearer token."`
+}
+
+func (mcpCmd) Help() string {
+	return `Serves the Model Context Protocol: an assistant reads the catalog, asks questions of a running server, and sees saved
+questions.
+
+Example (a line of an assistant's configuration, after 'runlens login'):
+  {"mcpServers": {"runlens": {"command": "runlens", "args": ["mcp"]}}}`
+}
+
+func (c mcpCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	asked, err := c.server(explicitFlags(command))
+	if err != nil {
+		return err
+	}
+	var listener net.Listener
+	if c.Listen != "" {
+		if listener, err = listenLoopback(c.Listen); err != nil {
+			return err
+		}
+		defer listener.Close()
+	}
+	to, err := client.New(client.Config{
+		URL: asked.URL, Key: asked.Key, UserAgent: "runlens-mcp/" + version, MaxWait: mcpMaxWait, OnWait: reportWait(io.err),
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	folder, err := profile.Home()
+	if err != nil {
+		return err
+	}
+	server, err := assistant.New(ctx, assistant.Config{Client: to, Questions: folder, Version: version, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	if listener != nil {
+		fmt.Fprintf(io.err, "serving MCP at http://%s%s\n", listener.Addr(), mcpPath)
+		return serveMCP(ctx, listener, server, asked.Key)
+	}
+	return overStreams(ctx, server, io)
+}
+
+// overStreams serves one assistant until it closes the input, or a signal comes.
+func overStreams(ctx context.Context, server *mcp.Server, streams streams) error {
+	err := server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// keepOpen is a writer whose owner closes it.
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }
+
+// listenLoopback refuses addresses that other hosts can reach.
+func listenLoopback(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, usageError{errors.New("--listen must be a loopback address such as 127.0.0.1:8765")}
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return listener, nil
+}
+
+// serveMCP answers until ctx is done. Every user of the machine reaches the address, so callers show the key; and a
+// page in a browser is kept out by its Origin and its Host.
+func serveMCP(ctx context.Context, listener net.Listener, server *mcp.Server, key string) error {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{Stateless: true, MaxRequestBodyBytes: mcpRequestBytes, PropagateRequestCancellation: true})
+	mux := http.NewServeMux()
+	mux.Handle(mcpPath, http.NewCrossOriginProtection().Handler(withKey(key, handler)))
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), mcpDrain)
+	defer cancel()
+	if s.Shutdown(drain) != nil {
+		s.Close()
+	}
+	return nil
+}
+
+func withKey(key string, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(key))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(token)) // of equal length, so that the comparison takes constant time
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 || !strings.EqualFold(scheme, "Bearer") {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "send the API key: Authorization: Bearer KEY", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asker is a server with 300 runs of 300 people in January, a key in the environment and a saved question.
+func asker(t *testing.T) (questions string) {
+	t.Helper()
+	flags := store(t)
+	base, _, _ := started(t, flags...)
+	_, key := createKey(t, flags)
+	var lines strings.Builder
+	for n := range 300 {
+		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",`+
+			`"status":"COMPLETED","initiator_identifier":"%s.%03d","created_at":"2026-01-05T09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, strings.Repeat("x", 300), n)
+	}
+	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	config := t.TempDir()
+	for name, value := range map[string]string{"RUNLENS_API_KEY": key, "RUNLENS_URL": base, "XDG_CONFIG_HOME": config} {
+		t.Setenv(name, value)
+	}
+	code, _, stderr := command(t, "", "query", "--metrics", "run_count", "--dimensions", "day", "--start", "2026-01-01", "--end", "2026-01-31", "--save", "weekly")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	return filepath.Join(config, "runlens", "queries")
+}
+
+// mcpClient runs the program of testdata/mcp.
+func mcpClient(t *testing.T, env ...string) {
+	t.Helper()
+	modules, err := filepath.Abs("../../deploy/generators/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/mcp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	client := exec.CommandContext(ctx, "node", "client.mjs")
+	client.Dir, client.Env = dir, append(os.Environ(), env...)
+	if out, err := client.CombinedOutput(); err != nil || string(out) != "done\n" {
+		t.Errorf("%v (are the packages of `make generators` there?)\n%s", err, out)
+	}
+}
+
+func TestMCPOverStreams(t *testing.T) {
+	questions := asker(t)
+	mcpClient(t, "COMMAND="+os.Args[0], commandVariable+"=1", "QUESTIONS="+questions)
+
+	// It ends well with its input, and with a signal. Nothing but messages is on standard output.
+	for name, end := range map[string]func(*exec.Cmd, io.Closer){
+		"end of input": func(_ *exec.Cmd, input io.Closer) { input.Close() },
+		"signal":       func(p *exec.Cmd, _ io.Closer) { p.Process.Signal(syscall.SIGTERM) },
+	} {
+		p := exec.Command(os.Args[0], "mcp")
+		p.Env = append(os.Environ(), commandVariable+"=1")
+		input, err := p.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := p.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(input, initialize)
+		lines := bufio.NewReader(out)
+		if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":1,"result":{`) {
+			t.Errorf("%s: %q, %v", name, line, err)
+		}
+		end(p, input)
+		rest, _ := io.ReadAll(lines)
+		if err := p.Wait(); err != nil || len(rest) > 0 {
+			t.Errorf("%s: %v, and %q", name, err, rest)
+		}
+	}
+}
+
+// initialize is the first message of a client.
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+
+func TestMCPOverHTTP(t *testing.T) {
+	questions := asker(t)
+	ctx, stop := context.WithCancel(t.Context())
+	said, stderr := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"mcp", "--listen", "127.0.0.1:0"}, streams{strings.NewReader(""), io.Discard, stderr})
+		stderr.Close()
+	}()
+	lines := bufio.NewReader(said)
+	line, err := lines.ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(line), "serving MCP at ")
+	if err != nil || !ok {
+		t.Fatal(line, err)
+	}
+	go io.Copy(io.Discard, lines)
+	mcpClient(t, "ADDRESS="+address, "QUESTIONS="+questions)
+
+	// Other users of the machine, and pages in a browser, are kept out.
+	key := "Bearer " + os.Getenv("RUNLENS_API_KEY")
+	for name, c := range map[string]struct {
+		host, authorization, origin string
+		status                      int
+	}{
+		"no key":         {"", "", "", 401},
+		"wrong key":      {"", key + "x", "", 401},
+		"another origin": {"", key, "http://example.com", 403},
+		"another host":   {"example.com", key, "", 403},
+		"all is well":    {"", key, "", 200},
+	} {
+		request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(initialize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = c.host
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		for header, value := range map[string]string{"Authorization": c.authorization, "Origin": c.origin} {
+			if value != "" {
+				request.Header.Set(header, value)
+			}
+		}
+		if status, answer := send(t, request); status != c.status {
+			t.Errorf("%s: %d, want %d: %s", name, status, c.status, answer)
+		}
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// What cannot work ends at once, with a line that says what to do.
+func TestMCPRefuses(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("RUNLENS_API_KEY", "")
+	t.Setenv("RUNLENS_URL", "http://"+freeAddress(t))
+	if code, out, stderr := command(t, "", "mcp"); code != exitUsage || out != "" || !strings.Contains(stderr, "runlens login") {
+		t.Errorf("without a key: %d %s%s", code, out, stderr)
+	}
+	t.Setenv("RUNLENS_API_KEY", "rl_x")
+	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "[::]:0"} {
+		if code, _, stderr := command(t, "", "mcp", "--listen", address); code != exitUsage || !strings.Contains(stderr, "loopback") {
+			t.Errorf("--listen %s: %d %s", address, code, stderr)
+		}
+	}
+	if code, out, stderr := command(t, "", "mcp"); code != exitFailed || out != "" || !strings.Contains(stderr, "runlens serve") {
+		t.Errorf("without a server: %d %s%s", code, out, stderr)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// commandVariable makes this test binary the command runlens, as a process that can be killed.
+const commandVariable = "RUNLENS_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(commandVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// A process is a runlens command as a process of its own.
+type process struct {
+	*exec.Cmd
+	out, err bytes.Buffer
+	ended    chan struct{}
+}
+
+func spawn(t *testing.T, args ...string) *process {
+	t.Helper()
+	return spawnCommand(t, nil, os.Args[0], args...)
+}
+
+// spawnCommand starts a program that is, or becomes, a runlens command, with a standard input, nil for none.
+func spawnCommand(t *testing.T, in *os.File, program string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	p.Env = append(os.Environ(), commandVariable+"=1")
+	p.Stdout, p.Stderr = &p.out, &p.err
+	if in != nil {
+		p.Stdin = in
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+// killWithin kills a process at a random time, and reports whether it was still at work.
+func (p *process) killWithin(longest time.Duration) bool {
+	select {
+	case <-p.ended:
+		return false
+	case <-time.After(time.Duration(rand.Int64N(int64(longest)))):
+		p.Process.Kill()
+		<-p.ended
+		return !p.ProcessState.Success()
+	}
+}
+
+// killEngine kills the embedded engine of a data directory at a random time; one that was killed
+// before is started again first by whoever uses it.
+func killEngine(t *testing.T, dir string) {
+	t.Helper()
+	time.Sleep(time.Duration(rand.Int64N(int64(300 * time.Millisecond))))
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(dir, "engine", "address.json"))
+		if err != nil {
+			continue
+		}
+		var address struct{ PID int }
+		if json.Unmarshal(text, &address) == nil && address.PID > 0 && syscall.Kill(address.PID, syscall.SIGKILL) == nil {
+			return
+		}
+	}
+	t.Fatal("there was no engine to kill")
+}

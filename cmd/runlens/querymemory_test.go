@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Exports hold less than 64 MiB in every format, and have every row.
+func TestQueryMemory(t *testing.T) {
+	const users, most = 12_000, 64 << 10 // the latter in KiB
+	flags := store(t)
+	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "100000")...)
+	office{flags, base}.desk(t, "acme")
+	var lines strings.Builder
+	for n := range users {
+		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","initiator_identifier":"somebody-%06d.%s@example.com","initiator_name":"%s","initiator_type":"internal","created_at":"2026-01-01T09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
+			n, n, strings.Repeat("x", 100), strings.Repeat("A Name ", 30))
+	}
+	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	folder := t.TempDir()
+	for _, format := range []string{"csv", "json", "xlsx", "parquet"} {
+		file := filepath.Join(folder, "export")
+		p := exec.Command(os.Args[0], append([]string{"query", "--all", "--dimensions", "user_identifier,agent_id,day", "--output", format, "-o", file}, strings.Fields(january)...)...)
+		p.Env = append(os.Environ(), commandVariable+"=1")
+		var said bytes.Buffer
+		p.Stderr = &said
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- p.Wait() }()
+		peak := 0
+		for running := true; running; {
+			select {
+			case err := <-ended:
+				if running = false; err != nil {
+					t.Fatal(format, err, said.String())
+				}
+			case <-time.After(10 * time.Millisecond):
+				peak = max(peak, peakOf(p.Process.Pid))
+			}
+		}
+		if !strings.Contains(said.String(), fmt.Sprintf("%d rows as of", users)) {
+			t.Errorf("%s: %s", format, said.String())
+		}
+		t.Logf("%s: %d MiB", format, peak>>10)
+		if peak >= most || peak == 0 {
+			t.Errorf("%s held %d MiB", format, peak>>10)
+		}
+	}
+}
+
+// peakOf is the most KiB that a process has held so far; 0 when it has ended. What the operating system says at the
+// end would count the test's own memory, from before the program began.
+func peakOf(pid int) (kib int) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	fmt.Sscan(rest, &kib)
+	return kib
+}

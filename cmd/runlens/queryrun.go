@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/explain"
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// An asking is a question that is ready to be asked, once or again and again.
+type asking struct {
+	streams
+	client     *client.Client
+	question   report.Question
+	body       *client.Query // instead of the question
+	thresholds []report.Threshold
+	format     string
+	options    output.Options
+	file       string // empty for standard output
+	quiet      bool
+}
+
+func (a *asking) run() *report.Run {
+	return &report.Run{Client: a.client, Question: a.question, Body: a.body}
+}
+
+// once asks and writes the whole answer. A crossed threshold is an exitError.
+func (a *asking) once(ctx context.Context) error {
+	began := time.Now()
+	run := a.run()
+	if err := run.Check(began); err != nil {
+		return usageError{err}
+	}
+	shown := newQueryProgress(a)
+	run.OnPage = shown.page
+	crossed, err := a.write(ctx, run)
+	shown.end()
+	if err != nil {
+		return a.explained(ctx, err, run)
+	}
+	if !a.quiet {
+		summarize(a.err, &run.Facts, time.Since(began))
+	}
+	if crossed.report(a.err); crossed.count > 0 {
+		return exitError{exitThreshold}
+	}
+	return nil
+}
+
+// explained is one line about a failure and what to do.
+func (a *asking) explained(ctx context.Context, err error, run *report.Run) error {
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		return err
+	case ctx.Err() != nil:
+		return errors.New("interrupted; the output is not whole")
+	}
+	line, wrong := explain.Refusal(ctx, err, run.Query(), a.client.Catalog)
+	if run.Facts.Rows > 0 && a.file == "" {
+		line += fmt.Sprintf("; the output is not whole, it ends after %d rows", run.Facts.Rows)
+	}
+	if wrong {
+		return usageError{errors.New(line)}
+	}
+	return errors.New(line)
+}
+
+// write streams the rows into the output. A file is in its place only if all of them came.
+func (a *asking) write(ctx context.Context, run *report.Run) (*crossings, error) {
+	table, err := run.Table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	crossed := &crossings{columns: table.Columns}
+	for _, t := range a.thresholds {
+		found, err := t.On(table.Columns)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		crossed.thresholds = append(crossed.thresholds, found)
+	}
+	if a.file == "" {
+		return crossed, a.rows(run, table, crossed, a.out)
+	}
+	file, err := output.Create(a.file)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("-o: %w", err)}
+	}
+	if err := a.rows(run, table, crossed, file); err != nil {
+		file.Drop()
+		return nil, err
+	}
+	return crossed, file.Keep()
+}
+
+func (a *asking) rows(run *report.Run, table report.Table, crossed *crossings, out io.Writer) error {
+	w, err := output.New(a.format, out, a.options)
+	if err != nil {
+		return err
+	}
+	if err := w.Head(table.Columns); err != nil {
+		return err
+	}
+	for row, err := range table.Rows {
+		if err != nil {
+			return err
+		}
+		if err := w.Row(row); err != nil {
+			return err
+		}
+		run.Facts.Rows++
+		crossed.add(row)
+	}
+	if err := w.End(run.Facts); err != nil {
+		return err
+	}
+	if cut, ok := w.(interface{ Cut() bool }); ok && cut.Cut() && !a.quiet {
+		fmt.Fprintln(a.err, "note: the table is wider than the terminal; --vertical and --wide show all of it")
+	}
+	return nil
+}
+
+// watch asks until it is interrupted. What may pass, such as a server that restarts, ends nothing.
+func (a *asking) watch(ctx context.Context, pause time.Duration) error {
+	clear := a.file == "" && isTerminal(a.out)
+	for {
+		if clear {
+			fmt.Fprint(a.out, "\x1b[H\x1b[2J")
+		}
+		err := a.once(ctx)
+		var usage usageError
+		var crossed exitError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &usage):
+			return err
+		case err != nil && !errors.As(err, &crossed):
+			fmt.Fprintf(a.err, "runlens: %v\n", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// crossings counts the rows for which a threshold's condition holds.
+type crossings struct {
+	columns    []report.Column
+	thresholds []report.Threshold
+	count      int
+	first      []string
+}
+
+// shownCrossings is how many are reported one by one.
+const shownCrossings = 10
+
+func (c *crossings) add(row report.Row) {
+	for _, t := range c.thresholds {
+		if text, ok := t.Crossed(c.columns, row); ok {
+			if c.count++; c.count <= shownCrossings {
+				c.first = append(c.first, text)
+			}
+		}
+	}
+}
+
+func (c *crossings) report(stderr io.Writer) {
+	for _, text := range c.first {
+		fmt.Fprintf(stderr, "threshold: %s\n", text)
+	}
+	if c.count > shownCrossings {
+		fmt.Fprintf(stderr, "threshold: and %d more\n", c.count-shownCrossings)
+	}
+}

@@ -1,0 +1,43 @@
+package client_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// The README's program compiles, runs against a real server, and prints its days.
+func TestReadme(t *testing.T) {
+	s := serve(t, 1000)
+	var records olaptest.Records
+	for n, day := range []int{5, 5, 9} {
+		run := runOn(100+n, day, "COMPLETED")
+		kind := "internal"
+		run.Type = &kind
+		records.Runs = append(records.Runs, run)
+	}
+	olaptest.Load(t, s.store.Conn(), records)
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	program, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("no program in the README")
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "go", "run", file)
+	command.Env = append(os.Environ(), "RUNLENS_URL="+s.base, "RUNLENS_API_KEY="+s.key)
+	out, err := command.CombinedOutput()
+	if want := "2026-01-05 2 1\n2026-01-09 1 1\n"; err != nil || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}
