@@ -22,13 +22,15 @@ const (
 var longLines = []string{
 	// What the compiler prints.
 	"testdata/golden/",
-	// A migration that was applied is not changed any more.
-	"schema/migrations/0100_baseline.up.sql",
 	// Facts about samples of Parquet files.
 	"ingest/source/testdata/",
 	// Not wrapped yet. Remove each once it is; TestExceptionsForLongLinesAreUsed fails then.
-	"cmd/", "http/", "ingest/",
+	"cmd/bench/bare.go", "cmd/internal/assistant/server.go", "cmd/internal/explain/", "cmd/internal/output/",
+	"cmd/internal/report/", "cmd/runlens/", "http/",
 }
+
+// longFiles are Go files that may have more lines, because they aren't split yet.
+var longFiles = []string{"http/client/client_test.go"}
 
 func TestLinesAndFilesAreShort(t *testing.T) {
 	for _, wrong := range tooLong(readTracked(t, "*.go", "*.md", "*.sql")) {
@@ -46,6 +48,11 @@ func TestExceptionsForLongLinesAreUsed(t *testing.T) {
 		}
 		if !used {
 			t.Errorf("%s has no line that is too long: remove it from the exceptions", exception)
+		}
+	}
+	for _, name := range longFiles {
+		if !isLong(name, files[name]) {
+			t.Errorf("%s is not too long: remove it from the exceptions", name)
 		}
 	}
 }
@@ -81,8 +88,8 @@ func tooLong(files map[string]string) (wrong []string) {
 		if exceptionOf(name) == "" {
 			wrong = append(wrong, longLinesOf(name, content)...)
 		}
-		if lines := strings.Count(content, "\n"); strings.HasSuffix(name, ".go") && lines > mostLines {
-			wrong = append(wrong, fmt.Sprintf("%s has %d lines, more than %d", name, lines, mostLines))
+		if isLong(name, content) && !slices.Contains(longFiles, name) {
+			wrong = append(wrong, fmt.Sprintf("%s has %d lines, more than %d", name, strings.Count(content, "\n"), mostLines))
 		}
 	}
 	slices.Sort(wrong)
@@ -100,6 +107,10 @@ func longLinesOf(name, content string) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%s:%d has %d columns, more than %d", name, number, columns, mostColumns))
 	}
 	return wrong
+}
+
+func isLong(name, content string) bool {
+	return strings.HasSuffix(name, ".go") && strings.Count(content, "\n") > mostLines
 }
 
 // exceptionOf returns the longest exception that covers a file; empty for none.
