@@ -1,0 +1,19 @@
+// Package snapshot reads what a query needs of concurrent writes when it starts: the inclusion boundary asOf, the
+// inserts in flight and the insert counters.
+//
+// A row gets the stamp first_stored_at when its insert begins, and becomes visible when the insert ends. A query leaves
+// out rows with stamps after asOf. So the pages of a continuation agree if every row stamped at or before asOf was
+// visible to the first of them:
+//
+//  1. PageBoundary waits. asOf is the millisecond before the store's clock. Every insert that began at or before asOf
+//     has ended when it returns; later ones get later stamps.
+//  2. Boundaries.Idle does not wait. Where nothing was stored of an organization recently, asOf is derived from the
+//     last reading of the inserts in flight, and another reading while the query runs shows whether that was right
+//     (Confirm).
+//  3. A query that no page follows takes the store's clock (Now, or the clock of its own statement): what was
+//     acknowledged before the query has an earlier or the same stamp.
+//
+// It depends on three properties of ClickHouse: now64 is one constant of a statement, set when it begins; an insert is
+// listed in system.processes until its rows are visible; materialized views have written before an insert is
+// acknowledged. TestRowsInFlightAreAfterTheBoundary and TestPagesKeepTheirBoundary check them.
+package snapshot
