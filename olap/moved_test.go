@@ -36,7 +36,7 @@ func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 // records. Whatever it sends, in whatever order and however often, one refresh later every record counts once, in
 // every strategy alike (contract 4.20).
 func TestBrokenSourcesCountOnce(t *testing.T) {
-	fewerChecks(t, 5)
+	fewerChecks(t, 7)
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()

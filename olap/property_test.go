@@ -112,6 +112,7 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 // answers, also as statements of large organizations do; pages concatenate to the complete answer; and the rows of
 // other organizations, which have the same identities here, change nothing.
 func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
+	fewerChecks(t, 2)
 	store := olaptest.OpenStore(t)
 	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))
 	large.TakeAsLarge()
@@ -126,7 +127,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 		for _, batch := range records.Batches(t) {
 			olaptest.Load(t, store.Conn(), batch)
 		}
-		for range 5 {
+		for range 10 {
 			engine := rapid.SampledFrom([]*olap.Engine{small, large}).Draw(t, "engine")
 			compare(t, engine, records, organization, olaptest.DrawQuery(t))
 		}

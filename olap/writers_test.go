@@ -15,8 +15,8 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// While rows arrive, an answer has everything that was acknowledged before the query was sent and nothing that was
-// first stored after its asOf, whichever way its boundary is set.
+// While rows arrive, an answer has everything that was acknowledged before it was asked for and nothing
+// that was first stored after its asOf, whichever way its boundary is set.
 func TestSinglePagesUnderAWriter(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
@@ -56,9 +56,9 @@ func TestSinglePagesUnderAWriter(t *testing.T) {
 	}
 	for asOf, count := range counts {
 		var stored uint64
-		if err := store.Conn().QueryRow(ctx,
-			"SELECT count() FROM runs FINAL WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')",
-			asOf).Scan(&stored); err != nil {
+		err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL"+
+			" WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if count > float64(stored) {
@@ -105,8 +105,9 @@ func TestContinuationsUnderConcurrentWriters(t *testing.T) {
 		rows  [][]any
 	}
 	var seen []continuation
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
-		Limit: 5}
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 5,
+	}
 	for running := true; running; {
 		select {
 		case <-done:
@@ -165,7 +166,7 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 }
 
 // While several writers copy new runs and new versions, several refreshers refresh, parts are merged and the rollup is
-// checked, every sum has at least what was acknowledged before it was queries for and at most what was begun before it
+// checked, every sum has at least what was acknowledged before it was asked for and at most what was begun before it
 // was answered, in states that runs really had.
 func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	ctx := context.Background()
@@ -243,10 +244,12 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	})
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"},
-		Range: january, Limit: 1}
-	queries := 0
-	for running := true; running; queries++ {
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"}, Range: january,
+		Limit: 1,
+	}
+	asked := 0
+	for running := true; running; asked++ {
 		select {
 		case <-done:
 			running = false
@@ -257,13 +260,13 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		runs, complete, active := int64(row[0].(float64)), int64(row[1].(float64)), int64(row[2].(float64))
 		if runs < atLeast || runs > begun.Load() || complete < completedAtLeast || complete > completing.Load() ||
 			runs != complete+active {
-			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before", runs, complete,
-				active, atLeast, completedAtLeast)
+			t.Fatalf("%d runs, %d completed, %d active; %d runs were acknowledged and %d completed before",
+				runs, complete, active, atLeast, completedAtLeast)
 		}
 	}
 	close(stop)
 	refreshing.Wait()
-	t.Logf("%d answers", queries)
+	t.Logf("%d answers", asked)
 	if n := alarms.count.Load(); n > 0 {
 		t.Errorf("%d false alarms of damage", n)
 	}
@@ -272,8 +275,8 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		t.Errorf("records in the rollup differ from their sources: %+v, %v", differences, err)
 	}
 	var runs int64
-	if err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs); err != nil ||
-		runs != writers*batches*rows {
+	err := conn.QueryRow(ctx, "SELECT toInt64(sum(completed)) FROM rollup_runs").Scan(&runs)
+	if err != nil || runs != writers*batches*rows {
 		t.Errorf("%d completed runs are refreshed, want all %d (%v)", runs, writers*batches*rows, err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // pure are packages that take every time from their caller. With the same input they give the same output.
 var pure = []string{
-	"schema", "olap/catalog", "olap/query", "olap/daterange", "olap/plan", "olap/compile", "olap/cursor", "ingest/normalize",
+	"schema", "olap/catalog", "olap/query", "olap/daterange", "olap/plan", "olap/compile", "olap/cursor",
+	"ingest/normalize",
 }
 
 // withClock are the files of pure packages that read the clock all the same: they migrate a store.

@@ -82,7 +82,7 @@ var libraries = map[string]string{
 	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",
 	"github.com/golang-migrate/migrate/v4/...": "schema",
 	"github.com/ebitengine/purego/...":         "olap/clickhouse cmd/bench",
-	"github.com/parquet-go/parquet-go/...":     "ingest/source",
+	"github.com/parquet-go/parquet-go/...":     "ingest/source cmd/internal/output",
 	"github.com/alecthomas/kong/...":           "cmd/...",
 	"github.com/testcontainers/...":            "olap/clickhouse/clickhousetest",
 }

@@ -60,12 +60,13 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // every one tries, whoever claimed before
 	for range 5 {
 		before := state(t, conn)
-		var claimed, done atomic.Int64
+		var claimed, refused, done atomic.Int64
 		var refreshers sync.WaitGroup
 		for range 6 {
 			refreshers.Go(func() {
 				batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
 				if errors.Is(err, rollup.ErrClaimed) {
+					refused.Add(1)
 					return
 				}
 				if err != nil {
@@ -82,7 +83,9 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 			})
 		}
 		refreshers.Wait()
-		if claimed.Load() == 0 || done.Load() == 0 || state(t, conn).Refreshing && done.Load() == claimed.Load() {
+		// A claim that was refused may have left its entry, which the next round takes over.
+		unended := state(t, conn).Refreshing && done.Load() == claimed.Load() && refused.Load() == 0
+		if claimed.Load() == 0 || done.Load() == 0 || unended {
 			t.Errorf("%d claimed, %d did the batch", claimed.Load(), done.Load())
 		}
 	}
