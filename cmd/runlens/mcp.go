@@ -38,11 +38,13 @@ type mcpCmd struct {
 }
 
 func (mcpCmd) Help() string {
-	return `Serves the Model Context Protocol: an assistant reads the catalog, asks questions of a running server, and sees saved
-questions.
+	return `Serves the Model Context Protocol: an assistant reads the catalog, queries a running server, and sees saved questions.
+After 'runlens login' an assistant needs one line of configuration:
+{"mcpServers": {"runlens": {"command": "runlens", "args": ["mcp"]}}}
 
-Example (a line of an assistant's configuration, after 'runlens login'):
-  {"mcpServers": {"runlens": {"command": "runlens", "args": ["mcp"]}}}`
+Example:
+  runlens mcp
+  runlens mcp --listen 127.0.0.1:8765`
 }
 
 func (c mcpCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
