@@ -21,8 +21,10 @@ var january = olaptest.Range{Start: "2026-01-01", End: "2026-01-31", Timezone: "
 
 func runOn(n, day int, status string) olaptest.Run {
 	at := time.Date(2026, 1, day, 12, 0, 0, 0, time.UTC)
-	return olaptest.Run{Organization: "acme", ID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), CreatedAt: at,
-		UpdatedAt: at, Kind: "agent", Status: status}
+	return olaptest.Run{
+		Organization: "acme", ID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), CreatedAt: at, UpdatedAt: at,
+		Kind: "agent", Status: status,
+	}
 }
 
 // Contract 4.1: a row first stored after asOf is in no page of the continuation, while a status is
@@ -49,12 +51,15 @@ func TestPagesKeepTheirBoundary(t *testing.T) {
 
 // pagesKeepTheirBoundary calls refresh whenever something was stored.
 func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine, refresh func()) {
-	olaptest.Load(t, conn,
-		olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")}})
+	olaptest.Load(t, conn, olaptest.Records{
+		Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")},
+	})
 	refresh()
 
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"},
-		Dimensions: []string{"day"}, Range: january, Limit: 1}
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"},
+		Range: january, Limit: 1,
+	}
 	first := ask(t, engine, "acme", q)
 	if first.Cursor == nil {
 		t.Fatal("no cursor although further rows exist")
@@ -62,8 +67,9 @@ func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine,
 
 	updated := runOn(2, 2, "COMPLETED")
 	updated.UpdatedAt = updated.UpdatedAt.Add(time.Hour)
-	olaptest.Load(t, conn,
-		olaptest.Records{Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")}})
+	olaptest.Load(t, conn, olaptest.Records{
+		Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")},
+	})
 	refresh()
 	late := runOn(4, 2, "FAILED")
 	late.UpdatedAt = late.UpdatedAt.Add(time.Hour)
@@ -71,8 +77,7 @@ func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine,
 
 	q.Cursor = *first.Cursor
 	second := ask(t, engine, "acme", q)
-	if want := []any{"2026-01-02", 1.0, 1.0}; len(second.Rows) != 1 || second.Rows[0][0] != want[0] ||
-		second.Rows[0][1] != want[1] || second.Rows[0][2] != want[2] {
+	if want := [][]any{{"2026-01-02", 1.0, 1.0}}; !reflect.DeepEqual(second.Rows, want) {
 		t.Errorf("second page %v, want %v: the old row with its new status, without the new row", second.Rows, want)
 	}
 	if second.AsOf != first.AsOf {
@@ -100,8 +105,9 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	engine := olap.NewEngine(conn, []byte("secret"))
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(3, 3, "RUNNING")}})
 	engine.IdleFrom(0) // so that the boundary is derived from the cached reading
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
-		Limit: 1}
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1,
+	}
 	for range 2 { // the first reading is not cached: inserts of an older server may not be counted
 		ask(t, engine, "acme", q)
 	}
@@ -109,14 +115,15 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	// The insert takes as long as its source sleeps, and is stamped when it begins.
 	inserted := make(chan error, 1)
 	go func() {
-		inserted <- conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at, `+
-			`first_stored_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3), now64(3)
+		inserted <- conn.Exec(ctx, `INSERT INTO runs
+				(organization_id, run_id, created_at, agent_id, updated_at, first_stored_at)
+			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(),
+				now64(3), now64(3)
 			FROM numbers(10) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1`)
 	}()
 	for running := uint64(0); running == 0; {
-		if err := conn.QueryRow(ctx,
-			"SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running); err != nil {
+		err := conn.QueryRow(ctx, "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,8 +132,10 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	queries, firsts := make([]olaptest.Query, 6), make([]response, 6)
 	for i := range queries {
 		queries[i] = q
-		queries[i].Metrics = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count",
-			"active_run_count", "unique_initiator_count"}[:i+1]
+		queries[i].Metrics = []string{
+			"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count",
+			"unique_initiator_count",
+		}[:i+1]
 		asked.Go(func() {
 			time.Sleep(time.Duration(i) * 15 * time.Millisecond) // one reads the inserts in flight, others come soon after
 			firsts[i] = ask(t, engine, "acme", queries[i])
@@ -155,8 +164,8 @@ func TestTheOwnClockIsOneInstant(t *testing.T) {
 	for range 100 {
 		var same bool
 		err := store.Conn().QueryRow(context.Background(), "WITH toUnixTimestamp64Nano(now64(9)) AS t "+
-			"SELECT max(inner) = t AND min(inner) = t AND count() = 3 FROM (SELECT inner FROM (SELECT t AS inner, number FROM "+
-			"numbers(3)) WHERE inner = t)").Scan(&same)
+			"SELECT max(inner) = t AND min(inner) = t AND count() = 3"+
+			" FROM (SELECT inner FROM (SELECT t AS inner, number FROM numbers(3)) WHERE inner = t)").Scan(&same)
 		if err != nil || !same {
 			t.Fatalf("the clock was read several times: %v", err)
 		}
@@ -167,8 +176,9 @@ func TestTheOwnClockIsOneInstant(t *testing.T) {
 func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
-		Limit: 2}
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 2,
+	}
 	var want [][]any
 	for day := 1; day <= 5; day++ {
 		for range 3 { // what was learnt from the last answer must not matter
@@ -205,8 +215,8 @@ func TestRefreshInFlight(t *testing.T) {
 	id := snapshot.RefreshQueryPrefix + "test"
 	began := time.Now().Add(-time.Second)
 	go conn.Exec(clickhouse.Context(ctx, clickhouse.WithQueryID(id)),
-		"INSERT INTO rollup_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100) WHERE "+
-			"sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
+		"INSERT INTO rollup_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100)"+
+			" WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
 	for refreshing := false; !refreshing; {
 		inserts, err := snapshot.InFlight(ctx, conn)
 		if err != nil || inserts.Oldest.Before(began) {

@@ -63,7 +63,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 				}
 			}
 		}
-		for range 3 {
+		for range 6 {
 			engine := rapid.SampledFrom([]*olap.Engine{caching, inline}).Draw(t, "engine")
 			compare(t, engine, records, organization, olaptest.DrawSum(t))
 		}
@@ -122,8 +122,10 @@ func TestDeltaIsReadOnce(t *testing.T) {
 	refresher := rollup.New(store, quiet, 0)
 	refreshed(t, refresher)
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	people := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count"},
-		Dimensions: []string{"user_identifier", "day"}, Range: january, Limit: 10}
+	people := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"unique_initiator_count"}, Dimensions: []string{"user_identifier", "day"},
+		Range: january, Limit: 10,
+	}
 	// It may take some time until no insert is left that might have begun before stored rows were counted.
 	for conn.reads.Load() == 0 || store.Exec(t.Context(), "SELECT 1") != nil {
 		ask(t, engine, "acme", totals)
@@ -142,11 +144,10 @@ func TestDeltaIsReadOnce(t *testing.T) {
 			ask(t, engine, "acme", people)
 			other := runOn(n, 1, "RUNNING")
 			other.Organization = "globex"
-			olaptest.Load(t, store,
-				olaptest.Records{Runs: []olaptest.Run{other},
-					Attributions: []olaptest.Attribution{{Organization: "acme", ID: other.ID, RunID: other.ID,
-						AgentID: other.AgentID, Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
-						Source: "web", OccurredAt: other.CreatedAt}}})
+			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{other}, Attributions: []olaptest.Attribution{{
+				Organization: "acme", ID: other.ID, RunID: other.ID, AgentID: other.AgentID, Identifier: "ada@example.com",
+				Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: other.CreatedAt,
+			}}})
 		}
 		if got := conn.reads.Load() - reads; got != 1 {
 			t.Errorf("%d statements read the delta, want 1", got)
