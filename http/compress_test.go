@@ -19,7 +19,8 @@ import (
 )
 
 // exchange sends a request on a connection of its own and returns the answer as it was written.
-func (s *service) exchange(method, path, key, body string, headers ...string) (response *http.Response, content, rest []byte) {
+func (s *service) exchange(method, path, key, body string, headers ...string) (response *http.Response, content,
+	rest []byte) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 	if err != nil {
@@ -70,16 +71,20 @@ func TestContentCoding(t *testing.T) {
 	key := s.reader()
 	_, plain, _ := s.exchange(http.MethodGet, catalogPath, key, "")
 	for accepts, want := range map[string]string{
-		"": "", "identity": "", "*": "", "br": "", "deflate, br": "", "*;q=0": "", "gzip;q=0": "", "gzip;q=0, *": "", "zstd;q=0.0,gzip;q=0": "",
-		"gzip": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "gzip", "gzip;q=0.5, zstd": "zstd", "zstd;q=0.1, gzip;q=0.2": "gzip",
-		"br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "identity;q=0.5, gzip": "gzip", "identity, gzip;q=0.5": "", "*;q=0, zstd": "zstd", ",": "", ";q=1": "",
+		"": "", "identity": "", "*": "", "br": "", "deflate, br": "", "*;q=0": "", "gzip;q=0": "", "gzip;q=0, *": "",
+		"zstd;q=0.0,gzip;q=0": "",
+		"gzip":                "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "gzip", "gzip;q=0.5, zstd": "zstd",
+		"zstd;q=0.1, gzip;q=0.2":        "gzip",
+		"br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "identity;q=0.5, gzip": "gzip", "identity, gzip;q=0.5": "",
+		"*;q=0, zstd": "zstd", ",": "", ";q=1": "",
 	} {
 		response, content, rest := s.exchange(http.MethodGet, catalogPath, key, "", "Accept-Encoding: "+accepts)
 		if got := response.Header.Get("Content-Encoding"); got != want {
 			t.Errorf("%q gets %q, want %q", accepts, got, want)
 		}
 		if response.ContentLength != int64(len(content)) || len(rest) > 0 {
-			t.Errorf("%q: Content-Length %d of %d bytes, %d after them", accepts, response.ContentLength, len(content), len(rest))
+			t.Errorf("%q: Content-Length %d of %d bytes, %d after them", accepts, response.ContentLength, len(content),
+				len(rest))
 		}
 		if want != "" && len(content) >= len(plain)/2 {
 			t.Errorf("%q: %d bytes of %d", accepts, len(content), len(plain))
@@ -105,8 +110,9 @@ func TestQueryCoding(t *testing.T) {
 	at := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for i := range 600 {
 		who := fmt.Sprintf("person.%04d@test.invalid", i)
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: at, UpdatedAt: at,
-			Kind: "agent", Status: "FAILED", Identifier: &who})
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: at,
+			UpdatedAt: at,
+			Kind:      "agent", Status: "FAILED", Identifier: &who})
 	}
 	olaptest.Load(t, store.Conn(), records)
 	key := s.reader()
@@ -114,7 +120,8 @@ func TestQueryCoding(t *testing.T) {
 		return strings.TrimSuffix(valid, "}") + fmt.Sprintf(`,"dimensions":["user_identifier"],"limit":%d}`, limit)
 	}
 	response, content, _ := s.exchange(http.MethodPost, queryPath, key, page(1), "Accept-Encoding: zstd, gzip")
-	if response.Header.Get("Content-Encoding") != "" || response.Header.Get("Vary") != "Accept-Encoding" || !bytes.HasPrefix(content, []byte("{")) {
+	if response.Header.Get("Content-Encoding") != "" || response.Header.Get("Vary") != "Accept-Encoding" ||
+		!bytes.HasPrefix(content, []byte("{")) {
 		t.Errorf("one row: %v %s", response.Header, content)
 	}
 	var clients sync.WaitGroup
@@ -126,7 +133,8 @@ func TestQueryCoding(t *testing.T) {
 				if response.StatusCode == http.StatusTooManyRequests {
 					continue // four at once are allowed
 				}
-				if response.Header.Get("Content-Encoding") != coding || response.ContentLength != int64(len(content)) || len(rest) > 0 {
+				if response.Header.Get("Content-Encoding") != coding || response.ContentLength != int64(len(content)) ||
+					len(rest) > 0 {
 					t.Errorf("%s: %d %v", coding, response.StatusCode, response.Header)
 					continue
 				}
@@ -154,11 +162,13 @@ func TestCatalogTag(t *testing.T) {
 		tag: 304, strong: 304, "*": 304, `"other", ` + tag: 304, `"a","b",` + strong + `,"c"`: 304,
 		`"other"`: 200, strings.Trim(strong, `"`): 200, "": 200, strong[:len(strong)-2] + `"`: 200,
 	} {
-		response, content, rest := s.exchange(http.MethodGet, catalogPath, key, "", "If-None-Match: "+have, "Accept-Encoding: gzip")
+		response, content, rest := s.exchange(http.MethodGet, catalogPath, key, "", "If-None-Match: "+have,
+			"Accept-Encoding: gzip")
 		if response.StatusCode != status || (len(content) == 0) != (status == 304) || len(rest) > 0 {
 			t.Errorf("%s: %d, %d bytes, want %d", have, response.StatusCode, len(content), status)
 		}
-		for name, want := range map[string]string{"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"} {
+		for name, want := range map[string]string{"ETag": tag, "Cache-Control": "private, no-cache",
+			"Vary": "Accept-Encoding"} {
 			if got := response.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", have, name, got, want)
 			}
@@ -172,7 +182,8 @@ func TestCatalogTag(t *testing.T) {
 		t.Errorf("If-Modified-Since: %d", a.status)
 	}
 	s.get(catalogPath, "", "If-None-Match", tag).want(t, 401, "unauthorized", "")
-	if a := s.get(catalogPath, s.key("acme"), "If-None-Match", tag); a.status != 403 || a.header.Get("ETag") != "" || a.header.Get("Cache-Control") != "no-store" {
+	if a := s.get(catalogPath, s.key("acme"), "If-None-Match", tag); a.status != 403 || a.header.Get("ETag") != "" ||
+		a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("without the scope: %d %v", a.status, a.header)
 	}
 }

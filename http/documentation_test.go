@@ -42,10 +42,12 @@ func TestDocumentation(t *testing.T) {
 		t.Errorf("the document: %v, %d bytes of %d", header, len(served), len(content))
 	}
 	page, header := get("/docs") // and on to /docs/
-	if !strings.HasPrefix(header.Get("Content-Type"), "text/html") || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'self'") {
+	if !strings.HasPrefix(header.Get("Content-Type"), "text/html") ||
+		!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'self'") {
 		t.Errorf("the page: %v", header)
 	}
-	if !strings.Contains(page, `"swaggerJsonUrl":"../openapi.yaml"`) || !strings.Contains(page, "supportedSubmitMethods: []") {
+	if !strings.Contains(page, `"swaggerJsonUrl":"../openapi.yaml"`) ||
+		!strings.Contains(page, "supportedSubmitMethods: []") {
 		t.Errorf("the page:\n%s", page)
 	}
 	links := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1)
@@ -55,7 +57,8 @@ func TestDocumentation(t *testing.T) {
 	for _, link := range links {
 		get("/docs/" + link[1]) // an address of another host is not found here
 	}
-	if response, err := http.Post(server.URL+"/docs/", "text/plain", nil); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+	if response, err := http.Post(server.URL+"/docs/", "text/plain", nil); err != nil ||
+		response.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %v, %v", response, err)
 	}
 }

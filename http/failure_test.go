@@ -127,7 +127,8 @@ func TestRequestLog(t *testing.T) {
 	s := serve(t, nil)
 	a := s.post(s.reader(), valid, "x-request-id", "good")
 	a.want(t, 200, "", "")
-	for _, part := range []string{`"request_id":"good"`, `"status":200`, `"organization_id":"acme"`, `"key_id":`, `"duration_ms":`, `"rows":1`,
+	for _, part := range []string{`"request_id":"good"`, `"status":200`, `"organization_id":"acme"`, `"key_id":`,
+		`"duration_ms":`, `"rows":1`,
 		`"strategy":{"reads":"base","page":"single","reason":"rows_below_threshold","attempt":1}`,
 		`"query_id":"` + decode[struct{ QueryID string }](t, a.body).QueryID + `"`} {
 		if !strings.Contains(s.log.String(), part) {

@@ -25,7 +25,8 @@ func TestGeneratedClients(t *testing.T) {
 	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{
 		{Organization: "acme", ID: olaptest.ShortID(1), CreatedAt: at, UpdatedAt: at, Kind: "agent", Status: "FAILED"},
 		{Organization: "acme", ID: olaptest.ShortID(2), CreatedAt: at, UpdatedAt: at, Kind: "agent", Status: "FAILED"},
-		{Organization: "acme", ID: olaptest.ShortID(3), CreatedAt: at.AddDate(0, 0, 2), UpdatedAt: at, Kind: "agent", Status: "FAILED"},
+		{Organization: "acme", ID: olaptest.ShortID(3), CreatedAt: at.AddDate(0, 0, 2), UpdatedAt: at, Kind: "agent",
+			Status: "FAILED"},
 	}})
 	const want = `[["2026-01-05",2],["2026-01-07",1]] limit 2`
 	env := []string{"BASE=" + s.base, "KEY=" + s.reader()}
@@ -33,7 +34,8 @@ func TestGeneratedClients(t *testing.T) {
 
 	t.Run("oapi-codegen", func(t *testing.T) {
 		client, program := filepath.Join(dir, "oapi-codegen", "client.go"), filepath.Join(dir, "oapi-codegen", "main.go")
-		output(t, ".", env, "go", "tool", "oapi-codegen", "-package", "main", "-generate", "types,client", "-o", client, "openapi.yaml")
+		output(t, ".", env, "go", "tool", "oapi-codegen", "-package", "main", "-generate", "types,client", "-o", client,
+			"openapi.yaml")
 		if got := output(t, ".", env, "go", "run", client, program); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -43,8 +45,10 @@ func TestGeneratedClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	output(t, dir, env, "node", "generate.mjs", description)
-	output(t, dir, env, "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--types", "node",
-		"--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "openapi-typescript.ts", "orval.ts", "hey-api.ts")
+	output(t, dir, env, "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--types",
+		"node",
+		"--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "openapi-typescript.ts", "orval.ts",
+		"hey-api.ts")
 	for _, generator := range []string{"openapi-typescript", "orval", "hey-api"} {
 		t.Run(generator, func(t *testing.T) {
 			bundle := filepath.Join(dir, generator+".bundle.mjs")
@@ -65,7 +69,8 @@ func TestDescriptionIsLinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "openapi.yaml")
-	for example, finds := range map[string]bool{"queryId: 5a6e5d3e-7f0c-4b5e-9d52-0d2f5c5f7d11": false, "queryID: 1": true} {
+	for example, finds := range map[string]bool{"queryId: 5a6e5d3e-7f0c-4b5e-9d52-0d2f5c5f7d11": false,
+		"queryID: 1": true} {
 		text := strings.Replace(string(content), "queryId: 5a6e5d3e-7f0c-4b5e-9d52-0d2f5c5f7d11", example, 1)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -160,9 +160,10 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 // adminContent is what the admin address shows of this server.
 func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
 	conn := a.store.Conn()
-	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
-			func() float64 { return float64(a.api.Running()) })}}
+	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(),
+		Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
+				func() float64 { return float64(a.api.Running()) })}}
 	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)
 	for _, worker := range a.maintenance {
 		content.Metrics = append(content.Metrics, worker)

@@ -23,8 +23,10 @@ func asker(t *testing.T) (questions string) {
 	_, key := createKey(t, flags)
 	var lines strings.Builder
 	for n := range 300 {
-		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",`+
-			`"status":"COMPLETED","initiator_identifier":"%s.%03d","created_at":"2026-01-05T09:30:00Z","updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, strings.Repeat("x", 300), n)
+		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+
+			`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",`+
+			`"status":"COMPLETED","initiator_identifier":"%s.%03d","created_at":"2026-01-05T09:30:00Z",`+
+			`"updated_at":"2026-01-31T09:31:00Z"}`+"\n", n, strings.Repeat("x", 300), n)
 	}
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
 		t.Fatal(stderr)
@@ -33,7 +35,8 @@ func asker(t *testing.T) (questions string) {
 	for name, value := range map[string]string{"RUNLENS_API_KEY": key, "RUNLENS_URL": base, "XDG_CONFIG_HOME": config} {
 		t.Setenv(name, value)
 	}
-	code, _, stderr := command(t, "", "query", "--metrics", "run_count", "--dimensions", "day", "--start", "2026-01-01", "--end", "2026-01-31", "--save", "weekly")
+	code, _, stderr := command(t, "", "query", "--metrics", "run_count", "--dimensions", "day", "--start", "2026-01-01",
+		"--end", "2026-01-31", "--save", "weekly")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -99,7 +102,8 @@ func TestMCPOverStreams(t *testing.T) {
 }
 
 // initialize is the first message of a client.
-const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+	`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
 func TestMCPOverHTTP(t *testing.T) {
 	questions := asker(t)
@@ -158,16 +162,19 @@ func TestMCPRefuses(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("RUNLENS_API_KEY", "")
 	t.Setenv("RUNLENS_URL", "http://"+freeAddress(t))
-	if code, out, stderr := command(t, "", "mcp"); code != exitUsage || out != "" || !strings.Contains(stderr, "runlens login") {
+	if code, out, stderr := command(t, "", "mcp"); code != exitUsage || out != "" ||
+		!strings.Contains(stderr, "runlens login") {
 		t.Errorf("without a key: %d %s%s", code, out, stderr)
 	}
 	t.Setenv("RUNLENS_API_KEY", "rl_x")
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "[::]:0"} {
-		if code, _, stderr := command(t, "", "mcp", "--listen", address); code != exitUsage || !strings.Contains(stderr, "loopback") {
+		if code, _, stderr := command(t, "", "mcp", "--listen", address); code != exitUsage ||
+			!strings.Contains(stderr, "loopback") {
 			t.Errorf("--listen %s: %d %s", address, code, stderr)
 		}
 	}
-	if code, out, stderr := command(t, "", "mcp"); code != exitFailed || out != "" || !strings.Contains(stderr, "runlens serve") {
+	if code, out, stderr := command(t, "", "mcp"); code != exitFailed || out != "" ||
+		!strings.Contains(stderr, "runlens serve") {
 		t.Errorf("without a server: %d %s%s", code, out, stderr)
 	}
 }

@@ -19,7 +19,10 @@ func TestQueryMemory(t *testing.T) {
 	office{flags, base}.desk(t, "acme")
 	var lines strings.Builder
 	for n := range users {
-		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","initiator_identifier":"somebody-%06d.%s@example.com","initiator_name":"%s","initiator_type":"internal","created_at":"2026-01-01T09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
+		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+
+			`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED",`+
+			`"initiator_identifier":"somebody-%06d.%s@example.com","initiator_name":"%s","initiator_type":"internal",`+
+			`"created_at":"2026-01-01T09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
 			n, n, strings.Repeat("x", 100), strings.Repeat("A Name ", 30))
 	}
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
@@ -28,7 +31,9 @@ func TestQueryMemory(t *testing.T) {
 	folder := t.TempDir()
 	for _, format := range []string{"csv", "json", "xlsx", "parquet"} {
 		file := filepath.Join(folder, "export")
-		p := exec.Command(os.Args[0], append([]string{"query", "--all", "--dimensions", "user_identifier,agent_id,day", "--output", format, "-o", file}, strings.Fields(january)...)...)
+		p := exec.Command(os.Args[0],
+			append([]string{"query", "--all", "--dimensions", "user_identifier,agent_id,day", "--output", format, "-o", file},
+				strings.Fields(january)...)...)
 		p.Env = append(os.Environ(), commandVariable+"=1")
 		var said bytes.Buffer
 		p.Stderr = &said

@@ -22,42 +22,57 @@ func queryRefusals(t *testing.T, o office) {
 	listener.Close()
 	many := strings.Repeat("x,", 50) + "x"
 	for flags, want := range map[string]string{
-		"--metrics run_cout":                                        "2 unknown member run_cout; did you mean run_count? agent_runs has the metrics run_count, completed_run_count,",
-		"--metrics run_count --dimensions dya":                      "2 unknown member dya; did you mean day? agent_runs has the dimensions agent_id, user_identifier, user_type, day",
-		"--metrics run_count --filter agnt_id=x":                    "2 unknown member agnt_id; did you mean agent_id?",
-		"--metrics zebra":                                           "2 unknown member zebra; agent_runs has the metrics",
-		"--metrics interaction_count":                               "2 agent_runs has no interaction_count; it is a member of the other model: --model agent_user_activity",
-		"--metrics run_count --dimensions agent_name":               "2 agent_name is no member; it comes along with the dimension agent_id",
-		"--metrics day":                                             "2 day is a dimension, not a metric",
-		"--metrics run_count --dimensions run_count":                "2 run_count is a metric, not a dimension",
-		"--metrics run_count,run_count":                             "2 run_count is named twice",
-		"--metrics run_count --dimensions day,day":                  "2 day is named twice",
-		"--metrics run_count --filter run_count=1":                  "2 run_count is a metric, and filters are on dimensions only",
-		"--metrics run_count --filter day=x":                        `2 day cannot filter by "x": a day is written 2026-01-31`,
-		"--metrics run_count --filter user_type=":                   "2 a value of the filter on user_type has 0 characters, and must have 1 to 200",
-		"--metrics run_count --filter user_type=" + many:            "2 the filter on user_type has 51 values, at most 50",
-		"--metrics run_count --order run_count":                     "2 a query without dimensions has one row, so it takes no order",
-		"--metrics run_count --dimensions day --order user_type":    "2 cannot order by user_type, which is not selected: day, run_count",
+		"--metrics run_cout": "2 unknown member run_cout; did you mean run_count? " +
+			"agent_runs has the metrics run_count, completed_run_count,",
+		"--metrics run_count --dimensions dya": "2 unknown member dya; did you mean day? agent_runs " +
+			"has the dimensions agent_id, user_identifier, user_type, day",
+		"--metrics run_count --filter agnt_id=x": "2 unknown member agnt_id; did you mean agent_id?",
+		"--metrics zebra":                        "2 unknown member zebra; agent_runs has the metrics",
+		"--metrics interaction_count": "2 agent_runs has no interaction_count; it is a " +
+			"member of the other model: --model agent_user_activity",
+		"--metrics run_count --dimensions agent_name": "2 agent_name is no member; it comes along with the dimension " +
+			"agent_id",
+		"--metrics day": "2 day is a dimension, not a metric",
+		"--metrics run_count --dimensions run_count": "2 run_count is a metric, not a dimension",
+		"--metrics run_count,run_count":              "2 run_count is named twice",
+		"--metrics run_count --dimensions day,day":   "2 day is named twice",
+		"--metrics run_count --filter run_count=1": "2 run_count is a metric, and filters are on " +
+			"dimensions only",
+		"--metrics run_count --filter day=x": `2 day cannot filter by "x": a day is written ` +
+			`2026-01-31`,
+		"--metrics run_count --filter user_type=": "2 a value of the filter on user_type has 0 " +
+			"characters, and must have 1 to 200",
+		"--metrics run_count --filter user_type=" + many: "2 the filter on user_type has 51 values, at most 50",
+		"--metrics run_count --order run_count": "2 a query without dimensions has one row, so it " +
+			"takes no order",
+		"--metrics run_count --dimensions day --order user_type": "2 cannot order by user_type, which is not selected: " +
+			"day, run_count",
 		"--metrics run_count --dimensions day --order day,day:desc": "2 day is named twice",
-		"--metrics run_count --model agent_rnus":                    `2 there is no model "agent_rnus"; there are agent_runs and agent_user_activity`,
-		"--metrics run_count --timezone US/Eastern":                 "2 the timezone US/Eastern is an alias: use America/New_York",
-		"--metrics run_count --timezone europe/stockholm":           "2 the timezone europe/stockholm is written Europe/Stockholm",
-		"--metrics run_count --timezone Europe/Stokholm":            `2 there is no timezone "Europe/Stokholm"; did you mean Europe/Stockholm?`,
-		"--metrics run_count --start 2025-01-01 --end 2026-01-15":   "2 the range covers 380 days, at most 366",
-		"--metrics run_count --start 2026-02-01 --end 2026-01-31":   "2 the range starts on 2026-02-01, after its end",
-		"--metrics run_count --limit 0":                             "2 --limit must be at least 1",
-		"--metrics run_count --watch 10ms":                          "2 --watch must be at least 1s",
-		"--metrics run_count --fail-if x":                           "2 --fail-if x must be METRIC",
-		"--metrics run_count --fail-if run_rate<1":                  "2 --fail-if run_rate<1: the answer has no run_rate; it has run_count",
-		"":                                       "2 --metrics is needed",
-		"--metrix run_count":                     "2 unknown flag --metrix",
-		"--metrics run_count --output excel":     "2 --output",
-		"weekly --metrics run_count":             "2 unexpected argument weekly; a saved question is named @weekly",
-		"@weekly":                                "2 there is no saved question",
-		"@we$kly":                                "2 is no name",
-		"--metrics run_count --profile work":     "2 there is no profile work; 'runlens login --profile work' makes it",
-		"--metrics run_count --url ftp://x":      "2 is no address",
-		"--metrics run_count --url " + nobody:    "1 no server answers at http://" + nobody + ": start it with 'runlens serve', or name another with --url",
+		"--metrics run_count --model agent_rnus": `2 there is no model "agent_rnus"; there are ` +
+			`agent_runs and agent_user_activity`,
+		"--metrics run_count --timezone US/Eastern": "2 the timezone US/Eastern is an alias: use " +
+			"America/New_York",
+		"--metrics run_count --timezone europe/stockholm": "2 the timezone europe/stockholm is written " +
+			"Europe/Stockholm",
+		"--metrics run_count --timezone Europe/Stokholm": `2 there is no timezone "Europe/Stokholm"; did you mean ` +
+			`Europe/Stockholm?`,
+		"--metrics run_count --start 2025-01-01 --end 2026-01-15": "2 the range covers 380 days, at most 366",
+		"--metrics run_count --start 2026-02-01 --end 2026-01-31": "2 the range starts on 2026-02-01, after its end",
+		"--metrics run_count --limit 0":                           "2 --limit must be at least 1",
+		"--metrics run_count --watch 10ms":                        "2 --watch must be at least 1s",
+		"--metrics run_count --fail-if x":                         "2 --fail-if x must be METRIC",
+		"--metrics run_count --fail-if run_rate<1": "2 --fail-if run_rate<1: the answer has no run_rate; it " +
+			"has run_count",
+		"":                                   "2 --metrics is needed",
+		"--metrix run_count":                 "2 unknown flag --metrix",
+		"--metrics run_count --output excel": "2 --output",
+		"weekly --metrics run_count":         "2 unexpected argument weekly; a saved question is named @weekly",
+		"@weekly":                            "2 there is no saved question",
+		"@we$kly":                            "2 is no name",
+		"--metrics run_count --profile work": "2 there is no profile work; 'runlens login --profile work' makes it",
+		"--metrics run_count --url ftp://x":  "2 is no address",
+		"--metrics run_count --url " + nobody: "1 no server answers at http://" + nobody +
+			": start it with 'runlens serve', or name another with --url",
 		"--metrics run_count --url http://u:p@x": "2 a password must not be on the command line",
 		"--body /dev/null":                       "2 --body:",
 		"--body /dev/null --metrics run_count":   "2 --body is a whole request; leave out --metrics",
@@ -67,7 +82,8 @@ func queryRefusals(t *testing.T, o office) {
 	} {
 		code, out, stderr := d.query(flags)
 		want, says, _ := strings.Cut(want, " ")
-		if fmt.Sprint(code) != want || out != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 || code == exitUsage && !strings.HasPrefix(stderr, "runlens query: ") {
+		if fmt.Sprint(code) != want || out != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 ||
+			code == exitUsage && !strings.HasPrefix(stderr, "runlens query: ") {
 			t.Errorf("%s: exit code %d, want %s %s\n%s%s", flags, code, want, says, stderr, out)
 		}
 		if strings.Contains(stderr, d.key) || strings.Contains(stderr, "u:p@") {
@@ -75,7 +91,8 @@ func queryRefusals(t *testing.T, o office) {
 		}
 	}
 	for body, says := range map[string]string{
-		`{`: "--body:", `{"modell":"x"}`: "modell", `{"model":"a","model":"a"}`: "duplicate", totals + "x": "--body:", `{"limit":0}`: "limit is 0", `{"cursor":""}`: "cursor is empty",
+		`{`: "--body:", `{"modell":"x"}`: "modell", `{"model":"a","model":"a"}`: "duplicate", totals + "x": "--body:",
+		`{"limit":0}`: "limit is 0", `{"cursor":""}`: "cursor is empty",
 		strings.Replace(totals, "run_count", "run_cout", 1): "did you mean run_count?",
 	} {
 		if code, _, stderr := command(t, body, "query", "--body", "-"); code != exitUsage || !strings.Contains(stderr, says) {
@@ -83,9 +100,11 @@ func queryRefusals(t *testing.T, o office) {
 		}
 	}
 	_, bare := createKey(t, d.flags, "--scopes", "")
-	for key, says := range map[string]string{"rl_nobody": "unknown or revoked: 'runlens keys create", bare: "--scopes analytics:read", "a b": "no key has"} {
+	for key, says := range map[string]string{"rl_nobody": "unknown or revoked: 'runlens keys create",
+		bare: "--scopes analytics:read", "a b": "no key has"} {
 		t.Setenv("RUNLENS_API_KEY", key)
-		if code, _, stderr := d.query("--metrics run_count"); code == exitDone || !strings.Contains(stderr, says) || strings.Contains(stderr, key) {
+		if code, _, stderr := d.query("--metrics run_count"); code == exitDone || !strings.Contains(stderr, says) ||
+			strings.Contains(stderr, key) {
 			t.Errorf("%d %s", code, stderr)
 		}
 	}
@@ -93,7 +112,8 @@ func queryRefusals(t *testing.T, o office) {
 
 // Conditions for cron: 4 says that one holds, with the row.
 func queryThresholds(t *testing.T, o office) {
-	d := o.desk(t, "thresholds", "2026-01-01 a@x.example COMPLETED", "2026-01-02 a@x.example FAILED", "2026-01-02 b@x.example COMPLETED", "2026-01-03 b@x.example RUNNING")
+	d := o.desk(t, "thresholds", "2026-01-01 a@x.example COMPLETED", "2026-01-02 a@x.example FAILED",
+		"2026-01-02 b@x.example COMPLETED", "2026-01-03 b@x.example RUNNING")
 	days := january + "--dimensions day --output csv -q "
 	for condition, want := range map[string]string{
 		"run_success_rate < 0.9":  "4 threshold: run_success_rate < 0.9: the value of day 2026-01-02 is 0.5\n",
@@ -107,10 +127,13 @@ func queryThresholds(t *testing.T, o office) {
 			t.Errorf("%s: %s%s", condition, got, out)
 		}
 	}
-	if code, _, stderr := d.query(days, "--fail-if", "run_count > 5", "--fail-if", "run_count < 5"); code != exitThreshold || strings.Count(stderr, "threshold: ") != 3 {
+	if code, _, stderr := d.query(days, "--fail-if", "run_count > 5", "--fail-if",
+		"run_count < 5"); code != exitThreshold || strings.Count(stderr, "threshold: ") != 3 {
 		t.Errorf("either of two: %d %s", code, stderr)
 	}
-	if code, _, stderr := d.query(days+"--start 2026-01-01 --end 2026-01-20 --fill", "--fail-if", "run_count == 0"); code != exitThreshold || strings.Count(stderr, "\n") != 11 || !strings.Contains(stderr, "threshold: and 7 more") {
+	if code, _, stderr := d.query(days+"--start 2026-01-01 --end 2026-01-20 --fill", "--fail-if",
+		"run_count == 0"); code != exitThreshold || strings.Count(stderr, "\n") != 11 || !strings.Contains(stderr,
+		"threshold: and 7 more") {
 		t.Errorf("many rows: %d %s", code, stderr)
 	}
 	file := filepath.Join(t.TempDir(), "x.csv")
@@ -125,18 +148,23 @@ func queryThresholds(t *testing.T, o office) {
 // Saved questions keep what was asked, periods relative; flags beside them win.
 func querySaved(t *testing.T, o office) {
 	d := o.desk(t, "saved", "2026-01-01 a@x.example COMPLETED", "2026-01-02 b@x.example FAILED")
-	code, out, stderr := d.query("--metrics run_count --dimensions user_identifier --start 2026-01-01 --end 2026-01-02 --filter user_type=internal --output csv --save users")
+	code, out, stderr := d.query("--metrics run_count --dimensions user_identifier --start 2026-01-01 --end 2026-01-02 " +
+		"--filter user_type=internal --output csv --save users")
 	if code != 0 || !strings.Contains(stderr, "'runlens query @users' asks it again") {
 		t.Fatal(code, stderr)
 	}
 	path := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "runlens/queries/users.yaml")
 	content, err := os.ReadFile(path)
-	if want := "model: agent_runs\nmetrics:\n  - run_count\ndimensions:\n  - user_identifier\nfilter:\n  - user_type=internal\nstart: \"2026-01-01\"\nend: \"2026-01-02\"\ntimezone: UTC\nlimit: 100\nweek-start: monday\noutput: csv\n"; err != nil || string(content) != want {
+	if want := "model: agent_runs\nmetrics:\n  - run_count\ndimensions:\n  - user_identifier\nfilter:\n" +
+		"  - user_type=internal\nstart: \"2026-01-01\"\nend: \"2026-01-02\"\ntimezone: UTC\nlimit: 100\n" +
+		"week-start: monday\noutput: csv\n"; err != nil || string(content) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, content, want)
 	}
 	d.answers("again", "@users", out)
-	d.answers("a flag beside it", "@users --output ndjson --limit 1", `{"user_identifier":"a@x.example","user_name":null,"run_count":1}`+"\n")
-	d.answers("another period", "@users --last 1d --end 2026-01-02", "user_identifier,user_name,run_count\nb@x.example,,1\n")
+	d.answers("a flag beside it", "@users --output ndjson --limit 1",
+		`{"user_identifier":"a@x.example","user_name":null,"run_count":1}`+"\n")
+	d.answers("another period", "@users --last 1d --end 2026-01-02",
+		"user_identifier,user_name,run_count\nb@x.example,,1\n")
 	d.answers("from a file", "@"+path, out)
 	if code, _, _ := d.query("@users --metrics run_success_rate --save users"); code != 0 {
 		t.Error(code)
@@ -145,11 +173,13 @@ func querySaved(t *testing.T, o office) {
 	if code, _, _ := d.query("@users --metrics nothing --save users"); code != exitUsage {
 		t.Error(code)
 	}
-	d.answers("a refused question is not saved", "@users", "user_identifier,user_name,run_success_rate\na@x.example,,1\nb@x.example,,0\n")
+	d.answers("a refused question is not saved", "@users", "user_identifier,user_name,run_success_rate\na@x.example,,1\n"+
+		"b@x.example,,0\n")
 	if code, _, stderr := d.query("@other"); code != exitUsage || !strings.Contains(stderr, "saved are @users") {
 		t.Errorf("%d %s", code, stderr)
 	}
-	for text, says := range map[string]string{"metricks: [a]\n": "metricks", "metrics: [": "yaml", "grain: day\nmetrics: [run_count]\n": "--grain", "output: pdf\nmetrics: [run_count]\n": "--output pdf"} {
+	for text, says := range map[string]string{"metricks: [a]\n": "metricks", "metrics: [": "yaml",
+		"grain: day\nmetrics: [run_count]\n": "--grain", "output: pdf\nmetrics: [run_count]\n": "--output pdf"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -172,21 +202,26 @@ func queryProfiles(t *testing.T, o office) {
 		t.Fatal(code, out, stderr)
 	}
 	d.answers("the default profile", asked, "run_count,run_success_rate\n1,1\n")
-	if code, _, stderr := login("rl_nobody\n", "--url", d.base, "--profile", "bad"); code != exitFailed || !strings.Contains(stderr, "nothing was kept") {
+	if code, _, stderr := login("rl_nobody\n", "--url", d.base, "--profile", "bad"); code != exitFailed ||
+		!strings.Contains(stderr, "nothing was kept") {
 		t.Errorf("a wrong key: %d %s", code, stderr)
 	}
-	if code, _, stderr := login("", "--url", d.base); code != exitUsage || !strings.Contains(stderr, "an API key is needed") {
+	if code, _, stderr := login("", "--url", d.base); code != exitUsage ||
+		!strings.Contains(stderr, "an API key is needed") {
 		t.Errorf("no key: %d %s", code, stderr)
 	}
-	if code, _, _ := login("", "--url", d.base, "--profile", "work", "--key-file", fileOf(t, "key", []byte(d.key))); code != 0 {
+	if code, _, _ := login("", "--url", d.base, "--profile", "work", "--key-file",
+		fileOf(t, "key", []byte(d.key))); code != 0 {
 		t.Errorf("a key from a file: %d", code)
 	}
 	d.answers("a named profile", asked+" --profile work", "run_count,run_success_rate\n1,1\n")
 	// The key of a profile goes to no other server, and no profile comes between a key that is given and its server.
-	if code, _, stderr := d.query(asked + " --url " + d.base); code != exitUsage || !strings.Contains(stderr, "an API key is needed") {
+	if code, _, stderr := d.query(asked + " --url " + d.base); code != exitUsage ||
+		!strings.Contains(stderr, "an API key is needed") {
 		t.Errorf("another server: %d %s", code, stderr)
 	}
-	if code, _, stderr := d.query(asked + " --profile work --url " + d.base); code != exitUsage || !strings.Contains(stderr, "leave out --url") {
+	if code, _, stderr := d.query(asked + " --profile work --url " + d.base); code != exitUsage ||
+		!strings.Contains(stderr, "leave out --url") {
 		t.Errorf("both: %d %s", code, stderr)
 	}
 	t.Setenv("RUNLENS_API_KEY", "rl_nobody")

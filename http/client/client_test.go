@@ -21,14 +21,17 @@ func TestCatalogAndQuery(t *testing.T) {
 	s := serve(t, 1000)
 	c := s.client(nil)
 	catalog, err := c.Catalog(t.Context())
-	if err != nil || len(catalog.Models) != 2 || catalog.Models[0].Name != "agent_runs" || len(catalog.Models[0].Metrics) != 7 {
+	if err != nil || len(catalog.Models) != 2 || catalog.Models[0].Name != "agent_runs" ||
+		len(catalog.Models[0].Metrics) != 7 {
 		t.Fatal(catalog, err)
 	}
-	if companions := catalog.Models[0].Dimensions[0].Companions; len(companions) != 1 || companions[0].Name != "agent_name" {
+	if companions := catalog.Models[0].Dimensions[0].Companions; len(companions) != 1 ||
+		companions[0].Name != "agent_name" {
 		t.Errorf("companions %v", companions)
 	}
 	q := client.Query{
-		Model: "agent_runs", Metrics: []string{"run_count", "run_success_rate"}, Dimensions: []string{"agent_id"}, Range: january,
+		Model: "agent_runs", Metrics: []string{"run_count", "run_success_rate"}, Dimensions: []string{"agent_id"},
+		Range:   january,
 		Filters: []client.Filter{client.Eq("day", "2026-01-01"), client.In("day", "2026-01-01", "2026-01-02")},
 		Order:   []client.OrderTerm{{Member: "run_count", Direction: client.Desc}},
 	}
@@ -66,7 +69,8 @@ func TestCatalogAndQuery(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	s := serve(t, 1000)
-	q := client.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1}
+	q := client.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
+		Limit: 1}
 	pages := s.client(nil).Pages(t.Context(), q)
 	for range 2 { // an iterator can be used again
 		var days []string
@@ -115,10 +119,13 @@ func TestRefusalsAreValues(t *testing.T) {
 		status      int
 		code, param string
 	}{
-		"member":  {s.key, func(q *client.Query) { q.Metrics = []string{"run_cout"} }, 400, client.CodeUnknownMember, "run_cout"},
-		"range":   {s.key, func(q *client.Query) { q.Range.Start = "2025-01-01" }, 400, client.CodeRangeTooLarge, "range"},
-		"zone":    {s.key, func(q *client.Query) { q.Range.Timezone = "US/Eastern" }, 400, client.CodeInvalidQuery, "range.timezone"},
-		"cursor":  {s.key, func(q *client.Query) { q.Dimensions, q.Cursor = []string{"day"}, "x" }, 400, client.CodeInvalidCursor, "cursor"},
+		"member": {s.key, func(q *client.Query) { q.Metrics = []string{"run_cout"} }, 400, client.CodeUnknownMember,
+			"run_cout"},
+		"range": {s.key, func(q *client.Query) { q.Range.Start = "2025-01-01" }, 400, client.CodeRangeTooLarge, "range"},
+		"zone": {s.key, func(q *client.Query) { q.Range.Timezone = "US/Eastern" }, 400, client.CodeInvalidQuery,
+			"range.timezone"},
+		"cursor": {s.key, func(q *client.Query) { q.Dimensions, q.Cursor = []string{"day"}, "x" }, 400,
+			client.CodeInvalidCursor, "cursor"},
 		"scope":   {bare, func(*client.Query) {}, 403, client.CodeInsufficientScope, ""},
 		"no key":  {"rl_nobody", func(*client.Query) {}, 401, client.CodeUnauthorized, ""},
 		"nothing": {s.key, func(q *client.Query) { q.Metrics = nil }, 400, client.CodeInvalidQuery, "metrics"},
@@ -127,7 +134,8 @@ func TestRefusalsAreValues(t *testing.T) {
 		c.change(&q)
 		_, err := s.client(func(config *client.Config) { config.Key = c.key }).Query(t.Context(), q)
 		var refused *client.Error
-		if !errors.As(err, &refused) || refused.Status != c.status || refused.Code != c.code || refused.Param != c.param || refused.RequestID == "" {
+		if !errors.As(err, &refused) || refused.Status != c.status || refused.Code != c.code || refused.Param != c.param ||
+			refused.RequestID == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -146,13 +154,15 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	}
 	_, err := s.client(func(config *client.Config) { config.MaxWait = -1 }).Query(t.Context(), q)
 	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Status != 429 || refused.RetryAfter < time.Second || refused.RetryAfter > time.Minute {
+	if !errors.As(err, &refused) || refused.Status != 429 || refused.RetryAfter < time.Second ||
+		refused.RetryAfter > time.Minute {
 		t.Fatalf("%v", err)
 	}
 	// A deadline before the end of the wait is reported at once, with the refusal.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 	defer cancel()
-	if _, err := s.client(patient).Query(ctx, q); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) || len(waits) != 0 {
+	if _, err := s.client(patient).Query(ctx, q); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) ||
+		len(waits) != 0 {
 		t.Errorf("%v after %v", err, waits)
 	}
 	// A cancellation ends the wait.
@@ -179,7 +189,8 @@ func TestBrokenExchangesAreRepeated(t *testing.T) {
 		"429 without a time":         {faults{0: status(429, ""), 1: status(429, "soon")}, 3, ""},
 		"hung up":                    {faults{0: hangUp, 1: hangUp}, 3, ""},
 		"broken off":                 {faults{0: breakOff}, 2, ""},
-		"500 for ever":               {faults{0: status(500, ""), 1: status(500, ""), 2: status(500, ""), 3: status(500, ""), 4: status(500, "")}, 5, "500"},
+		"500 for ever": {faults{0: status(500, ""), 1: status(500, ""), 2: status(500, ""), 3: status(500, ""),
+			4: status(500, "")}, 5, "500"},
 		"a redirect is none of ours": {faults{0: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, s.base+r.URL.Path, http.StatusTemporaryRedirect)
 		}}, 1, "307"},

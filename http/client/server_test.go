@@ -45,7 +45,8 @@ func serve(t testing.TB, ratePerMinute int) *service {
 		Engine:        olap.NewEngine(s.store.Conn(), []byte("a secret of tests")),
 		Verifier:      auth.NewVerifier(stored, limit.NewWindow(1000, time.Minute), time.Now, slog.New(slog.DiscardHandler)),
 		Logger:        slog.New(slog.DiscardHandler),
-		RatePerMinute: ratePerMinute, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20, QueryTimeout: 30 * time.Second,
+		RatePerMinute: ratePerMinute, OrgConcurrency: 4, GlobalConcurrency: 16, MaxBodyBytes: 1 << 20, BodyBytes: 64 << 20,
+		QueryTimeout: 30 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +90,8 @@ func putKey(t testing.TB, stored keys.Store, scopes ...string) string {
 // client is one with the service's key, whose connections end with the test. change may replace settings.
 func (s *service) client(change func(*client.Config)) *client.Client {
 	s.t.Helper()
-	config := client.Config{URL: s.base, Key: s.key, HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	config := client.Config{URL: s.base, Key: s.key,
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	if change != nil {
 		change(&config)
 	}

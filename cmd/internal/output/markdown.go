@@ -30,7 +30,8 @@ func (m *markdown) Head(columns []report.Column) error {
 }
 
 // What Markdown and the HTML in it would take for its own is escaped.
-var markdownEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `~`, `\~`, `<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`)
+var markdownEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`,
+	`~`, `\~`, `<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`)
 
 func (m *markdown) Row(row report.Row) error {
 	for i, v := range row {

@@ -17,9 +17,12 @@ import (
 
 var (
 	columns = []report.Column{
-		{Name: "day", Kind: report.Date, Member: "day"}, {Name: "user_identifier", Kind: report.Text, Member: "user_identifier"},
-		{Name: "user_name", Kind: report.Text, Member: "user_identifier"}, {Name: "run_count", Kind: report.Count, Member: "run_count"},
-		{Name: "run_success_rate", Kind: report.Number, Member: "run_success_rate"}, {Name: "run_count_percent", Kind: report.Percent},
+		{Name: "day", Kind: report.Date, Member: "day"},
+		{Name: "user_identifier", Kind: report.Text, Member: "user_identifier"},
+		{Name: "user_name", Kind: report.Text, Member: "user_identifier"},
+		{Name: "run_count", Kind: report.Count, Member: "run_count"},
+		{Name: "run_success_rate", Kind: report.Number, Member: "run_success_rate"},
+		{Name: "run_count_percent", Kind: report.Percent},
 	}
 	facts = report.Facts{
 		QueryID: "q", CatalogVersion: "1.0", AsOf: time.Date(2026, 1, 3, 4, 5, 6, 0, time.UTC),
@@ -72,27 +75,38 @@ func TestTexts(t *testing.T) {
 		want   string
 	}{
 		"csv": {"csv", Options{}, "day,user_identifier,user_name,run_count,run_success_rate,run_count_percent\n" +
-			"2026-01-01,+15550100004,=1+1,9007199254740993,0.5,-12.5\n2026-01-02,007,\"a,b \"\"c\"\" | <d>\x1b[31m\n\",2,,\n2026-01-03,,,0,0.92653,3\n"},
-		"csv for spreadsheets": {"csv", Options{Spreadsheets: true}, "\ufeffday,user_identifier,user_name,run_count,run_success_rate,run_count_percent\n" +
-			"2026-01-01,\"=\"\"+15550100004\"\"\",\"=\"\"=1+1\"\"\",9007199254740993,0.5,-12.5\n2026-01-02,\"=\"\"007\"\"\",\"a,b \"\"c\"\" | <d>\x1b[31m\n\",2,,\n2026-01-03,,,0,0.92653,3\n"},
-		"ndjson": {"ndjson", Options{}, `{"day":"2026-01-01","user_identifier":"+15550100004","user_name":"=1+1","run_count":9007199254740993,"run_success_rate":0.5,"run_count_percent":-12.5}` + "\n" +
-			`{"day":"2026-01-02","user_identifier":"007","user_name":"a,b \"c\" | <d>\u001b[31m\n","run_count":2,"run_success_rate":null,"run_count_percent":null}` + "\n" +
-			`{"day":"2026-01-03","user_identifier":null,"user_name":null,"run_count":0,"run_success_rate":0.92653,"run_count_percent":3}` + "\n"},
-		"markdown": {"markdown", Options{}, `| day | user_identifier | user_name | run_count | run_success_rate | run_count_percent |
+			"2026-01-01,+15550100004,=1+1,9007199254740993,0.5,-12.5\n2026-01-02,007,\"a,b \"\"c\"\" | <d>\x1b[31m\n\",2,,\n" +
+			"2026-01-03,,,0,0.92653,3\n"},
+		"csv for spreadsheets": {"csv", Options{Spreadsheets: true},
+			"\ufeffday,user_identifier,user_name,run_count,run_success_rate,run_count_percent\n" +
+				"2026-01-01,\"=\"\"+15550100004\"\"\",\"=\"\"=1+1\"\"\",9007199254740993,0.5,-12.5\n2026-01-02,\"=\"\"007\"\"\"," +
+				"\"a,b \"\"c\"\" | <d>\x1b[31m\n\",2,,\n2026-01-03,,,0,0.92653,3\n"},
+		"ndjson": {"ndjson", Options{}, `{"day":"2026-01-01","user_identifier":"+15550100004","user_name":"=1+1",` +
+			`"run_count":9007199254740993,"run_success_rate":0.5,"run_count_percent":-12.5}` + "\n" +
+			`{"day":"2026-01-02","user_identifier":"007","user_name":"a,b \"c\" | <d>\u001b[31m\n","run_count":2,` +
+			`"run_success_rate":null,"run_count_percent":null}` + "\n" +
+			`{"day":"2026-01-03","user_identifier":null,"user_name":null,"run_count":0,"run_success_rate":0.92653,` +
+			`"run_count_percent":3}` + "\n"},
+		"markdown": {"markdown", Options{},
+			`| day | user_identifier | user_name | run_count | run_success_rate | run_count_percent |
 | --- | --- | --- | ---: | ---: | ---: |
 | 2026-01-01 | +15550100004 | =1+1 | 9007199254740993 | 0.5 | -12.5% |
 | 2026-01-02 | 007 | a,b "c" \| &lt;d&gt;\\x1b\[31m\\n | 2 | - | - |
 | 2026-01-03 | - | - | 0 | 0.9265 | +3.0% |
 `},
-		"table": {"table", Options{}, `DAY         USER_IDENTIFIER  USER_NAME                     RUN_COUNT  RUN_SUCCESS_RATE  RUN_COUNT_PERCENT
+		"table": {"table", Options{},
+			`DAY         USER_IDENTIFIER  USER_NAME                     RUN_COUNT  RUN_SUCCESS_RATE  RUN_COUNT_PERCENT
 2026-01-01  +15550100004     =1+1                   9007199254740993               0.5             -12.5%
 2026-01-02  007              a,b "c" | <d>\x1b[31m\n                 2                 -                  -
 2026-01-03  -                -                                     0            0.9265              +3.0%
 `},
 		"vertical": {"table", Options{Vertical: true}, strings.Join([]string{
-			"-- row 1", "day                2026-01-01", "user_identifier    +15550100004", "user_name          =1+1", "run_count          9007199254740993", "run_success_rate   0.5", "run_count_percent  -12.5%",
-			"-- row 2", "day                2026-01-02", "user_identifier    007", `user_name          a,b "c" | <d>\x1b[31m\n`, "run_count          2", "run_success_rate   -", "run_count_percent  -",
-			"-- row 3", "day                2026-01-03", "user_identifier    -", "user_name          -", "run_count          0", "run_success_rate   0.9265", "run_count_percent  +3.0%", "",
+			"-- row 1", "day                2026-01-01", "user_identifier    +15550100004", "user_name          =1+1",
+			"run_count          9007199254740993", "run_success_rate   0.5", "run_count_percent  -12.5%",
+			"-- row 2", "day                2026-01-02", "user_identifier    007", `user_name          a,b "c" | <d>\x1b[31m\n`,
+			"run_count          2", "run_success_rate   -", "run_count_percent  -",
+			"-- row 3", "day                2026-01-03", "user_identifier    -", "user_name          -", "run_count          0",
+			"run_success_rate   0.9265", "run_count_percent  +3.0%", "",
 		}, "\n")},
 	} {
 		got := written(t, c.format, c.o, columns, nasty...)
@@ -121,7 +135,8 @@ func TestDocument(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err, text)
 		}
-		if got.AsOf != "2026-01-03T04:05:06.000Z" || got.Range["end"] != "2026-01-31" || len(got.Rows) != len(rows) || got.Warnings == nil || got.Columns[3]["type"] != "number" {
+		if got.AsOf != "2026-01-03T04:05:06.000Z" || got.Range["end"] != "2026-01-31" || len(got.Rows) != len(rows) ||
+			got.Warnings == nil || got.Columns[3]["type"] != "number" {
 			t.Errorf("%s", text)
 		}
 		for i := range rows {
@@ -175,7 +190,8 @@ func TestWorkbook(t *testing.T) {
 	}
 	defer file.Close()
 	for cell, want := range map[string]string{
-		"A1": "day", "F1": "run_count_percent", "A2": "2026-01-01", "B2": "+15550100004", "C2": "=1+1", "D2": "9007199254740993", "E2": "0.5", "F2": "-12.5",
+		"A1": "day", "F1": "run_count_percent", "A2": "2026-01-01", "B2": "+15550100004", "C2": "=1+1",
+		"D2": "9007199254740993", "E2": "0.5", "F2": "-12.5",
 		"B3": "007", "C3": "a,b \"c\" | <d>\x1b[31m\n", "D3": "2", "E3": "", "A4": "2026-01-03", "B4": "", "E4": "0.92653",
 		"A5": "1899-12-31", "B5": "_x0041_", "C5": "\x01 x ", "D5": "-5", "A6": "1900-03-01", "D6": "999999999999999",
 	} {
@@ -184,7 +200,9 @@ func TestWorkbook(t *testing.T) {
 			t.Errorf("%s holds %q, %v, want %q", cell, got, err, want)
 		}
 	}
-	for cell, want := range map[string]excelize.CellType{"B2": excelize.CellTypeInlineString, "C2": excelize.CellTypeInlineString, "D2": excelize.CellTypeInlineString, "D3": excelize.CellTypeUnset, "A2": excelize.CellTypeUnset} {
+	for cell, want := range map[string]excelize.CellType{"B2": excelize.CellTypeInlineString,
+		"C2": excelize.CellTypeInlineString, "D2": excelize.CellTypeInlineString, "D3": excelize.CellTypeUnset,
+		"A2": excelize.CellTypeUnset} {
 		if got, err := file.GetCellType("Rows", cell); err != nil || got != want {
 			t.Errorf("%s is of the type %d, %v, want %d", cell, got, err, want)
 		}
@@ -220,7 +238,8 @@ func TestWorkbookOfSeveralSheets(t *testing.T) {
 	}
 	second.ReadFrom(entry)
 	// The first sheet has its head and 1,048,575 rows, 0 to 1,048,574.
-	if !strings.Contains(second.String(), `<row r="2"><c r="A2"><v>1048575</v></c></row><row r="3"><c r="A3"><v>1048576</v></c></row></sheetData>`) {
+	if !strings.Contains(second.String(),
+		`<row r="2"><c r="A2"><v>1048575</v></c></row><row r="3"><c r="A3"><v>1048576</v></c></row></sheetData>`) {
 		t.Errorf("the second sheet holds %s", second.String())
 	}
 }
@@ -247,7 +266,9 @@ func TestParquet(t *testing.T) {
 		t.Fatal(records, err)
 	}
 	first, second := records[0], records[1]
-	if first.Day.Format(time.DateOnly) != "2026-01-01" || *first.User != "+15550100004" || *first.Count != 9007199254740993 || *first.Rate != 0.5 || second.Rate != nil || records[2].User != nil || *second.Name != "a,b \"c\" | <d>\x1b[31m\n" {
+	if first.Day.Format(time.DateOnly) != "2026-01-01" || *first.User != "+15550100004" ||
+		*first.Count != 9007199254740993 || *first.Rate != 0.5 || second.Rate != nil || records[2].User != nil ||
+		*second.Name != "a,b \"c\" | <d>\x1b[31m\n" {
 		t.Errorf("%+v %+v", first, second)
 	}
 	if names := file.Schema().Columns(); names[0][0] != "day" || names[5][0] != "run_count_percent" {

@@ -40,7 +40,8 @@ func TestLines(t *testing.T) {
 	some := []report.Column{columns[0], columns[3]}
 	got := written(t, "plot", Options{Width: 40}, some, `["2026-01-01",12]`, `["2026-01-02",0]`, `["2026-01-04",6]`)
 	lines := strings.Split(got, "\n")
-	if lines[0] != "run_count" || !strings.HasPrefix(lines[1], " 12 ┼") || !strings.HasPrefix(lines[13], "  0 ┤") || !strings.HasPrefix(lines[7], "  6 ┤") {
+	if lines[0] != "run_count" || !strings.HasPrefix(lines[1], " 12 ┼") || !strings.HasPrefix(lines[13], "  0 ┤") ||
+		!strings.HasPrefix(lines[7], "  6 ┤") {
 		t.Errorf("%s", got)
 	}
 	if axis := lines[len(lines)-2]; !strings.Contains(axis, "2026-01-01") || !strings.Contains(axis, "2026-01-04") {
@@ -79,7 +80,8 @@ func TestSeries(t *testing.T) {
 	some := []report.Column{columns[0], columns[1], columns[3]}
 	var rows []string
 	for group := range 14 {
-		rows = append(rows, fmt.Sprintf(`["2026-01-01","user-%d",%d]`, group, group), fmt.Sprintf(`["2026-01-02","user-%d",%d]`, group, group+1))
+		rows = append(rows, fmt.Sprintf(`["2026-01-01","user-%d",%d]`, group, group),
+			fmt.Sprintf(`["2026-01-02","user-%d",%d]`, group, group+1))
 	}
 	got := written(t, "plot", Options{Width: 60}, some, rows...)
 	for group := range 14 {
@@ -90,10 +92,13 @@ func TestSeries(t *testing.T) {
 	if strings.Count(got, "run_count\n") != 3 {
 		t.Errorf("14 groups are not in 3 charts:\n%s", got)
 	}
-	compared := []report.Column{columns[0], columns[3], {Name: "run_count_previous", Kind: report.Count}, {Name: "run_count_difference", Kind: report.Count}}
-	got = written(t, "plot", Options{Width: 60, Color: true}, compared, `["2026-01-01",1,2,-1]`, `["2026-01-02",1,null,null]`)
+	compared := []report.Column{columns[0], columns[3], {Name: "run_count_previous", Kind: report.Count},
+		{Name: "run_count_difference", Kind: report.Count}}
+	got = written(t, "plot", Options{Width: 60, Color: true}, compared, `["2026-01-01",1,2,-1]`,
+		`["2026-01-02",1,null,null]`)
 	// The name stands above the one chart and in its legend.
-	if strings.Count(got, "run_count\n") != 2 || !strings.Contains(got, " previous\n") || !strings.Contains(got, "run_count_difference\n") || !strings.Contains(got, "\x1b[") {
+	if strings.Count(got, "run_count\n") != 2 || !strings.Contains(got, " previous\n") ||
+		!strings.Contains(got, "run_count_difference\n") || !strings.Contains(got, "\x1b[") {
 		t.Errorf("%s", got)
 	}
 	var out bytes.Buffer

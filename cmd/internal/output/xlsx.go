@@ -107,7 +107,8 @@ func (w *workbook) cell(i int, v client.Value) {
 var firstMarch1900 = time.Date(1900, 3, 1, 0, 0, 0, 0, time.UTC)
 
 func (w *workbook) text(i int, text string, style int) {
-	fmt.Fprintf(w.sheet, `<c r="%s%d" s="%d" t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, w.letters[i], w.rows, style, escaped(text))
+	fmt.Fprintf(w.sheet, `<c r="%s%d" s="%d" t="inlineStr"><is><t xml:space="preserve">%s</t></is></c>`, w.letters[i],
+		w.rows, style, escaped(text))
 }
 
 var (
@@ -142,8 +143,10 @@ func (w *workbook) End(report.Facts) error {
 			name += " " + strconv.Itoa(n)
 		}
 		fmt.Fprintf(&sheets, `<sheet name="%s" sheetId="%d" r:id="rId%d"/>`, name, n, n)
-		fmt.Fprintf(&relations, `<Relationship Id="rId%d" Type="%s/worksheet" Target="worksheets/sheet%d.xml"/>`, n, relationNamespace, n)
-		fmt.Fprintf(&types, `<Override PartName="/xl/worksheets/sheet%d.xml" ContentType="%s.worksheet+xml"/>`, n, contentType)
+		fmt.Fprintf(&relations, `<Relationship Id="rId%d" Type="%s/worksheet" Target="worksheets/sheet%d.xml"/>`, n,
+			relationNamespace, n)
+		fmt.Fprintf(&types, `<Override PartName="/xl/worksheets/sheet%d.xml" ContentType="%s.worksheet+xml"/>`, n,
+			contentType)
 	}
 	for _, part := range []struct{ name, content string }{
 		{"xl/styles.xml", stylesPart},

@@ -18,35 +18,36 @@ func TestSpans(t *testing.T) {
 		q    Question
 		want string
 	}{
-		"default":               {Question{}, "2026-10-25 to 2026-11-23"},
-		"before an end":         {Question{End: "2026-03-01"}, "2026-01-31 to 2026-03-01"},
-		"both":                  {Question{Start: "2026-01-01", End: "2026-01-31"}, "2026-01-01 to 2026-01-31"},
-		"from a start":          {Question{Start: "2026-11-01"}, "2026-11-01 to 2026-11-23"},
-		"30 days":               {Question{Last: "30d"}, "2026-10-25 to 2026-11-23"},
-		"1 day":                 {Question{Last: "1d"}, "2026-11-23"},
-		"days before an end":    {Question{Last: "2d", End: "2024-03-01"}, "2024-02-29 to 2024-03-01"},
-		"a week":                {Question{Last: "1w"}, "2026-11-23"},
-		"12 weeks":              {Question{Last: "12w"}, "2026-09-07 to 2026-11-23"},
-		"weeks from Sunday":     {Question{Last: "2w", WeekStart: "sunday"}, "2026-11-15 to 2026-11-23"},
-		"13 months":             {Question{Last: "13mo"}, "2025-11-01 to 2026-11-23"},
-		"1 month":               {Question{Last: "1mo"}, "2026-11-01 to 2026-11-23"},
-		"today":                 {Question{Today: true}, "2026-11-23"},
-		"yesterday":             {Question{Yesterday: true}, "2026-11-22"},
-		"today in Auckland":     {Question{Today: true, Timezone: "Pacific/Auckland"}, "2026-11-24"},
-		"today in Honolulu":     {Question{Today: true, Timezone: "Pacific/Honolulu"}, "2026-11-23"},
-		"an unknown zone":       {Question{Today: true, Timezone: "Mars/Olympus"}, "2026-11-23"},
-		"two periods":           {Question{Today: true, Yesterday: true}, "exclude each other"},
-		"start and last":        {Question{Start: "2026-01-01", Last: "3d"}, "exclude each other"},
-		"end of today":          {Question{Today: true, End: "2026-01-01"}, "exclude each other"},
-		"no days":               {Question{Last: "0d"}, "30d, 12w or 13mo"},
-		"no unit":               {Question{Last: "12"}, "30d, 12w or 13mo"},
-		"negative":              {Question{Last: "-1d"}, "30d, 12w or 13mo"},
-		"much":                  {Question{Last: "9999mo"}, "2026-11-23"}, // the year 1193 is a year
-		"no day":                {Question{Start: "2026-02-29"}, "--start 2026-02-29 is no day"},
-		"no end":                {Question{End: "31.1.2026"}, "--end 31.1.2026 is no day"},
-		"the year 0":            {Question{End: "0000-05-01"}, "is no day"},
-		"before the year 1":     {Question{End: "0001-01-02", Last: "30d"}, "before the year 1"},
-		"turned round":          {Question{Start: "2026-02-01", End: "2026-01-01"}, "the range starts on 2026-02-01, after its end on 2026-01-01"},
+		"default":            {Question{}, "2026-10-25 to 2026-11-23"},
+		"before an end":      {Question{End: "2026-03-01"}, "2026-01-31 to 2026-03-01"},
+		"both":               {Question{Start: "2026-01-01", End: "2026-01-31"}, "2026-01-01 to 2026-01-31"},
+		"from a start":       {Question{Start: "2026-11-01"}, "2026-11-01 to 2026-11-23"},
+		"30 days":            {Question{Last: "30d"}, "2026-10-25 to 2026-11-23"},
+		"1 day":              {Question{Last: "1d"}, "2026-11-23"},
+		"days before an end": {Question{Last: "2d", End: "2024-03-01"}, "2024-02-29 to 2024-03-01"},
+		"a week":             {Question{Last: "1w"}, "2026-11-23"},
+		"12 weeks":           {Question{Last: "12w"}, "2026-09-07 to 2026-11-23"},
+		"weeks from Sunday":  {Question{Last: "2w", WeekStart: "sunday"}, "2026-11-15 to 2026-11-23"},
+		"13 months":          {Question{Last: "13mo"}, "2025-11-01 to 2026-11-23"},
+		"1 month":            {Question{Last: "1mo"}, "2026-11-01 to 2026-11-23"},
+		"today":              {Question{Today: true}, "2026-11-23"},
+		"yesterday":          {Question{Yesterday: true}, "2026-11-22"},
+		"today in Auckland":  {Question{Today: true, Timezone: "Pacific/Auckland"}, "2026-11-24"},
+		"today in Honolulu":  {Question{Today: true, Timezone: "Pacific/Honolulu"}, "2026-11-23"},
+		"an unknown zone":    {Question{Today: true, Timezone: "Mars/Olympus"}, "2026-11-23"},
+		"two periods":        {Question{Today: true, Yesterday: true}, "exclude each other"},
+		"start and last":     {Question{Start: "2026-01-01", Last: "3d"}, "exclude each other"},
+		"end of today":       {Question{Today: true, End: "2026-01-01"}, "exclude each other"},
+		"no days":            {Question{Last: "0d"}, "30d, 12w or 13mo"},
+		"no unit":            {Question{Last: "12"}, "30d, 12w or 13mo"},
+		"negative":           {Question{Last: "-1d"}, "30d, 12w or 13mo"},
+		"much":               {Question{Last: "9999mo"}, "2026-11-23"}, // the year 1193 is a year
+		"no day":             {Question{Start: "2026-02-29"}, "--start 2026-02-29 is no day"},
+		"no end":             {Question{End: "31.1.2026"}, "--end 31.1.2026 is no day"},
+		"the year 0":         {Question{End: "0000-05-01"}, "is no day"},
+		"before the year 1":  {Question{End: "0001-01-02", Last: "30d"}, "before the year 1"},
+		"turned round": {Question{Start: "2026-02-01", End: "2026-01-01"},
+			"the range starts on 2026-02-01, after its end on 2026-01-01"},
 		"a start in the future": {Question{Start: "2027-01-01"}, "after its end on 2026-11-23"},
 	} {
 		if c.q.Timezone == "" {
@@ -74,10 +75,14 @@ func TestBuckets(t *testing.T) {
 		span Span
 		want []string
 	}{
-		"weeks":        {Question{Grain: "week", WeekStart: "monday"}, spanOf("2026-01-01", "2026-01-12"), []string{"2025-12-29: 2026-01-01 to 2026-01-04", "2026-01-05: 2026-01-05 to 2026-01-11", "2026-01-12: 2026-01-12"}},
-		"from Sunday":  {Question{Grain: "week", WeekStart: "sunday"}, spanOf("2026-01-04", "2026-01-10"), []string{"2026-01-04: 2026-01-04 to 2026-01-10"}},
-		"months":       {Question{Grain: "month"}, spanOf("2024-01-31", "2024-03-01"), []string{"2024-01-01: 2024-01-31", "2024-02-01: 2024-02-01 to 2024-02-29", "2024-03-01: 2024-03-01"}},
-		"over the end": {Question{Grain: "month"}, spanOf("2025-12-05", "2026-01-05"), []string{"2025-12-01: 2025-12-05 to 2025-12-31", "2026-01-01: 2026-01-01 to 2026-01-05"}},
+		"weeks": {Question{Grain: "week", WeekStart: "monday"}, spanOf("2026-01-01", "2026-01-12"),
+			[]string{"2025-12-29: 2026-01-01 to 2026-01-04", "2026-01-05: 2026-01-05 to 2026-01-11", "2026-01-12: 2026-01-12"}},
+		"from Sunday": {Question{Grain: "week", WeekStart: "sunday"}, spanOf("2026-01-04", "2026-01-10"),
+			[]string{"2026-01-04: 2026-01-04 to 2026-01-10"}},
+		"months": {Question{Grain: "month"}, spanOf("2024-01-31", "2024-03-01"),
+			[]string{"2024-01-01: 2024-01-31", "2024-02-01: 2024-02-01 to 2024-02-29", "2024-03-01: 2024-03-01"}},
+		"over the end": {Question{Grain: "month"}, spanOf("2025-12-05", "2026-01-05"),
+			[]string{"2025-12-01: 2025-12-05 to 2025-12-31", "2026-01-01: 2026-01-01 to 2026-01-05"}},
 	} {
 		var got []string
 		for _, b := range c.q.buckets(c.span) {
@@ -95,7 +100,8 @@ func TestBuckets(t *testing.T) {
 		}
 		next := parse("2023-05-17")
 		for _, b := range q.buckets(spanOf("2023-05-17", "2027-05-17")) {
-			if !b.Start.Equal(next) || b.End.Before(b.Start) || b.label.After(b.Start) || day != "" && strings.ToLower(b.label.Weekday().String()) != day {
+			if !b.Start.Equal(next) || b.End.Before(b.Start) || b.label.After(b.Start) ||
+				day != "" && strings.ToLower(b.label.Weekday().String()) != day {
 				t.Fatalf("%s: %v", day, b)
 			}
 			next = b.End.AddDate(0, 0, 1)
@@ -165,15 +171,22 @@ func TestQuestionsAreChecked(t *testing.T) {
 		change func(*Question)
 		says   string
 	}{
-		"no metrics":     {func(q *Question) { q.Metrics = nil }, "--metrics"},
-		"no limit":       {func(q *Question) { q.Limit = 0 }, "--limit"},
-		"direction":      {func(q *Question) { q.Dimensions, q.Order = []string{"day"}, []string{"day:down"} }, "MEMBER:desc"},
-		"grain of days":  {func(q *Question) { q.Dimensions, q.Grain = []string{"day"}, "week" }, "exclude each other"},
-		"top 501":        {func(q *Question) { q.Dimensions, q.Order, q.Limit = []string{"day"}, []string{"run_count"}, 501 }, "at most 500"},
-		"fill nothing":   {func(q *Question) { q.Fill = true }, "needs the dimension day"},
-		"fill the top":   {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day"}, []string{"run_count"} }, "exclude each other"},
-		"fill day first": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day", "user_type"}, []string{"day"} }, "last member of --order"},
-		"fill weeks of":  {func(q *Question) { q.Fill, q.Dimensions, q.Grain = true, []string{"user_type"}, "week" }, "without dimensions only"},
+		"no metrics": {func(q *Question) { q.Metrics = nil }, "--metrics"},
+		"no limit":   {func(q *Question) { q.Limit = 0 }, "--limit"},
+		"direction": {func(q *Question) { q.Dimensions, q.Order = []string{"day"}, []string{"day:down"} },
+			"MEMBER:desc"},
+		"grain of days": {func(q *Question) { q.Dimensions, q.Grain = []string{"day"}, "week" }, "exclude each other"},
+		"top 501": {func(q *Question) { q.Dimensions, q.Order, q.Limit = []string{"day"}, []string{"run_count"}, 501 },
+			"at most 500"},
+		"fill nothing": {func(q *Question) { q.Fill = true }, "needs the dimension day"},
+		"fill the top": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day"}, []string{"run_count"} },
+			"exclude each other"},
+		"fill day first": {func(q *Question) {
+			q.Fill, q.Dimensions, q.Order = true, []string{"day", "user_type"},
+				[]string{"day"}
+		}, "last member of --order"},
+		"fill weeks of": {func(q *Question) { q.Fill, q.Dimensions, q.Grain = true, []string{"user_type"}, "week" },
+			"without dimensions only"},
 		"filter of what": {func(q *Question) { q.Filter = []string{"day"} }, "MEMBER=VALUE"},
 		"grain of what":  {func(q *Question) { q.Grain = "day" }, "--grain day"},
 		"compare with":   {func(q *Question) { q.Compare = "week" }, "--compare week"},
@@ -183,7 +196,8 @@ func TestQuestionsAreChecked(t *testing.T) {
 		"top 500 of all": {func(q *Question) {
 			q.Dimensions, q.Order, q.Limit, q.All = []string{"day"}, []string{"run_count"}, 900, true
 		}, ""},
-		"fill descending": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day"}, []string{"day:desc"} }, ""},
+		"fill descending": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day"}, []string{"day:desc"} },
+			""},
 		"completed orders": {func(q *Question) {
 			q.Fill, q.Dimensions, q.Order = true, []string{"user_type", "day"}, []string{"user_type:desc"}
 		}, ""},
@@ -198,14 +212,17 @@ func TestQuestionsAreChecked(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	columns := []Column{{Name: "day", Kind: Date, Member: "day"}, {Name: "run_count", Kind: Count}, {Name: "run_success_rate", Kind: Number}}
+	columns := []Column{{Name: "day", Kind: Date, Member: "day"}, {Name: "run_count", Kind: Count},
+		{Name: "run_success_rate", Kind: Number}}
 	var row Row
 	if err := json.Unmarshal([]byte(`["2026-01-02",9007199254740993,0.9]`), &row); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]bool{
-		"run_count > 9007199254740992": true, "run_count>=9007199254740993": true, "run_count == 9007199254740992": false, "run_count != 9007199254740993": false,
-		"run_success_rate < 0.9": false, "run_success_rate <= 0.9": true, "run_success_rate < 9.1e-1": true, "run_success_rate > -1": true,
+		"run_count > 9007199254740992": true, "run_count>=9007199254740993": true, "run_count == 9007199254740992": false,
+		"run_count != 9007199254740993": false,
+		"run_success_rate < 0.9":        false, "run_success_rate <= 0.9": true, "run_success_rate < 9.1e-1": true,
+		"run_success_rate > -1": true,
 	} {
 		found, err := ParseThresholds([]string{text})
 		if err != nil {
@@ -223,7 +240,8 @@ func TestThresholds(t *testing.T) {
 			t.Errorf("%s holds for null", text)
 		}
 	}
-	for _, text := range []string{"", "run_count", "run_count < ", "< 1", "run_count < x", "run_count = 1", "run_count < 1e999", "run_count < 0x1", "run_count < NaN", "run_count < 1_000", "run_count < 1 and 2"} {
+	for _, text := range []string{"", "run_count", "run_count < ", "< 1", "run_count < x", "run_count = 1",
+		"run_count < 1e999", "run_count < 0x1", "run_count < NaN", "run_count < 1_000", "run_count < 1 and 2"} {
 		if _, err := ParseThresholds([]string{text}); err == nil {
 			t.Errorf("%q is no condition", text)
 		}
