@@ -19,8 +19,9 @@ import (
 )
 
 // exchange sends a request on a connection of its own and returns the answer as it was written.
-func (s *service) exchange(method, path, key, body string, headers ...string) (response *http.Response, content,
-	rest []byte) {
+func (s *service) exchange(
+	method, path, key, body string, headers ...string,
+) (response *http.Response, content, rest []byte) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 	if err != nil {
@@ -65,18 +66,17 @@ func unpack(t *testing.T, coding string, content []byte) []byte {
 	return content
 }
 
-// RFC 9110, section 12.5.3: the coding is one that the client accepts, the one that it likes best, and never a surprise.
+// RFC 9110, section 12.5.3: the coding is one that the client accepts, the one that it likes best, and never a
+// surprise.
 func TestContentCoding(t *testing.T) {
 	s := serve(t, nil)
 	key := s.reader()
 	_, plain, _ := s.exchange(http.MethodGet, catalogPath, key, "")
 	for accepts, want := range map[string]string{
 		"": "", "identity": "", "*": "", "br": "", "deflate, br": "", "*;q=0": "", "gzip;q=0": "", "gzip;q=0, *": "",
-		"zstd;q=0.0,gzip;q=0": "",
-		"gzip":                "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "gzip", "gzip;q=0.5, zstd": "zstd",
-		"zstd;q=0.1, gzip;q=0.2":        "gzip",
-		"br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "identity;q=0.5, gzip": "gzip", "identity, gzip;q=0.5": "",
-		"*;q=0, zstd": "zstd", ",": "", ";q=1": "",
+		"zstd;q=0.0,gzip;q=0": "", "gzip": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "gzip",
+		"gzip;q=0.5, zstd": "zstd", "zstd;q=0.1, gzip;q=0.2": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip",
+		"identity;q=0.5, gzip": "gzip", "identity, gzip;q=0.5": "", "*;q=0, zstd": "zstd", ",": "", ";q=1": "",
 	} {
 		response, content, rest := s.exchange(http.MethodGet, catalogPath, key, "", "Accept-Encoding: "+accepts)
 		if got := response.Header.Get("Content-Encoding"); got != want {
@@ -110,9 +110,8 @@ func TestQueryCoding(t *testing.T) {
 	at := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for i := range 600 {
 		who := fmt.Sprintf("person.%04d@test.invalid", i)
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: at,
-			UpdatedAt: at,
-			Kind:      "agent", Status: "FAILED", Identifier: &who})
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i),
+			CreatedAt: at, UpdatedAt: at, Kind: "agent", Status: "FAILED", Identifier: &who})
 	}
 	olaptest.Load(t, store.Conn(), records)
 	key := s.reader()

@@ -45,10 +45,9 @@ func TestGeneratedClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	output(t, dir, env, "node", "generate.mjs", description)
-	output(t, dir, env, "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--types",
-		"node",
-		"--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "openapi-typescript.ts", "orval.ts",
-		"hey-api.ts")
+	output(t, dir, env, "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck",
+		"--types", "node", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler",
+		"openapi-typescript.ts", "orval.ts", "hey-api.ts")
 	for _, generator := range []string{"openapi-typescript", "orval", "hey-api"} {
 		t.Run(generator, func(t *testing.T) {
 			bundle := filepath.Join(dir, generator+".bundle.mjs")
@@ -69,8 +68,9 @@ func TestDescriptionIsLinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "openapi.yaml")
-	for example, finds := range map[string]bool{"queryId: 5a6e5d3e-7f0c-4b5e-9d52-0d2f5c5f7d11": false,
-		"queryID: 1": true} {
+	for example, finds := range map[string]bool{
+		"queryId: 5a6e5d3e-7f0c-4b5e-9d52-0d2f5c5f7d11": false, "queryID: 1": true,
+	} {
 		text := strings.Replace(string(content), "queryId: 5a6e5d3e-7f0c-4b5e-9d52-0d2f5c5f7d11", example, 1)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -43,22 +43,21 @@ func TestTypeScriptClient(t *testing.T) {
 	var records olaptest.Records
 	for i := range 1001 {
 		person := fmt.Sprintf("person.%04d@test.invalid", i)
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i), CreatedAt: at,
-			UpdatedAt: at,
-			Kind:      "agent", Status: "COMPLETED", Identifier: &person, Type: &internal})
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ShortID(i),
+			CreatedAt: at, UpdatedAt: at, Kind: "agent", Status: "COMPLETED", Identifier: &person, Type: &internal})
 	}
 	olaptest.Load(t, store.Conn(), records)
 	dir := typescriptProject(t)
 	env := []string{"BASE=" + s.base, "KEY=" + s.reader(), "BARE=" + s.key("acme"), "RUNLENS_URL=" + s.base}
 	t.Run("tests", func(t *testing.T) { t.Log(output(t, dir, env, "node", "--test", "out/client.test.js")) })
 	t.Run("README", func(t *testing.T) {
-		if got := output(t, dir, append(env, "RUNLENS_API_KEY="+s.reader()), "node",
-			"out/example.js"); got != "2026-01-05 1001 1" {
+		got := output(t, dir, append(env, "RUNLENS_API_KEY="+s.reader()), "node", "out/example.js")
+		if got != "2026-01-05 1001 1" {
 			t.Errorf("got %s", got)
 		}
 		without := s.key("acme") // a refusal that is no QueryError is thrown
-		if got := output(t, dir, append(env, "RUNLENS_API_KEY="+without), "sh", "-c",
-			"! node out/example.js 2>&1"); !strings.Contains(got, "PermissionError") {
+		got = output(t, dir, append(env, "RUNLENS_API_KEY="+without), "sh", "-c", "! node out/example.js 2>&1")
+		if !strings.Contains(got, "PermissionError") {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -102,8 +101,7 @@ func typescriptProject(t *testing.T) string {
 		}
 	}
 	output(t, app, nil, "node", compiler, "--strict", "--skipLibCheck", "--types", "node", "--target", "es2022",
-		"--module", "nodenext",
-		"--outDir", "out", "example.ts", "client.test.ts")
+		"--module", "nodenext", "--outDir", "out", "example.ts", "client.test.ts")
 	return app
 }
 

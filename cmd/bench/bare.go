@@ -24,8 +24,9 @@ import (
 
 // statement compiles the question as the server does for a request that it has answered before.
 // state is that of the rollup for a large organization; zero for a small one.
-func (b *bench) statement(organization schema.OrganizationID, body []byte, state rollup.State) (compile.Statement,
-	error) {
+func (b *bench) statement(
+	organization schema.OrganizationID, body []byte, state rollup.State,
+) (compile.Statement, error) {
 	q, err := query.Parse(body)
 	if err != nil {
 		return compile.Statement{}, err

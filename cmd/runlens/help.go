@@ -4,9 +4,12 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/cmd/internal/output"
 )
 
 // flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
+// ${default} in a text is the flag's default.
 var flagHelp = kong.Vars{
 	// storeFlags
 	"clickhouse_url": "The ClickHouse server: clickhouse://user@host:9000/database, or http(s)://host:8123/database. " +
@@ -88,11 +91,44 @@ var flagHelp = kong.Vars{
 		"difference.",
 	"recheck_after": "With --source: compare again after this time what differs, in case it was being copied.",
 
+	// serverFlags, login and mcp
+	"api_url": "The API (http://127.0.0.1:8080).",
+	"profile": "The address and the key that 'runlens login' kept under this name. Default: those under default, " +
+		"where neither is given.",
+	"login_url":      "The API (${default}).",
+	"login_key_file": "The API key. Or set RUNLENS_API_KEY, type it when asked, or pipe it in.",
+	"mcp_listen": "Serve streamable HTTP on this loopback address instead of standard input and output. Port 0 " +
+		"picks a free one. Callers send the API key as a bearer token.",
+
 	// query
-	"query_key_file": "File with the API key. Or set RUNLENS_API_KEY.",
-	"query_body":     "File with a whole request body, instead of the flags below. - is standard input.",
-	"query_filter":   "Keep rows with this value, or with one of several separated by commas. May be repeated.",
-	"query_output":   "table, json (the answers as they are), csv, or plot (bars of the first metric).",
+	"query_saved": "A saved question, or a file such as @./weekly.yaml. Flags beside it win.",
+	"query_save":  "Save the question as a YAML file of this name, once it is answered.",
+	"query_file": "Write to a file, which is replaced when all rows are there. Its ending names the format if " +
+		"--output does not.",
+	"query_spreadsheet": "CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read " +
+		"such text as a formula.",
+	"query_output": "table, csv, json (one document), ndjson (an object a row), parquet, xlsx, markdown or plot. " +
+		"Default: by the ending of -o, else table.",
+	"query_filter": "Keep rows with this value; several separated by commas, one that holds a comma in double " +
+		"quotes. May be repeated.",
+	"query_start": "First day, YYYY-MM-DD. Default: 29 days before --end.",
+	"query_last": "Instead of --start: so many days up to --end, or calendar weeks or months with that of --end " +
+		"as the last one.",
+	"query_limit":      "The most rows, of each week or month with --grain (${default}).",
+	"query_grain":      "Ask for every week or month by itself, so that distinct counts are exact.",
+	"query_week_start": "First day of a week (${default}).",
+	"query_compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
+		"difference, and the change in percent.",
+	"query_fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
+		"dimensions.",
+	"query_fail_if": "Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with " +
+		"nothing. May be repeated.",
+}
+
+// tagWords are the parts of struct tags, such as enum:"${weekdays}", that would be too long for a line.
+var tagWords = kong.Vars{
+	"formats":  strings.Join(output.Formats, ","),
+	"weekdays": "monday,tuesday,wednesday,thursday,friday,saturday,sunday",
 }
 
 // newParser parses command lines into c.
@@ -104,6 +140,7 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(describe),
+		tagWords,
 	}, options...)...)
 }
 
@@ -111,7 +148,7 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 func describe(value *kong.Value) string {
 	text, notes := value.Help, []string(nil)
 	if name, found := strings.CutPrefix(text, "@"); found {
-		text = flagHelp[name]
+		text = strings.ReplaceAll(flagHelp[name], "${default}", value.Default)
 	}
 	if value.Flag != nil && value.HasDefault && value.Default != "" && !value.IsBool() {
 		notes = append(notes, "default "+value.Default)

@@ -23,9 +23,9 @@ const defaultURL = "http://127.0.0.1:8080"
 
 // serverFlags say which server is asked with which key.
 type serverFlags struct {
-	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key, in RUNLENS_API_KEY" help:"The API (http://127.0.0.1:8080)."`
+	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key, in RUNLENS_API_KEY" help:"@api_url"`
 	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"The API key. Or set RUNLENS_API_KEY."`
-	Profile string `env:"RUNLENS_PROFILE" placeholder:"NAME" help:"The address and the key that 'runlens login' kept under this name. Default: those under default, where neither is given."`
+	Profile string `env:"RUNLENS_PROFILE" placeholder:"NAME" help:"@profile"`
 }
 
 // server is the address and the key. A profile is used whole or not at all, so that a key goes to its own server only.
@@ -80,8 +80,8 @@ func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*cli
 }
 
 type loginCmd struct {
-	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"The API (${default})."`
-	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"The API key. Or set RUNLENS_API_KEY, type it when asked, or pipe it in."`
+	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"@login_url"`
+	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"@login_key_file"`
 	Profile string `default:"default" placeholder:"NAME" help:"The name to keep them under (${default})."`
 }
 

@@ -34,7 +34,7 @@ const (
 
 type mcpCmd struct {
 	serverFlags
-	Listen string `placeholder:"HOST:PORT" help:"Serve streamable HTTP on this loopback address instead of standard input and output. Port 0 picks a free one. Callers send the API key as a bearer token."`
+	Listen string `placeholder:"HOST:PORT" help:"@mcp_listen"`
 }
 
 func (mcpCmd) Help() string {

@@ -25,14 +25,14 @@ import (
 type queryCmd struct {
 	serverFlags
 	savedQuery
-	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"A saved question, or a file such as @./weekly.yaml. Flags beside it win."`
+	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"@query_saved"`
 
-	Save        string        `placeholder:"NAME" help:"Save the question as a YAML file of this name, once it is answered."`
+	Save        string        `placeholder:"NAME" help:"@query_save"`
 	Body        string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
-	File        string        `short:"o" placeholder:"FILE" help:"Write to a file, which is replaced when all rows are there. Its ending names the format if --output does not."`
+	File        string        `short:"o" placeholder:"FILE" help:"@query_file"`
 	Wide        bool          `help:"Do not cut a table to the width of the terminal."`
 	Vertical    bool          `help:"A table with a line for every value."`
-	Spreadsheet bool          `help:"CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read such text as a formula."`
+	Spreadsheet bool          `help:"@query_spreadsheet"`
 	Watch       time.Duration `placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
 	Quiet       bool          `short:"q" help:"Only errors and crossed thresholds on standard error."`
 }
@@ -40,7 +40,7 @@ type queryCmd struct {
 // A savedQuery is what a saved question keeps.
 type savedQuery struct {
 	report.Question `yaml:",inline"`
-	Output          string `yaml:"output,omitempty" enum:",table,csv,json,ndjson,parquet,xlsx,markdown,plot" default:"" placeholder:"FORMAT" help:"table, csv, json (one document), ndjson (an object a row), parquet, xlsx, markdown or plot. Default: by the ending of -o, else table."`
+	Output          string `yaml:"output,omitempty" enum:",${formats}" default:"" placeholder:"FORMAT" help:"@query_output"`
 }
 
 func (queryCmd) Help() string {

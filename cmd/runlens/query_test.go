@@ -118,8 +118,9 @@ func queryFormats(t *testing.T, o office) {
 	}
 	t.Setenv("RUNLENS_API_KEY", "")
 	file := fileOf(t, "key", []byte(d.key+"\n"))
-	if code, out, _ := command(t, totals, "query", "--body", "-", "--output", "json", "--url",
-		strings.TrimPrefix(d.base, "http://"), "--key-file", file); code != 0 || !strings.Contains(out, `"rows":[[3]]`) {
+	address := strings.TrimPrefix(d.base, "http://")
+	code, out, _ = command(t, totals, "query", "--body", "-", "--output", "json", "--url", address, "--key-file", file)
+	if code != 0 || !strings.Contains(out, `"rows":[[3]]`) {
 		t.Errorf("a key from a file, an address without a scheme: %d %s", code, out)
 	}
 	if code, _, stderr := command(t, "", "query", "--metrics", "run_count"); code != exitUsage ||
@@ -170,26 +171,26 @@ func queryCompare(t *testing.T, o office) {
 	d.answers("a year ago", days+"--compare year", head+"\n3,1,2,200\n")
 	d.answers("users", days+"--compare previous --dimensions user_identifier --start 2026-03-01",
 		"user_identifier,user_name,"+head+"\na@x.example,,2,1,1,100\nb@x.example,,1,0,1,\nc@x.example,,0,1,-1,-100\n")
-	d.answers("users backwards", days+"--compare previous --dimensions user_identifier --start 2026-03-01 --order "+
-		"user_identifier:desc --limit 2", "user_identifier,user_name,"+head+"\nc@x.example,,0,1,-1,-100\n"+
-		"b@x.example,,1,0,1,\n")
-	d.answers("rates", days+"--compare previous --start 2026-03-01 --dimensions user_identifier --metrics "+
-		"run_success_rate", "user_identifier,user_name,"+head+",run_success_rate,run_success_rate_previous,"+
+	d.answers("users backwards", days+"--compare previous --dimensions user_identifier --start 2026-03-01 "+
+		"--order user_identifier:desc --limit 2",
+		"user_identifier,user_name,"+head+"\nc@x.example,,0,1,-1,-100\nb@x.example,,1,0,1,\n")
+	d.answers("rates", days+"--compare previous --start 2026-03-01 --dimensions user_identifier "+
+		"--metrics run_success_rate", "user_identifier,user_name,"+head+",run_success_rate,run_success_rate_previous,"+
 		"run_success_rate_difference,run_success_rate_percent\n"+
 		"a@x.example,,2,1,1,100,0.5,1,-0.5,-50\nb@x.example,,1,0,1,,1,,,\nc@x.example,,0,1,-1,-100,,0,,\n")
 	d.answers("days", days+"--compare previous --dimensions day", "day,"+head+"\n2026-03-02,2,0,2,\n2026-03-03,1,1,0,0\n"+
 		"2026-03-04,0,1,-1,-100\n")
 	d.answers("filled days", days+"--compare previous --dimensions day --fill",
 		"day,"+head+"\n2026-03-02,2,0,2,\n2026-03-03,1,1,0,0\n2026-03-04,0,1,-1,-100\n2026-03-05,0,0,0,\n")
-	d.answers("top users", days+"--compare previous --dimensions user_identifier --order run_count:desc --start "+
-		"2026-03-01 --limit 1", "user_identifier,user_name,"+head+"\na@x.example,,2,1,1,100\n")
+	d.answers("top users", days+"--compare previous --dimensions user_identifier --order run_count:desc "+
+		"--start 2026-03-01 --limit 1", "user_identifier,user_name,"+head+"\na@x.example,,2,1,1,100\n")
 	d.answers("top days", days+"--compare year --dimensions day --order run_count:asc,day:desc",
 		"day,"+head+"\n2026-03-03,1,1,0,0\n2026-03-02,2,0,2,\n")
 	leap := "--output csv --metrics run_count --dimensions day --compare year "
 	d.answers("a leap day", leap+"--start 2024-02-29 --end 2024-02-29", "day,"+head+"\n2024-02-29,1,,,\n")
 	d.answers("after a leap day", leap+"--start 2025-02-28 --end 2025-03-01", "day,"+head+"\n2025-03-01,1,0,1,\n")
-	if _, _, stderr := d.query(leap + "--start 2025-02-28 --end 2025-03-01"); !strings.Contains(stderr,
-		"2024-02-29 has no day to be compared with") {
+	_, _, stderr := d.query(leap + "--start 2025-02-28 --end 2025-03-01")
+	if !strings.Contains(stderr, "2024-02-29 has no day to be compared with") {
 		t.Errorf("%s", stderr)
 	}
 }
@@ -200,8 +201,8 @@ func queryFill(t *testing.T, o office) {
 	days := "--start 2026-01-01 --end 2026-01-04 --output csv --fill --metrics run_count "
 	d.answers("days", days+"--dimensions day --filter user_identifier=a@x.example",
 		"day,run_count\n2026-01-01,0\n2026-01-02,1\n2026-01-03,0\n2026-01-04,1\n")
-	d.answers("backwards", days+"--dimensions day --order day:desc --filter user_identifier=a@x.example --metrics "+
-		"run_success_rate", "day,run_count,run_success_rate\n2026-01-04,1,1\n2026-01-03,0,\n2026-01-02,1,1\n2026-01-01,0,\n")
+	d.answers("backwards", days+"--dimensions day --order day:desc --filter user_identifier=a@x.example "+
+		"--metrics run_success_rate", "day,run_count,run_success_rate\n2026-01-04,1,1\n2026-01-03,0,\n2026-01-02,1,1\n2026-01-01,0,\n")
 	d.answers("by user", days+"--dimensions day,user_identifier", "day,user_identifier,user_name,run_count\n"+
 		"2026-01-01,a@x.example,,0\n2026-01-02,a@x.example,,1\n2026-01-03,a@x.example,,0\n2026-01-04,a@x.example,,1\n"+
 		"2026-01-01,b@x.example,,1\n2026-01-02,b@x.example,,0\n2026-01-03,b@x.example,,0\n2026-01-04,b@x.example,,0\n")
@@ -261,7 +262,8 @@ func queryFiles(t *testing.T, o office) {
 		t.Errorf("left behind: %v", left)
 	}
 	for flags, says := range map[string]string{
-		"-o " + in("a"): "does not end in a format", "-o " + folder + " --output csv": "is a folder",
+		"-o " + in("a"):                                    "does not end in a format",
+		"-o " + folder + " --output csv":                   "is a folder",
 		"-o " + in("no/such.csv"):                          "-o",
 		"-o " + in("a.csv") + " --key-file " + in("a.csv"): "is also read",
 	} {

@@ -21,73 +21,67 @@ func queryRefusals(t *testing.T, o office) {
 	nobody := listener.Addr().String()
 	listener.Close()
 	many := strings.Repeat("x,", 50) + "x"
-	for flags, want := range map[string]string{
-		"--metrics run_cout": "2 unknown member run_cout; did you mean run_count? " +
-			"agent_runs has the metrics run_count, completed_run_count,",
-		"--metrics run_count --dimensions dya": "2 unknown member dya; did you mean day? agent_runs " +
-			"has the dimensions agent_id, user_identifier, user_type, day",
-		"--metrics run_count --filter agnt_id=x": "2 unknown member agnt_id; did you mean agent_id?",
-		"--metrics zebra":                        "2 unknown member zebra; agent_runs has the metrics",
-		"--metrics interaction_count": "2 agent_runs has no interaction_count; it is a " +
-			"member of the other model: --model agent_user_activity",
-		"--metrics run_count --dimensions agent_name": "2 agent_name is no member; it comes along with the dimension " +
-			"agent_id",
-		"--metrics day": "2 day is a dimension, not a metric",
-		"--metrics run_count --dimensions run_count": "2 run_count is a metric, not a dimension",
-		"--metrics run_count,run_count":              "2 run_count is named twice",
-		"--metrics run_count --dimensions day,day":   "2 day is named twice",
-		"--metrics run_count --filter run_count=1": "2 run_count is a metric, and filters are on " +
-			"dimensions only",
-		"--metrics run_count --filter day=x": `2 day cannot filter by "x": a day is written ` +
-			`2026-01-31`,
-		"--metrics run_count --filter user_type=": "2 a value of the filter on user_type has 0 " +
-			"characters, and must have 1 to 200",
-		"--metrics run_count --filter user_type=" + many: "2 the filter on user_type has 51 values, at most 50",
-		"--metrics run_count --order run_count": "2 a query without dimensions has one row, so it " +
-			"takes no order",
-		"--metrics run_count --dimensions day --order user_type": "2 cannot order by user_type, which is not selected: " +
-			"day, run_count",
-		"--metrics run_count --dimensions day --order day,day:desc": "2 day is named twice",
-		"--metrics run_count --model agent_rnus": `2 there is no model "agent_rnus"; there are ` +
-			`agent_runs and agent_user_activity`,
-		"--metrics run_count --timezone US/Eastern": "2 the timezone US/Eastern is an alias: use " +
-			"America/New_York",
-		"--metrics run_count --timezone europe/stockholm": "2 the timezone europe/stockholm is written " +
-			"Europe/Stockholm",
-		"--metrics run_count --timezone Europe/Stokholm": `2 there is no timezone "Europe/Stokholm"; did you mean ` +
-			`Europe/Stockholm?`,
-		"--metrics run_count --start 2025-01-01 --end 2026-01-15": "2 the range covers 380 days, at most 366",
-		"--metrics run_count --start 2026-02-01 --end 2026-01-31": "2 the range starts on 2026-02-01, after its end",
-		"--metrics run_count --limit 0":                           "2 --limit must be at least 1",
-		"--metrics run_count --watch 10ms":                        "2 --watch must be at least 1s",
-		"--metrics run_count --fail-if x":                         "2 --fail-if x must be METRIC",
-		"--metrics run_count --fail-if run_rate<1": "2 --fail-if run_rate<1: the answer has no run_rate; it " +
-			"has run_count",
-		"":                                   "2 --metrics is needed",
-		"--metrix run_count":                 "2 unknown flag --metrix",
-		"--metrics run_count --output excel": "2 --output",
-		"weekly --metrics run_count":         "2 unexpected argument weekly; a saved question is named @weekly",
-		"@weekly":                            "2 there is no saved question",
-		"@we$kly":                            "2 is no name",
-		"--metrics run_count --profile work": "2 there is no profile work; 'runlens login --profile work' makes it",
-		"--metrics run_count --url ftp://x":  "2 is no address",
-		"--metrics run_count --url " + nobody: "1 no server answers at http://" + nobody +
-			": start it with 'runlens serve', or name another with --url",
-		"--metrics run_count --url http://u:p@x": "2 a password must not be on the command line",
-		"--body /dev/null":                       "2 --body:",
-		"--body /dev/null --metrics run_count":   "2 --body is a whole request; leave out --metrics",
-		"--body /dev/null --limit 5":             "2 --body is a whole request; leave out --limit",
-		"--body /dev/null @weekly":               "2 --body is a whole request; leave out the saved question",
-		"--body /no/file":                        "2 --body:",
+	for _, c := range []struct{ flags, want string }{
+		{"--metrics run_cout", "2 unknown member run_cout; did you mean run_count? agent_runs has the metrics run_count, " +
+			"completed_run_count,"},
+		{"--metrics run_count --dimensions dya", "2 unknown member dya; did you mean day? agent_runs has the dimensions " +
+			"agent_id, user_identifier, user_type, day"},
+		{"--metrics run_count --filter agnt_id=x", "2 unknown member agnt_id; did you mean agent_id?"},
+		{"--metrics zebra", "2 unknown member zebra; agent_runs has the metrics"},
+		{"--metrics interaction_count", "2 agent_runs has no interaction_count; it is a member of the other model: --model " +
+			"agent_user_activity"},
+		{"--metrics run_count --dimensions agent_name", "2 agent_name is no member; it comes along with the dimension " +
+			"agent_id"},
+		{"--metrics day", "2 day is a dimension, not a metric"},
+		{"--metrics run_count --dimensions run_count", "2 run_count is a metric, not a dimension"},
+		{"--metrics run_count,run_count", "2 run_count is named twice"},
+		{"--metrics run_count --dimensions day,day", "2 day is named twice"},
+		{"--metrics run_count --filter run_count=1", "2 run_count is a metric, and filters are on dimensions only"},
+		{"--metrics run_count --filter day=x", `2 day cannot filter by "x": a day is written 2026-01-31`},
+		{"--metrics run_count --filter user_type=", "2 a value of the filter on user_type has 0 characters, and must have " +
+			"1 to 200"},
+		{"--metrics run_count --filter user_type=" + many, "2 the filter on user_type has 51 values, at most 50"},
+		{"--metrics run_count --order run_count", "2 a query without dimensions has one row, so it takes no order"},
+		{"--metrics run_count --dimensions day --order user_type",
+			"2 cannot order by user_type, which is not selected: day, run_count"},
+		{"--metrics run_count --dimensions day --order day,day:desc", "2 day is named twice"},
+		{"--metrics run_count --model agent_rnus",
+			`2 there is no model "agent_rnus"; there are agent_runs and agent_user_activity`},
+		{"--metrics run_count --timezone US/Eastern", "2 the timezone US/Eastern is an alias: use America/New_York"},
+		{"--metrics run_count --timezone europe/stockholm", "2 the timezone europe/stockholm is written Europe/Stockholm"},
+		{"--metrics run_count --timezone Europe/Stokholm",
+			`2 there is no timezone "Europe/Stokholm"; did you mean Europe/Stockholm?`},
+		{"--metrics run_count --start 2025-01-01 --end 2026-01-15", "2 the range covers 380 days, at most 366"},
+		{"--metrics run_count --start 2026-02-01 --end 2026-01-31", "2 the range starts on 2026-02-01, after its end"},
+		{"--metrics run_count --limit 0", "2 --limit must be at least 1"},
+		{"--metrics run_count --watch 10ms", "2 --watch must be at least 1s"},
+		{"--metrics run_count --fail-if x", "2 --fail-if x must be METRIC"},
+		{"--metrics run_count --fail-if run_rate<1", "2 --fail-if run_rate<1: the answer has no run_rate; it has run_count"},
+		{"", "2 --metrics is needed"},
+		{"--metrix run_count", "2 unknown flag --metrix"},
+		{"--metrics run_count --output excel", "2 --output"},
+		{"weekly --metrics run_count", "2 unexpected argument weekly; a saved question is named @weekly"},
+		{"@weekly", "2 there is no saved question"},
+		{"@we$kly", "2 is no name"},
+		{"--metrics run_count --profile work", "2 there is no profile work; 'runlens login --profile work' makes it"},
+		{"--metrics run_count --url ftp://x", "2 is no address"},
+		{"--metrics run_count --url " + nobody, "1 no server answers at http://" + nobody +
+			": start it with 'runlens serve', or name another with --url"},
+		{"--metrics run_count --url http://u:p@x", "2 a password must not be on the command line"},
+		{"--body /dev/null", "2 --body:"},
+		{"--body /dev/null --metrics run_count", "2 --body is a whole request; leave out --metrics"},
+		{"--body /dev/null --limit 5", "2 --body is a whole request; leave out --limit"},
+		{"--body /dev/null @weekly", "2 --body is a whole request; leave out the saved question"},
+		{"--body /no/file", "2 --body:"},
 	} {
-		code, out, stderr := d.query(flags)
-		want, says, _ := strings.Cut(want, " ")
+		code, out, stderr := d.query(c.flags)
+		want, says, _ := strings.Cut(c.want, " ")
 		if fmt.Sprint(code) != want || out != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 ||
 			code == exitUsage && !strings.HasPrefix(stderr, "runlens query: ") {
-			t.Errorf("%s: exit code %d, want %s %s\n%s%s", flags, code, want, says, stderr, out)
+			t.Errorf("%s: exit code %d, want %s %s\n%s%s", c.flags, code, want, says, stderr, out)
 		}
 		if strings.Contains(stderr, d.key) || strings.Contains(stderr, "u:p@") {
-			t.Errorf("%s shows a secret: %s", flags, stderr)
+			t.Errorf("%s shows a secret: %s", c.flags, stderr)
 		}
 	}
 	for body, says := range map[string]string{
@@ -127,13 +121,12 @@ func queryThresholds(t *testing.T, o office) {
 			t.Errorf("%s: %s%s", condition, got, out)
 		}
 	}
-	if code, _, stderr := d.query(days, "--fail-if", "run_count > 5", "--fail-if",
-		"run_count < 5"); code != exitThreshold || strings.Count(stderr, "threshold: ") != 3 {
+	code, _, stderr := d.query(days, "--fail-if", "run_count > 5", "--fail-if", "run_count < 5")
+	if code != exitThreshold || strings.Count(stderr, "threshold: ") != 3 {
 		t.Errorf("either of two: %d %s", code, stderr)
 	}
-	if code, _, stderr := d.query(days+"--start 2026-01-01 --end 2026-01-20 --fill", "--fail-if",
-		"run_count == 0"); code != exitThreshold || strings.Count(stderr, "\n") != 11 || !strings.Contains(stderr,
-		"threshold: and 7 more") {
+	code, _, stderr = d.query(days+"--start 2026-01-01 --end 2026-01-20 --fill", "--fail-if", "run_count == 0")
+	if code != exitThreshold || strings.Count(stderr, "\n") != 11 || !strings.Contains(stderr, "threshold: and 7 more") {
 		t.Errorf("many rows: %d %s", code, stderr)
 	}
 	file := filepath.Join(t.TempDir(), "x.csv")
@@ -210,8 +203,8 @@ func queryProfiles(t *testing.T, o office) {
 		!strings.Contains(stderr, "an API key is needed") {
 		t.Errorf("no key: %d %s", code, stderr)
 	}
-	if code, _, _ := login("", "--url", d.base, "--profile", "work", "--key-file",
-		fileOf(t, "key", []byte(d.key))); code != 0 {
+	file := fileOf(t, "key", []byte(d.key))
+	if code, _, _ := login("", "--url", d.base, "--profile", "work", "--key-file", file); code != 0 {
 		t.Errorf("a key from a file: %d", code)
 	}
 	d.answers("a named profile", asked+" --profile work", "run_count,run_success_rate\n1,1\n")

@@ -63,5 +63,5 @@ func (c *csvFile) End(report.Facts) error {
 
 // mangled is text that a spreadsheet takes for a formula, a number, a date or a truth value: what begins with a sign,
 // a digit or white space, and those words.
-var mangled = regexp.MustCompile(`(?i)^(?:[=+\-@\s.,` +
-	`'0-9(%$€£]|true$|false$|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ \-/.]?[0-9])`)
+var mangled = regexp.MustCompile(`(?i)^(?:[=+\-@\s.,'0-9(%$€£]|true$|false$|` +
+	`(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ \-/.]?[0-9])`)

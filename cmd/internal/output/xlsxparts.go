@@ -17,20 +17,19 @@ const (
 )
 
 const (
-	stylesPart = `<styleSheet xmlns="` + mainNamespace + `"><numFmts count="1"><numFmt numFmtId="164" ` +
-		`formatCode="yyyy\-mm\-dd"/></numFmts>` +
-		`<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name ` +
-		`val="Calibri"/></font></fonts>` +
-		`<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill ` +
-		`patternType="gray125"/></fill></fills>` +
+	stylesPart = `<styleSheet xmlns="` + mainNamespace + `">` +
+		`<numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/></numFmts>` +
+		`<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>` +
+		`<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>` +
+		`<fills count="2"><fill><patternFill patternType="none"/></fill>` +
+		`<fill><patternFill patternType="gray125"/></fill></fills>` +
 		`<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="4"><xf/>` +
-		`<xf fontId="1" applyFont="1"/><xf numFmtId="49" applyNumberFormat="1"/><xf numFmtId="164" ` +
-		`applyNumberFormat="1"/></cellXfs></styleSheet>`
+		`<xf fontId="1" applyFont="1"/><xf numFmtId="49" applyNumberFormat="1"/>` +
+		`<xf numFmtId="164" applyNumberFormat="1"/></cellXfs></styleSheet>`
 	workbookPart = `<workbook xmlns="` + mainNamespace + `" xmlns:r="` + relationNamespace +
 		`"><sheets>%s</sheets></workbook>`
 	workbookRelations = `<Relationships xmlns="` + packageRelations + `">%s<Relationship Id="styles" Type="` +
-		relationNamespace +
-		`/styles" Target="styles.xml"/></Relationships>`
+		relationNamespace + `/styles" Target="styles.xml"/></Relationships>`
 	rootRelations = `<Relationships xmlns="` + packageRelations + `"><Relationship Id="rId1" Type="` + relationNamespace +
 		`/officeDocument" Target="xl/workbook.xml"/></Relationships>`
 	contentTypes = `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +

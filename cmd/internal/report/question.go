@@ -13,26 +13,27 @@ import (
 	"github.com/runlens/runlens/http/client"
 )
 
-// A Question is what a person asks for: the flags of runlens query, and the content of a saved question.
+// A Question is what a person asks for: the flags of runlens query, and the content of a saved question. The command
+// has the texts that a tag names, such as help:"@query_start".
 type Question struct {
 	Model      string   `yaml:"model,omitempty" default:"agent_runs" help:"The model (${default})."`
 	Metrics    []string `yaml:"metrics,omitempty" help:"Comma-separated metrics."`
 	Dimensions []string `yaml:"dimensions,omitempty" help:"Comma-separated dimensions; without any it is a totals query."`
-	Filter     []string `yaml:"filter,omitempty" sep:"none" placeholder:"MEMBER=VALUE" help:"Keep rows with this value; several separated by commas, one that holds a comma in double quotes. May be repeated."`
-	Start      string   `yaml:"start,omitempty" placeholder:"DAY" help:"First day, YYYY-MM-DD. Default: 29 days before --end."`
+	Filter     []string `yaml:"filter,omitempty" sep:"none" placeholder:"MEMBER=VALUE" help:"@query_filter"`
+	Start      string   `yaml:"start,omitempty" placeholder:"DAY" help:"@query_start"`
 	End        string   `yaml:"end,omitempty" placeholder:"DAY" help:"Last day, YYYY-MM-DD. Default: today in --timezone."`
-	Last       string   `yaml:"last,omitempty" placeholder:"30d|12w|13mo" help:"Instead of --start: so many days up to --end, or calendar weeks or months with that of --end as the last one."`
+	Last       string   `yaml:"last,omitempty" placeholder:"30d|12w|13mo" help:"@query_last"`
 	Today      bool     `yaml:"today,omitempty" help:"Only today in --timezone."`
 	Yesterday  bool     `yaml:"yesterday,omitempty" help:"Only yesterday in --timezone."`
 	Timezone   string   `yaml:"timezone,omitempty" default:"UTC" help:"IANA timezone of the days (${default})."`
 	Order      []string `yaml:"order,omitempty" placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
-	Limit      int      `yaml:"limit,omitempty" default:"100" help:"The most rows, of each week or month with --grain (${default})."`
+	Limit      int      `yaml:"limit,omitempty" default:"100" help:"@query_limit"`
 	All        bool     `yaml:"all,omitempty" help:"All rows, whatever --limit says."`
-	Grain      string   `yaml:"grain,omitempty" enum:",week,month" default:"" placeholder:"week|month" help:"Ask for every week or month by itself, so that distinct counts are exact."`
-	WeekStart  string   `yaml:"week-start,omitempty" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" default:"monday" help:"First day of a week (${default})."`
-	Compare    string   `yaml:"compare,omitempty" enum:",previous,year" default:"" placeholder:"previous|year" help:"Beside every metric its value in the period before (previous) or a year earlier (year), the difference, and the change in percent."`
-	Fill       bool     `yaml:"fill,omitempty" help:"Add the days without data: counts are 0, rates empty. The rows come day by day within the other dimensions."`
-	FailIf     []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with nothing. May be repeated."`
+	Grain      string   `yaml:"grain,omitempty" enum:",week,month" default:"" placeholder:"week|month" help:"@query_grain"`
+	WeekStart  string   `yaml:"week-start,omitempty" enum:"${weekdays}" default:"monday" help:"@query_week_start"`
+	Compare    string   `yaml:"compare,omitempty" enum:",previous,year" default:"" placeholder:"previous|year" help:"@query_compare"`
+	Fill       bool     `yaml:"fill,omitempty" help:"@query_fill"`
+	FailIf     []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"@query_fail_if"`
 }
 
 // Build checks what the server cannot know and returns the query of the span, without a limit.

@@ -182,8 +182,7 @@ func TestQuestionsAreChecked(t *testing.T) {
 		"fill the top": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day"}, []string{"run_count"} },
 			"exclude each other"},
 		"fill day first": {func(q *Question) {
-			q.Fill, q.Dimensions, q.Order = true, []string{"day", "user_type"},
-				[]string{"day"}
+			q.Fill, q.Dimensions, q.Order = true, []string{"day", "user_type"}, []string{"day"}
 		}, "last member of --order"},
 		"fill weeks of": {func(q *Question) { q.Fill, q.Dimensions, q.Grain = true, []string{"user_type"}, "week" },
 			"without dimensions only"},
@@ -220,9 +219,8 @@ func TestThresholds(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"run_count > 9007199254740992": true, "run_count>=9007199254740993": true, "run_count == 9007199254740992": false,
-		"run_count != 9007199254740993": false,
-		"run_success_rate < 0.9":        false, "run_success_rate <= 0.9": true, "run_success_rate < 9.1e-1": true,
-		"run_success_rate > -1": true,
+		"run_count != 9007199254740993": false, "run_success_rate < 0.9": false, "run_success_rate <= 0.9": true,
+		"run_success_rate < 9.1e-1": true, "run_success_rate > -1": true,
 	} {
 		found, err := ParseThresholds([]string{text})
 		if err != nil {

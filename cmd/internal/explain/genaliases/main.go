@@ -33,9 +33,8 @@ func generate(content string) string {
 		"GMT": "UTC", "Etc/GMT": "UTC", "Etc/UTC": "UTC",
 		"Africa/Asmera": "Africa/Asmara", "Africa/Timbuktu": "Africa/Bamako", "America/Coral_Harbour": "America/Atikokan",
 		"America/Virgin": "America/St_Thomas", "Antarctica/South_Pole": "Antarctica/McMurdo",
-		"Atlantic/Jan_Mayen": "Arctic/Longyearbyen",
-		"Iceland":            "Atlantic/Reykjavik", "Pacific/Ponape": "Pacific/Pohnpei", "Pacific/Truk": "Pacific/Chuuk",
-		"Pacific/Yap": "Pacific/Chuuk",
+		"Atlantic/Jan_Mayen": "Arctic/Longyearbyen", "Iceland": "Atlantic/Reykjavik",
+		"Pacific/Ponape": "Pacific/Pohnpei", "Pacific/Truk": "Pacific/Chuuk", "Pacific/Yap": "Pacific/Chuuk",
 	}
 	names := []string{"UTC"}
 	for line := range strings.Lines(content) {
