@@ -101,27 +101,27 @@ var flagHelp = kong.Vars{
 		"picks a free one. Callers send the API key as a bearer token.",
 
 	// query
-	"query_saved": "A saved question, or a file such as @./weekly.yaml. Flags beside it win.",
-	"query_save":  "Save the question as a YAML file of this name, once it is answered.",
-	"query_file": "Write to a file, which is replaced when all rows are there. Its ending names the format if " +
+	"saved": "A saved question, or a file such as @./weekly.yaml. Flags beside it win.",
+	"save":  "Save the question as a YAML file of this name, once it is answered.",
+	"file": "Write to a file, which is replaced when all rows are there. Its ending names the format if " +
 		"--output does not.",
-	"query_spreadsheet": "CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read " +
+	"spreadsheet": "CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read " +
 		"such text as a formula.",
-	"query_output": "table, csv, json (one document), ndjson (an object a row), parquet, xlsx, markdown or plot. " +
+	"output": "table, csv, json (one document), ndjson (an object a row), parquet, xlsx, markdown or plot. " +
 		"Default: by the ending of -o, else table.",
-	"query_filter": "Keep rows with this value; several separated by commas, one that holds a comma in double " +
+	"filter": "Keep rows with this value; several separated by commas, one that holds a comma in double " +
 		"quotes. May be repeated.",
-	"query_start": "First day, YYYY-MM-DD. Default: 29 days before --end.",
-	"query_last": "Instead of --start: so many days up to --end, or calendar weeks or months with that of --end " +
+	"start": "First day, YYYY-MM-DD. Default: 29 days before --end.",
+	"last": "Instead of --start: so many days up to --end, or calendar weeks or months with that of --end " +
 		"as the last one.",
-	"query_limit":      "The most rows, of each week or month with --grain (${default}).",
-	"query_grain":      "Ask for every week or month by itself, so that distinct counts are exact.",
-	"query_week_start": "First day of a week (${default}).",
-	"query_compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
+	"limit":      "The most rows, of each week or month with --grain (${default}).",
+	"grain":      "Ask for every week or month by itself, so that distinct counts are exact.",
+	"week_start": "First day of a week (${default}).",
+	"compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
 		"difference, and the change in percent.",
-	"query_fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
+	"fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
 		"dimensions.",
-	"query_fail_if": "Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with " +
+	"fail_if": "Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with " +
 		"nothing. May be repeated.",
 }
 

@@ -38,7 +38,8 @@ type mcpCmd struct {
 }
 
 func (mcpCmd) Help() string {
-	return `Serves the Model Context Protocol: an assistant reads the catalog, queries a running server, and sees saved questions.
+	return `Serves the Model Context Protocol: an assistant reads the catalog, queries a running server, ` +
+		`and sees saved questions.
 After 'runlens login' an assistant needs one line of configuration:
 {"mcpServers": {"runlens": {"command": "runlens", "args": ["mcp"]}}}
 

@@ -25,14 +25,14 @@ import (
 type queryCmd struct {
 	serverFlags
 	savedQuery
-	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"@query_saved"`
+	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"@saved"`
 
-	Save        string        `placeholder:"NAME" help:"@query_save"`
+	Save        string        `placeholder:"NAME" help:"@save"`
 	Body        string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
-	File        string        `short:"o" placeholder:"FILE" help:"@query_file"`
+	File        string        `short:"o" placeholder:"FILE" help:"@file"`
 	Wide        bool          `help:"Do not cut a table to the width of the terminal."`
 	Vertical    bool          `help:"A table with a line for every value."`
-	Spreadsheet bool          `help:"@query_spreadsheet"`
+	Spreadsheet bool          `help:"@spreadsheet"`
 	Watch       time.Duration `placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
 	Quiet       bool          `short:"q" help:"Only errors and crossed thresholds on standard error."`
 }
@@ -40,7 +40,7 @@ type queryCmd struct {
 // A savedQuery is what a saved question keeps.
 type savedQuery struct {
 	report.Question `yaml:",inline"`
-	Output          string `yaml:"output,omitempty" enum:",${formats}" default:"" placeholder:"FORMAT" help:"@query_output"`
+	Output          string `yaml:"output,omitempty" enum:",${formats}" default:"" placeholder:"FORMAT" help:"@output"`
 }
 
 func (queryCmd) Help() string {

@@ -202,7 +202,8 @@ func queryFill(t *testing.T, o office) {
 	d.answers("days", days+"--dimensions day --filter user_identifier=a@x.example",
 		"day,run_count\n2026-01-01,0\n2026-01-02,1\n2026-01-03,0\n2026-01-04,1\n")
 	d.answers("backwards", days+"--dimensions day --order day:desc --filter user_identifier=a@x.example "+
-		"--metrics run_success_rate", "day,run_count,run_success_rate\n2026-01-04,1,1\n2026-01-03,0,\n2026-01-02,1,1\n2026-01-01,0,\n")
+		"--metrics run_success_rate",
+		"day,run_count,run_success_rate\n2026-01-04,1,1\n2026-01-03,0,\n2026-01-02,1,1\n2026-01-01,0,\n")
 	d.answers("by user", days+"--dimensions day,user_identifier", "day,user_identifier,user_name,run_count\n"+
 		"2026-01-01,a@x.example,,0\n2026-01-02,a@x.example,,1\n2026-01-03,a@x.example,,0\n2026-01-04,a@x.example,,1\n"+
 		"2026-01-01,b@x.example,,1\n2026-01-02,b@x.example,,0\n2026-01-03,b@x.example,,0\n2026-01-04,b@x.example,,0\n")

@@ -22,7 +22,8 @@ type Config struct {
 	Now       func() time.Time
 }
 
-const instructions = `runlens answers questions about the runs of AI agents and the people behind them, for one organization.
+const instructions = `runlens answers questions about the runs of AI agents and the people behind them, ` +
+	`for one organization.
 Call catalog first: it lists the models with their metrics and dimensions. Then call query with members of one model.
 Never sum values of metrics that are not additive, such as distinct counts and rates: ask for the wider group or range.
 State the range, its timezone and asOf with every number, and pass warnings on.`

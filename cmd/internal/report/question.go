@@ -14,26 +14,29 @@ import (
 )
 
 // A Question is what a person asks for: the flags of runlens query, and the content of a saved question. The command
-// has the texts that a tag names, such as help:"@query_start".
+// has the texts that a tag names, such as help:"@start".
 type Question struct {
 	Model      string   `yaml:"model,omitempty" default:"agent_runs" help:"The model (${default})."`
 	Metrics    []string `yaml:"metrics,omitempty" help:"Comma-separated metrics."`
 	Dimensions []string `yaml:"dimensions,omitempty" help:"Comma-separated dimensions; without any it is a totals query."`
-	Filter     []string `yaml:"filter,omitempty" sep:"none" placeholder:"MEMBER=VALUE" help:"@query_filter"`
-	Start      string   `yaml:"start,omitempty" placeholder:"DAY" help:"@query_start"`
+	Filter     []string `yaml:"filter,omitempty" sep:"none" placeholder:"MEMBER=VALUE" help:"@filter"`
+	Start      string   `yaml:"start,omitempty" placeholder:"DAY" help:"@start"`
 	End        string   `yaml:"end,omitempty" placeholder:"DAY" help:"Last day, YYYY-MM-DD. Default: today in --timezone."`
-	Last       string   `yaml:"last,omitempty" placeholder:"30d|12w|13mo" help:"@query_last"`
+	Last       string   `yaml:"last,omitempty" placeholder:"30d|12w|13mo" help:"@last"`
 	Today      bool     `yaml:"today,omitempty" help:"Only today in --timezone."`
 	Yesterday  bool     `yaml:"yesterday,omitempty" help:"Only yesterday in --timezone."`
 	Timezone   string   `yaml:"timezone,omitempty" default:"UTC" help:"IANA timezone of the days (${default})."`
 	Order      []string `yaml:"order,omitempty" placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
-	Limit      int      `yaml:"limit,omitempty" default:"100" help:"@query_limit"`
+	Limit      int      `yaml:"limit,omitempty" default:"100" help:"@limit"`
 	All        bool     `yaml:"all,omitempty" help:"All rows, whatever --limit says."`
-	Grain      string   `yaml:"grain,omitempty" enum:",week,month" default:"" placeholder:"week|month" help:"@query_grain"`
-	WeekStart  string   `yaml:"week-start,omitempty" enum:"${weekdays}" default:"monday" help:"@query_week_start"`
-	Compare    string   `yaml:"compare,omitempty" enum:",previous,year" default:"" placeholder:"previous|year" help:"@query_compare"`
-	Fill       bool     `yaml:"fill,omitempty" help:"@query_fill"`
-	FailIf     []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"@query_fail_if"`
+	Grain      string   `yaml:"grain,omitempty" enum:",week,month" default:"" placeholder:"week|month" help:"@grain"`
+	WeekStart  string   `yaml:"week-start,omitempty" enum:"${weekdays}" default:"monday" help:"@week_start"`
+
+	// Compare adds columns for an earlier period.
+	Compare string `yaml:"compare,omitempty" enum:",previous,year" default:"" placeholder:"previous|year" help:"@compare"`
+
+	Fill   bool     `yaml:"fill,omitempty" help:"@fill"`
+	FailIf []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"@fail_if"`
 }
 
 // Build checks what the server cannot know and returns the query of the span, without a limit.
