@@ -59,7 +59,7 @@ export interface components {
             /** @description Sent as `model` in queries. */
             name: string;
             description: string;
-            /** @description What one row of the model stands for. */
+            /** @description What one row of the model is. */
             grain: string;
             /** @description The time that date ranges and days go by. */
             eventClock: string;
@@ -280,7 +280,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description Something failed that the caller cannot repair. */
+        /** @description Something failed that the caller cannot fix. */
         InternalError: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -306,7 +306,7 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description The identifier of this request; in an error it also stands in `error.request_id`. */
+        /** @description The identifier of this request; an error also has it in `error.request_id`. */
         RequestId: string;
         /** @description Seconds after which the request may succeed. */
         RetryAfter: number;
