@@ -17,6 +17,7 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 // Sums come from the projections, and the statement of one organization reads no granule of another but at the borders.
@@ -143,16 +144,21 @@ func explain(t *testing.T, conn driver.Conn, statement compile.Statement) string
 // granules sums what the reads of a plan select.
 func granules(t *testing.T, plan string) (sum int) {
 	t.Helper()
-	found := regexp.MustCompile(`Granules: (\d+)`).FindAllStringSubmatch(plan, -1)
-	if len(found) == 0 {
-		t.Fatalf("the plan does not show its granules:\n%s", plan)
-	}
-	for _, f := range found {
-		n, err := strconv.Atoi(f[1])
-		if err != nil {
-			t.Fatal(err)
+	for _, read := range strings.Split(plan, "ReadFromMergeTree (")[1:] {
+		if table, _, _ := strings.Cut(read, ")"); strings.HasSuffix(table, "."+schema.TableRollupLog) {
+			continue // a few entries, in as many parts
 		}
-		sum += n
+		found := regexp.MustCompile(`Granules: (\d+)`).FindAllStringSubmatch(read, -1)
+		if len(found) == 0 {
+			t.Fatalf("the plan does not show its granules:\n%s", plan)
+		}
+		for _, f := range found {
+			n, err := strconv.Atoi(f[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
 	}
 	return sum
 }
