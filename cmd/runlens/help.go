@@ -6,6 +6,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
@@ -125,11 +126,8 @@ var flagHelp = kong.Vars{
 		"nothing. May be repeated.",
 }
 
-// tagWords are the parts of struct tags, such as enum:"${weekdays}", that would be too long for a line.
-var tagWords = kong.Vars{
-	"formats":  strings.Join(output.Formats, ","),
-	"weekdays": "monday,tuesday,wednesday,thursday,friday,saturday,sunday",
-}
+// tagWords are parts of struct tags that would be too long for a line, besides report.TagVariables.
+var tagWords = kong.Vars{"formats": strings.Join(output.Formats, ",")}
 
 // newParser parses command lines into c.
 func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
@@ -140,7 +138,7 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(describe),
-		tagWords,
+		tagWords, kong.Vars(report.TagVariables),
 	}, options...)...)
 }
 

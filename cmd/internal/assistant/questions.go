@@ -73,7 +73,7 @@ type saved struct {
 // read gives the question as it is saved, and the query of its whole period as JSON.
 func (q questions) read(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	var s saved
-	if err := kong.ApplyDefaults(&s.Question); err != nil {
+	if err := kong.ApplyDefaults(&s.Question, kong.Vars(report.TagVariables)); err != nil {
 		return nil, err
 	}
 	if err := q.folder.Question(strings.TrimPrefix(request.Params.URI, questionURI), &s); err != nil {
