@@ -1,21 +1,16 @@
 package olap_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/plan"
-	"github.com/runlens/runlens/olap/query"
 )
 
-// A large organization's records of a long range are read month by month; those at the first and the last instant of a
+// Of a large organization's records of a long range, those at the first and the last instant of a
 // month, and of the range, count once if they lie in it, whatever the zone and the century.
 func TestRangesOfWholeMonths(t *testing.T) {
 	store := olaptest.OpenStore(t)
@@ -61,38 +56,6 @@ func TestRangesOfWholeMonths(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// Rows in months that lie in the range completely are found by the partitions: nothing else is read for the range but
-// the months at its borders.
-func TestWholeMonthsAreReadWithoutTheClock(t *testing.T) {
-	ctx := context.Background()
-	store := olaptest.OpenStore(t)
-	if err := store.Conn().Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, `+
-		`user_identifier, activity_type, run_initiation_type, source, occurred_at)
-		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), 'ada@example.com', 'interacted', 'human', 'web',
-			toDateTime64('2025-12-15 00:00:00', 3, 'UTC') + 86400 * number FROM numbers(230)`); err != nil {
-		t.Fatal(err)
-	}
-	q, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count"],` +
-		`"range":{"start":"2026-01-01","end":"2026-07-15","timezone":"UTC"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := plan.Of(q).Plan(plan.Facts{AsOf: time.Now().Add(time.Hour), Large: true})
-	explained := explain(t, store.Conn(), compile.Compile(compile.Input{Plan: p, Organization: "acme"}))
-	reads := strings.Split(explained, "ReadFromMergeTree")[1:]
-	if len(reads) != 2 {
-		t.Fatalf("%d reads, want one of the whole months and one of the others:\n%s", len(reads), explained)
-	}
-	for i, want := range []struct {
-		parts string
-		clock bool
-	}{{"Parts: 6 ", false}, {"Parts: 1 ", true}} {
-		if !strings.Contains(reads[i], want.parts) || strings.Contains(reads[i], "occurred_at") != want.clock {
-			t.Errorf("read %d: want %s, reading the clock: %v:\n%s", i, want.parts, want.clock, reads[i])
 		}
 	}
 }

@@ -54,20 +54,6 @@ func (w *printer) inTimes() []string {
 	return conditions
 }
 
-// wholeMonths is the condition that a row lies in a month of the range, of those that lie in it as a whole. Months are
-// the partitions of the table.
-func (w *printer) wholeMonths() string {
-	start, end := clamp(w.Query.Range.StartUTC), clamp(w.Query.Range.EndUTC)
-	first := time.Date(start.Year(), start.Month(), 1, 0, 0, 0, 0, time.UTC)
-	if first.Before(start) {
-		first = first.AddDate(0, 1, 0)
-	}
-	last := time.Date(end.Year(), end.Month()-1, 1, 0, 0, 0, 0, time.UTC)
-	const partition = "200601" // toYYYYMM
-	return "_partition_id >= " + w.param("first_month", first.Format(partition)) +
-		" AND _partition_id <= " + w.param("last_month", last.Format(partition))
-}
-
 // ends are the first and the last instant of the range. The range's end is exclusive, so that moving it to the
 // last instant a column can hold would lose that one: hence the millisecond before.
 func (in Input) ends() (start, last time.Time) {

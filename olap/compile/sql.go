@@ -174,17 +174,10 @@ func (w *printer) rows(bucket string) string {
 	if w.Final {
 		final = " FINAL"
 	}
-	where := func(times ...string) string {
-		conditions := slices.Concat([]string{schema.OfOrganization}, times, w.conditions())
-		return "SELECT\n    " + strings.Join(selected, ",\n    ") +
-			"\nFROM " + w.Source.Table + final +
-			"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(bucket, "?", hashOf("run_id"), 1)
-	}
-	if !w.WholeMonths {
-		return where(w.inTimes()...)
-	}
-	whole := w.wholeMonths()
-	return where(whole) + "\nUNION ALL\n" + where(append(w.inTimes(), "NOT ("+whole+")")...)
+	conditions := slices.Concat(w.inRange(), w.conditions())
+	return "SELECT\n    " + strings.Join(selected, ",\n    ") +
+		"\nFROM " + w.Source.Table + final +
+		"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(bucket, "?", hashOf("run_id"), 1)
 }
 
 // agentNames are the current names of the organization's agents.

@@ -29,8 +29,6 @@
 //     parts are read without FINAL.
 //  10. Pairs of a totals query are groups with one bit a metric. Of a long range with states they are counted in hash
 //     buckets, one after the other, to bound memory.
-//  11. Whole months of a long range are read by partition, without the event clock, where nothing needs it and nothing
-//     filters.
 package plan
 
 import (
@@ -132,7 +130,6 @@ type Plan struct {
 	PairGroups  bool // pairs are groups, not distinct counts
 	AllVersions bool // all versions of runs are joined; the greatest state counts
 	HashBuckets int  // how many parts pairs are counted in; 1 for at once
-	WholeMonths bool // whole months are read by partition
 }
 
 // hashBuckets is in how many parts the pairs of a long range are counted when the states of their runs are needed,
@@ -201,7 +198,7 @@ func (p *Plan) fromRollup() {
 	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)
 }
 
-// fromBase is rules 8 to 11.
+// fromBase is rules 8 to 10.
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
@@ -212,7 +209,6 @@ func (p *Plan) fromBase() {
 	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
 		p.HashBuckets = hashBuckets
 	}
-	p.WholeMonths = p.Large && p.Long() && !p.Final && !p.Day && len(p.Query.Filters) == 0
 	if p.JoinsWindow() && !p.OutsideSince.IsZero() && p.Refuted&ClockForward == 0 {
 		p.Strategy, p.Assumes = BaseRunsSent, ClockForward
 	} else {

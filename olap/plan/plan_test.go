@@ -94,7 +94,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Rules 8, 10 and 11.
+// Rules 8 and 10.
 func TestBaseRows(t *testing.T) {
 	year := [2]string{"2025-03-01", "2026-02-28"}
 	month := [2]string{"2026-01-01", "2026-01-31"}
@@ -104,34 +104,29 @@ func TestBaseRows(t *testing.T) {
 		conflicts, large   bool
 		final, groups, all bool
 		buckets            int
-		months             bool
 	}{
-		"versions":             {body: runs, days: month, final: true, buckets: 1},
-		"pairs":                {body: pairs, days: month, groups: true, buckets: 1},
-		"pairs with conflicts": {body: pairs, days: month, conflicts: true, final: true, groups: true, buckets: 1},
-		"pairs by day":         {body: pairs + `,"dimensions":["day"]`, days: month, buckets: 1},
-		"states":               {body: states, days: month, groups: true, all: true, buckets: 1},
-		"states and records":   {body: counted, days: month, final: true, groups: true, buckets: 1},
-		"states of a year":     {body: states, days: year, groups: true, all: true, buckets: hashBuckets},
-		"states of a large year": {body: states, days: year, large: true, groups: true, all: true, buckets: hashBuckets,
-			months: true},
+		"versions":               {body: runs, days: month, final: true, buckets: 1},
+		"pairs":                  {body: pairs, days: month, groups: true, buckets: 1},
+		"pairs with conflicts":   {body: pairs, days: month, conflicts: true, final: true, groups: true, buckets: 1},
+		"pairs by day":           {body: pairs + `,"dimensions":["day"]`, days: month, buckets: 1},
+		"states":                 {body: states, days: month, groups: true, all: true, buckets: 1},
+		"states and records":     {body: counted, days: month, final: true, groups: true, buckets: 1},
+		"states of a year":       {body: states, days: year, groups: true, all: true, buckets: hashBuckets},
+		"states of a large year": {body: states, days: year, large: true, groups: true, all: true, buckets: hashBuckets},
 		"records of a large year": {body: counted, days: year, large: true, final: true, groups: true,
 			buckets: hashBuckets},
 		"pairs of a filtered year": {body: pairs + `,"filters":[{"member":"activity_type","op":"eq","value":"initiated"}]`,
 			days: year, large: true, groups: true, buckets: 1},
-		"pairs by day of the year": {body: pairs + `,"dimensions":["day"]`, days: year, large: true, buckets: 1},
-		"pairs of a large month":   {body: pairs, days: month, large: true, groups: true, buckets: 1},
-		"pairs of a small year":    {body: pairs, days: year, groups: true, buckets: 1},
-		"pairs by agent, all year": {body: pairs + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1,
-			months: true},
-		"states by agent, all year": {body: states + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1,
-			months: true},
+		"pairs by day of the year":  {body: pairs + `,"dimensions":["day"]`, days: year, large: true, buckets: 1},
+		"pairs of a large month":    {body: pairs, days: month, large: true, groups: true, buckets: 1},
+		"pairs of a small year":     {body: pairs, days: year, groups: true, buckets: 1},
+		"pairs by agent, all year":  {body: pairs + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1},
+		"states by agent, all year": {body: states + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1},
 	} {
 		p := needs(t, c.body, c.days[0], c.days[1], "UTC").Plan(Facts{AsOf: asOf, Large: c.large, Conflicts: c.conflicts})
-		if p.Final != c.final || p.PairGroups != c.groups || p.AllVersions != c.all || p.HashBuckets != c.buckets ||
-			p.WholeMonths != c.months {
-			t.Errorf("%s: final %t, groups %t, all versions %t, %d buckets, whole months %t", name,
-				p.Final, p.PairGroups, p.AllVersions, p.HashBuckets, p.WholeMonths)
+		if p.Final != c.final || p.PairGroups != c.groups || p.AllVersions != c.all || p.HashBuckets != c.buckets {
+			t.Errorf("%s: final %t, groups %t, all versions %t, %d buckets", name,
+				p.Final, p.PairGroups, p.AllVersions, p.HashBuckets)
 		}
 	}
 }

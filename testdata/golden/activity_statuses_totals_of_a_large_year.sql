@@ -24,18 +24,8 @@ FROM
                             run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
-                            AND _partition_id >= {first_month:String} AND _partition_id <= {last_month:String}
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 3 = 0
-                        UNION ALL
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
-                        FROM attributions
-                        WHERE organization_id = {organization:String}
                             AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
                             AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND NOT (_partition_id >= {first_month:String} AND _partition_id <= {last_month:String})
                             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
                             AND toUInt32(cityHash64(run_id)) % 3 = 0
                     ) AS r
@@ -64,18 +54,8 @@ FROM
                             run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
-                            AND _partition_id >= {first_month:String} AND _partition_id <= {last_month:String}
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 3 = 1
-                        UNION ALL
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
-                        FROM attributions
-                        WHERE organization_id = {organization:String}
                             AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
                             AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND NOT (_partition_id >= {first_month:String} AND _partition_id <= {last_month:String})
                             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
                             AND toUInt32(cityHash64(run_id)) % 3 = 1
                     ) AS r
@@ -104,18 +84,8 @@ FROM
                             run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
-                            AND _partition_id >= {first_month:String} AND _partition_id <= {last_month:String}
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 3 = 2
-                        UNION ALL
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
-                        FROM attributions
-                        WHERE organization_id = {organization:String}
                             AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
                             AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND NOT (_partition_id >= {first_month:String} AND _partition_id <= {last_month:String})
                             AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
                             AND toUInt32(cityHash64(run_id)) % 3 = 2
                     ) AS r
@@ -135,8 +105,6 @@ FROM
 ) AS g
 
 -- organization = acme
--- first_month = 202502
--- last_month = 202512
--- as_of_ms = 1770000000000
 -- start_ms = 1738335600000
 -- last_ms = 1769785199999
+-- as_of_ms = 1770000000000
