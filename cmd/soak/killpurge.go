@@ -105,7 +105,7 @@ func (p *purgePrey) checkPerson(ctx context.Context) error {
 	}
 	initiator := strings.ReplaceAll(schema.InitiatorOfSQL, "?", "'"+purged+"'")
 	for table, condition := range map[string]string{
-		schema.TableRuns:          "(" + of("latest") + " OR " + of("record") + ")",
+		schema.TableRuns:          of("record"),
 		schema.TableAttributions:  "user_identifier = '" + purged + "'",
 		schema.TableInitiatorKeys: "initiator_identifier = '" + purged + "'",
 		schema.RollupOf(schema.TableRuns).Table: fmt.Sprintf("bitShiftRight(initiator_key, %d) = %s",
