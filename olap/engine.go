@@ -82,11 +82,16 @@ type Request struct {
 	KeyID     string
 }
 
+// question is the same text for equal queries of one organization, whatever their cursors.
+func (r Request) question() string {
+	return string(r.OrganizationID) + "\x00" + string(r.Query.Canonical())
+}
+
 // Run answers a request. Equal requests of one organization may share an execution, if it began after the call. The
 // error is a *query.Error for a cursor that does not fit; anything else is a failure of the store or the end of ctx.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
-	key := string(r.OrganizationID) + "\x00" + string(r.Query.Canonical()) + "\x00" + r.Query.Cursor
-	shared, err := e.flights.Do(ctx, key, func(ctx context.Context) (*Result, error) { return e.answer(ctx, r) })
+	shared, err := e.flights.Do(ctx, r.question()+"\x00"+r.Query.Cursor,
+		func(ctx context.Context) (*Result, error) { return e.answer(ctx, r) })
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +115,7 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 		chosen := a.needs.Plan(facts)
 		confirmed := e.confirmBoundary(ctx, a) // in parallel with the statement
 		result, failed := e.execute(ctx, a, chosen)
-		refuted, err := e.validate(a, chosen, result, failed, confirmed())
+		refuted, err := a.validate(chosen, result, failed, confirmed())
 		if err != nil {
 			return nil, err
 		}

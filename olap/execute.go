@@ -48,8 +48,8 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 }
 
 // validate returns which assumptions of a plan and its boundary were not valid.
-func (e *Engine) validate(
-	a *attempt, p plan.Plan, result *Result, failed error, c confirmation,
+func (a *attempt) validate(
+	p plan.Plan, result *Result, failed error, c confirmation,
 ) (refuted plan.Assumption, err error) {
 	switch {
 	case errors.Is(failed, exec.ErrSharedKeys):

@@ -51,10 +51,9 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 		if a.delta.State, err = rollup.ReadState(ctx, e.conn); err != nil {
 			return err
 		}
-		a.delta.Watermark = a.delta.State.Watermark(a.records)
 	}
 	state := a.delta.State
-	f.Watermark, f.Lease, f.Damage, f.Begun = a.delta.Watermark, state.Lease, state.LastDamage, state.Begun
+	f.Watermark, f.Lease, f.Damage, f.Begun = state.Watermark(a.records), state.Lease, state.LastDamage, state.Begun
 	if a.delta.Delta == nil {
 		return nil
 	}
@@ -132,7 +131,7 @@ func (e *Engine) confirmBoundary(ctx context.Context, a *attempt) (wait func() c
 }
 
 func (e *Engine) expectsOnePage(a *attempt) bool {
-	_, expected := e.onePage.Get(string(a.OrganizationID) + "\x00" + string(a.Query.Canonical()))
+	_, expected := e.onePage.Get(a.question())
 	return expected
 }
 
@@ -141,10 +140,9 @@ func (e *Engine) noteOnePage(a *attempt, result *Result) {
 	if !a.Query.Pages() || a.Query.Cursor != "" {
 		return
 	}
-	key := string(a.OrganizationID) + "\x00" + string(a.Query.Canonical())
 	if result.RowCount() > 0 && result.cursor == "" {
-		e.onePage.Put(key, struct{}{})
+		e.onePage.Put(a.question(), struct{}{})
 	} else {
-		e.onePage.Delete(key)
+		e.onePage.Delete(a.question())
 	}
 }

@@ -199,49 +199,34 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 		})
 	}
 	stop := make(chan struct{})
-	for range refreshers {
-		refresher := rollup.New(conn, quiet, 0)
+	untilStop := func(step func() error) {
 		refreshing.Go(func() {
 			for {
 				select {
 				case <-stop:
 					return
 				default:
-					refreshed(t, refresher)
 				}
-			}
-		})
-	}
-	alarms := &warnings{Handler: slog.DiscardHandler}
-	for range 2 {
-		checker := rollup.NewChecker(conn, slog.New(alarms))
-		refreshing.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					if _, err := checker.Step(ctx); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			}
-		})
-	}
-	refreshing.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				if err := conn.Exec(ctx, "OPTIMIZE TABLE rollup_runs FINAL"); err != nil {
+				if err := step(); err != nil {
 					t.Error(err)
 					return
 				}
 			}
-		}
-	})
+		})
+	}
+	for range refreshers {
+		refresher := rollup.New(conn, quiet, 0)
+		untilStop(func() error { return refresher.Refresh(ctx) })
+	}
+	alarms := &warnings{Handler: slog.DiscardHandler}
+	for range 2 {
+		checker := rollup.NewChecker(conn, slog.New(alarms))
+		untilStop(func() error {
+			_, err := checker.Step(ctx)
+			return err
+		})
+	}
+	untilStop(func() error { return conn.Exec(ctx, "OPTIMIZE TABLE rollup_runs FINAL") })
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
 	q := olaptest.Query{

@@ -98,11 +98,14 @@ func (s State) compatible() error {
 	switch {
 	case s.Version > s.Latest:
 		return ErrNewerStore
-	case s.Version > 0 && s.Version < baseline:
+	case s.older():
 		return ErrOlderStore
 	}
 	return nil
 }
+
+// older says that the store was made before the first release.
+func (s State) older() bool { return s.Version > 0 && s.Version < baseline }
 
 // before is the version that golang-migrate resumes from to run version again: the one before it. Versions have gaps.
 func before(version uint) (int, error) {
@@ -125,7 +128,7 @@ func Down(ctx context.Context, db *sql.DB, steps int) error {
 		return err
 	}
 	state, err := status(m, 0)
-	if err == nil && state.Version > 0 && state.Version < baseline {
+	if err == nil && state.older() {
 		err = ErrOlderStore
 	}
 	if err != nil {

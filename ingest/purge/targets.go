@@ -2,7 +2,6 @@ package purge
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -57,7 +56,7 @@ func (p *Purge) aim(ctx context.Context, conn driver.Conn, work func() error) er
 func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 	// The name of the statements says that they store no records.
 	naming := func() context.Context {
-		return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
+		return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
 			clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
 	}
 	batch, err := conn.PrepareBatch(naming(), "INSERT INTO "+schema.TablePurgeTargets+" (purge, kind, key)")

@@ -20,15 +20,15 @@ var agentRuns = Model{
 		Table:       schema.TableRuns,
 		ClockColumn: "created_at",
 		Mutable:     true,
-		Predicate: fmt.Sprintf("%s = %d", stateBits("state", schema.StateKindShift, schema.StateKindMask),
+		Predicate: fmt.Sprintf("%s = %d", schema.StateBits("state", schema.StateKindShift, schema.StateKindMask),
 			schema.KindAgent),
 		Fields: []Field{
-			{Name: "status", SQL: stateBits("state", schema.StateStatusShift, schema.StateStatusMask)},
+			{Name: "status", SQL: schema.StateBits("state", schema.StateStatusShift, schema.StateStatusMask)},
 			{Name: "agent_id", SQL: "tupleElement(agent, 'agent_id')"},
 			{Name: "user_identifier", SQL: "tupleElement(record, 'initiator_identifier')"},
 			{Name: "initiator", SQL: "tupleElement(initiator, 'initiator')"},
 			{Name: "user_name", SQL: "tupleElement(record, 'initiator_name')"},
-			{Name: "user_type", SQL: stateBits("state", 0, schema.StateInitiatorTypeMask)},
+			{Name: "user_type", SQL: schema.StateBits("state", 0, schema.StateInitiatorTypeMask)},
 		},
 	},
 
@@ -112,11 +112,6 @@ var agentName = Companion{
 	Name: "agent_name",
 	Description: "The agent's display name as it is now, so a rename also changes how earlier rows are labelled. Null " +
 		"when the agent is not known.",
-}
-
-// stateBits is the SQL of one part of a run's packed state; see package schema for the layout.
-func stateBits(state string, shift, mask int) string {
-	return fmt.Sprintf("bitAnd(bitShiftRight(%s, %d), %d)", state, shift, mask)
 }
 
 func countStatus(statuses ...schema.RunStatus) string {

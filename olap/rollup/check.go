@@ -140,7 +140,7 @@ func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference
 	if under, err = s.suspect(ctx); err != nil {
 		return nil, nil, err
 	}
-	if found, err = compare(ctx, s.conn, of, under.until, claimed()); err == nil {
+	if found, err = compare(ctx, s.conn, of, under.until, snapshot.RefreshQueryID()); err == nil {
 		err = under.check(ctx)
 	}
 	if err != nil || len(found) == 0 {

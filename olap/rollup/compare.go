@@ -14,7 +14,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -235,6 +234,3 @@ func background(ctx context.Context, id string) context.Context {
 	id = cmp.Or(id, "runlens-check-"+rand.Text())
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(id), clickhouse.WithSettings(settings))
 }
-
-// claimed is a name for a statement under a claim: it shows others that the claim is alive.
-func claimed() string { return snapshot.RefreshQueryPrefix + rand.Text() }

@@ -2,7 +2,6 @@ package rollup_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -78,22 +77,6 @@ func once(t *testing.T, conn driver.Conn, organization string) {
 	}
 }
 
-// errCrash is what a crashingConn ends with.
-var errCrash = errors.New("crash")
-
-// A crashingConn does left further statements that write, and then nothing more.
-type crashingConn struct {
-	driver.Conn
-	left int
-}
-
-func (c *crashingConn) Exec(ctx context.Context, sql string, args ...any) error {
-	if c.left--; c.left < 0 {
-		return errCrash
-	}
-	return c.Conn.Exec(ctx, sql, args...)
-}
-
 // A refresher that dies between any two of its statements leaves what the next one makes right. One that dies after a
 // statement without its outcome leaves the same as one that dies before the statement after it.
 func TestConflictsSurviveCrashes(t *testing.T) {
@@ -108,10 +91,10 @@ func TestConflictsSurviveCrashes(t *testing.T) {
 	crashes := 0
 	for crashed := true; crashed && crashes < most; {
 		broken(t, conn, organization(crashes))
-		err := rollup.New(&crashingConn{Conn: conn, left: crashes}, quiet, 0).Refresh(ctx)
+		err := rollup.New(&dyingConn{Conn: conn, left: crashes}, quiet, 0).Refresh(ctx)
 		if crashed = err != nil; crashed {
 			crashes++
-			if !errors.Is(err, errCrash) {
+			if !errors.Is(err, errDied) {
 				t.Fatal(err)
 			}
 		}

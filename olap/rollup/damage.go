@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -13,9 +12,7 @@ import (
 // writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out,
 // says that there was one (State.LastDamage).
 func (c *claim) writeDamage(ctx context.Context, t *schema.RollupTable, organizations ...string) error {
-	named := clickhouse.Context(ctx, clickhouse.WithQueryID(claimed()),
-		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
-	err := c.conn.Exec(named, "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
+	err := c.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
 		" SELECT {kind:String}, organization, if(organization = '', '', {source:String}),"+
 		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
 		" FROM (SELECT arrayJoin({organizations:Array(String)}) AS organization) WHERE "+c.fence,

@@ -30,10 +30,9 @@ const (
 //
 // It is valid for a query as long as the insert counter and the counter of the log are those of before it was read. The
 // counters are read when the query begins. What is written to the log from then on, before the statement has its
-// snapshots, makes the statement fail (schema.LogUnchanged).
+// snapshots, makes the statement fail (schema.RollupUnchanged).
 type Cached struct {
 	State      State
-	Watermark  time.Time         // how far the rollup goes that the delta completes; zero where it may not be used
 	Delta      *Delta            // nil where it could not be read apart from a statement
 	SharedKeys bool              // an initiator key represents two texts, those of the delta among them
 	Counters   snapshot.Counters // before it was read; Now is when it was last found to be valid
@@ -132,15 +131,15 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err e
 	if c.State, err = ReadState(ctx, d.conn); err != nil {
 		return c, err
 	}
-	c.Watermark = c.State.Watermark(of)
-	if c.Watermark.IsZero() || c.State.Refreshing {
+	since := c.State.Watermark(of)
+	if since.IsZero() || c.State.Refreshing {
 		return c, nil
 	}
 	inserts, err := snapshot.InFlight(ctx, d.conn)
 	if err != nil || inserts.Refreshing { // a batch that was begun since may write already
 		return c, err
 	}
-	since, before := c.Watermark, (*Delta)(nil)
+	var before *Delta
 	if last, _ := d.cached.Get(of); last.Delta != nil && last.Counters.Log == c.Counters.Log && last.since.After(since) {
 		since, before = last.since, last.Delta
 	}

@@ -43,7 +43,7 @@ func (e *entry) Alter(ctx context.Context, table, change, where string) error {
 	statement := "ALTER TABLE " + table + " " + change + " WHERE (" + where + ") AND " + e.fence +
 		" SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"
 	// The name shows that the right is alive while the statement runs.
-	named := clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()))
+	named := clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()))
 	if err := e.conn.Exec(named, statement); err != nil {
 		return fmt.Errorf("rollup: change %s: %w", table, err)
 	}

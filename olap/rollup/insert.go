@@ -76,6 +76,6 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	}
 	maps.Copy(settings, schema.ReadSettings)
 	maps.Copy(settings, more)
-	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
 		clickhouse.WithSettings(settings))
 }

@@ -31,13 +31,17 @@ func unchanged(state State) string {
 		state.Committed, state.Lease, schema.TableRollupLog)
 }
 
-// write adds an entry if a condition holds in the store while the statement runs. The token is new each time, so that
-// ClickHouse takes no entry for the repeat of another. The name of the statement says that it changes no records, and
-// lets take wait for those of others.
-func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
-	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+rand.Text()),
+// entering is a context for a statement that adds entries. Its token is new each time, so that ClickHouse takes no
+// entry for the repeat of another. The name of the statement says that it changes no records, and lets take wait for
+// those of others.
+func entering(ctx context.Context) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
 		clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "insert_deduplication_token": rand.Text()}))
-	err := conn.Exec(ctx, "INSERT INTO "+schema.TableRollupLog+" (kind, latest)"+
+}
+
+// write adds an entry if a condition holds in the store while the statement runs.
+func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
+	err := conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, latest)"+
 		" SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC')) WHERE "+condition,
 		clickhouse.Named("kind", string(k)), clickhouse.Named("number", number), clickhouse.Named("value", value))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -101,7 +102,7 @@ func (r *repair) section(ctx context.Context, under *suspicion, found []Differen
 			return err
 		}
 		var err error
-		if found, err = compare(ctx, r.refresher.conn, s, under.until, claimed()); err != nil {
+		if found, err = compare(ctx, r.refresher.conn, s, under.until, snapshot.RefreshQueryID()); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func ReadSize(ctx context.Context, conn driver.Conn, of snapshot.Records) (size 
 
 // RunsMoved reports whether the created_at of any run of an organization has moved.
 func RunsMoved(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) (moved bool, err error) {
-	err = conn.QueryRow(oneThread(ctx), readConflicts+schema.ConflictRun+"'",
+	err = conn.QueryRow(snapshot.OneThread(ctx), readConflicts+schema.ConflictRun+"'",
 		clickhouse.Named("organization", string(organization))).Scan(&moved)
 	if err != nil {
 		return false, failure.Of("read runs that moved", err)

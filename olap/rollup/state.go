@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/failure"
@@ -92,7 +91,7 @@ func (e logEntry) newer(than logEntry) bool {
 
 // ReadState reads the rollup log.
 func ReadState(ctx context.Context, conn driver.Conn) (s State, err error) {
-	rows, err := conn.Query(oneThread(ctx), readState)
+	rows, err := conn.Query(snapshot.OneThread(ctx), readState)
 	if err != nil {
 		return s, failure.Of("read the rollup log", err)
 	}
@@ -137,9 +136,4 @@ func (s *State) damaged(d Damage) {
 		return
 	}
 	s.Damaged = append(s.Damaged, d)
-}
-
-// oneThread is a context for a query of so few rows that a second thread costs more than it helps.
-func oneThread(ctx context.Context) context.Context {
-	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
 }

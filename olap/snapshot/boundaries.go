@@ -97,8 +97,8 @@ func (b *Boundaries) read(ctx context.Context, of Records) (seen reading, err er
 	return seen, nil
 }
 
-// Confirm reports whether pages can share a boundary whose query is running or has ended. It may begin while the query
-// runs, but its result is valid only for a query that had begun by then.
+// Confirm reports whether pages can share a boundary. It may run before, beside or after the query, in any order: a row
+// with a stamp at or before the boundary was visible to the last reading, or is found here, in flight or counted.
 //
 //  1. The reading's own boundary can be shared if no record was counted since: all that was stored until then was
 //     visible to the reading.

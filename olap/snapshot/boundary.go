@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"time"
@@ -20,8 +21,8 @@ const (
 	// tick is a millisecond, the unit of stamps, and a little for a clock that is being slowed down.
 	tick = time.Millisecond + 10*time.Microsecond
 
-	// RefreshQueryPrefix begins the query_id of every insert into the rollup. Such an insert stores nothing that an
-	// inclusion boundary has to wait for.
+	// RefreshQueryPrefix begins the query_id of every statement that writes into the rollup. Such an insert stores
+	// nothing that an inclusion boundary has to wait for.
 	RefreshQueryPrefix = "runlens-refresh-"
 
 	readNow = "SELECT now64(3, 'UTC')"
@@ -30,6 +31,10 @@ const (
 	// than the rows do.
 	readInserts = "SELECT now64(3, 'UTC'), elapsed, query_kind, query_id, query FROM system.processes"
 )
+
+// RefreshQueryID is a new query_id for a statement of a refresher, or of a process that has a claim or a lease: it
+// shows others that the process is alive, and that the statement stores no records.
+func RefreshQueryID() string { return RefreshQueryPrefix + rand.Text() }
 
 // Now is the store's clock, cut to the millisecond: the clock that stamps rows. Whatever was acknowledged before the
 // call has an earlier or the same stamp.
@@ -102,7 +107,7 @@ type Inserts struct {
 
 // InFlight reads the inserts in flight.
 func InFlight(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
-	rows, err := conn.Query(oneThread(ctx), readInserts)
+	rows, err := conn.Query(OneThread(ctx), readInserts)
 	if err != nil {
 		return in, failure.Of("read the inserts in flight", err)
 	}
@@ -131,7 +136,7 @@ func InFlight(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
 	return in, nil
 }
 
-// oneThread is a context for a query of so few rows that a second thread costs more than it helps.
-func oneThread(ctx context.Context) context.Context {
+// OneThread is a context for a query of so few rows that a second thread costs more than it helps.
+func OneThread(ctx context.Context) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
 }

@@ -55,7 +55,7 @@ func ReadInsertCounter(ctx context.Context, conn driver.Conn, of Records) (Count
 
 // readCounters sums in Go: a count has a few rows, and every function in the text costs ClickHouse more.
 func readCounters(ctx context.Context, conn driver.Conn, of Records, where string) (c Counters, err error) {
-	rows, err := conn.Query(oneThread(ctx),
+	rows, err := conn.Query(OneThread(ctx),
 		"SELECT now64(3, 'UTC'), source, rows, last_stored_at FROM "+schema.TableInsertCounters+" WHERE "+where,
 		clickhouse.Named("organization", string(of.Organization)))
 	if err != nil {

@@ -17,7 +17,7 @@ const damagedParts = "SELECT table, count() FROM system.detached_parts" +
 
 // DamagedParts returns how many parts of which tables ClickHouse found damaged and put aside, and did not get back.
 func DamagedParts(ctx context.Context, conn driver.Conn) (map[string]uint64, error) {
-	rows, err := conn.Query(oneThread(ctx), damagedParts)
+	rows, err := conn.Query(OneThread(ctx), damagedParts)
 	if err != nil {
 		return nil, failure.Of("read damaged parts", err)
 	}

@@ -17,7 +17,7 @@ import (
 func MergedParts(ctx context.Context, conn driver.Conn, from, until time.Time) (names []string, err error) {
 	var rest int64
 	const month = "200601" // toYYYYMM, by which runs are partitioned
-	err = conn.QueryRow(oneThread(ctx), "SELECT groupArrayIf(name, merged > 0), sum(rest) FROM ("+
+	err = conn.QueryRow(OneThread(ctx), "SELECT groupArrayIf(name, merged > 0), sum(rest) FROM ("+
 		"SELECT argMax(name, if(level > 0, rows, 0)) AS name, max(if(level > 0, rows, 0)) AS merged, sum(rows) - merged AS "+
 		"rest FROM system.parts WHERE active AND database = currentDatabase() AND table = {table:String} AND partition_id "+
 		">= {from:String} AND partition_id <= {until:String} GROUP BY partition_id)",

@@ -16,7 +16,7 @@ FROM
         SELECT
             tupleElement(record, 'initiator_identifier') AS f_user_identifier,
             tupleElement(record, 'initiator_name') AS f_user_name,
-            bitAnd(bitShiftRight(state, 0), 7) AS f_user_type
+            bitAnd(state, 7) AS f_user_type
         FROM runs FINAL
         WHERE organization_id = {organization:String}
             AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')

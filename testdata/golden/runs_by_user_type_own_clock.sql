@@ -12,7 +12,7 @@ FROM
     FROM
     (
         SELECT
-            bitAnd(bitShiftRight(state, 0), 7) AS f_user_type
+            bitAnd(state, 7) AS f_user_type
         FROM runs FINAL
         WHERE organization_id = {organization:String}
             AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')

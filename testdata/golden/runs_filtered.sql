@@ -10,7 +10,7 @@ FROM
         SELECT
             tupleElement(agent, 'agent_id') AS f_agent_id,
             tupleElement(record, 'initiator_identifier') AS f_user_identifier,
-            bitAnd(bitShiftRight(state, 0), 7) AS f_user_type,
+            bitAnd(state, 7) AS f_user_type,
             intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
         FROM runs FINAL
         WHERE organization_id = {organization:String}

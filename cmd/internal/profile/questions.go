@@ -51,12 +51,9 @@ func (f Folder) SaveQuestion(name string, question any) (string, error) {
 
 // saved lists the questions of the folder.
 func (f Folder) saved() string {
-	files, _ := filepath.Glob(filepath.Join(string(f), "queries", "*.yaml"))
-	if len(files) == 0 {
+	names, err := f.Questions()
+	if err != nil || len(names) == 0 {
 		return "none are saved yet: --save NAME does"
 	}
-	for i, file := range files {
-		files[i] = "@" + strings.TrimSuffix(filepath.Base(file), ".yaml")
-	}
-	return "saved are " + strings.Join(files, ", ")
+	return "saved are @" + strings.Join(names, ", @")
 }

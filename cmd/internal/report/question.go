@@ -15,7 +15,9 @@ import (
 
 // TagVariables are what names in the struct tags of Question stand for, such as enum:"${weekdays}": what parses a
 // Question by its tags needs them.
-var TagVariables = map[string]string{"weekdays": "monday,tuesday,wednesday,thursday,friday,saturday,sunday"}
+var TagVariables = map[string]string{
+	"weekdays": strings.Join(slices.Concat(weekdays[1:], weekdays[:1]), ","),
+}
 
 // A Question is what a person asks for: the flags of runlens query, and the content of a saved question. The command
 // has the texts that a tag names, such as help:"@start".
