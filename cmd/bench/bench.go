@@ -28,6 +28,7 @@ type scenario struct {
 var scenarios = []scenario{
 	{"query", true, (*bench).measureQueries},
 	{"memory", true, (*bench).measureMemory},
+	{"sizes", true, (*bench).measureSizes},
 	{"small", true, (*bench).measureSmall},
 	{"clients", true, (*bench).measureClients},
 	{"postgres", true, (*bench).measurePostgres},
@@ -134,7 +135,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.api = map[schema.OrganizationID]*apiClient{}
-	for _, c := range []class{b.world.large, b.world.medium, b.world.small} {
+	for _, c := range b.world.classes() {
 		if b.api[c.first()], err = b.client(ctx, c.first()); err != nil {
 			return err
 		}

@@ -71,7 +71,42 @@ func (b *bench) load(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.loadClasses(ctx, b.world.classes(), "", "naive_")
+	if err := b.loadClasses(ctx, b.world.classes(), "", "naive_"); err != nil {
+		return err
+	}
+	return b.loadMerged(ctx)
+}
+
+// loadMerged copies the naive tables into others, each of whose partitions is then merged into one part, as it is where
+// nothing arrives any more.
+func (b *bench) loadMerged(ctx context.Context) error {
+	b.say("merging a copy of the naive tables")
+	for _, table := range []string{"agents", "runs", "attributions"} {
+		naive, merged := "naive_"+table, mergedPrefix+table
+		for _, statement := range []string{
+			"CREATE TABLE " + merged + " AS " + naive,
+			"INSERT INTO " + merged + " SELECT * FROM " + naive + " WHERE " + organizations(b.world.sized()) +
+				" SETTINGS max_partitions_per_insert_block = 0",
+			"OPTIMIZE TABLE " + merged + " FINAL",
+		} {
+			if err := b.store.Conn().Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mergedPrefix begins the names of the naive tables that are merged.
+const mergedPrefix = "merged_"
+
+// organizations is the condition that a row is of an organization of the classes.
+func organizations(classes []class) string {
+	conditions := make([]string, len(classes))
+	for i, c := range classes {
+		conditions[i] = "startsWith(organization_id, '" + c.name + "-')"
+	}
+	return strings.Join(conditions, " OR ")
 }
 
 // loadClasses inserts all records of the classes into the tables of every prefix. An insert holds rows of all of

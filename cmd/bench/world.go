@@ -36,6 +36,8 @@ func (c class) first() schema.OrganizationID { return c.organization(0) }
 // A world is all the data of a run: deterministic for a scale and an end.
 type world struct {
 	large, medium, small class
+	// sizes are further ones: every size has its ratio to the reference.
+	sizes []class
 	// others are added by the scenario of that name: with them, ten times as many rows belong to
 	// organizations other than the large one.
 	others []class
@@ -44,11 +46,19 @@ type world struct {
 
 func newWorld(scale float64, until time.Time) world {
 	size := func(n float64) uint64 { return uint64(max(40, math.Round(n*scale))) }
+	// Organizations that are not large keep their size; of a smaller world there are fewer of them.
+	fixed := func(n float64) uint64 { return size(n * min(1/scale, 10)) }
+	count := func(n float64) uint64 { return uint64(max(1, math.Round(n*scale))) }
 	w := world{
 		large:  class{"large", 1, size(10_000_000)},
 		medium: class{"medium", 1, size(1_000_000)},
-		small:  class{"small", 100, size(10_000)},
-		until:  until,
+		small:  class{"small", count(100), fixed(10_000)},
+		sizes: []class{
+			{"tiny", count(100), fixed(1_000)},
+			{"middle", count(5), fixed(200_000)},
+			{"big", 1, size(3_000_000)},
+		},
+		until: until,
 	}
 	w.others = []class{
 		{"medium-other", 9 * w.medium.count, w.medium.size},
@@ -58,7 +68,12 @@ func newWorld(scale float64, until time.Time) world {
 }
 
 // classes are those that are there from the beginning.
-func (w world) classes() []class { return []class{w.large, w.medium, w.small} }
+func (w world) classes() []class { return append([]class{w.large, w.medium, w.small}, w.sizes...) }
+
+// sized are the classes that are measured against merged tables, by their size.
+func (w world) sized() []class {
+	return []class{w.sizes[0], w.small, w.sizes[1], w.medium, w.sizes[2]}
+}
 
 func (w world) spanMillis() int64 { return dataDays * 24 * time.Hour.Milliseconds() }
 func (w world) startMillis() int64 {
