@@ -157,17 +157,38 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	}
 }
 
-// A boundary that a statement sets itself is one instant: the rows are selected by it and the answer reports it.
-// ClickHouse reads the clock again wherever now64 is written, but an alias of it is one constant.
-func TestTheOwnClockIsOneInstant(t *testing.T) {
+// A boundary that a statement sets itself is read when its rows have been read.
+func TestTheOwnClockIsReadAfterTheRows(t *testing.T) {
+	var later bool
+	err := olaptest.OpenStore(t).Conn().QueryRow(context.Background(), "SELECT toUnixTimestamp64Milli(nowInBlock64(3)) >="+
+		" toUnixTimestamp64Milli(began) + 1000 FROM (SELECT max(now64(3)) AS began, count() AS rows FROM numbers(2)"+
+		" WHERE sleepEachRow(0.6) = 0) AS g ORDER BY rows LIMIT 1").Scan(&later)
+	if err != nil || !later {
+		t.Fatalf("the clock was read before the rows: %v", err)
+	}
+}
+
+// It is not before any row of the answer, also where a row was stamped by a clock that is ahead.
+func TestTheOwnClockIsNotBeforeTheRows(t *testing.T) {
 	store := olaptest.OpenStore(t)
-	for range 100 {
-		var same bool
-		err := store.Conn().QueryRow(context.Background(), "WITH toUnixTimestamp64Nano(now64(9)) AS t "+
-			"SELECT max(inner) = t AND min(inner) = t AND count() = 3"+
-			" FROM (SELECT inner FROM (SELECT t AS inner, number FROM numbers(3)) WHERE inner = t)").Scan(&same)
-		if err != nil || !same {
-			t.Fatalf("the clock was read several times: %v", err)
+	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	ahead := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	err := store.Conn().Exec(context.Background(), `INSERT INTO runs
+			(organization_id, run_id, created_at, agent_id, kind, status, updated_at, first_stored_at)
+		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
+			now64(3), fromUnixTimestamp64Milli(toInt64(?) - number * 1000, 'UTC') FROM numbers(3)`, ahead.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []olaptest.Query{
+		{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100},
+		{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 100},
+		{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_type"}, Range: january, Limit: 100},
+	} {
+		got := ask(t, engine, "acme", q)
+		asOf, err := time.Parse(time.RFC3339, got.AsOf)
+		if err != nil || asOf.Before(ahead) || len(got.Rows) != 1 || got.Rows[0][len(got.Rows[0])-1] != 3.0 {
+			t.Errorf("%v as of %s, want 3 as of %s or later: %v", got.Rows, got.AsOf, ahead, err)
 		}
 	}
 }

@@ -20,14 +20,12 @@ import (
 )
 
 const (
-	// largeFrom is the number of records in the rollup from which its queries are quicker than reading base rows: they
+	// largeFrom is the number of records from which the rollup's queries are quicker than reading base rows: they
 	// cost about 20 ms whatever there is, and a scan as much for a million.
 	largeFrom = 500_000
-	// sizeAge is how long a size is believed, which decides between two ways to the same answer, and how long it may
-	// take until records with conflicts are collapsed.
-	sizeAge  = 10 * time.Second
-	maxSizes = 10_000
-	// maxOnePage bounds what is cached of queries whose answer was one page: about a MiB.
+	// smallBelow is the number of records below which one thread reads them all in about the time of two.
+	smallBelow = 100_000
+	// maxOnePage bounds what is cached of how many pages answers had: about a MiB.
 	maxOnePage = 10_000
 	onePageAge = time.Hour
 	// attempts is how often a query is planned at most. The last plan assumes nothing.
@@ -40,8 +38,8 @@ type Engine struct {
 	sealer  atomic.Pointer[cursor.Sealer]
 	flights cache.Group[*Result]
 
-	sizes      *cache.Cache[snapshot.Records, rollup.Size]
-	onePage    *cache.Cache[string, struct{}] // queries that were answered with a single page of rows
+	sizes      *sizes
+	onePage    *cache.Cache[string, bool] // whether a query was answered with a single page of rows the last time
 	deltas     *rollup.Deltas
 	boundaries *snapshot.Boundaries
 	outside    *outsideRuns
@@ -53,8 +51,8 @@ type Engine struct {
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
 		conn: conn, largeFrom: largeFrom,
-		sizes:      cache.New[snapshot.Records, rollup.Size](maxSizes, sizeAge),
-		onePage:    cache.New[string, struct{}](maxOnePage, onePageAge),
+		sizes:      &sizes{conn: conn, maxAge: sizeAge},
+		onePage:    cache.New[string, bool](maxOnePage, onePageAge),
 		deltas:     rollup.NewDeltas(conn),
 		boundaries: snapshot.NewBoundaries(conn),
 		outside:    newOutsideRuns(),

@@ -3,8 +3,6 @@ package olap
 import (
 	"time"
 
-	"github.com/runlens/runlens/olap/cache"
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -16,7 +14,7 @@ func (e *Engine) TakeAsLarge() { e.largeFrom = 0 }
 func (e *Engine) CacheNoDelta() { e.deltas.Most = -1 }
 
 // CacheNoSizes makes the engine read at every query what decides how records are read.
-func (e *Engine) CacheNoSizes() { e.sizes = cache.New[snapshot.Records, rollup.Size](1, 0) }
+func (e *Engine) CacheNoSizes() { e.sizes.maxAge = 0 }
 
 // WaitForBatches changes how long a refresh batch is waited for.
 func (e *Engine) WaitForBatches(d time.Duration) { e.deltas.Patience = d }

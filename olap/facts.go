@@ -7,6 +7,7 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
 )
 
 // facts reads what the plan of an attempt depends on, and no more than its query can use.
@@ -15,11 +16,9 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 	if f.AsOf, err = e.chooseBoundary(ctx, a); err != nil {
 		return f, err
 	}
-	size, err := e.size(ctx, a.records)
-	if err != nil {
+	if err := e.sizeFacts(ctx, a, &f); err != nil {
 		return f, err
 	}
-	f.Large, f.Conflicts = size.Records >= e.largeFrom, size.Conflicts
 	switch {
 	case f.Large && a.needs.Rollup != nil && a.refuted&plan.RollupUnaltered == 0:
 		err = e.rollupFacts(ctx, a, &f)
@@ -29,15 +28,22 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 	return f, err
 }
 
-// size returns how many records of an organization the rollup has.
-func (e *Engine) size(ctx context.Context, of snapshot.Records) (size rollup.Size, err error) {
-	if size, known := e.sizes.Get(of); known {
-		return size, nil
+// sizeFacts says how many records of an organization there are, of its runs too where their states are needed.
+func (e *Engine) sizeFacts(ctx context.Context, a *attempt, f *plan.Facts) error {
+	size, err := e.sizes.of(ctx, a.records)
+	if err != nil {
+		return err
 	}
-	if size, err = rollup.ReadSize(ctx, e.conn, of); err == nil {
-		e.sizes.Put(of, size)
+	records := size.Records
+	if len(a.needs.RunFields) > 0 {
+		runs, err := e.sizes.of(ctx, snapshot.Records{Organization: a.OrganizationID, Source: schema.TableRuns})
+		if err != nil {
+			return err
+		}
+		records = max(records, runs.Records)
 	}
-	return size, err
+	f.Large, f.Small, f.Conflicts = records >= e.largeFrom, records < smallBelow, size.Conflicts
+	return nil
 }
 
 // rollupFacts reads how far the rollup may be used, and the delta.
@@ -54,12 +60,14 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 	}
 	state := a.delta.State
 	f.Watermark, f.Lease, f.Damage, f.Begun = state.Watermark(a.records), state.Lease, state.LastDamage, state.Begun
-	if a.delta.Delta == nil {
-		return nil
+	if f.AsOf.IsZero() && !f.Watermark.IsZero() {
+		// Rows stored from then on may be absent. One of the two was read for this query.
+		if f.AsOf = state.Now; a.delta.Counters.Now.After(f.AsOf) {
+			f.AsOf = a.delta.Counters.Now
+		}
 	}
-	f.DeltaRead, f.DeltaRows, f.KeysShared = true, a.delta.Delta.Len(), a.delta.SharedKeys
-	if f.AsOf.IsZero() {
-		f.AsOf = a.delta.Counters.Now // rows stored from then on may be absent
+	if a.delta.Delta != nil {
+		f.DeltaRead, f.DeltaRows, f.KeysShared = true, a.delta.Delta.Len(), a.delta.SharedKeys
 	}
 	return nil
 }
@@ -131,18 +139,15 @@ func (e *Engine) confirmBoundary(ctx context.Context, a *attempt) (wait func() c
 }
 
 func (e *Engine) expectsOnePage(a *attempt) bool {
-	_, expected := e.onePage.Get(a.question())
-	return expected
+	if expected, known := e.onePage.Get(a.question()); known {
+		return expected
+	}
+	return a.needs.FitsPage()
 }
 
 // noteOnePage caches whether an answer was a single page of rows. The next answer may have more pages.
 func (e *Engine) noteOnePage(a *attempt, result *Result) {
-	if !a.Query.Pages() || a.Query.Cursor != "" {
-		return
-	}
-	if result.RowCount() > 0 && result.cursor == "" {
-		e.onePage.Put(a.question(), struct{}{})
-	} else {
-		e.onePage.Delete(a.question())
+	if a.Query.Pages() && a.Query.Cursor == "" {
+		e.onePage.Put(a.question(), result.RowCount() > 0 && result.cursor == "")
 	}
 }

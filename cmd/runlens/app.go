@@ -113,6 +113,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if kept {
 		a.maintained.Go(func() { followCursorSecrets(background, conn, engine, cursorSecretPoll, logger) })
 	}
+	a.maintained.Go(func() { engine.Follow(background) })
 	a.maintain(background, c.MaintenanceShare, logger)
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{

@@ -25,7 +25,10 @@ var (
 
 // conditions are those that a row is known at asOf, kept by the filters, and after the cursor.
 func (w *printer) conditions() []string {
-	conditions := []string{"first_stored_at <= " + w.boundary()}
+	var conditions []string
+	if !w.AsOf.IsZero() {
+		conditions = append(conditions, "first_stored_at <= "+w.boundary())
+	}
 	if w.Source.Predicate != "" {
 		conditions = append(conditions, w.Source.Predicate)
 	}
@@ -73,17 +76,19 @@ func (w *printer) kept() []string {
 	return conditions
 }
 
-// ownClock is what precedes a statement that sets its boundary itself. ClickHouse reads the clock when the statement
-// begins, so that everything acknowledged before has an earlier or the same stamp. The name is one constant wherever it
-// is used: the boundary that is returned is the one that selected the rows.
-const ownClock = "WITH toUnixTimestamp64Milli(now64(3)) AS as_of_ms\n"
+// ownClock is the boundary that a statement reports where asOf is not set before: the rows that it reads have no condition
+// then, and the boundary is not before any of them. ClickHouse takes the snapshot of the table when it analyses the
+// statement, and reads this clock for each block of results, which is later. So whatever was acknowledged before the
+// statement was sent is in the answer, and whatever its clock could have stamped is not after the boundary. Another
+// node's clock may be ahead of it, and it may have been set back: hence the newest stamp of the rows themselves.
+const (
+	ownClock = "greatest(toUnixTimestamp64Milli(nowInBlock64(3)), toUnixTimestamp64Milli(" + newestStored + ")) AS as_of_ms"
 
-func (w *printer) boundary() string {
-	if w.AsOf.IsZero() {
-		return "fromUnixTimestamp64Milli(as_of_ms, 'UTC')"
-	}
-	return w.instant("as_of_ms", w.AsOf)
-}
+	newestStored = "m_first_stored_at"
+	storedAt     = "f_first_stored_at"
+)
+
+func (w *printer) boundary() string { return w.instant("as_of_ms", w.AsOf) }
 
 func clamp(t time.Time) time.Time {
 	if t.Before(earliestClock) {

@@ -20,6 +20,10 @@ func (w *printer) totalsOfPairs() string {
 	for _, f := range w.RunFields {
 		ofPair = append(ofPair, ofRun(f, "max("+w.state()+")"))
 	}
+	if w.AsOf.IsZero() {
+		ofPair = append(ofPair, "max("+storedAt+") AS p_first_stored_at")
+		ofAll, names = append(ofAll, "max(p_first_stored_at)"), append(names, newestStored)
+	}
 	for _, m := range w.Aggregates {
 		names = append(names, "m_"+m.Name)
 		switch {
@@ -47,8 +51,12 @@ func (w *printer) totalsOfPairs() string {
 		ofPair = append(ofPair, "groupBitOr("+all+") AS p_bits")
 	}
 	pairs := func(bucket string) string {
-		return "\nFROM\n(\n" + indent("SELECT\n    "+strings.Join(append([]string{"f_pair"}, ofPair...), ",\n    ")+
-			"\nFROM\n"+w.joined(bucket)+"\nGROUP BY f_pair") + "\n) AS p"
+		fields, from := w.fields(), w.table(bucket)
+		if len(w.RunFields) > 0 {
+			fields, from = nil, w.joined(bucket)
+		}
+		ofPairs := selectFrom(fields, append([]string{"f_pair"}, ofPair...), from) + "\nGROUP BY f_pair"
+		return "\nFROM\n(\n" + indent(ofPairs) + "\n) AS p"
 	}
 	if w.HashBuckets == 1 {
 		return "SELECT\n    " + named(ofAll, names) + pairs("")
@@ -70,6 +78,9 @@ func (w *printer) sumOfBuckets(names []string, part func(bucket string) string) 
 	sums := make([]string, len(names))
 	for i := range names {
 		sums[i] = fmt.Sprintf("sum(tupleElement(part, %d))", i+1)
+		if names[i] == newestStored {
+			sums[i] = fmt.Sprintf("max(tupleElement(part, %d))", i+1)
+		}
 	}
 	return "SELECT\n    " + named(sums, names) + "\nFROM\n(\n" +
 		indent("SELECT arrayJoin([\n"+indent(strings.Join(parts, ",\n"))+"\n]) AS part") + "\n)"

@@ -36,13 +36,13 @@ func (w *printer) rollupQuery() string {
 		}
 		selected = append(selected, sum+" AS m_"+m.Name)
 	}
-	sql := "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n(\n" + indent(from) + "\n) AS r"
+	sql := selectFrom(nil, selected, "(\n"+indent(from)+"\n) AS r")
 	if w.Assumes&plan.KeysDistinct != 0 {
 		sql += "\nWHERE " + w.noSharedKey()
 	}
 	if len(keys) > 0 {
 		// A group whose records have all changed into others is none.
-		sql += "\nGROUP BY " + strings.Join(keys, ", ") + "\nHAVING sum(s_" + w.Rollup.Records + ") > 0"
+		sql += groupBy(keys) + "\nHAVING sum(s_" + w.Rollup.Records + ") > 0"
 	}
 	return sql
 }
@@ -107,10 +107,7 @@ func (w *printer) rollupAggregates() string {
 	times, clock := w.inSpans(w.Projection.Time, "span", w.Projection.SpanMillis)
 	sql := w.signedRows(w.Rollup.Table, append([]string{schema.OfOrganization}, times...), clock, ofRollup,
 		func(name string) string { return "sum(" + name + ")" })
-	if keys := w.signedKeys(); len(keys) > 0 {
-		sql += "\nGROUP BY " + strings.Join(keys, ", ")
-	}
-	return sql
+	return sql + groupBy(w.signedKeys())
 }
 
 // spans are the numbers of the first span of time that lies in the range as a whole, and of the one after the last.
@@ -213,11 +210,7 @@ func (w *printer) signedRows(
 	for _, name := range w.summed() {
 		selected = append(selected, sum(name)+" AS s_"+name)
 	}
-	sql := ""
-	if len(aliases) > 0 {
-		sql = "WITH\n    " + strings.Join(aliases, ",\n    ") + "\n"
-	}
-	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM " + from
+	sql := selectFrom(aliases, selected, from)
 	if conditions = append(conditions, w.kept()...); len(conditions) > 0 {
 		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
 	}

@@ -24,22 +24,14 @@ func (w *printer) statement() Statement {
 		Columns: columns, OwnClock: w.AsOf.IsZero(),
 		OneSnapshot: w.Delta == plan.DeltaInline || len(w.MergedParts) > 0,
 	}
+	statement.OneThread = w.OneThread
 	if w.Projection != nil {
 		statement.Projection, statement.OneThread = w.Projection.Name, len(w.Projection.Keys) == 0
 	}
-	head := "SELECT\n    "
 	if statement.OwnClock {
-		head = ownClock + head
-		selected = append(selected, "as_of_ms")
+		selected = append(selected, ownClock)
 	}
-	sql := head + strings.Join(selected, ",\n    ") +
-		"\nFROM\n(\n" + indent(w.grouped()) + "\n) AS g"
-	if w.AgentNames {
-		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
-	}
-	if w.fromRollup() {
-		sql += "\nWHERE " + w.unchanged()
-	}
+	sql := w.layers(selected)
 	if !w.Query.Totals() {
 		var terms []string
 		for _, term := range w.Order {
@@ -54,7 +46,24 @@ func (w *printer) statement() Statement {
 	return statement
 }
 
-// columns are the answer's columns and the SQL of each over the groups g and the agents a: every
+// layers is the statement without its order. Every layer of subqueries costs ClickHouse a tenth of a small query, so that
+// groups of base rows are selected from the table itself, unless names of agents are to be joined to them.
+func (w *printer) layers(selected []string) string {
+	if !w.fromRollup() && !w.PairGroups && !w.AgentNames {
+		fields, from := w.from("")
+		return selectFrom(slices.Concat(fields, w.aggregates()), selected, from) + groupBy(w.keys())
+	}
+	sql := selectFrom(nil, selected, "(\n"+indent(w.grouped())+"\n) AS g")
+	if w.AgentNames {
+		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
+	}
+	if w.fromRollup() {
+		sql += "\nWHERE " + w.unchanged()
+	}
+	return sql
+}
+
+// columns are the answer's columns and the SQL of each over the groups and the agents: every
 // dimension, its companions after it, then the metrics (spec 2.14).
 func (w *printer) columns() (columns []Column, selected []string) {
 	add := func(c Column, sql string) {
@@ -63,15 +72,15 @@ func (w *printer) columns() (columns []Column, selected []string) {
 	}
 	for _, d := range w.Query.Dimensions {
 		if d.Kind == catalog.Day {
-			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "toInt64(g.f_day)")
+			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "toInt64(f_day)")
 		} else {
 			add(Column{d.Name, catalog.TypeString, d.Name, Text},
-				fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "g.f_"+d.Field)))
+				fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "f_"+d.Field)))
 		}
 		for _, c := range d.Companions {
-			sql := "a.a_agent_name"
+			sql := "a_agent_name"
 			if c.Field != "" {
-				sql = "CAST(g.n_" + c.Name + ", 'Nullable(String)')"
+				sql = "CAST(n_" + c.Name + ", 'Nullable(String)')"
 			}
 			add(Column{c.Name, catalog.TypeString, d.Name, Text}, sql)
 		}
@@ -105,43 +114,48 @@ func (w *printer) grouped() string {
 
 // groups computes it from base rows.
 func (w *printer) groups() string {
+	fields, from := w.from("")
 	keys := w.keys()
-	selected := slices.Clone(keys)
+	return selectFrom(fields, slices.Concat(keys, w.aggregates()), from) + groupBy(keys)
+}
+
+// aggregates are what is computed of the rows of a group: companions as n_<name>, metrics as m_<name>, and for ownClock
+// when its newest row was first stored.
+func (w *printer) aggregates() (named []string) {
 	for _, d := range w.Query.Dimensions {
 		for _, c := range d.Companions {
 			if c.Field != "" {
 				// The group without an identifier has no name either (contract 4.15).
-				selected = append(selected, fmt.Sprintf("if(isNull(%s), NULL, max(f_%s)) AS n_%s", keyOf(d), c.Field, c.Name))
+				named = append(named, fmt.Sprintf("if(isNull(%s), NULL, max(f_%s)) AS n_%s", keyOf(d), c.Field, c.Name))
 			}
 		}
 	}
 	for _, m := range w.Aggregates {
-		selected = append(selected, m.Aggregate+" AS m_"+m.Name)
+		named = append(named, m.Aggregate+" AS m_"+m.Name)
 	}
-	sql := ""
-	if len(w.RunFields) > 0 {
-		var fields []string
-		for _, f := range w.RunFields {
-			fields = append(fields, ofRun(f, w.state()))
-		}
-		sql = "WITH\n    " + strings.Join(fields, ",\n    ") + "\n"
+	if w.AsOf.IsZero() {
+		named = append(named, "max("+storedAt+") AS "+newestStored)
 	}
-	sql += "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM\n" + w.joined("")
-	if len(keys) > 0 {
-		sql += "\nGROUP BY " + strings.Join(keys, ", ")
-	}
-	return sql
+	return named
 }
 
-// joined is what follows FROM: the rows, with the states of their runs where those are needed; with AllVersions, once
-// for every stored version. bucket is a further condition on the hash ? of a run, of the rows and of the runs; empty
-// for none.
+// from is where single rows come from, with the SQL of their fields as f_<name>: the table, or the rows with the states
+// of their runs where those are needed. bucket is as in joined.
+func (w *printer) from(bucket string) (fields []string, from string) {
+	if len(w.RunFields) == 0 {
+		return w.fields(), w.table(bucket)
+	}
+	for _, f := range w.RunFields {
+		fields = append(fields, ofRun(f, w.state()))
+	}
+	return fields, w.joined(bucket)
+}
+
+// joined are the rows with the states of their runs; with AllVersions, once for every stored version. bucket is a further
+// condition on the hash ? of a run, of the rows and of the runs; empty for none.
 func (w *printer) joined(bucket string) string {
 	rows := w.rows(bucket)
 	sql := "(\n" + indent(rows) + "\n) AS r"
-	if len(w.RunFields) == 0 {
-		return sql
-	}
 	join := func(kind, states, name string) {
 		sql += "\n" + kind + " JOIN\n(\n" + indent(states) + "\n) AS " + name + " USING (f_run_id)"
 	}
@@ -157,26 +171,32 @@ func (w *printer) joined(bucket string) string {
 	return sql
 }
 
-// rows is the layer of single records: of this organization, in the range, known at asOf, kept by the filters, and
-// after the cursor. bucket is a further condition on the hash ? of the run; empty for none.
-func (w *printer) rows(bucket string) string {
-	var selected []string
+// rows are single records. bucket is as in joined.
+func (w *printer) rows(bucket string) string { return selectFrom(nil, w.fields(), w.table(bucket)) }
+
+// fields are the fields of a row of the model's own table.
+func (w *printer) fields() (named []string) {
 	for _, f := range w.Fields {
-		selected = append(selected, f.SQL+" AS f_"+f.Name)
+		named = append(named, f.SQL+" AS f_"+f.Name)
 	}
 	if w.Day {
-		selected = append(selected, w.localDay(w.clockMillis())+" AS f_day")
+		named = append(named, w.localDay(w.clockMillis())+" AS f_day")
 	}
-	if len(selected) == 0 {
-		selected = []string{"1 AS f_row"}
+	if w.AsOf.IsZero() {
+		named = append(named, "first_stored_at AS "+storedAt)
 	}
+	return named
+}
+
+// table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept by
+// the filters, and after the cursor. bucket is as in joined.
+func (w *printer) table(bucket string) string {
 	final := ""
 	if w.Final {
 		final = " FINAL"
 	}
 	conditions := slices.Concat(w.inRange(), w.conditions())
-	return "SELECT\n    " + strings.Join(selected, ",\n    ") +
-		"\nFROM " + w.Source.Table + final +
+	return w.Source.Table + final +
 		"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(bucket, "?", hashOf("run_id"), 1)
 }
 
@@ -219,4 +239,26 @@ func direction(descending bool) string {
 
 func indent(sql string) string {
 	return "    " + strings.ReplaceAll(sql, "\n", "\n    ")
+}
+
+// selectFrom is a query with the expressions that it gives a name; none for no WITH.
+func selectFrom(named, selected []string, from string) string {
+	sql := ""
+	if len(named) > 0 {
+		sql = "WITH\n    " + strings.Join(named, ",\n    ") + "\n"
+	}
+	if strings.HasPrefix(from, "(") {
+		from = "\n" + from
+	} else {
+		from = " " + from
+	}
+	return sql + "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM" + from
+}
+
+// groupBy follows it; empty without keys.
+func groupBy(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return "\nGROUP BY " + strings.Join(keys, ", ")
 }

@@ -26,7 +26,7 @@ type Statement struct {
 	// DeltaColumns are the columns that the statement needs of schema.TableDelta; empty where none is sent.
 	DeltaColumns []string
 	// OwnClock means that the statement sets its boundary itself and returns it, after Columns, as an Int64 of
-	// milliseconds since 1970, the same in every row.
+	// milliseconds since 1970: the greatest of all rows.
 	OwnClock bool
 }
 

@@ -43,7 +43,7 @@ func (w *printer) runStates(rows, bucket string) string {
 	read := "SELECT run_id AS f_run_id, state AS run_state" +
 		"\nFROM " + schema.TableRuns + final +
 		"\nWHERE " + schema.OfOrganization + "\n    AND " + schema.CurrentRunSQL + strings.Replace(bucket, "?", "run_hash", 1)
-	if !w.JoinsWindow() {
+	if !w.Window {
 		return read
 	}
 	window := w.inWindow()

@@ -95,15 +95,16 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	table := &Table{Columns: statement.Columns}
 	scan := newScanner(statement.Columns)
 	targets := scan.targets
-	var asOf int64
+	var asOf, ofRow int64
 	if statement.OwnClock {
-		targets = append(targets, &asOf)
+		targets = append(targets, &ofRow)
 	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, failure.Of("exec: scan", err)
 		}
 		table.Rows = append(table.Rows, scan.values())
+		asOf = max(asOf, ofRow)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fault("exec: read rows", err)

@@ -16,6 +16,13 @@ const KeyInitiator = "initiator_key"
 // all runs of the organization instead of those in the join window.
 const longRange = 100 * 24 * time.Hour
 
+// usualAgents and usualWords are how many agents most organizations have at most, and how many words such a dimension
+// has. Where there are more, a query executes twice the first time it is asked.
+const (
+	usualAgents = 50
+	usualWords  = 5
+)
+
 // Needs are what a query needs, whatever is known of its organization.
 type Needs struct {
 	Query  query.Query
@@ -141,8 +148,31 @@ func (n *Needs) Long() bool {
 	return n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC) >= longRange
 }
 
-// JoinsWindow reports whether the query needs the states of runs, and reads those that were created around its range by
-// their clock. The others are outside the join window.
+// FitsPage reports whether one page probably has the whole answer of a query that was not asked before: it distinguishes
+// agents, or nothing but what the catalog or the range bounds.
+func (n *Needs) FitsPage() bool {
+	rows := 1
+	for _, d := range n.Query.Dimensions {
+		rows *= n.values(d)
+	}
+	return rows <= n.Query.Limit
+}
+
+// values is about how many values of a dimension an answer has.
+func (n *Needs) values(d *catalog.Dimension) int {
+	switch {
+	case d.Kind == catalog.Day:
+		return int(n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC)/(24*time.Hour)) + 1
+	case d.Kind == catalog.AgentID:
+		return usualAgents
+	case d.Show != "": // a word of a few
+		return usualWords
+	}
+	return query.MaxLimit + 1
+}
+
+// JoinsWindow reports whether the query needs the states of runs, most of which were created around its range: in the
+// join window.
 func (n *Needs) JoinsWindow() bool { return len(n.RunFields) > 0 && !n.Long() }
 
 // hasSpans reports whether spans of time of a length in milliseconds can replace rows of the range. Of a long range in

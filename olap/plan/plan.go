@@ -24,11 +24,12 @@
 // Base rows:
 //
 //  8. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
-//  9. States of runs come from the join window and, for runs outside it, by a look-up of their hashes; of a long range
-//     from all runs of the organization. If the hashes are cached they are sent (BaseRunsSent), and runs of merged
-//     parts are read without FINAL.
-//  10. Pairs of a totals query are groups with one bit a metric. Of a long range with states they are counted in hash
-//     buckets, one after the other, to bound memory.
+//  9. States of runs come from all runs of the organization. If it is large and the range is not long, they come from
+//     the join window and, for runs outside it, by a look-up of their hashes. If the hashes are cached they are sent
+//     (BaseRunsSent), and runs of merged parts are read without FINAL.
+//  10. Pairs of a totals query are groups with one bit a metric. Of a large organization and a long range with states
+//     they are counted in hash buckets, one after the other, to bound memory.
+//  11. Of a small organization one thread reads all rows: to share the work would cost more than it helps.
 package plan
 
 import (
@@ -90,7 +91,8 @@ const (
 
 // Facts are what is known of the store when an attempt begins.
 type Facts struct {
-	Large     bool       // the organization has so many records of the model that the rollup pays
+	Large     bool       // the organization has so many records that the rollup pays
+	Small     bool       // it has so few that a second thread does not pay
 	Conflicts bool       // records were stored with several contents or under several clocks
 	AsOf      time.Time  // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
 	Refuted   Assumption // what earlier attempts assumed wrongly
@@ -129,6 +131,8 @@ type Plan struct {
 	Final       bool // read with FINAL
 	PairGroups  bool // pairs are groups, not distinct counts
 	AllVersions bool // all versions of runs are joined; the greatest state counts
+	Window      bool // runs in the join window are read by their clock, others by their hash; else all runs
+	OneThread   bool // one thread reads the rows
 	HashBuckets int  // how many parts pairs are counted in; 1 for at once
 }
 
@@ -198,7 +202,7 @@ func (p *Plan) fromRollup() {
 	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)
 }
 
-// fromBase is rules 8 to 10.
+// fromBase is rules 8 to 11.
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
@@ -206,10 +210,12 @@ func (p *Plan) fromBase() {
 	// All versions may be joined unless rows are counted, which they would repeat.
 	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&
 		!slices.ContainsFunc(p.Aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
-	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
+	if p.PairGroups && len(p.RunFields) > 0 && p.Long() && p.Large {
 		p.HashBuckets = hashBuckets
 	}
-	if p.JoinsWindow() && !p.OutsideSince.IsZero() && p.Refuted&ClockForward == 0 {
+	p.Window = p.JoinsWindow() && p.Large
+	p.OneThread = p.Small
+	if p.Window && !p.OutsideSince.IsZero() && p.Refuted&ClockForward == 0 {
 		p.Strategy, p.Assumes = BaseRunsSent, ClockForward
 	} else {
 		p.OutsideSince, p.MergedParts = time.Time{}, nil

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -11,36 +12,54 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A Size is how many records of an organization the rollup has.
+// A Size is about how many records an organization has.
 type Size struct {
-	Records   uint64
-	Conflicts bool // attribution records were stored with several contents or under several clocks (schema.TableConflicts)
+	Records   uint64 // rows that were ever inserted, repeats and later versions too
+	Conflicts bool   // attribution records were stored with several contents or under several clocks (schema.TableConflicts)
 }
 
-// ReadSize reads the size of an organization's records.
-func ReadSize(ctx context.Context, conn driver.Conn, of snapshot.Records) (size Size, err error) {
-	table := schema.RollupOf(of.Source)
-	var sum int64
-	err = conn.QueryRow(ctx, "SELECT toInt64(sum("+table.Records+")),"+
-		" ("+readConflicts+schema.ConflictAttribution+"') FROM "+table.Table+" WHERE "+schema.OfOrganization,
-		clickhouse.Named("organization", string(of.Organization))).Scan(&sum, &size.Conflicts)
+// Sizes are the sizes of those records of which more than a few rows were inserted.
+type Sizes map[snapshot.Records]Size
+
+// Of returns the size of an organization's records; zero if they are not among the sizes.
+func (s Sizes) Of(of snapshot.Records) Size { return s[of] }
+
+// ReadSizes reads the sizes of all records of which at least so many rows were inserted, or which have conflicts.
+func ReadSizes(ctx context.Context, conn driver.Conn, least uint64) (Sizes, error) {
+	rows, err := conn.Query(snapshot.OneThread(ctx), "SELECT toString(source), organization_id, sum(rows) AS inserted,"+
+		" false FROM "+schema.TableInsertCounters+" WHERE organization_id != '' GROUP BY source, organization_id"+
+		" HAVING inserted >= "+strconv.FormatUint(least, 10)+
+		" UNION ALL SELECT DISTINCT '"+schema.TableAttributions+"', organization_id, 0, true FROM "+schema.TableConflicts+
+		" WHERE kind = '"+schema.ConflictAttribution+"'")
 	if err != nil {
-		return Size{}, failure.Of("count the records of the rollup", err)
+		return nil, failure.Of("read the sizes of organizations", err)
 	}
-	size.Records = uint64(max(sum, 0))
-	return size, nil
+	defer rows.Close()
+	sizes := Sizes{}
+	for rows.Next() {
+		var of snapshot.Records
+		var organization string
+		var read Size
+		if err := rows.Scan(&of.Source, &organization, &read.Records, &read.Conflicts); err != nil {
+			return nil, failure.Of("read the sizes of organizations", err)
+		}
+		of.Organization = schema.OrganizationID(organization)
+		known := sizes[of]
+		sizes[of] = Size{max(known.Records, read.Records), known.Conflicts || read.Conflicts}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, failure.Of("read the sizes of organizations", err)
+	}
+	return sizes, nil
 }
 
 // RunsMoved reports whether the created_at of any run of an organization has moved.
 func RunsMoved(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) (moved bool, err error) {
-	err = conn.QueryRow(snapshot.OneThread(ctx), readConflicts+schema.ConflictRun+"'",
+	err = conn.QueryRow(snapshot.OneThread(ctx), "SELECT count() > 0 FROM "+schema.TableConflicts+
+		" WHERE "+schema.OfOrganization+" AND kind = '"+schema.ConflictRun+"'",
 		clickhouse.Named("organization", string(organization))).Scan(&moved)
 	if err != nil {
 		return false, failure.Of("read runs that moved", err)
 	}
 	return moved, nil
 }
-
-// readConflicts selects the conflicts of an organization, of a kind whose name and a quotation mark follow.
-const readConflicts = "SELECT count() > 0 FROM " + schema.TableConflicts + " WHERE " + schema.OfOrganization +
-	" AND kind = '"

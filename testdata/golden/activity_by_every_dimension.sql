@@ -1,17 +1,27 @@
 -- {"model":"agent_user_activity","metrics":["attributed_run_count"],"dimensions":["agent_id","user_identifier","user_domain","activity_type","run_initiation_type","source","day"],"range":RANGE}
 SELECT
-    CAST(toString(g.f_agent_id), 'Nullable(String)') AS c0,
-    a.a_agent_name AS c1,
-    CAST(g.f_user_identifier, 'Nullable(String)') AS c2,
-    CAST(g.n_user_name, 'Nullable(String)') AS c3,
-    CAST(g.f_user_domain, 'Nullable(String)') AS c4,
-    CAST(toString(g.f_activity_type), 'Nullable(String)') AS c5,
-    CAST(toString(g.f_run_initiation_type), 'Nullable(String)') AS c6,
-    CAST(g.f_source, 'Nullable(String)') AS c7,
-    toInt64(g.f_day) AS c8,
+    CAST(toString(f_agent_id), 'Nullable(String)') AS c0,
+    a_agent_name AS c1,
+    CAST(f_user_identifier, 'Nullable(String)') AS c2,
+    CAST(n_user_name, 'Nullable(String)') AS c3,
+    CAST(f_user_domain, 'Nullable(String)') AS c4,
+    CAST(toString(f_activity_type), 'Nullable(String)') AS c5,
+    CAST(toString(f_run_initiation_type), 'Nullable(String)') AS c6,
+    CAST(f_source, 'Nullable(String)') AS c7,
+    toInt64(f_day) AS c8,
     toUInt64(m_attributed_run_count) AS c9
 FROM
 (
+    WITH
+        pair AS f_pair,
+        agent_id AS f_agent_id,
+        user_identifier AS f_user_identifier,
+        user_name AS f_user_name,
+        user_domain AS f_user_domain,
+        activity_type AS f_activity_type,
+        run_initiation_type AS f_run_initiation_type,
+        source AS f_source,
+        intDiv(toUnixTimestamp64Milli(occurred_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
     SELECT
         f_agent_id,
         f_user_identifier,
@@ -22,24 +32,11 @@ FROM
         f_day,
         if(isNull(f_user_identifier), NULL, max(f_user_name)) AS n_user_name,
         uniqExact(f_pair) AS m_attributed_run_count
-    FROM
-    (
-        SELECT
-            pair AS f_pair,
-            agent_id AS f_agent_id,
-            user_identifier AS f_user_identifier,
-            user_name AS f_user_name,
-            user_domain AS f_user_domain,
-            activity_type AS f_activity_type,
-            run_initiation_type AS f_run_initiation_type,
-            source AS f_source,
-            intDiv(toUnixTimestamp64Milli(occurred_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day
-        FROM attributions
-        WHERE organization_id = {organization:String}
-            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-    ) AS r
+    FROM attributions
+    WHERE organization_id = {organization:String}
+        AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+        AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+        AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
     GROUP BY f_agent_id, f_user_identifier, f_user_domain, f_activity_type, f_run_initiation_type, f_source, f_day
 ) AS g
 ANY LEFT JOIN

@@ -1,7 +1,7 @@
 -- {"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}
 SELECT
-    CAST(toString(g.f_agent_id), 'Nullable(String)') AS c0,
-    a.a_agent_name AS c1,
+    CAST(toString(f_agent_id), 'Nullable(String)') AS c0,
+    a_agent_name AS c1,
     toUInt64(m_completed_attributed_run_count) AS c2,
     toUInt64(m_active_attributed_run_count) AS c3
 FROM
@@ -30,39 +30,6 @@ FROM
         FROM runs FINAL
         WHERE organization_id = {organization:String}
             AND bitAnd(state, 63) != 63
-            AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
-            AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
-        UNION ALL
-        SELECT run_id AS f_run_id, max(state) AS run_state
-        FROM runs
-        WHERE organization_id = {organization:String}
-            AND bitAnd(state, 63) != 63
-            AND run_hash IN
-            (
-                SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
-                FROM
-                (
-                    SELECT
-                        run_id AS f_run_id,
-                        pair AS f_pair,
-                        agent_id AS f_agent_id
-                    FROM attributions
-                    WHERE organization_id = {organization:String}
-                        AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                        AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                        AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                ) AS r
-                LEFT ANTI JOIN
-                (
-                    SELECT run_id AS f_run_id
-                    FROM runs FINAL
-                    WHERE organization_id = {organization:String}
-                        AND bitAnd(state, 63) != 63
-                        AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
-                        AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
-                ) AS n USING (f_run_id)
-            )
-        GROUP BY run_id
     ) AS s USING (f_run_id)
     GROUP BY f_agent_id
 ) AS g
@@ -79,6 +46,4 @@ LIMIT {limit:Int64}
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- as_of_ms = 1770000000000
--- window_start_ms = 1766966400000
--- window_last_ms = 1769990400000
 -- limit = 101

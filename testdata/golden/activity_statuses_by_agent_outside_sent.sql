@@ -1,7 +1,7 @@
 -- {"model":"agent_user_activity","metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}
 SELECT
-    CAST(toString(g.f_agent_id), 'Nullable(String)') AS c0,
-    a.a_agent_name AS c1,
+    CAST(toString(f_agent_id), 'Nullable(String)') AS c0,
+    a_agent_name AS c1,
     toUInt64(m_completed_attributed_run_count) AS c2,
     toUInt64(m_active_attributed_run_count) AS c3
 FROM

@@ -30,39 +30,6 @@ FROM
             FROM runs
             WHERE organization_id = {organization:String}
                 AND bitAnd(state, 63) != 63
-                AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
-                AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
-            UNION ALL
-            SELECT run_id AS f_run_id, max(state) AS run_state
-            FROM runs
-            WHERE organization_id = {organization:String}
-                AND bitAnd(state, 63) != 63
-                AND run_hash IN
-                (
-                    SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
-                    FROM
-                    (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
-                        FROM attributions FINAL
-                        WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND (occurred_at, attribution_id) NOT IN (SELECT clock, id FROM conflicting_records WHERE kind = 'attribution' AND superseded AND organization_id = {organization:String})
-                    ) AS r
-                    LEFT ANTI JOIN
-                    (
-                        SELECT run_id AS f_run_id
-                        FROM runs FINAL
-                        WHERE organization_id = {organization:String}
-                            AND bitAnd(state, 63) != 63
-                            AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
-                            AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
-                    ) AS n USING (f_run_id)
-                )
-            GROUP BY run_id
         ) AS s USING (f_run_id)
         GROUP BY f_pair
     ) AS p
@@ -72,5 +39,3 @@ FROM
 -- start_ms = 1767225600000
 -- last_ms = 1769903999999
 -- as_of_ms = 1770000000000
--- window_start_ms = 1766966400000
--- window_last_ms = 1769990400000

@@ -7,111 +7,37 @@ SELECT
 FROM
 (
     SELECT
-        sum(tupleElement(part, 1)) AS m_attributed_run_count,
-        sum(tupleElement(part, 2)) AS m_completed_attributed_run_count,
-        sum(tupleElement(part, 3)) AS m_active_attributed_run_count,
-        sum(tupleElement(part, 4)) AS m_interaction_count
+        count() AS m_attributed_run_count,
+        countIf(f_status = 9) AS m_completed_attributed_run_count,
+        countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)) AS m_active_attributed_run_count,
+        sum(p_interaction_count) AS m_interaction_count
     FROM
     (
-        SELECT arrayJoin([
-            (
-                SELECT tuple(count(), countIf(f_status = 9), countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), sum(p_interaction_count))
-                FROM
-                (
-                    SELECT
-                        f_pair,
-                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
-                        countIf(f_activity_type = 'interacted') AS p_interaction_count
-                    FROM
-                    (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id,
-                            activity_type AS f_activity_type
-                        FROM attributions FINAL
-                        WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 3 = 0
-                    ) AS r
-                    ANY LEFT JOIN
-                    (
-                        SELECT run_id AS f_run_id, state AS run_state
-                        FROM runs FINAL
-                        WHERE organization_id = {organization:String}
-                            AND bitAnd(state, 63) != 63
-                            AND run_hash % 3 = 0
-                    ) AS s USING (f_run_id)
-                    GROUP BY f_pair
-                ) AS p
-            ),
-            (
-                SELECT tuple(count(), countIf(f_status = 9), countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), sum(p_interaction_count))
-                FROM
-                (
-                    SELECT
-                        f_pair,
-                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
-                        countIf(f_activity_type = 'interacted') AS p_interaction_count
-                    FROM
-                    (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id,
-                            activity_type AS f_activity_type
-                        FROM attributions FINAL
-                        WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 3 = 1
-                    ) AS r
-                    ANY LEFT JOIN
-                    (
-                        SELECT run_id AS f_run_id, state AS run_state
-                        FROM runs FINAL
-                        WHERE organization_id = {organization:String}
-                            AND bitAnd(state, 63) != 63
-                            AND run_hash % 3 = 1
-                    ) AS s USING (f_run_id)
-                    GROUP BY f_pair
-                ) AS p
-            ),
-            (
-                SELECT tuple(count(), countIf(f_status = 9), countIf(f_status IN (1, 2, 3, 4, 5, 6, 7, 8)), sum(p_interaction_count))
-                FROM
-                (
-                    SELECT
-                        f_pair,
-                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
-                        countIf(f_activity_type = 'interacted') AS p_interaction_count
-                    FROM
-                    (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id,
-                            activity_type AS f_activity_type
-                        FROM attributions FINAL
-                        WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-                            AND toUInt32(cityHash64(run_id)) % 3 = 2
-                    ) AS r
-                    ANY LEFT JOIN
-                    (
-                        SELECT run_id AS f_run_id, state AS run_state
-                        FROM runs FINAL
-                        WHERE organization_id = {organization:String}
-                            AND bitAnd(state, 63) != 63
-                            AND run_hash % 3 = 2
-                    ) AS s USING (f_run_id)
-                    GROUP BY f_pair
-                ) AS p
-            )
-        ]) AS part
-    )
+        SELECT
+            f_pair,
+            bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
+            countIf(f_activity_type = 'interacted') AS p_interaction_count
+        FROM
+        (
+            SELECT
+                pair AS f_pair,
+                run_id AS f_run_id,
+                activity_type AS f_activity_type
+            FROM attributions FINAL
+            WHERE organization_id = {organization:String}
+                AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+                AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+        ) AS r
+        ANY LEFT JOIN
+        (
+            SELECT run_id AS f_run_id, state AS run_state
+            FROM runs FINAL
+            WHERE organization_id = {organization:String}
+                AND bitAnd(state, 63) != 63
+        ) AS s USING (f_run_id)
+        GROUP BY f_pair
+    ) AS p
 ) AS g
 
 -- organization = acme

@@ -11,20 +11,17 @@ FROM
         countIf(bitTest(p_bits, 1)) AS m_interacted_run_count
     FROM
     (
+        WITH
+            pair AS f_pair,
+            activity_type AS f_activity_type
         SELECT
             f_pair,
             groupBitOr(bitOr(bitShiftLeft(toUInt8(f_activity_type = 'initiated'), 0), bitShiftLeft(toUInt8(f_activity_type = 'interacted'), 1))) AS p_bits
-        FROM
-        (
-            SELECT
-                pair AS f_pair,
-                activity_type AS f_activity_type
-            FROM attributions
-            WHERE organization_id = {organization:String}
-                AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-        ) AS r
+        FROM attributions
+        WHERE organization_id = {organization:String}
+            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
         GROUP BY f_pair
     ) AS p
 ) AS g

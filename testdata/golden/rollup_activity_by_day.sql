@@ -1,6 +1,6 @@
 -- {"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}
 SELECT
-    toInt64(g.f_day) AS c0,
+    toInt64(f_day) AS c0,
     toUInt64(m_interaction_count) AS c1
 FROM
 (
@@ -27,7 +27,8 @@ FROM
             f_day,
             sign AS s_records,
             if(activity_type = 'interacted', sign, 0) AS s_interacted
-        FROM (
+        FROM
+        (
             SELECT occurred_at, tupleElement(tupleElement(change, 1), 2) AS activity_type, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (

@@ -1,6 +1,6 @@
 -- {"model":"agent_runs","metrics":["unique_initiator_count","failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_identifier","op":"eq","value":"cron"}],"range":RANGE}
 SELECT
-    toInt64(g.f_day) AS c0,
+    toInt64(f_day) AS c0,
     toUInt64(m_unique_initiator_count) AS c1,
     toUInt64(m_failed_run_count) AS c2
 FROM
@@ -58,7 +58,8 @@ FROM
                 f_day,
                 if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
                 if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
-            FROM (
+            FROM
+            (
                 SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(tupleElement(change, 1), 3) AS initiator, tupleElement(tupleElement(change, 1), 4) AS initiator_name, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
                 FROM
                 (

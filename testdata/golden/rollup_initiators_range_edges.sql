@@ -49,7 +49,8 @@ FROM
                 f_initiator,
                 f_initiator_high,
                 if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
-            FROM (
+            FROM
+            (
                 SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(tupleElement(change, 1), 3) AS initiator, tupleElement(tupleElement(change, 1), 4) AS initiator_name, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
                 FROM
                 (

@@ -1,7 +1,7 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["agent_id"],"range":RANGE}
 SELECT
-    CAST(toString(g.f_agent_id), 'Nullable(String)') AS c0,
-    a.a_agent_name AS c1,
+    CAST(toString(f_agent_id), 'Nullable(String)') AS c0,
+    a_agent_name AS c1,
     toUInt64(m_run_count) AS c2
 FROM
 (

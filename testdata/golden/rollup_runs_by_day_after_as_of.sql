@@ -1,6 +1,6 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}
 SELECT
-    toInt64(g.f_day) AS c0,
+    toInt64(f_day) AS c0,
     toUInt64(m_run_count) AS c1
 FROM
 (
@@ -26,7 +26,8 @@ FROM
         SELECT
             f_day,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
-        FROM (
+        FROM
+        (
             SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (

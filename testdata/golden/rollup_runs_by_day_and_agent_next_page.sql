@@ -1,8 +1,8 @@
 -- {"model":"agent_runs","metrics":["run_count","active_run_count"],"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}
 SELECT
-    toInt64(g.f_day) AS c0,
-    CAST(toString(g.f_agent_id), 'Nullable(String)') AS c1,
-    a.a_agent_name AS c2,
+    toInt64(f_day) AS c0,
+    CAST(toString(f_agent_id), 'Nullable(String)') AS c1,
+    a_agent_name AS c2,
     toUInt64(m_run_count) AS c3,
     toUInt64(m_active_run_count) AS c4
 FROM
@@ -37,7 +37,8 @@ FROM
             f_agent_id,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) BETWEEN 1 AND 8, sign, 0) AS s_active
-        FROM (
+        FROM
+        (
             SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (

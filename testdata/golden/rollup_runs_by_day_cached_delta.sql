@@ -1,6 +1,6 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"range":RANGE}
 SELECT
-    toInt64(g.f_day) AS c0,
+    toInt64(f_day) AS c0,
     toUInt64(m_run_count) AS c1
 FROM
 (

@@ -1,7 +1,7 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}
 SELECT
-    CAST(g.f_user_identifier, 'Nullable(String)') AS c0,
-    CAST(g.n_user_name, 'Nullable(String)') AS c1,
+    CAST(f_user_identifier, 'Nullable(String)') AS c0,
+    CAST(n_user_name, 'Nullable(String)') AS c1,
     toUInt64(m_run_count) AS c2
 FROM
 (

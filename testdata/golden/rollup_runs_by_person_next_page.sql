@@ -1,8 +1,8 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}
 SELECT
-    CAST(g.f_user_identifier, 'Nullable(String)') AS c0,
-    CAST(g.n_user_name, 'Nullable(String)') AS c1,
-    CAST(nullIf(transform(g.f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), ''), 'Nullable(String)') AS c2,
+    CAST(f_user_identifier, 'Nullable(String)') AS c0,
+    CAST(n_user_name, 'Nullable(String)') AS c1,
+    CAST(nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), ''), 'Nullable(String)') AS c2,
     toUInt64(m_run_count) AS c3
 FROM
 (
@@ -53,7 +53,8 @@ FROM
                     f_initiator_key,
                     f_user_type,
                     if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
-                FROM (
+                FROM
+                (
                     SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(tupleElement(change, 1), 3) AS initiator, tupleElement(tupleElement(change, 1), 4) AS initiator_name, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
                     FROM
                     (

@@ -1,6 +1,6 @@
 -- {"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"Asia/Kathmandu"}}
 SELECT
-    toInt64(g.f_day) AS c0,
+    toInt64(f_day) AS c0,
     toUInt64(m_failed_run_count) AS c1
 FROM
 (
@@ -30,7 +30,8 @@ FROM
             f_day,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
-        FROM (
+        FROM
+        (
             SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (

@@ -23,7 +23,8 @@ FROM
             if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 9, sign, 0) AS s_completed,
             if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
-        FROM (
+        FROM
+        (
             SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
             FROM
             (

@@ -1,0 +1,64 @@
+package olap
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
+)
+
+// sizeAge is how long sizes are believed, which decide between two ways to the same answer, and how long it may take
+// until attribution records with conflicts are collapsed.
+const sizeAge = 10 * time.Second
+
+// A sizes caches the sizes of all organizations that are not small, from one statement for all of them.
+type sizes struct {
+	conn    driver.Conn
+	maxAge  time.Duration // sizeAge but for tests
+	reading cache.Group[rollup.Sizes]
+
+	mu     sync.Mutex
+	cached rollup.Sizes
+	at     time.Time // when they had been asked for
+}
+
+// of returns the size of an organization's records.
+func (s *sizes) of(ctx context.Context, of snapshot.Records) (rollup.Size, error) {
+	s.mu.Lock()
+	known, fresh := s.cached, time.Since(s.at) < s.maxAge
+	s.mu.Unlock()
+	if !fresh {
+		var err error
+		if known, err = s.read(ctx); err != nil {
+			return rollup.Size{}, err
+		}
+	}
+	return known.Of(of), nil
+}
+
+func (s *sizes) read(ctx context.Context) (rollup.Sizes, error) {
+	return s.reading.Do(ctx, "", func(ctx context.Context) (rollup.Sizes, error) {
+		at := time.Now()
+		read, err := rollup.ReadSizes(ctx, s.conn, smallBelow)
+		if err == nil {
+			s.mu.Lock()
+			s.cached, s.at = read, at
+			s.mu.Unlock()
+		}
+		return read, err
+	})
+}
+
+// Follow reads sizes again and again until ctx is done, so that no query has to wait for them. Queries are right without
+// it. A read that fails is left to the next one, and to the queries.
+func (e *Engine) Follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, _ = e.sizes.read(ctx)
+		_ = snapshot.Pause(ctx, e.sizes.maxAge/2)
+	}
+}
