@@ -23,8 +23,6 @@ const (
 	// largeFrom is the number of records from which the rollup's queries are quicker than reading base rows: they
 	// cost about 20 ms whatever there is, and a scan as much for a million.
 	largeFrom = 500_000
-	// smallBelow is the number of records below which one thread reads them all in about the time of two.
-	smallBelow = 100_000
 	// maxOnePage bounds what is cached of how many pages answers had: about a MiB.
 	maxOnePage = 10_000
 	onePageAge = time.Hour

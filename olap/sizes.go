@@ -16,6 +16,9 @@ import (
 // until attribution records with conflicts are collapsed.
 const sizeAge = 10 * time.Second
 
+// countedFrom is the number of rows from which the size of an organization's records matters.
+const countedFrom = 10_000
+
 // A sizes caches the sizes of all organizations that are not small, from one statement for all of them.
 type sizes struct {
 	conn    driver.Conn
@@ -44,7 +47,7 @@ func (s *sizes) of(ctx context.Context, of snapshot.Records) (rollup.Size, error
 func (s *sizes) read(ctx context.Context) (rollup.Sizes, error) {
 	return s.reading.Do(ctx, "", func(ctx context.Context) (rollup.Sizes, error) {
 		at := time.Now()
-		read, err := rollup.ReadSizes(ctx, s.conn, smallBelow)
+		read, err := rollup.ReadSizes(ctx, s.conn, countedFrom)
 		if err == nil {
 			s.mu.Lock()
 			s.cached, s.at = read, at

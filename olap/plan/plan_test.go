@@ -129,6 +129,29 @@ func TestBaseRows(t *testing.T) {
 	}
 }
 
+// Rule 11.
+func TestOneThread(t *testing.T) {
+	for name, c := range map[string]struct {
+		body, start string
+		records     uint64
+		want        bool
+	}{
+		"few":                     {runs, "2026-01-01", 0, true},
+		"few in a month":          {runs, "2026-01-01", 500_000, true},
+		"many in a month":         {runs, "2026-01-01", 700_000, false},
+		"few in a year":           {runs, "2025-02-01", oneThreadBelow - 1, true},
+		"many in a year":          {runs, "2025-02-01", oneThreadBelow, false},
+		"states of all of many":   {states, "2026-01-01", oneThreadBelow, false},
+		"states of all of a few":  {states, "2026-01-01", oneThreadBelow - 1, true},
+		"more than a year at all": {runs, "2025-01-31", oneThreadBelow, false},
+	} {
+		p := needs(t, c.body, c.start, "2026-01-31", "UTC").Plan(Facts{AsOf: asOf, Records: c.records})
+		if p.OneThread != c.want {
+			t.Errorf("%s: %t", name, p.OneThread)
+		}
+	}
+}
+
 // The smallest projection with all keys is used where the range consists of its spans of time, or is long and has some
 // of them; where days are distinguished, only if no day begins within a span.
 func TestProjections(t *testing.T) {
