@@ -41,6 +41,7 @@ type Engine struct {
 	deltas     *rollup.Deltas
 	boundaries *snapshot.Boundaries
 	outside    *outsideRuns
+	answers    *answers // nil where no answers are cached
 	largeFrom  uint64
 }
 
@@ -87,7 +88,7 @@ func (r Request) question() string {
 // error is a *query.Error for a cursor that does not fit; anything else is a failure of the store or the end of ctx.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 	shared, err := e.flights.Do(ctx, r.question()+"\x00"+r.Query.Cursor,
-		func(ctx context.Context) (*Result, error) { return e.answer(ctx, r) })
+		func(ctx context.Context) (*Result, error) { return e.reuse(ctx, r) })
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +99,13 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 
 // answer gathers facts, plans, executes and validates what the plan assumed. Where an assumption was not valid, it
 // plans again without it; the last attempt assumes nothing.
-func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
+// version is that of the organization if it is known, else zero.
+func (e *Engine) answer(ctx context.Context, r Request, version snapshot.Version) (*Result, error) {
 	a, err := e.newAttempt(r)
 	if err != nil {
 		return nil, err
 	}
+	a.conflicts = version.Conflicts()
 	for a.number <= attempts {
 		facts, err := e.facts(ctx, a)
 		if err != nil {
@@ -131,6 +134,9 @@ type attempt struct {
 	records snapshot.Records
 	number  int // from 1
 	refuted plan.Assumption
+	// conflicts says that there are records with conflicts, whatever the size says, which may be older than an answer
+	// that is cached.
+	conflicts bool
 
 	boundary boundary
 	waited   time.Time      // a boundary that pages can share, if the last attempt waited for one

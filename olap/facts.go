@@ -42,7 +42,7 @@ func (e *Engine) sizeFacts(ctx context.Context, a *attempt, f *plan.Facts) error
 		}
 		records = max(records, runs.Records)
 	}
-	f.Large, f.Records, f.Conflicts = records >= e.largeFrom, records, size.Conflicts
+	f.Large, f.Records, f.Conflicts = records >= e.largeFrom, records, size.Conflicts || a.conflicts
 	return nil
 }
 

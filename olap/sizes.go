@@ -57,11 +57,14 @@ func (s *sizes) read(ctx context.Context) (rollup.Sizes, error) {
 	})
 }
 
-// Follow reads sizes again and again until ctx is done, so that no query has to wait for them. Queries are right without
-// it. A read that fails is left to the next one, and to the queries.
+// Follow reads sizes again and again until ctx is done, so that no query has to wait for them, and looks for the views
+// that cached answers rest on. A read that fails is left to the next one, and to the queries.
 func (e *Engine) Follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		_, _ = e.sizes.read(ctx)
+		if e.answers != nil {
+			e.answers.follow(ctx)
+		}
 		_ = snapshot.Pause(ctx, e.sizes.maxAge/2)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // A Strategy says how an answer was computed, for logs and metrics: no answer depends on it.
 type Strategy struct {
 	// Reads is what the statement read: "base" rows, base rows with the runs outside the join window sent along
-	// ("base_runs_sent"), "rollup_rows" or "rollup_aggregates".
+	// ("base_runs_sent"), "rollup_rows" or "rollup_aggregates"; "cached_answer" for no statement at all.
 	Reads string `json:"reads"`
 	// Delta is how the statement had what the rollup lacks: "none" where it lacks nothing, "inline" (computed in the
 	// statement) or "cached" (sent along). Empty for base rows.
@@ -23,7 +23,7 @@ type Strategy struct {
 	Reason string `json:"reason,omitzero"`
 	// Refreshing says that a refresh of the rollup was in progress when the plan was made.
 	Refreshing bool `json:"refreshing,omitzero"`
-	// Attempt is the number of the statement, from 1, and Refuted what earlier ones assumed wrongly.
+	// Attempt is the number of the statement, from 1, 0 for a cached answer, and Refuted what earlier ones assumed wrongly.
 	Attempt int      `json:"attempt"`
 	Refuted []string `json:"refuted,omitzero"`
 }

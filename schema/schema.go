@@ -25,6 +25,14 @@ const (
 	TableReplacements   = "replacements"
 )
 
+// SourceAlterations is the source in insert_counters of the entries of the rollup log after which answers may be others:
+// leases, without an organization, and damages.
+const SourceAlterations = "alterations"
+
+// CountingViews are the materialized views that count in insert_counters.
+var CountingViews = []string{"count_inserted_agents", "count_inserted_runs", "count_inserted_attributions",
+	"count_conflicting_records", "count_rollup_log", "count_alterations"}
+
 // DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged
 // is synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which
 // each row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).

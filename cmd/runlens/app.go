@@ -110,6 +110,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	background, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	engine := olap.NewEngine(conn, secrets...)
+	if c.AnswerCacheMiB > 0 {
+		engine.CacheAnswers(c.AnswerCacheMiB << 20)
+	}
 	if kept {
 		a.maintained.Go(func() { followCursorSecrets(background, conn, engine, cursorSecretPoll, logger) })
 	}

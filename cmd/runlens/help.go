@@ -48,6 +48,7 @@ var flagHelp = kong.Vars{
 	"ready_file":      "Write the API address to FILE once requests are accepted.",
 	"rate_limit":      "Requests of a key in any 60 seconds.",
 	"verify_limit":    "Verifications a minute, all together, of keys that were not used in seven days.",
+	"answer_cache":    "Memory for answers that are asked for again; 0 for none.",
 	"org_concurrency": "Queries of one organization at once.",
 	"max_connections": "Connections to the API at once. A new one closes the one that is idle for the longest time. " +
 		"While all are busy, new ones are refused.",

@@ -24,6 +24,7 @@ type serveCmd struct {
 	VerifyLimitPerMinute int `env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"@verify_limit"`
 	OrgConcurrency       int `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"@org_concurrency"`
 	GlobalConcurrency    int `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once."`
+	AnswerCacheMiB       int `name:"answer-cache-mib" env:"RUNLENS_ANSWER_CACHE_MIB" default:"64" help:"@answer_cache"`
 	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"@max_connections"`
 	MaxBodyBytes         int `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"@max_body_bytes"`
 
@@ -63,6 +64,9 @@ func (c serveCmd) check() error {
 		if number.value < 1 {
 			return usageError{fmt.Errorf("%s must be greater than 0", number.flag)}
 		}
+	}
+	if c.AnswerCacheMiB < 0 {
+		return usageError{fmt.Errorf("--answer-cache-mib must be at least 0")}
 	}
 	if c.MaintenanceShare < 0 || c.MaintenanceShare >= 1 {
 		return usageError{fmt.Errorf("--maintenance-share must be at least 0 and less than 1")}

@@ -43,6 +43,9 @@ func (v Value) AppendJSON(b []byte) []byte {
 	}
 }
 
+// TextLen is the length of a text in bytes; 0 of any other.
+func (v Value) TextLen() int { return len(v.text) }
+
 // Key is the value as a cursor keeps it. Only dimensions have keys: null, text or day.
 func (v Value) Key() cursor.Value {
 	switch v.kind {

@@ -77,7 +77,7 @@ func (d *Deltas) Get(ctx context.Context, of snapshot.Records) (Cached, error) {
 		return Cached{}, err
 	}
 	last, known := d.cached.Get(of)
-	if known && counters.Records == last.Counters.Records && counters.Log == last.Counters.Log {
+	if known && counters.Same(last.Counters) {
 		last.Counters.Now = counters.Now
 		return last, nil
 	}

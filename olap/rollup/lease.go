@@ -56,8 +56,9 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 //     again (schema.RollupUnchanged).
 //  4. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
-//  5. Release. The entry commit with number + 1 is written, on the condition that the lease is valid. It says up to
-//     when the rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
+//  5. Release. The entry of 1 is written once more, so that no answer of before the last change is used from a cache.
+//     Then the entry commit with number + 1 is written, on the condition that the lease is valid. It says up to when the
+//     rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
 //  6. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
 //     as in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and
 //     what a purge has named to be purged are emptied, and the release says that nothing is refreshed, so that the
@@ -173,6 +174,9 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 	}
 	if err == nil {
 		err = change(changing, l)
+	}
+	if err == nil {
+		err = write(changing, l.conn, lease, l.number, l.writer, l.fence)
 	}
 	if err == nil {
 		err = l.check(changing)

@@ -26,7 +26,20 @@ type Counters struct {
 	Now     time.Time // the store's clock; whatever was acknowledged before is counted. Zero before the first row
 	Records Count     // no insert of these records ended while it is the same
 	Log     Count     // no entry of the rollup log was written while it is the same
+	started time.Time // when ClickHouse was started
 }
+
+// Same reports whether nothing was stored, nor the log written, between two readings.
+func (c Counters) Same(other Counters) bool {
+	return c.Records == other.Records && c.Log == other.Log && sameStart(c.started, other.started)
+}
+
+// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds: counts that were
+// not synced are lost with the power. A machine takes longer than this tolerance to come back.
+func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
+
+// start is when ClickHouse was started, from its clock and its age in seconds.
+func start(now time.Time, uptime uint32) time.Time { return now.Add(-time.Duration(uptime) * time.Second) }
 
 // A Count is of rows that were ever inserted. An insert counts before it is acknowledged.
 type Count struct {
@@ -56,17 +69,18 @@ func ReadInsertCounter(ctx context.Context, conn driver.Conn, of Records) (Count
 // readCounters sums in Go: a count has a few rows, and every function in the text costs ClickHouse more.
 func readCounters(ctx context.Context, conn driver.Conn, of Records, where string) (c Counters, err error) {
 	rows, err := conn.Query(OneThread(ctx),
-		"SELECT now64(3, 'UTC'), source, rows, last_stored_at FROM "+schema.TableInsertCounters+" WHERE "+where,
+		"SELECT now64(3, 'UTC'), uptime(), source, rows, last_stored_at FROM "+schema.TableInsertCounters+" WHERE "+where,
 		clickhouse.Named("organization", string(of.Organization)))
 	if err != nil {
 		return c, failure.Of("read the insert counters", err)
 	}
 	defer rows.Close()
+	var uptime uint32
 	for rows.Next() {
 		var source string
 		var inserted uint64
 		var at time.Time
-		if err := rows.Scan(&c.Now, &source, &inserted, &at); err != nil {
+		if err := rows.Scan(&c.Now, &uptime, &source, &inserted, &at); err != nil {
 			return c, failure.Of("read the insert counters", err)
 		}
 		switch source {
@@ -79,6 +93,7 @@ func readCounters(ctx context.Context, conn driver.Conn, of Records, where strin
 	if err := rows.Err(); err != nil {
 		return c, failure.Of("read the insert counters", err)
 	}
+	c.started = start(c.Now, uptime)
 	return c, nil
 }
 

@@ -274,11 +274,12 @@ ENGINE = AggregatingMergeTree
 ORDER BY (kind, organization_id, source)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
--- How many rows were ever inserted, counted before an insert is acknowledged. Rows may be lost with the power: they say
--- whether anything changed since a server read them, and a server does not outlive that.
+-- How many rows were ever inserted, counted before an insert is acknowledged: they say whether anything changed since a
+-- server read them. Rows may be lost with the power.
 CREATE TABLE IF NOT EXISTS insert_counters
 (
-    source          Enum8('runs' = 1, 'attributions' = 2, 'rollup_log' = 3),
+    source          Enum8('runs' = 1, 'attributions' = 2, 'rollup_log' = 3, 'agents' = 4,
+                          'conflicting_records' = 5, 'alterations' = 6),
     organization_id String,
     rows            SimpleAggregateFunction(sum, UInt64),
     last_stored_at  SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
@@ -294,6 +295,22 @@ GROUP BY organization_id;
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_inserted_attributions TO insert_counters AS
 SELECT 'attributions' AS source, organization_id, count() AS rows, now64(3, 'UTC') AS last_stored_at
 FROM attributions
+GROUP BY organization_id;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_inserted_agents TO insert_counters AS
+SELECT 'agents' AS source, organization_id, count() AS rows, now64(3, 'UTC') AS last_stored_at
+FROM agents
+GROUP BY organization_id;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_conflicting_records TO insert_counters AS
+SELECT 'conflicting_records' AS source, organization_id, count() AS rows, now64(3, 'UTC') AS last_stored_at
+FROM conflicting_records
+GROUP BY organization_id;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_alterations TO insert_counters AS
+SELECT 'alterations' AS source, organization_id, count() AS rows, now64(3, 'UTC') AS last_stored_at
+FROM rollup_log
+WHERE kind IN ('lease', 'damage')
 GROUP BY organization_id;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_rollup_log TO insert_counters AS

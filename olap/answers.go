@@ -1,0 +1,162 @@
+package olap
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// An answers caches the answers of queries that are asked again.
+//
+//  1. A query that was not asked before is only noted: most queries are asked once.
+//  2. When it is asked again, the store is asked for the organization's version (snapshot.Version), and then the query
+//     executes. The answer is cached with the version, which is not newer than the rows that the statement read.
+//  3. From then on the store is asked for the version, after the request arrived. If it is the same, the cached answer is
+//     the answer now, and its asOf the instant of the version. Else as 2.
+//
+// Requests that wait for a version at once share the statement that reads it. The pages of an answer keep the asOf that
+// they share.
+type answers struct {
+	conn   driver.Conn
+	cached *cache.Fair[answered]
+	off    atomic.Bool // inserts are not counted
+
+	mu      sync.Mutex
+	next    *look // the one that requests may join; nil for none
+	looking bool
+	leases  snapshot.Count // at the last look; only look uses it
+}
+
+// An answered is a query that was asked; its result is nil until it is asked again.
+type answered struct {
+	result  *Result
+	version snapshot.Version
+}
+
+// CacheAnswers makes the engine cache answers, in at most so many bytes. Call it before the first query.
+func (e *Engine) CacheAnswers(bytes int) {
+	e.answers = &answers{conn: e.conn, cached: cache.NewFair[answered](bytes)}
+}
+
+// reuse answers from the cache where it can.
+func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
+	if e.answers == nil || e.answers.off.Load() {
+		return e.answer(ctx, r, snapshot.Version{})
+	}
+	owner, key := string(r.OrganizationID), r.question()+"\x00"+r.Query.Cursor
+	before, known := e.answers.cached.Get(owner, key)
+	if !known {
+		e.answers.cached.Put(owner, key, answered{}, entryBytes+len(key))
+		return e.answer(ctx, r, snapshot.Version{})
+	}
+	version, now, err := e.answers.version(ctx, r.OrganizationID)
+	if err != nil {
+		return nil, err
+	}
+	if before.result != nil && before.version.Same(version) {
+		return before.result.again(now), nil
+	}
+	result, err := e.answer(ctx, r, version)
+	if err == nil && !now.IsZero() && version.StoredUntil(result.asOf) {
+		e.answers.cached.Put(owner, key, answered{result, version}, entryBytes+len(key)+result.bytes())
+	}
+	return result, err
+}
+
+// again is a cached result as the answer of now.
+func (r *Result) again(now time.Time) *Result {
+	result := *r
+	result.strategy = Strategy{Reads: "cached_answer", Page: r.strategy.Page}
+	if r.cursor == "" && r.request.Query.Cursor == "" && now.After(r.asOf) {
+		result.asOf = now.UTC()
+	}
+	return &result
+}
+
+// entryBytes and valueBytes are about what an entry and a value take in memory, besides their texts.
+const (
+	entryBytes = 1 << 10
+	valueBytes = 48
+)
+
+// bytes is about what the result takes in memory.
+func (r *Result) bytes() int {
+	bytes := len(r.cursor)
+	for _, row := range r.table.Rows {
+		for _, value := range row {
+			bytes += valueBytes + value.TextLen()
+		}
+	}
+	return bytes
+}
+
+// A look is a statement that reads the versions of several organizations.
+type look struct {
+	organizations []schema.OrganizationID
+	done          chan struct{}
+	versions      snapshot.Versions
+	err           error
+}
+
+// lookPatience bounds a look, whoever waits for it.
+const lookPatience = 10 * time.Second
+
+// version returns the organization's version, read after the call, and the instant.
+func (a *answers) version(ctx context.Context, of schema.OrganizationID) (v snapshot.Version, now time.Time, err error) {
+	a.mu.Lock()
+	if a.next == nil {
+		a.next = &look{done: make(chan struct{})}
+	}
+	joined := a.next
+	joined.organizations = append(joined.organizations, of)
+	if !a.looking {
+		a.looking = true
+		go a.look(context.WithoutCancel(ctx))
+	}
+	a.mu.Unlock()
+	select {
+	case <-joined.done:
+		return joined.versions.Of[of], joined.versions.Now, joined.err
+	case <-ctx.Done():
+		return v, now, context.Cause(ctx)
+	}
+}
+
+// look reads versions as long as somebody waits for one.
+func (a *answers) look(ctx context.Context) {
+	for {
+		a.mu.Lock()
+		l := a.next
+		a.next, a.looking = nil, l != nil
+		a.mu.Unlock()
+		if l == nil {
+			return
+		}
+		limited, cancel := context.WithTimeout(ctx, lookPatience)
+		l.versions, l.err = snapshot.ReadVersions(limited, a.conn, l.organizations)
+		cancel()
+		if v, known := l.versions.Of[l.organizations[0]]; known && v.Leases() != a.leases {
+			a.leases = v.Leases()
+			a.cached.Clear() // what was purged does not stay in memory either
+		}
+		close(l.done)
+	}
+}
+
+// follow turns the cache off while the store does not count all inserts.
+func (a *answers) follow(ctx context.Context) {
+	counted, err := snapshot.Counted(ctx, a.conn)
+	if err != nil {
+		return // the queries say it
+	}
+	if off := !counted; a.off.Swap(off) != off {
+		a.cached.Clear()
+	}
+}

@@ -1,0 +1,218 @@
+package olap_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/rollup"
+)
+
+// cachingEngine caches answers.
+func cachingEngine(conn driver.Conn) *olap.Engine {
+	e := olap.NewEngine(conn, []byte("secret"))
+	e.CacheAnswers(1 << 20)
+	return e
+}
+
+// Whatever was stored between the times that a query is asked, every answer is the one of then.
+func TestCachedAnswersEqualTheNaiveEvaluator(t *testing.T) {
+	fewerChecks(t, 5)
+	conn := olaptest.OpenStore(t).Conn()
+	small, large := cachingEngine(conn), cachingEngine(conn)
+	large.TakeAsLarge()
+	refresher := rollup.New(conn, quiet, 0)
+	organizations := 0
+	rapid.Check(t, func(t *rapid.T) {
+		organizations++
+		organization := fmt.Sprintf("org-%d", organizations)
+		queries := []olaptest.Query{olaptest.DrawQuery(t), olaptest.DrawQuery(t), olaptest.DrawSum(t)}
+		var stored olaptest.Records
+		for _, batch := range olaptest.DrawRecords(t, organization).Batches(t) {
+			olaptest.Load(t, conn, batch)
+			stored = olaptest.Join([]olaptest.Records{stored, batch})
+			if rapid.Bool().Draw(t, "refresh") {
+				refreshed(t, refresher)
+			}
+			if !olaptest.UniqueLiveSlugs(stored, organization) {
+				continue
+			}
+			engine := rapid.SampledFrom([]*olap.Engine{small, large}).Draw(t, "engine")
+			for range 3 {
+				for _, q := range queries {
+					compare(t, engine, stored, organization, q)
+				}
+			}
+		}
+	})
+}
+
+// An answer that nothing changed is given without a statement, and each change that could change it is in the next one.
+func TestChangesAreInCachedAnswers(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	engine := cachingEngine(conn)
+	refresher := rollup.New(conn, quiet, 0)
+	ada := "ada@example.com"
+	attribution := olaptest.Attribution{Organization: "acme", ID: olaptest.ID(1), RunID: olaptest.ID(1),
+		AgentID: olaptest.ID(1), Identifier: ada, Activity: "interacted", InitiationType: "human", Source: "web",
+		OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}
+	agent := olaptest.Agent{Organization: "acme", ID: olaptest.ID(1), Name: "Support", UpdatedAt: attribution.OccurredAt}
+	run := olaptest.Run{Organization: "acme", ID: olaptest.ID(1), AgentID: olaptest.ID(1), Kind: "agent",
+		Status: "RUNNING", Identifier: &ada, CreatedAt: attribution.OccurredAt, UpdatedAt: attribution.OccurredAt}
+	olaptest.Load(t, conn, olaptest.Records{
+		Agents: []olaptest.Agent{agent}, Runs: []olaptest.Run{run}, Attributions: []olaptest.Attribution{attribution},
+	})
+	refreshed(t, refresher)
+	people, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count",` +
+		`"completed_attributed_run_count","interaction_count"],"dimensions":["agent_id","user_identifier"],` +
+		`"range":{"start":"2026-01-01","end":"2026-12-31","timezone":"UTC"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(want ...any) (cached bool) {
+		t.Helper()
+		result, err := engine.Run(ctx, olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: people})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := decode(t, result)
+		if !reflect.DeepEqual(got.Rows, rowsOf(want)) {
+			t.Errorf("%v, want %v", got.Rows, want)
+		}
+		return result.Strategy().Reads == "cached_answer"
+	}
+	id := olaptest.ID(1).String()
+	for _, change := range []struct {
+		name string
+		do   func()
+		want []any // the only row
+	}{
+		{"nothing", func() {}, []any{id, "Support", ada, nil, 1.0, 0.0, 1.0}},
+		{"a rename", func() {
+			agent.Name, agent.UpdatedAt = "Sales", agent.UpdatedAt.Add(time.Hour)
+			olaptest.Load(t, conn, olaptest.Records{Agents: []olaptest.Agent{agent}})
+		}, []any{id, "Sales", ada, nil, 1.0, 0.0, 1.0}},
+		{"a status", func() {
+			run.Status, run.UpdatedAt = "COMPLETED", run.UpdatedAt.Add(time.Hour)
+			olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}})
+		}, []any{id, "Sales", ada, nil, 1.0, 1.0, 1.0}},
+		{"a record", func() {
+			second := attribution
+			second.ID, second.RunID = olaptest.ID(2), olaptest.ID(2)
+			olaptest.Load(t, conn, olaptest.Records{Attributions: []olaptest.Attribution{second}})
+		}, []any{id, "Sales", ada, nil, 2.0, 1.0, 2.0}},
+		{"a record under another clock", func() {
+			attribution.OccurredAt = attribution.OccurredAt.Add(61 * 24 * time.Hour)
+			olaptest.Load(t, conn, olaptest.Records{Attributions: []olaptest.Attribution{attribution}})
+		}, []any{id, "Sales", ada, nil, 2.0, 1.0, 3.0}},
+		{"what the refresher found of it", func() { refreshed(t, refresher) }, []any{id, "Sales", ada, nil, 2.0, 1.0, 2.0}},
+		{"a purge", func() {
+			if err := purge.Person("acme", ada).Run(ctx, conn, func(purge.Step) {}); err != nil {
+				t.Fatal(err)
+			}
+		}, nil},
+	} {
+		change.do()
+		if answer(change.want...) {
+			t.Errorf("after %s: cached", change.name)
+		}
+		answer(change.want...)
+		if !answer(change.want...) {
+			t.Errorf("after %s: not cached", change.name)
+		}
+	}
+	if err := conn.Exec(ctx, "DROP TABLE count_inserted_agents"); err != nil {
+		t.Fatal(err)
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	go engine.Follow(following)
+	for answer() {
+	}
+}
+
+// While rows arrive from several processes, every answer has those that were acknowledged before it was asked for, and
+// its asOf is not before them.
+func TestCachedAnswersUnderWriters(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	engine := cachingEngine(conn)
+	var acknowledged, cached atomic.Int64
+	var writing, asking sync.WaitGroup
+	for w := range 2 {
+		writing.Go(func() {
+			for n := range 40 {
+				olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(w*1000+n, 1+n%28, "RUNNING")}})
+				acknowledged.Add(1)
+				time.Sleep(time.Duration(n%4) * 10 * time.Millisecond) // so that some answers can be cached
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writing.Wait(); close(done) }()
+	totals, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],` +
+		`"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		asking.Go(func() {
+			for running := true; running; {
+				select {
+				case <-done:
+					running = false
+				default:
+				}
+				before, sent := acknowledged.Load(), time.Now().Truncate(time.Millisecond)
+				result, err := engine.Run(context.Background(),
+					olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: totals})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got := decode(t, result)
+				asOf, err := time.Parse(time.RFC3339, got.AsOf)
+				if err != nil || got.Rows[0][0].(float64) < float64(before) || asOf.Before(sent) {
+					t.Errorf("%v as of %s, sent at %s when %d were acknowledged: %v", got.Rows, got.AsOf, sent, before, err)
+				}
+				if result.Strategy().Reads == "cached_answer" {
+					cached.Add(1)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if cached.Load() == 0 {
+		t.Error("no answer was cached")
+	}
+}
+
+// decode is the body of an answer.
+func decode(t *testing.T, result *olap.Result) (r response) {
+	t.Helper()
+	if err := json.Unmarshal(result.AppendJSON(nil), &r); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// rowsOf are the rows of an answer of at most one row.
+func rowsOf(row []any) [][]any {
+	if row == nil {
+		return [][]any{}
+	}
+	return [][]any{row}
+}
