@@ -26,7 +26,7 @@ func (b *bench) product(dataDir string) process.Product {
 
 // startServer starts the measured binary as a server on the engine of this run.
 func (b *bench) startServer(ctx context.Context) (*process.Server, error) {
-	return b.product(b.storeDir()).Serve(ctx, b.dir, "--admin-listen", "off",
+	return b.product(b.storeDir()).Serve(ctx, b.dir, "--admin-listen", "off", "--answer-cache-mib", "0",
 		"--rate-limit-per-minute", unlimited, "--verify-limit-per-minute", unlimited,
 		"--org-concurrency", clientsAtOnce, "--global-concurrency", clientsAtOnce, "--query-timeout", "10m",
 		"--maintenance-share", strconv.FormatFloat(b.Share, 'g', -1, 64))

@@ -39,7 +39,9 @@ func (c Counters) Same(other Counters) bool {
 func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
 // start is when ClickHouse was started, from its clock and its age in seconds.
-func start(now time.Time, uptime uint32) time.Time { return now.Add(-time.Duration(uptime) * time.Second) }
+func start(now time.Time, uptime uint32) time.Time {
+	return now.Add(-time.Duration(uptime) * time.Second)
+}
 
 // A Count is of rows that were ever inserted. An insert counts before it is acknowledged.
 type Count struct {
