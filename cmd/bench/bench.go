@@ -31,6 +31,8 @@ var scenarios = []scenario{
 	{"sizes", true, (*bench).measureSizes},
 	{"small", true, (*bench).measureSmall},
 	{"clients", true, (*bench).measureClients},
+	{"cold", true, (*bench).measureCold},
+	{"repeated", true, (*bench).measureRepeated},
 	{"postgres", true, (*bench).measurePostgres},
 	{"arrivals", true, (*bench).measureArrivals},
 	{"others", true, (*bench).measureOthers},
@@ -119,7 +121,7 @@ func (b *bench) storeDir() string { return filepath.Join(b.dir, "store") }
 
 // prepare loads the rows, starts the server and waits until both are idle.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	if b.server, err = b.startServer(ctx); err != nil {
+	if b.server, err = b.startServer(ctx, b.dir); err != nil {
 		return err
 	}
 	b.world = newWorld(b.Scale, b.Until)

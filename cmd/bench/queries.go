@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
@@ -129,10 +128,8 @@ func (p *memoryProbe) peakMiB() float64 { return float64(p.peak.Load()) / (1 << 
 
 const (
 	// A small organization's request should cost at most this much of its statement alone, or this many milliseconds more.
-	mostOfBare   = 1.25
-	mostBesides  = 1
-	leastOfBare  = 0.85
-	clientsInAll = 16
+	mostOfBare  = 1.25
+	mostBesides = 1
 )
 
 // measureSmall measures what the server adds to its own statements.
@@ -168,56 +165,5 @@ func (b *bench) measureSmall(ctx context.Context) error {
 				r.Measured <= mostOfBare || api.Median-alone.Median <= mostBesides),
 		)
 	}
-	return nil
-}
-
-// measureClients measures requests a second of several clients of one organization.
-func (b *bench) measureClients(ctx context.Context) error {
-	all, err := b.largeQuestions(ctx)
-	if err != nil {
-		return err
-	}
-	organization := b.world.small.first()
-	var bodies [][]byte
-	var statements []compile.Statement
-	for _, q := range monthly(all) {
-		body := q.body(b.world.lastDays(q.days))
-		statement, err := b.statement(organization, body, rollup.State{})
-		if err != nil {
-			return err
-		}
-		bodies, statements = append(bodies, body), append(statements, statement)
-	}
-	api := func(ctx context.Context, n int) error {
-		_, err := b.api[organization].query(ctx, bodies[n%len(bodies)])
-		return err
-	}
-	bare := func(ctx context.Context, n int) error {
-		_, err := runBare(ctx, b.store.Conn(), statements[n%len(statements)])
-		return err
-	}
-	var ours, reference []float64
-	for range b.Rounds {
-		for _, s := range []struct {
-			work  func(context.Context, int) error
-			rates *[]float64
-		}{{api, &ours}, {bare, &reference}} {
-			rate, err := b.perSecond(ctx, clientsInAll, s.work)
-			if err != nil {
-				return err
-			}
-			*s.rates = append(*s.rates, rate)
-		}
-	}
-	r := result{
-		Scenario:  "clients",
-		Name:      fmt.Sprintf("%d clients, small organization, 30 days", clientsInAll),
-		Unit:      "requests/s",
-		Ours:      statsOf(ours),
-		Against:   "bare",
-		Reference: statsOf(reference),
-	}
-	r.Measured = r.Ours.Median / r.Reference.Median
-	b.report.add(r.goal(fmt.Sprintf("at least %.2f", leastOfBare), r.Measured >= leastOfBare))
 	return nil
 }
