@@ -18,8 +18,8 @@ import (
 //  1. A query that was not asked before is only noted: most queries are asked once.
 //  2. When it is asked again, the store is asked for the organization's version (snapshot.Version), and then the query
 //     executes. The answer is cached with the version, which is not newer than the rows that the statement read.
-//  3. From then on the store is asked for the version, after the request arrived. If it is the same, the cached answer is
-//     the answer now, and its asOf the instant of the version. Else as 2.
+//  3. From then on the store is asked for the version, after the request arrived. If it is the same, the cached answer
+//     is the answer now, and its asOf the instant of the version. Else as 2.
 //
 // Requests that wait for a version at once share the statement that reads it. The pages of an answer keep the asOf that
 // they share.

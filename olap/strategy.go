@@ -23,7 +23,8 @@ type Strategy struct {
 	Reason string `json:"reason,omitzero"`
 	// Refreshing says that a refresh of the rollup was in progress when the plan was made.
 	Refreshing bool `json:"refreshing,omitzero"`
-	// Attempt is the number of the statement, from 1, 0 for a cached answer, and Refuted what earlier ones assumed wrongly.
+	// Attempt is the number of the statement, from 1, 0 for a cached answer, and Refuted what earlier ones assumed
+	// wrongly.
 	Attempt int      `json:"attempt"`
 	Refuted []string `json:"refuted,omitzero"`
 }

@@ -25,8 +25,8 @@ const (
 	TableReplacements   = "replacements"
 )
 
-// SourceAlterations is the source in insert_counters of the entries of the rollup log after which answers may be others:
-// leases, without an organization, and damages.
+// SourceAlterations is the source in insert_counters of the entries of the rollup log after which answers may be
+// others: leases, without an organization, and damages.
 const SourceAlterations = "alterations"
 
 // CountingViews are the materialized views that count in insert_counters.
@@ -118,8 +118,8 @@ var InitiatorTypes = []string{"internal", "external", "automated", "unknown"}
 
 // ReadSettings are the settings of ClickHouse for statements that read records.
 var ReadSettings = map[string]any{
-	// A record's key contains its event clock, and partitions are months of that clock, so that versions of one record are
-	// never in two partitions. FINAL may rely on it.
+	// A record's key contains its event clock, and partitions are months of that clock, so that versions of one record
+	// are never in two partitions. FINAL may rely on it.
 	"do_not_merge_across_partitions_select_final": 1,
 	// With this rewriting on, an element of a tuple that FINAL merges as a whole could be read as a
 	// column of its own, merged by itself, which gives elements of different versions.

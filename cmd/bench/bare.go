@@ -32,7 +32,9 @@ func (b *bench) statement(
 		return compile.Statement{}, err
 	}
 	facts := plan.Facts{Watermark: state.StoreWatermark(), Lease: state.Lease, Damage: state.LastDamage}
-	facts.Large = !facts.Watermark.IsZero()
+	if facts.Large = !facts.Watermark.IsZero(); facts.Large {
+		facts.AsOf = state.Now
+	}
 	return compile.Compile(compile.Input{Plan: plan.Of(q).Plan(facts), Organization: organization}), nil
 }
 

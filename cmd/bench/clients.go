@@ -18,8 +18,8 @@ const (
 	mostOfWarm = 1.15
 	// coldOrganizations is how many organizations are asked a first question.
 	coldOrganizations = 10
-	// A repeated question should take at most mostRepeated of the naive SQL's time, and there should be leastRepeated times
-	// as many of them a second.
+	// A repeated question should take at most mostRepeated of the naive SQL's time, and there should be leastRepeated
+	// times as many of them a second.
 	mostRepeated, leastRepeated = 0.25, 10.0
 )
 

@@ -41,7 +41,8 @@ type command struct {
 
 func (command) Help() string {
 	return `The same --scale and --until give the same rows. Compare ratios and milliseconds only within one run.
-Run it on a quiet machine. Scenarios: query, memory, sizes, small, clients, cold, repeated, postgres, arrivals, others, ingest.
+Run it on a quiet machine. Scenarios: query, memory, sizes, small, clients, cold, repeated,
+postgres, arrivals, others, ingest.
 
 Example:
   make bench BENCH_SCALE=1

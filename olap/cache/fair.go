@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A Fair keeps values of several owners, in a number of bytes altogether. When they do not fit, the value is evicted that
-// was put or read least recently by the owner whose values take the most bytes: no owner can drive out those of the
-// others. Use NewFair. It is safe for concurrent use.
+// A Fair keeps values of several owners, in a number of bytes altogether. When they do not fit, the value is evicted
+// that was put or read least recently by the owner whose values take the most bytes: no owner can drive out those of
+// the others. Use NewFair. It is safe for concurrent use.
 type Fair[V any] struct {
 	most int
 
@@ -45,8 +45,8 @@ func (f *Fair[V]) Get(owner, key string) (value V, known bool) {
 	return o.entries[key].Value.(*sized[V]).value, true
 }
 
-// Put keeps the value of an owner's key, of so many bytes, in place of an earlier one. One that is larger than a quarter
-// of the cache is not kept.
+// Put keeps the value of an owner's key, of so many bytes, in place of an earlier one. One that is larger than a
+// quarter of the cache is not kept.
 func (f *Fair[V]) Put(owner, key string, value V, bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -76,13 +76,15 @@ func (w *printer) kept() []string {
 	return conditions
 }
 
-// ownClock is the boundary that a statement reports where asOf is not set before: the rows that it reads have no condition
-// then, and the boundary is not before any of them. ClickHouse takes the snapshot of the table when it analyses the
-// statement, and reads this clock for each block of results, which is later. So whatever was acknowledged before the
-// statement was sent is in the answer, and whatever its clock could have stamped is not after the boundary. Another
-// node's clock may be ahead of it, and it may have been set back: hence the newest stamp of the rows themselves.
+// ownClock is the boundary that a statement reports where asOf is not set before: the rows that it reads have no
+// condition then, and the boundary is not before any of them. ClickHouse takes the snapshot of the table when it
+// analyses the statement, and reads this clock for each block of results, which is later. So whatever was acknowledged
+// before the statement was sent is in the answer, and whatever its clock could have stamped is not after the boundary.
+// Another node's clock may be ahead of it, and it may have been set back: hence the newest stamp of the rows
+// themselves.
 const (
-	ownClock = "greatest(toUnixTimestamp64Milli(nowInBlock64(3)), toUnixTimestamp64Milli(" + newestStored + ")) AS as_of_ms"
+	ownClock = "greatest(toUnixTimestamp64Milli(nowInBlock64(3)), toUnixTimestamp64Milli(" + newestStored + "))" +
+		" AS as_of_ms"
 
 	newestStored = "m_first_stored_at"
 	storedAt     = "f_first_stored_at"

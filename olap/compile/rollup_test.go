@@ -75,7 +75,8 @@ func TestSpansOfProjections(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		w := printer{Input: Input{Plan: plan.Of(q).Plan(plan.Facts{Large: true, Watermark: time.UnixMilli(1)})}}
+		facts := plan.Facts{Large: true, AsOf: time.UnixMilli(2), Watermark: time.UnixMilli(1)}
+		w := printer{Input: Input{Plan: plan.Of(q).Plan(facts)}}
 		first, after := w.spans(w.Projection.SpanMillis)
 		at := func(n int64) string { return time.UnixMilli(n * w.Projection.SpanMillis).UTC().Format(time.RFC3339) }
 		if at(first) != c.from || at(after) != c.until {

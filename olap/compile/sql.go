@@ -46,8 +46,8 @@ func (w *printer) statement() Statement {
 	return statement
 }
 
-// layers is the statement without its order. Every layer of subqueries costs ClickHouse a tenth of a small query, so that
-// groups of base rows are selected from the table itself, unless names of agents are to be joined to them.
+// layers is the statement without its order. Every layer of subqueries costs ClickHouse a tenth of a small query, so
+// that groups of base rows are selected from the table itself, unless names of agents are to be joined to them.
 func (w *printer) layers(selected []string) string {
 	if !w.fromRollup() && !w.PairGroups && !w.AgentNames {
 		fields, from := w.from("")
@@ -151,8 +151,8 @@ func (w *printer) from(bucket string) (fields []string, from string) {
 	return fields, w.joined(bucket)
 }
 
-// joined are the rows with the states of their runs; with AllVersions, once for every stored version. bucket is a further
-// condition on the hash ? of a run, of the rows and of the runs; empty for none.
+// joined are the rows with the states of their runs; with AllVersions, once for every stored version. bucket is a
+// further condition on the hash ? of a run, of the rows and of the runs; empty for none.
 func (w *printer) joined(bucket string) string {
 	rows := w.rows(bucket)
 	sql := "(\n" + indent(rows) + "\n) AS r"
@@ -188,8 +188,8 @@ func (w *printer) fields() (named []string) {
 	return named
 }
 
-// table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept by
-// the filters, and after the cursor. bucket is as in joined.
+// table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept
+// by the filters, and after the cursor. bucket is as in joined.
 func (w *printer) table(bucket string) string {
 	final := ""
 	if w.Final {

@@ -148,8 +148,8 @@ func (n *Needs) Long() bool {
 	return n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC) >= longRange
 }
 
-// FitsPage reports whether one page probably has the whole answer of a query that was not asked before: it distinguishes
-// agents, or nothing but what the catalog or the range bounds.
+// FitsPage reports whether one page probably has the whole answer of a query that was not asked before: it
+// distinguishes agents, or nothing but what the catalog or the range bounds.
 func (n *Needs) FitsPage() bool {
 	rows := 1
 	for _, d := range n.Query.Dimensions {

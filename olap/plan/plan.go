@@ -91,11 +91,13 @@ const (
 
 // Facts are what is known of the store when an attempt begins.
 type Facts struct {
-	Large     bool       // the organization has so many records that the rollup pays
-	Records   uint64     // about how many there are; a few need not be counted
-	Conflicts bool       // records were stored with several contents or under several clocks
-	AsOf      time.Time  // rows first stored after it are left out (contract 4.1); zero for the statement's own clock
-	Refuted   Assumption // what earlier attempts assumed wrongly
+	Large     bool   // the organization has so many records that the rollup pays
+	Records   uint64 // about how many there are; a few need not be counted
+	Conflicts bool   // records were stored with several contents or under several clocks
+	// AsOf is the instant after which no row that counts was first stored (contract 4.1); zero for the statement's own
+	// clock, which is for base rows only.
+	AsOf    time.Time
+	Refuted Assumption // what earlier attempts assumed wrongly
 
 	// Of the rollup, for large organizations:
 	Watermark            time.Time // zero where the rollup may not be used
@@ -176,7 +178,7 @@ func (p *Plan) noRollup() Reason {
 		return RollupAltered
 	case p.Refuted&KeysDistinct != 0 && p.UsesInitiatorKeys():
 		return KeysShared
-	case p.Watermark.IsZero():
+	case p.Watermark.IsZero() || p.AsOf.IsZero():
 		return RollupUnusable
 	case p.KeysShared && p.UsesInitiatorKeys():
 		return KeysShared

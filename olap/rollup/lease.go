@@ -43,10 +43,10 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 // only grow, so a lease that was once lost never becomes valid again, and one that is valid now was valid all the time
 // since it was taken.
 //
-//  1. Take. The number is one more than the greatest in the log. The insert of the entry carries the
-//     condition that no lease was taken or released since the log was read. Then all other inserts into the log and
-//     into the rollup that are running are waited for, and the log is read: of several takers whose inserts ran at once
-//     the one with the greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
+//  1. Take. The number is one more than the greatest in the log. The insert of the entry carries the condition that no
+//     lease was taken or released since the log was read. Then all other inserts into the log and into the rollup that
+//     are running are waited for, and the log is read: of several takers whose inserts ran at once the one with the
+//     greatest number and name has the lease. A crash leaves a lease that nobody keeps alive: see 6.
 //  2. Pause, for inserts that run on other nodes. A crash: see 6.
 //  3. Change. Every statement that changes rows goes through Alter. It carries the fence, a condition on the log that
 //     ClickHouse evaluates for each part when it rewrites that part, not when it accepts the statement: a statement
@@ -57,16 +57,16 @@ var ErrLost = errors.New("rollup: the lease was lost: " +
 //  4. Sign of life. The entry of 1 is written again with the time, on the condition that the lease is valid. Who finds
 //     that it is not cancels the change with ErrLost.
 //  5. Release. The entry of 1 is written once more, so that no answer of before the last change is used from a cache.
-//     Then the entry commit with number + 1 is written, on the condition that the lease is valid. It says up to when the
-//     rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
-//  6. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease,
-//     as in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and
-//     what a purge has named to be purged are emptied, and the release says that nothing is refreshed, so that the
-//     refresher builds the rollup from the source tables as they are. A crash of the one who takes over leaves a
-//     lease of its own: again 6.
+//     Then the entry commit with number + 1 is written, on the condition that the lease is valid. It says up to when
+//     the rollup is refreshed. A crash before it: see 6. After it nothing is left to do.
+//  6. Take over. A lease without a sign of life for Abandoned is taken by a refresher, or by whoever wants a lease, as
+//     in 1: from then on the old one is lost. What ClickHouse still mutates is waited for. Then the rollup and what a
+//     purge has named to be purged are emptied, and the release says that nothing is refreshed, so that the refresher
+//     builds the rollup from the source tables as they are. A crash of the one who takes over leaves a lease of its
+//     own: again 6.
 //
-// A change that was left in the middle is complete when it is made again, which is its caller's to do: 6 only makes
-// the rollup right.
+// A change that was left in the middle is complete when it is made again, which is its caller's to do: 6 only makes the
+// rollup right.
 type Lease struct {
 	entry
 	until time.Time // how far records were refreshed when it was taken

@@ -15,7 +15,7 @@ import (
 // A Size is about how many records an organization has.
 type Size struct {
 	Records   uint64 // rows that were ever inserted, repeats and later versions too
-	Conflicts bool   // attribution records were stored with several contents or under several clocks (schema.TableConflicts)
+	Conflicts bool   // attribution records have several contents or clocks (schema.TableConflicts)
 }
 
 // Sizes are the sizes of those records of which more than a few rows were inserted.

@@ -34,8 +34,8 @@ func (c Counters) Same(other Counters) bool {
 	return c.Records == other.Records && c.Log == other.Log && sameStart(c.started, other.started)
 }
 
-// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds: counts that were
-// not synced are lost with the power. A machine takes longer than this tolerance to come back.
+// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds: counts that
+// were not synced are lost with the power. A machine takes longer than this tolerance to come back.
 func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
 // start is when ClickHouse was started, from its clock and its age in seconds.

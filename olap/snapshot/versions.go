@@ -30,8 +30,8 @@ func (v Version) Same(other Version) bool {
 	return same && v == other
 }
 
-// StoredUntil reports whether all of the organization's rows were stored until an instant, inclusive. Others are stamped
-// by a clock that is ahead: an answer may have them later, although nothing is stored.
+// StoredUntil reports whether all of the organization's rows were stored until an instant, inclusive. Others are
+// stamped by a clock that is ahead: an answer may have them later, although nothing is stored.
 func (v Version) StoredUntil(at time.Time) bool {
 	return max(v.runs.latest, v.attributions.latest) <= at.UnixMilli()
 }
@@ -44,18 +44,20 @@ func (v Version) Leases() Count { return v.leases }
 
 // Versions are those of some organizations at an instant.
 type Versions struct {
-	Now time.Time // the store's clock: whatever was acknowledged before is in the versions. Zero where nothing was counted
+	Now time.Time // the store's clock: what was acknowledged before is counted. Zero where nothing was ever counted
 	Of  map[schema.OrganizationID]Version
 }
 
 // ReadVersions reads the versions of some organizations.
-func ReadVersions(ctx context.Context, conn driver.Conn, organizations []schema.OrganizationID) (v Versions, err error) {
+func ReadVersions(
+	ctx context.Context, conn driver.Conn, organizations []schema.OrganizationID,
+) (v Versions, err error) {
 	names := []string{""}
 	for _, organization := range organizations {
 		names = append(names, string(organization))
 	}
-	rows, err := conn.Query(OneThread(ctx), "SELECT now64(3, 'UTC'), uptime(), source, organization_id, rows, last_stored_at"+
-		" FROM "+schema.TableInsertCounters+" WHERE organization_id IN {organizations:Array(String)}",
+	rows, err := conn.Query(OneThread(ctx), "SELECT now64(3, 'UTC'), uptime(), source, organization_id, rows,"+
+		" last_stored_at FROM "+schema.TableInsertCounters+" WHERE organization_id IN {organizations:Array(String)}",
 		clickhouse.Named("organizations", names))
 	if err != nil {
 		return v, failure.Of("read what was stored", err)
@@ -108,8 +110,8 @@ func (v *Version) count(source string) *Count {
 
 // Counted reports whether all inserts are counted: whether the store has every view that counts them.
 func Counted(ctx context.Context, conn driver.Conn) (counted bool, err error) {
-	err = conn.QueryRow(ctx, "SELECT uniqExact(name) = {views:UInt64} FROM system.tables WHERE database = currentDatabase()"+
-		" AND engine = 'MaterializedView' AND name IN {names:Array(String)}",
+	err = conn.QueryRow(ctx, "SELECT uniqExact(name) = {views:UInt64} FROM system.tables"+
+		" WHERE database = currentDatabase() AND engine = 'MaterializedView' AND name IN {names:Array(String)}",
 		clickhouse.Named("views", uint64(len(schema.CountingViews))), clickhouse.Named("names", schema.CountingViews)).
 		Scan(&counted)
 	if err != nil {
