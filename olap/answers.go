@@ -109,7 +109,9 @@ type look struct {
 const lookPatience = 10 * time.Second
 
 // version returns the organization's version, read after the call, and the instant.
-func (a *answers) version(ctx context.Context, of schema.OrganizationID) (v snapshot.Version, now time.Time, err error) {
+func (a *answers) version(
+	ctx context.Context, of schema.OrganizationID,
+) (v snapshot.Version, now time.Time, err error) {
 	a.mu.Lock()
 	if a.next == nil {
 		a.next = &look{done: make(chan struct{})}

@@ -16,8 +16,6 @@ const (
 	leastOfNaive = 1.0
 	// mostOfWarm is how long the first question of an organization may take, of a later one.
 	mostOfWarm = 1.15
-	// coldOrganizations is how many organizations are asked a first question.
-	coldOrganizations = 10
 	// A repeated question should take at most mostRepeated of the naive SQL's time, and there should be leastRepeated
 	// times as many of them a second.
 	mostRepeated, leastRepeated = 0.25, 10.0
@@ -105,25 +103,26 @@ func (b *bench) compareRates(
 	return r, nil
 }
 
-// measureCold measures the first question of organizations after a start, against the same question asked again. Only
-// the server is new to them: the engine has read their tables before.
+// measureCold measures the first question of organizations after a start, against the same question asked again. Each
+// question has organizations of its own. Only the server is new to them: the engine has read their tables before.
 func (b *bench) measureCold(ctx context.Context) error {
 	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
-	for _, q := range monthly(all) {
-		askers, stop, err := b.askers(ctx, coldOrganizations)
-		if err != nil {
-			return err
-		}
+	askers, stop, err := b.askers(ctx, int(b.world.small.count))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	asked := monthly(all)
+	for i, q := range asked {
 		body := q.body(b.world.lastDays(monthDays))
 		var first, later []float64
-		for round := range 1 + b.Repeat {
-			for _, a := range askers {
+		for k := i % len(askers); k < len(askers); k += len(asked) {
+			for round := range 1 + b.Repeat {
 				began := time.Now()
-				if _, err := a.client.query(ctx, body); err != nil {
-					stop()
+				if _, err := askers[k].client.query(ctx, body); err != nil {
 					return err
 				}
 				if took := milliseconds(time.Since(began)); round == 0 {
@@ -133,7 +132,6 @@ func (b *bench) measureCold(ctx context.Context) error {
 				}
 			}
 		}
-		stop()
 		b.report.add(ratio("cold", "first question, "+q.title(), "later", statsOf(first), statsOf(later), mostOfWarm))
 	}
 	return nil
