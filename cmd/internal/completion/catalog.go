@@ -40,7 +40,7 @@ func (v Values) catalog(ctx context.Context, l *Line) *client.Catalog {
 func (v Values) cached(file string) (*client.Catalog, time.Time) {
 	var catalog client.Catalog
 	content, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(content, &catalog) != nil {
+	if v.Cache == "" || err != nil || json.Unmarshal(content, &catalog) != nil {
 		return &client.Catalog{}, time.Time{}
 	}
 	info, err := os.Stat(file)

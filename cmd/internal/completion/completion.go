@@ -94,6 +94,9 @@ func (c Completer) flags(l *Line) (found []string) {
 }
 
 func commands(l *Line) (found []string) {
+	if l.arguments > 0 {
+		return nil
+	}
 	for _, child := range l.node.Children {
 		if !child.Hidden {
 			found = append(found, described(child.Name, child.Help))
