@@ -20,8 +20,8 @@ type catalogCmd struct {
 }
 
 func (catalogCmd) Help() string {
-	return `Shows the models of a running server, with their metrics and dimensions. An indented name is a column that comes
-with the dimension above it. As JSON it is the API's catalog with the units of metrics and the operators of filters.
+	return `Shows the models of a running server, with their metrics and dimensions. An indented name is a column that
+comes with the dimension above it. As JSON it is the API's catalog, with units of metrics and operators of filters.
 
 The API has no list of agents. A query shows those that have had runs.
 

@@ -32,6 +32,8 @@ func TestQuery(t *testing.T) {
 		"formats": queryFormats, "grain": queryGrain, "compare": queryCompare, "fill": queryFill, "files": queryFiles,
 		"refusals": queryRefusals, "thresholds": queryThresholds, "saved questions": querySaved, "profiles": queryProfiles,
 		"watch": queryWatch, "catalog": queryCatalog, "completion": queryCompletion, "shells": queryShells,
+		"alerts": queryAlerts, "report": queryReport, "sheets": querySheets, "grafana": queryGrafana,
+		"metabase": queryMetabase,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}
