@@ -19,8 +19,9 @@ type completionCmd struct {
 }
 
 func (completionCmd) Help() string {
-	return `Prints a script that makes Tab complete commands, flags, members of the catalog, values of filters, time zones,
-profiles and saved questions. It asks the server that 'runlens query' would ask, for a second at most.
+	return `Prints a script that makes Tab complete commands, flags, members of the catalog, values of filters such as
+agents, time zones, profiles and saved questions. A Tab asks the server that 'runlens query' would ask, for a second
+at most. Put the script where the shell finds it, or have the shell read it: source <(runlens completion bash).
 
 Example:
   runlens completion bash > ~/.local/share/bash-completion/completions/runlens

@@ -13,7 +13,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// The programs of paging.md run: each prints 1,203 rows of three pages in their order, though the second page is refused
+// The programs of paging.md run: each prints the rows of three pages in their order, though the second page is refused
 // first, and the third one lost.
 func TestPagingPrograms(t *testing.T) {
 	s := serve(t, 1000)

@@ -17,7 +17,7 @@ _runlens() {
     local answer word descriptions=() tab=$'\t' longest=0 i
     answer=$(runlens __complete "${words[@]:1}" 2>/dev/null)
     if [[ $answer == files ]]; then
-        compopt -o default
+        compopt -o default 2>/dev/null
         return
     fi
     [[ $answer == *$'\n'* ]] || return
@@ -33,7 +33,7 @@ _runlens() {
     done <<<"${answer#*$'\n'}"
 
     if [[ ${#COMPREPLY[@]} -eq 1 ]]; then
-        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
     elif [[ $COMP_TYPE =~ ^(63|33|64)$ ]]; then
         # Bash only lists the words, and inserts none.
         for i in "${!COMPREPLY[@]}"; do
