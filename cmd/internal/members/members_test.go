@@ -40,8 +40,9 @@ agent_runs
     agent_name  string  -        Its name.
   day           date    eq, in   The day.
 `,
-		// The metrics need 57 columns beside their descriptions, which get the least width of 24; the dimensions need 33.
-		65: `Catalog version 1.2
+		// The metrics need 57 columns beside their descriptions, which get the least width of 24; the dimensions need 33,
+		// which leaves 31: "The agent, which has a name that" would be 32.
+		64: `Catalog version 1.2
 
 agent_runs
   Counts runs.
@@ -54,8 +55,8 @@ agent_runs
                                                          since 1.1: Use another.
 
   DIMENSION     TYPE    FILTERS  DESCRIPTION
-  agent_id      string  eq, in   The agent, which has a name that
-                                 may change at any time.
+  agent_id      string  eq, in   The agent, which has a name
+                                 that may change at any time.
     agent_name  string  -        Its name.
   day           date    eq, in   The day.
 `,
