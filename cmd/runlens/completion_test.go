@@ -93,6 +93,8 @@ func queryCompletion(t *testing.T, o office) {
 		"query --nonsense=x --metrics run_c":                         "words run_count",
 		"ingest a.csv ":                                              "files",
 		"completion ":                                                "words bash zsh fish",
+		"worker --sour":                                              "words --source",
+		"worker --mapping=x --sour":                                  "words --source",
 		"worker reset r":                                             "words run",
 		"man ":                                                       "files",
 		"serve --no-pp":                                              "words --no-pprof",

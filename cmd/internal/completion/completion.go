@@ -15,7 +15,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,13 +80,12 @@ func (c Completer) Answer(ctx context.Context, words []string, out io.Writer) {
 
 // flags are those of the command that may be given again, or are not yet.
 func (c Completer) flags(l *Line) (found []string) {
-	for _, group := range l.node.AllFlags(true) {
-		for _, flag := range group {
-			if !l.Given(flag.Name) || flag.IsSlice() {
-				for _, name := range names(flag) {
-					found = append(found, described(name, c.Describe(flag.Value)))
-				}
-			}
+	for _, flag := range l.flags() {
+		if l.Given(flag.Name) && !flag.IsSlice() {
+			continue
+		}
+		for _, name := range names(flag) {
+			found = append(found, described(name, c.Describe(flag.Value)))
 		}
 	}
 	return found
@@ -134,5 +132,5 @@ func names(flag *kong.Flag) []string {
 	if flag.Tag.Negatable != "" {
 		all = append(all, "--no-"+flag.Name)
 	}
-	return slices.Clip(all)
+	return all
 }

@@ -67,13 +67,22 @@ func (l *Line) add(word string) {
 	}
 }
 
-// find is the command's flag with a name such as --metrics or -o; nil for none.
-func (l *Line) find(name string) *kong.Flag {
+// flags are the command's, and those of a command below it that runs without being named.
+func (l *Line) flags() (all []*kong.Flag) {
 	for _, group := range l.node.AllFlags(true) {
-		for _, flag := range group {
-			if slices.Contains(names(flag), name) {
-				return flag
-			}
+		all = append(all, group...)
+	}
+	if l.node.DefaultCmd != nil {
+		all = append(all, l.node.DefaultCmd.Flags...)
+	}
+	return all
+}
+
+// find is the flag with a name such as --metrics or -o; nil for none.
+func (l *Line) find(name string) *kong.Flag {
+	for _, flag := range l.flags() {
+		if slices.Contains(names(flag), name) {
+			return flag
 		}
 	}
 	return nil
