@@ -24,6 +24,7 @@ func TestLicences(t *testing.T) {
 	}{
 		"MIT":              {map[string]string{"LICENSE": mit, "README": gpl}, "MIT"},
 		"British":          {map[string]string{"licence.md": bsd}, "BSD"},
+		"quoted":           {map[string]string{"LICENSE": "It is BSD:\n\n> " + strings.ReplaceAll(bsd, "\n", "\n> ")}, "BSD"},
 		"MPL":              {map[string]string{"COPYING": mpl}, "MPL-2.0"},
 		"none":             {map[string]string{"README": mit}, "!has no licence file"},
 		"GPL":              {map[string]string{"LICENSE": gpl}, "!gnu general public license"},

@@ -72,7 +72,7 @@ var refused = []string{
 
 var (
 	licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying)([-._].*)?$`)
-	space       = regexp.MustCompile(`\s+`)
+	space       = regexp.MustCompile(`(?m)(^>|\s)+`) // quotations have > before each line
 )
 
 // licenceOf returns the licence of a module's folder, or why it is none that is allowed. Every licence file in it

@@ -5,12 +5,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/runlens/runlens/cmd/internal/completion"
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // flagHelp has the texts of flags whose struct tags would be too long for a line. A tag names its text: help:"@listen".
-// ${default} in a text is the flag's default.
 var flagHelp = kong.Vars{
 	// storeFlags
 	"clickhouse_url": "The ClickHouse server: clickhouse://user@host:9000/database, or http(s)://host:8123/database. " +
@@ -39,8 +39,9 @@ var flagHelp = kong.Vars{
 	"ignore_unknown": "Ignore fields and columns that records of the kind don't have. Without it they are an error.",
 
 	// ingest
-	"rejects":  "Write rejected records to FILE, one JSON object a line. Replaced when the run ends.",
-	"on_error": "At a rejected record: continue, or stop at the first one.",
+	"ingest_files": "Files or glob patterns (quoted, ** for folders). - is standard input.",
+	"rejects":      "Write rejected records to FILE, one JSON object a line. Replaced when the run ends.",
+	"on_error":     "At a rejected record: continue, or stop at the first one.",
 
 	// serve
 	"listen":          "API address. Port 0 picks a free one.",
@@ -89,6 +90,7 @@ var flagHelp = kong.Vars{
 	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",
 
 	// verify
+	"verify_files": "Files or glob patterns, instead of --source.",
 	"subset": "The source has only some of the records: more records, or newer versions, in the store are no " +
 		"difference.",
 	"recheck_after": "With --source: compare again after this time what differs, in case it was being copied.",
@@ -97,7 +99,7 @@ var flagHelp = kong.Vars{
 	"api_url": "The API (http://127.0.0.1:8080).",
 	"profile": "The address and the key that 'runlens login' kept under this name. Default: those under default, " +
 		"where neither is given.",
-	"login_url":      "The API (${default}).",
+	"login_url":      "The API.",
 	"login_key_file": "The API key. Or set RUNLENS_API_KEY, type it when asked, or pipe it in.",
 	"mcp_listen": "Serve streamable HTTP on this loopback address instead of standard input and output. Port 0 " +
 		"picks a free one. Callers send the API key as a bearer token.",
@@ -116,9 +118,9 @@ var flagHelp = kong.Vars{
 	"start": "First day, YYYY-MM-DD. Default: 29 days before --end.",
 	"last": "Instead of --start: so many days up to --end, or calendar weeks or months with that of --end " +
 		"as the last one.",
-	"limit":      "The most rows, of each week or month with --grain (${default}).",
+	"limit":      "The most rows, of each week or month with --grain.",
 	"grain":      "Ask for every week or month by itself, so that distinct counts are exact.",
-	"week_start": "First day of a week (${default}).",
+	"week_start": "First day of a week.",
 	"compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
 		"difference, and the change in percent.",
 	"fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
@@ -128,13 +130,19 @@ var flagHelp = kong.Vars{
 }
 
 // tagWords are parts of struct tags that would be too long for a line, besides report.TagVariables.
-var tagWords = kong.Vars{"formats": strings.Join(output.Formats, ",")}
+var tagWords = kong.Vars{
+	"formats": strings.Join(output.Formats, ","),
+	"shells":  strings.Join(completion.Shells, ","),
+}
 
 // newParser parses command lines into c.
 func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append([]kong.Option{
 		kong.Name("runlens"),
 		kong.Description("Exact analytics over agent runs, from ClickHouse, over HTTP.\n\n" +
+			"Flags win over variables of the same names, such as RUNLENS_LISTEN. Results go to standard output, logs and " +
+			"progress to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 finished, but some records were " +
+			"rejected, 4 a threshold of query --fail-if was crossed.\n\n" +
 			"Example:\n  runlens serve --data-dir ./data"),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
@@ -147,7 +155,7 @@ func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
 func describe(value *kong.Value) string {
 	text, notes := value.Help, []string(nil)
 	if name, found := strings.CutPrefix(text, "@"); found {
-		text = strings.ReplaceAll(flagHelp[name], "${default}", value.Default)
+		text = flagHelp[name]
 	}
 	if value.Flag != nil && value.HasDefault && value.Default != "" && !value.IsBool() {
 		notes = append(notes, "default "+value.Default)

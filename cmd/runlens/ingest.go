@@ -25,7 +25,7 @@ const ingestMemoryBytes = 180 << 20
 type ingestCmd struct {
 	storeFlags
 	formatFlags
-	Files   []string `arg:"" name:"file" help:"Files or glob patterns (quoted, ** for folders). - is standard input."`
+	Files   []string `arg:"" name:"file" placeholder:"FILE" help:"@ingest_files"`
 	Rejects string   `placeholder:"FILE" help:"@rejects"`
 	OnError string   `enum:"continue,stop" default:"continue" help:"@on_error"`
 	DryRun  bool     `help:"Read and check everything, write nothing. Needs no store."`

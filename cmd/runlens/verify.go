@@ -20,7 +20,7 @@ type verifyCmd struct {
 	storeFlags
 	databaseFlags
 	formatFlags
-	Files        []string      `arg:"" optional:"" name:"file" help:"Files or glob patterns, instead of --source."`
+	Files        []string      `arg:"" optional:"" name:"file" placeholder:"FILE" help:"@verify_files"`
 	Org          string        `placeholder:"ORG" help:"Compare this organization only."`
 	Subset       bool          `help:"@subset"`
 	RecheckAfter time.Duration `default:"5s" placeholder:"DURATION" help:"@recheck_after"`

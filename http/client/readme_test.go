@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/runlens/runlens/olap/olaptest"
@@ -21,17 +20,8 @@ func TestReadme(t *testing.T) {
 		records.Runs = append(records.Runs, run)
 	}
 	olaptest.Load(t, s.store.Conn(), records)
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(readme), "```go\n")
-	program, _, found := strings.Cut(rest, "```")
-	if !found {
-		t.Fatal("no program in the README")
-	}
 	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(block(t, "README.md", "go")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), "go", "run", file)

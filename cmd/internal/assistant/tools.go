@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/runlens/runlens/cmd/internal/members"
 	"github.com/runlens/runlens/http/client"
 )
 
@@ -96,7 +96,7 @@ func columnsOf(catalog *client.Catalog, model string, page *client.Response) (co
 func (c *column) describe(model client.Model, timezone string) {
 	for _, m := range model.Metrics {
 		if m.Name == c.Name {
-			c.Unit, c.Description, c.Additive = unitOf(m.Name), m.Description, &m.Additive
+			c.Unit, c.Description, c.Additive = members.Unit(m.Name), m.Description, &m.Additive
 		}
 	}
 	for _, d := range model.Dimensions {
@@ -114,38 +114,7 @@ func (c *column) describe(model client.Model, timezone string) {
 	}
 }
 
-// unitOf follows the catalog's names: rates are parts of 1, everything else is counted.
-func unitOf(metric string) string {
-	if strings.HasSuffix(metric, "_rate") {
-		return "ratio from 0 to 1"
-	}
-	return "count"
-}
-
-type metric struct {
-	client.Metric
-	Unit string `json:"unit"`
-}
-
-type model struct {
-	client.Model
-	Metrics []metric `json:"metrics"`
-}
-
-type models struct {
-	CatalogVersion string  `json:"catalogVersion"`
-	Models         []model `json:"models"`
-}
-
 // readCatalog answers the tool catalog.
 func (t tools) readCatalog(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-	answer := models{CatalogVersion: t.catalog.CatalogVersion}
-	for _, m := range t.catalog.Models {
-		described := model{Model: m}
-		for _, n := range m.Metrics {
-			described.Metrics = append(described.Metrics, metric{n, unitOf(n.Name)})
-		}
-		answer.Models = append(answer.Models, described)
-	}
-	return nil, answer, nil
+	return nil, members.Describe(t.catalog), nil
 }

@@ -29,6 +29,12 @@ var zones = sync.OnceValues(func() (canonical []string, aliases map[string]strin
 	return canonical, aliases
 })
 
+// Timezones are the canonical ones, the names that the API takes.
+func Timezones() []string {
+	canonical, _ := zones()
+	return canonical
+}
+
 // zone says which canonical zone a name may have meant.
 func zone(name string) string {
 	canonical, aliases := zones()

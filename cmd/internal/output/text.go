@@ -28,11 +28,11 @@ func shown(c report.Column, v client.Value) string {
 	case v.IsNumber():
 		return v.String()
 	}
-	return printable(v.String())
+	return Printable(v.String())
 }
 
-// printable spells out what is no visible character: controls, and marks that turn the direction of text.
-func printable(text string) string {
+// Printable spells out what is no visible character: controls, and marks that turn the direction of text.
+func Printable(text string) string {
 	hidden := func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) || r == '\u2028' || r == '\u2029' }
 	if !strings.ContainsFunc(text, hidden) {
 		return text

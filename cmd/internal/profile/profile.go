@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -53,6 +55,12 @@ func (f Folder) Profile(name string) (p Profile, ok bool, err error) {
 	all, err := f.all()
 	p, ok = all[name]
 	return p, ok, err
+}
+
+// Profiles are the names of all, in their order.
+func (f Folder) Profiles() ([]string, error) {
+	all, err := f.all()
+	return slices.Sorted(maps.Keys(all)), err
 }
 
 func (f Folder) all() (map[string]Profile, error) {

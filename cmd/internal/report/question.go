@@ -22,7 +22,7 @@ var TagVariables = map[string]string{
 // A Question is what a person asks for: the flags of runlens query, and the content of a saved question. The command
 // has the texts that a tag names, such as help:"@start".
 type Question struct {
-	Model      string   `yaml:"model,omitempty" default:"agent_runs" help:"The model (${default})."`
+	Model      string   `yaml:"model,omitempty" default:"agent_runs" help:"The model."`
 	Metrics    []string `yaml:"metrics,omitempty" help:"Comma-separated metrics."`
 	Dimensions []string `yaml:"dimensions,omitempty" help:"Comma-separated dimensions; without any it is a totals query."`
 	Filter     []string `yaml:"filter,omitempty" sep:"none" placeholder:"MEMBER=VALUE" help:"@filter"`
@@ -31,7 +31,7 @@ type Question struct {
 	Last       string   `yaml:"last,omitempty" placeholder:"30d|12w|13mo" help:"@last"`
 	Today      bool     `yaml:"today,omitempty" help:"Only today in --timezone."`
 	Yesterday  bool     `yaml:"yesterday,omitempty" help:"Only yesterday in --timezone."`
-	Timezone   string   `yaml:"timezone,omitempty" default:"UTC" help:"IANA timezone of the days (${default})."`
+	Timezone   string   `yaml:"timezone,omitempty" default:"UTC" help:"IANA timezone of the days."`
 	Order      []string `yaml:"order,omitempty" placeholder:"MEMBER[:desc]" help:"Comma-separated order."`
 	Limit      int      `yaml:"limit,omitempty" default:"100" help:"@limit"`
 	All        bool     `yaml:"all,omitempty" help:"All rows, whatever --limit says."`
