@@ -134,8 +134,8 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	ask.options = output.Options{Vertical: c.Vertical, Spreadsheets: c.Spreadsheet}
 	if terminal {
 		ask.options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-		if columns, _, err := term.GetSize(int(io.out.(*os.File).Fd())); err == nil && !c.Wide {
-			ask.options.Width = columns
+		if !c.Wide {
+			ask.options.Width = terminalWidth(io.out)
 		}
 	}
 	if c.File == "" {
@@ -168,4 +168,16 @@ func (c *queryCmd) format() (string, error) {
 func isTerminal(stream io.Writer) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalWidth is how many columns a terminal has; 0 for another stream.
+func terminalWidth(stream io.Writer) int {
+	if !isTerminal(stream) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(stream.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
