@@ -130,7 +130,8 @@ func (l *Log) lose(rows []row) {
 }
 
 const insert = "INSERT INTO " + schema.TableUsageLog + " (organization_id, at, key_id, questions, code, limit_hit, " +
-	"model, metrics, dimensions, filters, days, timezone, row_limit, returned_rows, rows_read, bytes_read, processor_us, took_us)"
+	"model, metrics, dimensions, filters, days, timezone, row_limit, " +
+	"returned_rows, rows_read, bytes_read, processor_us, took_us)"
 
 // write reports whether the store took a batch. No caller's end interrupts it: it may be stored then or not.
 func (l *Log) write(rows []row) bool {
@@ -161,8 +162,8 @@ func (r row) columns() []any {
 	}
 	return []any{
 		string(r.OrganizationID), r.At, r.KeyID, r.questions, r.Code, r.LimitHit,
-		r.Model, r.Metrics, r.Dimensions, r.Filters, uint16(r.Days), r.Timezone, uint16(r.Shape.Limit), uint16(r.ReturnedRows), r.Cost.Rows, r.Cost.Bytes, processor,
-		uint64(r.Took.Microseconds()),
+		r.Model, r.Metrics, r.Dimensions, r.Filters, uint16(r.Days), r.Timezone, uint16(r.Shape.Limit),
+		uint16(r.ReturnedRows), r.Cost.Rows, r.Cost.Bytes, processor, uint64(r.Took.Microseconds()),
 	}
 }
 

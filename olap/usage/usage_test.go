@@ -114,7 +114,8 @@ func TestSummaries(t *testing.T) {
 			{[]string{"acme", "a"}, 2, 0, 0, 150, 1200, f(3), f(15), f(20), f(20)},
 		}},
 		{usage.Selection{By: usage.ByShape}, []usage.Summary{
-			{[]string{"agent_runs", "run_count", "", "", "30", "UTC", "100"}, 3, 0, 0, 150, 1200, f(3), f(35. / 3), f(20), f(20)},
+			{[]string{"agent_runs", "run_count", "", "", "30", "UTC", "100"},
+				3, 0, 0, 150, 1200, f(3), f(35. / 3), f(20), f(20)},
 			{[]string{"agent_runs", "run_count", "user_identifier,day", "agent_id eq", "30", "UTC", "100"},
 				2, 1, 1, 7, 56, nil, f(300), f(300), f(300)},
 		}},
@@ -182,10 +183,9 @@ func (unreachable) PrepareBatch(ctx context.Context, _ string, _ ...driver.Prepa
 func TestOldRowsAreDropped(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	l := usage.NewLog(conn, quiet)
-	for _, days := range []int{0, 80, 100} {
-		l.Record(usage.Entry{At: time.Now().AddDate(0, 0, -days), OrganizationID: "acme"})
+	for _, days := range []int{0, 80, 100, 100} {
+		l.Record(usage.Entry{At: time.Now().AddDate(0, 0, -days), OrganizationID: "acme", Shape: usage.Shape{Model: "m"}})
 	}
-	l.Record(usage.Entry{At: time.Now().AddDate(0, 0, -100), OrganizationID: "acme", Shape: usage.Shape{Model: "m"}})
 	ended(l)
 	if err := conn.Exec(t.Context(), "OPTIMIZE TABLE usage_log FINAL"); err != nil {
 		t.Fatal(err)
