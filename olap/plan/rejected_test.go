@@ -24,9 +24,9 @@ func TestRejected(t *testing.T) {
 			{RollupAggregates, RangeOffSpans}, {BaseRunsSent, SlowerThanChosen}, {Base, SlowerThanChosen}}},
 		"states": {states, false, large, Base, []Rejection{
 			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RunsOutsideUnknown}}},
-		"states, clock set back": {states, false, Facts{Large: true, AsOf: asOf, Refuted: ClockForward, OutsideSince: asOf}, Base,
-			[]Rejection{{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup},
-				{BaseRunsSent, ClockSetBack}}},
+		"states, clock set back": {states, false,
+			Facts{Large: true, AsOf: asOf, Refuted: ClockForward, OutsideSince: asOf}, Base, []Rejection{
+				{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, ClockSetBack}}},
 		"states of a year": {states, true, large, Base, []Rejection{
 			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RangeLong}}},
 		"runs sent": {states, false, Facts{Large: true, AsOf: asOf, OutsideSince: asOf}, BaseRunsSent, []Rejection{
