@@ -13,6 +13,8 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/usage"
 )
 
 // getCatalog answers spec 4.1. A caller that names the catalog it has gets 304 while it is the current one. Caches may
@@ -63,6 +65,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	end()
 	body.release() // the query may run for long
 	x := exchangeOf(c)
+	x.shape = usage.ShapeOf(q)
 	release, wait := s.concurrency.Acquire(string(x.principal.OrganizationID), time.Now())
 	if release == nil {
 		return limited("concurrency", messageTooManyConcurrent, wait)
@@ -70,6 +73,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	defer func() { release(time.Now()) }()
 	x.queryID = uuid.New()
 	end = s.Metrics.stage(stageEngine)
+	ctx, x.cost = cost.Measure(ctx)
 	result, err := s.Engine.Run(ctx, olap.Request{
 		OrganizationID: x.principal.OrganizationID, Query: q,
 		QueryID: x.queryID, RequestID: x.requestID, KeyID: x.principal.KeyID,

@@ -12,6 +12,8 @@ import (
 
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/usage"
 )
 
 const headerRequestID = "x-request-id"
@@ -29,6 +31,8 @@ type exchange struct {
 	execution uuid.UUID // ClickHouse's query_id; zero before it answered
 	strategy  olap.Strategy
 	rows      int
+	shape     usage.Shape // empty before the question is understood
+	cost      *cost.Meter // nil before it runs
 	refusal   *refusal
 }
 
@@ -92,6 +96,9 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		route = path
 	}
 	s.Metrics.observe(route, status, took)
+	if s.Usage != nil && route == queryPath && x.principal.KeyID != "" {
+		s.Usage(x.used(took))
+	}
 	attributes := []slog.Attr{
 		slog.String("request_id", x.requestID),
 		slog.String("method", c.Method()),
@@ -126,6 +133,21 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		}
 	}
 	s.Logger.LogAttrs(c.UserContext(), level, "request", attributes...)
+}
+
+// used is what the log of usage keeps of a question.
+func (x *exchange) used(took time.Duration) usage.Entry {
+	e := usage.Entry{
+		At: x.began, OrganizationID: x.principal.OrganizationID, KeyID: x.principal.KeyID,
+		Shape: x.shape, ReturnedRows: x.rows, Took: took,
+	}
+	if x.refusal != nil {
+		e.Code, e.LimitHit = x.refusal.code, x.refusal.limit
+	}
+	if x.cost != nil {
+		e.Cost = x.cost.Cost()
+	}
+	return e
 }
 
 // strategyAttribute groups how a query was answered.

@@ -22,6 +22,7 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/usage"
 )
 
 const (
@@ -43,12 +44,14 @@ type Engine interface {
 	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
 }
 
-// Config is what a server depends on. Every field but Metrics and TrustedProxies is required.
+// Config is what a server depends on. Every field but Metrics, Usage and TrustedProxies is required.
 type Config struct {
 	Engine   Engine
 	Verifier *auth.Verifier
 	Logger   *slog.Logger
 	Metrics  *Metrics // nil for none
+	// Usage records a question with a valid key when it is answered or refused; nil for nobody. It returns at once.
+	Usage func(usage.Entry)
 
 	RatePerMinute     int           // requests of one key in any 60 seconds
 	OrgConcurrency    int           // queries of one organization at once

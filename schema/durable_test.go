@@ -17,7 +17,7 @@ func TestTablesAreDurable(t *testing.T) {
 	if err := schema.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{schema.TableAPIKeyUses, schema.TableInsertCounters}
+	want := []string{schema.TableAPIKeyUses, schema.TableInsertCounters, schema.TableUsageLog}
 	if got := volatileTables(t, db); !slices.Equal(got, want) {
 		t.Errorf("the tables %v are not durable, want %v alone", got, want)
 	}

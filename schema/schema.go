@@ -15,6 +15,7 @@ const (
 	TableAPIKeyUses     = "api_key_uses"
 	TableSecrets        = "secrets"
 	TableAuditLog       = "audit_log"
+	TableUsageLog       = "usage_log"
 	TableCheckpoints    = "checkpoints"
 	TableRollupLog      = "rollup_log"
 	TableInitiatorKeys  = "initiator_keys"
@@ -35,7 +36,7 @@ var CountingViews = []string{"count_inserted_agents", "count_inserted_runs", "co
 
 // DurableSettings are the settings of every table whose rows survive a loss of power: what an insert has acknowledged
 // is synced, and so is what a merge or a mutation has written before it removes what that replaces. Tables of which
-// each row may be lost are not among them: insert_counters and api_key_uses (decisions/power-loss.md).
+// each row may be lost are not among them: insert_counters, api_key_uses and usage_log (decisions/power-loss.md).
 const DurableSettings = "fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1"
 
 // TableDelta is the external table that comes with a statement whose delta is cached (olap/compile).

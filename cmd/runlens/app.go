@@ -22,6 +22,7 @@ import (
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -118,9 +119,11 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	}
 	a.maintained.Go(func() { engine.Follow(background) })
 	a.maintain(background, c.MaintenanceShare, logger)
+	asked := usage.NewLog(conn, logger)
+	a.maintained.Go(func() { asked.Run(background) })
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
-		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics,
+		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics, Usage: asked.Record,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
 		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies,
@@ -131,7 +134,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
 	if a.admin != nil {
-		a.admin.Start(a.adminContent(metrics), func(err error) { a.failed <- err })
+		a.admin.Start(a.adminContent(metrics, asked), func(err error) { a.failed <- err })
 	}
 	return nil
 }
@@ -162,12 +165,12 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 }
 
 // adminContent is what the admin address shows of this server.
-func (a *app) adminContent(metrics *httpapi.Metrics) admin.Content {
+func (a *app) adminContent(metrics ...prometheus.Collector) admin.Content {
 	conn := a.store.Conn()
 	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(),
-		Metrics: []prometheus.Collector{metrics, ingestLag{conn}, damage{conn},
+		Metrics: append(metrics, ingestLag{conn}, damage{conn},
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
-				func() float64 { return float64(a.api.Running()) })}}
+				func() float64 { return float64(a.api.Running()) }))}
 	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)
 	for _, worker := range a.maintenance {
 		content.Metrics = append(content.Metrics, worker)

@@ -89,6 +89,9 @@ var flagHelp = kong.Vars{
 	"overlap_key":     "How long the replaced key stays valid, such as 36h or 7d. 0s ends it at once.",
 	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",
 
+	"usage_by": "What questions are summed up by: organization, key, shape (model, members, operators of filters, days, " +
+		"timezone and limit) or refusal (code and the limit that was hit).",
+
 	// verify
 	"verify_files": "Files or glob patterns, instead of --source.",
 	"subset": "The source has only some of the records: more records, or newer versions, in the store are no " +

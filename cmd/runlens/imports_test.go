@@ -19,7 +19,7 @@ import (
 var arrows = map[string]string{
 	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema",
 
-	"http":       "http/auth http/conns http/limit olap olap/catalog olap/failure olap/query",
+	"http":       "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/usage",
 	"http/admin": "",
 	"http/auth":  "schema",
 	// A client is for programs that have nothing else of ours.
@@ -27,17 +27,18 @@ var arrows = map[string]string{
 	"http/conns":  "",
 	"http/limit":  "",
 
-	"olap": "olap/cache olap/catalog olap/compile olap/cursor olap/exec olap/failure olap/plan olap/query" +
+	"olap": "olap/cache olap/catalog olap/compile olap/cost olap/cursor olap/exec olap/failure olap/plan olap/query" +
 		" olap/rollup olap/snapshot schema",
 	"olap/audit":              "schema",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
-	"olap/clickhouse":         "",
+	"olap/clickhouse":         "olap/cost",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema",
+	"olap/cost":               "",
 	"olap/cursor":             "schema",
 	"olap/daterange":          "",
 	"olap/daterange/genzones": "",
-	"olap/exec":               "olap/compile olap/cursor olap/daterange olap/failure schema",
+	"olap/exec":               "olap/compile olap/cost olap/cursor olap/daterange olap/failure schema",
 	"olap/failure":            "",
 	"olap/keys":               "schema",
 	"olap/maintain":           "schema",
@@ -45,6 +46,7 @@ var arrows = map[string]string{
 	"olap/query":              "olap/catalog olap/daterange schema",
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot schema",
 	"olap/snapshot":           "olap/cache olap/failure schema",
+	"olap/usage":              "olap/cost olap/failure olap/query schema",
 
 	"ingest":                 "ingest/checkpoint ingest/normalize ingest/source ingest/write",
 	"ingest/checkpoint":      "ingest/write schema",
@@ -75,8 +77,8 @@ var devCommands = []string{"cmd/bench", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
-	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse olap/exec olap/failure olap/keys olap/maintain" +
-		" olap/olaptest olap/rollup olap/snapshot",
+	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse olap/cost olap/exec olap/failure olap/keys" +
+		" olap/maintain olap/olaptest olap/rollup olap/snapshot olap/usage",
 	fiber:                                      "http",
 	"github.com/valyala/fasthttp/...":          "http",
 	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",

@@ -48,6 +48,8 @@ type cli struct {
 	Logout     logoutCmd     `cmd:"" help:"Forget the address and the key of a server."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
 	Keys       keysCmd       `cmd:"" help:"Create, list, rotate and revoke API keys."`
+	Explain    explainCmd    `cmd:"" help:"Answer a question on the store itself and say how."`
+	Usage      usageCmd      `cmd:"" help:"Show who asks what over the API, and what it takes."`
 	Audit      auditCmd      `cmd:"" help:"Show who did what to keys and records."`
 	Completion completionCmd `cmd:"" help:"Print a script for the shell that completes command lines."`
 	Man        manCmd        `cmd:"" help:"Write manual pages."`

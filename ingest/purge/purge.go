@@ -76,7 +76,7 @@ func (p *Purge) delete(table, where string) {
 func Organization(organization schema.OrganizationID) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)})
 	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableInsertCounters,
-		schema.TableConflicts, schema.TableReplacements,
+		schema.TableConflicts, schema.TableReplacements, schema.TableUsageLog,
 		schema.TableRollupLog} // what is damaged of its rollup
 	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())

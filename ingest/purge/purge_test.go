@@ -90,6 +90,10 @@ func filled(t *testing.T) driver.Conn {
 			"('"+organization+"', now64(3))"); err != nil {
 			t.Fatal(err)
 		}
+		const asked = "INSERT INTO usage_log (organization_id, at) SELECT {organization:String}, now64(3)"
+		if err := conn.Exec(context.Background(), asked, clickhouse.Named("organization", organization)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(context.Background()); err != nil {
 		t.Fatal(err)
@@ -163,6 +167,7 @@ func TestOrganization(t *testing.T) {
 		"initiator_keys",
 		"shared_initiator_keys",
 		"conflicting_records",
+		"usage_log",
 	}
 	for _, table := range emptied {
 		gone := number(t, conn, "SELECT count() FROM "+table+" WHERE organization_id = 'acme'")

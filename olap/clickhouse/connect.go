@@ -12,6 +12,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/cost"
 )
 
 const (
@@ -180,7 +182,7 @@ func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
 		if embedded {
 			transport.Proxy = nil
 		}
-		return transport, nil
+		return cost.Transport{Transport: transport}, nil
 	}
 	return options
 }

@@ -38,6 +38,7 @@ type Query struct {
 // A Filter keeps the rows whose dimension has any of the values. Several filters all apply (contract 4.7).
 type Filter struct {
 	Dimension *catalog.Dimension
+	Op        string // as requested: eq or in
 	// Values are as requested, but identifiers are normalized (contract 3). Empty for a day.
 	Values []string
 	// Days are the values of a day filter.

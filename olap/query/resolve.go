@@ -79,7 +79,7 @@ func resolveFilter(model *catalog.Model, shape filterShape, place string) (Filte
 	if dimension == nil {
 		return Filter{}, invalid(place+".member", "is a metric, and filters apply to dimensions only")
 	}
-	filter := Filter{Dimension: dimension}
+	filter := Filter{Dimension: dimension, Op: shape.Op}
 	for i, value := range shape.Values {
 		switch dimension.Kind {
 		case catalog.Day:

@@ -13,7 +13,8 @@ import (
 // survive a loss of power may have such parts after one.
 const damagedParts = "SELECT table, count() FROM system.detached_parts" +
 	" WHERE database = currentDatabase() AND reason IN ('broken', 'broken-on-start', 'covered-by-broken')" +
-	" AND table NOT IN ('" + schema.TableInsertCounters + "', '" + schema.TableAPIKeyUses + "') GROUP BY table"
+	" AND table NOT IN ('" + schema.TableInsertCounters + "', '" + schema.TableAPIKeyUses + "', '" +
+	schema.TableUsageLog + "') GROUP BY table"
 
 // DamagedParts returns how many parts of which tables ClickHouse found damaged and put aside, and did not get back.
 func DamagedParts(ctx context.Context, conn driver.Conn) (map[string]uint64, error) {

@@ -2,6 +2,7 @@
 DROP TABLE IF EXISTS replacements;
 DROP TABLE IF EXISTS purge_targets;
 DROP TABLE IF EXISTS checkpoints;
+DROP TABLE IF EXISTS usage_log;
 DROP TABLE IF EXISTS audit_log;
 DROP TABLE IF EXISTS secrets;
 DROP TABLE IF EXISTS api_key_uses;

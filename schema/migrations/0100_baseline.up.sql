@@ -382,6 +382,39 @@ ENGINE = MergeTree
 ORDER BY (organization_id, at, action_id, outcome)
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
+-- What was asked over the API, by the shape of the question and never a filter's value (olap/usage). A part is dropped
+-- when the newest row of its week is 90 days old. Rows may be lost with the power: they are figures for operators.
+CREATE TABLE IF NOT EXISTS usage_log
+(
+    organization_id LowCardinality(String),
+    at              DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+    key_id          LowCardinality(String),
+
+    -- More than 1 where equal refusals that have no shape are one row.
+    questions UInt32,
+    code      LowCardinality(String), -- of the refusal; empty for an answer
+    limit_hit LowCardinality(String),
+
+    model      LowCardinality(String),
+    metrics    Array(LowCardinality(String)),
+    dimensions Array(LowCardinality(String)),
+    filters    Array(LowCardinality(String)), -- member and operator
+    days       UInt16,
+    timezone   LowCardinality(String),
+    row_limit  UInt16,
+
+    returned_rows UInt16,
+    rows_read     UInt64,
+    bytes_read    UInt64,
+    processor_us  Nullable(UInt64), -- NULL where ClickHouse did not report it
+    took_us       UInt64
+)
+ENGINE = MergeTree
+PARTITION BY toMonday(at)
+ORDER BY (organization_id, at)
+TTL toDateTime(at) + INTERVAL 90 DAY
+SETTINGS ttl_only_drop_parts = 1;
+
 -- How far copying has come, by source.
 CREATE TABLE IF NOT EXISTS checkpoints
 (

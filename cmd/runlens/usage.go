@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/usage"
+	"github.com/runlens/runlens/schema"
+)
+
+type usageCmd struct {
+	storeFlags
+	Org     string `placeholder:"ORG" help:"Only questions of this organization."`
+	Key     string `placeholder:"KEY_ID" help:"Only questions with this key."`
+	Last    string `default:"7d" placeholder:"7d" help:"How far back, such as 36h or 90d. Older ones are not kept."`
+	By      string `enum:"organization,key,shape,refusal" default:"organization" help:"@usage_by"`
+	Slowest bool   `help:"The slowest first (by p95_ms), instead of the most frequent."`
+	Limit   int    `default:"20" help:"The most rows."`
+	Output  string `enum:"table,csv,json" default:"table" help:"table, csv or json (an object a line)."`
+}
+
+func (usageCmd) Help() string {
+	return `Sums up what was asked over the API: questions, refusals and limits hit, what they read in ClickHouse, and how
+long answers took. Servers keep the shape of a question for 90 days, never the value of a filter, and write it
+within seconds. 'runlens audit' shows who did what to keys and records.
+
+processor_ms is empty for a server that reaches ClickHouse over HTTP, as the embedded engine is: only the native
+protocol reports it.
+
+Example:
+  runlens usage --last 30d
+  runlens usage --by key --org acme
+  runlens usage --by shape --slowest --limit 5
+  runlens usage --by refusal --output csv`
+}
+
+func (c usageCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	selection, err := c.selection(time.Now())
+	if err != nil {
+		return usageError{err}
+	}
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	// One more shows whether there are further ones.
+	selection.Limit++
+	summaries, err := usage.Summarize(ctx, store.Conn(), selection)
+	if err != nil {
+		return err
+	}
+	further := len(summaries) == selection.Limit
+	if further {
+		summaries = summaries[:c.Limit]
+	}
+	if err := c.print(io, selection.By, summaries); err != nil {
+		return err
+	}
+	if further {
+		fmt.Fprintln(io.err, "note: There are further rows: --limit shows more.")
+	}
+	return nil
+}
+
+func (c usageCmd) selection(now time.Time) (s usage.Selection, err error) {
+	if c.Org != "" {
+		if s.OrganizationID, err = schema.ParseOrganizationID(c.Org); err != nil {
+			return s, fmt.Errorf("--org %w", err)
+		}
+	}
+	last, err := parseSpan(c.Last)
+	if err != nil {
+		return s, fmt.Errorf("--last %w", err)
+	}
+	if c.Limit < 1 {
+		return s, errors.New("--limit must be at least 1")
+	}
+	s.By, s.KeyID, s.Since, s.Slowest, s.Limit = usage.Grouping(c.By), c.Key, now.Add(-last), c.Slowest, c.Limit
+	return s, nil
+}
+
+func (c usageCmd) print(io streams, by usage.Grouping, summaries []usage.Summary) error {
+	format := c.Output
+	if format == "json" {
+		format = "ndjson"
+	}
+	w, err := output.New(format, io.out, output.Options{Width: terminalWidth(io.out)})
+	if err != nil {
+		return err
+	}
+	var columns []report.Column
+	for _, name := range by.Columns() {
+		columns = append(columns, report.Column{Name: name})
+	}
+	for _, name := range []string{"questions", "refused", "limited", "rows_read", "bytes_read"} {
+		columns = append(columns, report.Column{Name: name, Kind: report.Count})
+	}
+	for _, name := range []string{"processor_ms", "mean_ms", "p95_ms", "max_ms"} {
+		columns = append(columns, report.Column{Name: name, Kind: report.Number})
+	}
+	if err := w.Head(columns); err != nil {
+		return err
+	}
+	for _, s := range summaries {
+		var row report.Row
+		for _, text := range s.Group {
+			row = append(row, client.StringValue(text))
+		}
+		for _, count := range []uint64{s.Questions, s.Refused, s.Limited, s.RowsRead, s.BytesRead} {
+			row = append(row, client.Int64Value(int64(count)))
+		}
+		for _, figure := range []*float64{s.ProcessorMs, s.MeanMs, s.P95Ms, s.MaxMs} {
+			if figure == nil {
+				row = append(row, client.Value{})
+			} else {
+				row = append(row, client.Float64Value(*figure))
+			}
+		}
+		if err := w.Row(row); err != nil {
+			return err
+		}
+	}
+	return w.End(report.Facts{})
+}

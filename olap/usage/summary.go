@@ -1,0 +1,119 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// A Grouping is what questions have in common that are summed up together.
+type Grouping string
+
+// The groupings.
+const (
+	ByOrganization Grouping = "organization"
+	ByKey          Grouping = "key"
+	ByShape        Grouping = "shape"   // without refusals that have none
+	ByRefusal      Grouping = "refusal" // refusals only
+)
+
+// A groupColumn is the name of a column of a grouping, and its SQL.
+type groupColumn struct{ name, sql string }
+
+var (
+	organizationColumn = groupColumn{"organization_id", "organization_id"}
+
+	groupings = map[Grouping]struct {
+		columns []groupColumn
+		where   string
+	}{
+		ByOrganization: {[]groupColumn{organizationColumn}, "true"},
+		ByKey:          {[]groupColumn{organizationColumn, {"key_id", "key_id"}}, "true"},
+		ByShape: {[]groupColumn{
+			{"model", "model"},
+			{"metrics", "arrayStringConcat(metrics, ',')"},
+			{"dimensions", "arrayStringConcat(dimensions, ',')"},
+			{"filters", "arrayStringConcat(filters, ', ')"},
+			{"days", "toString(days)"},
+			{"timezone", "timezone"},
+			{"limit", "toString(row_limit)"},
+		}, "model != ''"},
+		ByRefusal: {[]groupColumn{organizationColumn, {"code", "code"}, {"limit_hit", "limit_hit"}}, "code != ''"},
+	}
+)
+
+// Columns are the names of the columns that distinguish the groups.
+func (g Grouping) Columns() (names []string) {
+	for _, c := range groupings[g].columns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// A Selection says which questions are summed up, and how.
+type Selection struct {
+	By             Grouping
+	OrganizationID schema.OrganizationID // empty for all
+	KeyID          string                // empty for all
+	Since          time.Time             // inclusive
+	Slowest        bool                  // order by P95Ms, not by Questions; the greatest first
+	Limit          int                   // the most groups
+}
+
+// A Summary is what the questions of a group took together. Refusals count in Questions too.
+type Summary struct {
+	Group []string // in the order of Columns
+
+	Questions, Refused, Limited uint64 // of the refused, so many hit a limit
+
+	RowsRead, BytesRead uint64
+	ProcessorMs         *float64 // nil where ClickHouse reported none
+	// Of answers, from the head of the request to the end; nil without answers.
+	MeanMs, P95Ms, MaxMs *float64
+}
+
+// Summarize reads the log.
+func Summarize(ctx context.Context, conn driver.Conn, s Selection) ([]Summary, error) {
+	grouping, order := groupings[s.By], "questions"
+	if s.Slowest {
+		order = "p95"
+	}
+	var group []string
+	for _, c := range grouping.columns {
+		group = append(group, "toString("+c.sql+")")
+	}
+	rows, err := conn.Query(ctx, "SELECT ["+strings.Join(group, ", ")+`] AS shown, sum(l.questions) AS questions,
+			sumIf(l.questions, code != ''), sumIf(l.questions, limit_hit != ''), sum(rows_read), sum(bytes_read),
+			sum(processor_us) / 1000, avgOrNullIf(took_us, code = '') / 1000,
+			quantileExactOrNullIf(0.95)(took_us, code = '') / 1000 AS p95, maxOrNullIf(took_us, code = '') / 1000
+		FROM `+schema.TableUsageLog+` AS l
+		WHERE `+grouping.where+` AND at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
+			AND ({organization:String} = '' OR organization_id = {organization:String})
+			AND ({key:String} = '' OR key_id = {key:String})
+		GROUP BY shown ORDER BY `+order+` DESC, shown LIMIT {limit:Int64}`,
+		clickhouse.Named("since", s.Since.UnixMilli()), clickhouse.Named("organization", string(s.OrganizationID)),
+		clickhouse.Named("key", s.KeyID), clickhouse.Named("limit", int64(s.Limit)))
+	if err != nil {
+		return nil, fmt.Errorf("usage: summarize: %w", err)
+	}
+	defer rows.Close()
+	var summaries []Summary
+	for rows.Next() {
+		var found Summary
+		if err := rows.Scan(&found.Group, &found.Questions, &found.Refused, &found.Limited, &found.RowsRead,
+			&found.BytesRead, &found.ProcessorMs, &found.MeanMs, &found.P95Ms, &found.MaxMs); err != nil {
+			return nil, fmt.Errorf("usage: summarize: %w", err)
+		}
+		summaries = append(summaries, found)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("usage: summarize: %w", err)
+	}
+	return summaries, nil
+}
