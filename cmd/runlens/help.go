@@ -120,6 +120,7 @@ var flagHelp = kong.Vars{
 	"week_start": "First day of a week (${default}).",
 	"compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
 		"difference, and the change in percent.",
+	"weekdays": "Compare with the same weekdays: previous is whole weeks before, year is 52 weeks.",
 	"fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
 		"dimensions.",
 	"fail_if": "Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with " +
