@@ -44,6 +44,7 @@ type cli struct {
 	Login   loginCmd   `cmd:"" help:"Keep the address of a server and a key for it."`
 	Logout  logoutCmd  `cmd:"" help:"Forget them."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
+	Console consoleCmd `cmd:"" help:"Show the numbers in a browser on this machine."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`
 	Audit   auditCmd   `cmd:"" help:"Show who did what to keys and records."`
 	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`

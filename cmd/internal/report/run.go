@@ -162,3 +162,25 @@ func (r *Run) seen(page *client.Response) {
 		r.OnPage(&r.Facts)
 	}
 }
+
+// Queries are those that answer the question, without their further pages: one for the span, or for each week or month
+// of it, and after each the one of the period that it is compared with.
+func (r *Run) Queries() (all []client.Query) {
+	spans := []Period{{Span: r.span}}
+	if r.Question.Grain != "" {
+		spans = r.Question.Periods(r.span)
+	}
+	for _, span := range spans {
+		q := r.query
+		q.Range, q.Limit = span.in(q.Range.Timezone), client.MaxLimit
+		if !r.Question.All {
+			q.Limit = min(r.Question.Limit, client.MaxLimit)
+		}
+		all = append(all, q)
+		if r.Question.Compare != "" {
+			q.Range = r.Question.compared(span.Span).earlier.in(q.Range.Timezone)
+			all = append(all, q)
+		}
+	}
+	return all
+}

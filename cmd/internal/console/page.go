@@ -1,0 +1,322 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// A page is what every template gets.
+type page struct {
+	Title string
+	Here  string // the address of the page
+	Nav   []link
+	Part  bool // only the answer is sent, with the parts of the form that follow from it
+
+	Look    look
+	Model   client.Model
+	Models  []client.Model
+	Periods []choice
+	Chips   []chip
+	Span    report.Span // of the look; zero if it names none
+	Answer  *answerView // nil while it is to be asked for
+
+	Board    *boardView
+	Operator *operatorView
+}
+
+type link struct {
+	Text, Href string
+	Here       bool
+}
+
+// A choice is one of a list.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// A chip is one value of a filter.
+type chip struct{ Member, Name, Without string }
+
+// An answerView is what the page shows of an answer.
+type answerView struct {
+	Look    look
+	Refused *refusal // instead of everything else
+	Prefix  string   // of ids, where several answers are in a page
+
+	Crumbs    []link
+	Tiles     []tile
+	Charts    []chart
+	Bars      []bars
+	Table     *table
+	Notes     []string
+	AsOf      string
+	At        time.Time // when it was asked
+	Stale     string    // why there is no newer one; empty otherwise
+	Age       string    // of a stale one
+	Took      string
+	Rows      int
+	Downloads []link
+	Copies    []snippet
+	Days      []hidden // the look without its days, for dragging
+}
+
+// A tile is a total of the whole period, from a query of its own.
+type tile struct {
+	Name, Value, About string
+	Change, Before     string // in comparison; empty without
+	NotAdditive        bool
+	Open               bool // the period is not over
+}
+
+type hidden struct{ Name, Value string }
+
+func (c *Console) explorePage(l look) page {
+	p := page{Title: "Explore", Look: l, Model: c.model(l.Model), Here: l.address(), Nav: c.nav("/explore")}
+	c.mu.Lock()
+	p.Models = c.catalog.Models
+	c.mu.Unlock()
+	p.Span, _ = l.Span(c.Now()) // the answer says what is wrong with it
+	p.Periods = periodChoices(l)
+	p.Chips = c.chips(l)
+	return p
+}
+
+func (c *Console) nav(here string) []link {
+	links := []link{{"Explore", "/explore", here == "/explore"}}
+	for _, d := range c.dashboards() {
+		links = append(links, link{d.Title, dashboardAddress(d.file), dashboardAddress(d.file) == here})
+	}
+	if len(c.Admin) > 0 {
+		links = append(links, link{"Operator", "/operator", here == "/operator"})
+	}
+	return links
+}
+
+// periodChoices are the periods of the form. Others, as an address may have them, are added.
+func periodChoices(l look) []choice {
+	choices := []choice{
+		{Value: "today=true", Text: "Today"}, {Value: "yesterday=true", Text: "Yesterday"},
+		{Value: "last=7d", Text: "Last 7 days"}, {Value: "last=30d", Text: "Last 30 days"},
+		{Value: "last=90d", Text: "Last 90 days"}, {Value: "last=12w", Text: "Last 12 weeks"},
+		{Value: "last=1mo", Text: "This month"}, {Value: "last=12mo", Text: "Last 12 months"},
+		{Value: "last=366d", Text: "Last 366 days"}, {Value: "days", Text: "From day to day …"},
+	}
+	period := l.period()
+	if period == "" {
+		period = "last=30d"
+	}
+	at := slices.IndexFunc(choices, func(c choice) bool { return c.Value == period })
+	if at < 0 && l.Start == "" {
+		choices = append(choices, choice{Value: period, Text: periodText(period)})
+		at = len(choices) - 1
+	}
+	if at < 0 {
+		at = slices.IndexFunc(choices, func(c choice) bool { return c.Value == "days" })
+	}
+	choices[at].Chosen = true
+	return choices
+}
+
+func (c *Console) chips(l look) (chips []chip) {
+	for i, text := range l.Filter {
+		f, err := report.ParseFilter(text)
+		if err != nil {
+			continue
+		}
+		for n, value := range f.Values {
+			without := l
+			rest := slices.Delete(slices.Clone(f.Values), n, n+1)
+			without.Filter = slices.Clone(l.Filter)
+			if without.Filter[i] = report.FilterText(f.Member, rest...); len(rest) == 0 {
+				without.Filter = slices.Delete(without.Filter, i, i+1)
+			}
+			chips = append(chips, chip{words(f.Member), c.name(f.Member, value), without.address()})
+		}
+	}
+	return chips
+}
+
+// crumbs lead back, from all to what is shown: through the periods that were narrowed, then the filters.
+func (l look) crumbs(c *Console) (crumbs []link) {
+	step := l
+	step.Filter = nil
+	periods := append(slices.Clone(l.Wider), l.period())
+	for i, period := range periods {
+		step.Wider = l.Wider[:i]
+		step.setPeriod(period)
+		crumbs = append(crumbs, link{Text: periodText(period), Href: step.address()})
+	}
+	for i, text := range l.Filter {
+		f, err := report.ParseFilter(text)
+		if err != nil {
+			continue
+		}
+		step.Filter = l.Filter[:i+1]
+		names := make([]string, len(f.Values))
+		for n, value := range f.Values {
+			names[n] = c.name(f.Member, value)
+		}
+		crumbs = append(crumbs, link{Text: words(f.Member) + " " + strings.Join(names, ", "), Href: step.address()})
+	}
+	if len(crumbs) == 1 {
+		return nil
+	}
+	crumbs[len(crumbs)-1].Here = true
+	return crumbs
+}
+
+// periodText is a period of an address as people read it.
+func periodText(period string) string {
+	values, _ := url.ParseQuery(period) // one of our own
+	switch {
+	case values.Has("start") && values.Has("end"):
+		return values.Get("start") + " to " + values.Get("end")
+	case period == "":
+		return "last 30d"
+	}
+	return strings.NewReplacer("=true", "", "=", " ", "&", ", ").Replace(period)
+}
+
+// viewOf makes the view of an answer. prefix begins its ids.
+func (c *Console) viewOf(s *shown, prefix string) *answerView {
+	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Notes: s.notes, At: s.totals.at}
+	v.Tiles = c.tiles(s)
+	v.Charts = c.charts(s, prefix)
+	for i := range v.Charts {
+		v.Charts[i].Zoom = prefix == ""
+	}
+	v.Bars = c.bars(s, prefix)
+	v.Table = c.table(s, v.Charts)
+	v.AsOf = s.asOf()
+	v.Took = fmt.Sprintf("%d ms", max(s.totals.took, s.took()).Milliseconds())
+	if s.rows != nil {
+		v.Rows = len(s.rows.rows)
+		if s.rows.facts.More {
+			v.Notes = append(v.Notes, fmt.Sprintf("There are further rows: only the first %d are here.", v.Rows))
+		}
+	}
+	v.Notes = append(v.Notes, clockChanges(s.span, s.look.Timezone)...)
+	if s.look.Compare != "" && s.rows != nil && len(v.Charts) > 0 && s.rows.groups() > maxCompared {
+		v.Notes = append(v.Notes, fmt.Sprintf("Earlier values are drawn for up to %d groups; the table has all.", maxCompared))
+	}
+	if s.failed != nil {
+		v.Stale, v.Age = s.failed.line, ago(time.Since(s.totals.at))
+	}
+	values := s.look.values()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for _, text := range values[name] {
+			if !slices.Contains(periodFields, name) {
+				v.Days = append(v.Days, hidden{name, text})
+			}
+		}
+	}
+	v.Days = append(v.Days, hidden{"wider", s.look.period()})
+	for _, format := range downloads {
+		v.Downloads = append(v.Downloads, link{Text: format.text,
+			Href: "/download?format=" + format.name + "&" + s.look.values().Encode()})
+	}
+	v.Copies = c.copies(s)
+	return v
+}
+
+func (s *shown) took() time.Duration {
+	if s.rows == nil {
+		return 0
+	}
+	return s.rows.took
+}
+
+// groups is how many the answer has rows of.
+func (a *answer) groups() int {
+	found := make(map[string]bool)
+	for _, row := range a.rows {
+		found[groupOf(a.columns, row)] = true
+	}
+	return len(found)
+}
+
+// asOf is the boundary of the answers, or the first and the last one of several.
+func (s *shown) asOf() string {
+	first, last := s.totals.facts.AsOf, s.totals.facts.AsOfLast
+	if s.rows != nil {
+		if s.rows.facts.AsOf.Before(first) {
+			first = s.rows.facts.AsOf
+		}
+		if s.rows.facts.AsOfLast.After(last) {
+			last = s.rows.facts.AsOfLast
+		}
+	}
+	const form = "2006-01-02 15:04:05 UTC"
+	if last.Sub(first) < time.Second {
+		return first.UTC().Format(form)
+	}
+	return first.UTC().Format(form) + " to " + last.UTC().Format("15:04:05 UTC")
+}
+
+func (c *Console) tiles(s *shown) (tiles []tile) {
+	if len(s.totals.rows) == 0 {
+		return nil
+	}
+	row, model := s.totals.rows[0], c.model(s.look.Model)
+	open := !s.span.End.Before(report.TodayIn(s.look.Timezone, c.Now()))
+	for i, column := range s.totals.columns {
+		if column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
+			continue
+		}
+		metric := metricOf(model, column.Name)
+		t := tile{Name: title(column.Name), Value: shownValue(column, row[i]), About: metric.Description,
+			NotAdditive: !metric.Additive, Open: open}
+		if s.look.Compare != "" && i+3 < len(row) {
+			t.Change, t.Before = shownValue(s.totals.columns[i+3], row[i+3]), shownValue(column, row[i+1])
+		}
+		tiles = append(tiles, t)
+	}
+	return tiles
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"words": words, "title": title, "has": slices.Contains[[]string], "asset": versioned,
+}).ParseFS(files, "templates/*.html"))
+
+// render writes a page. A template that fails leaves nothing half written.
+func (c *Console) render(w http.ResponseWriter, name string, content any) {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, name, content); err != nil {
+		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(text.Bytes())
+}
+
+// versioned is the address of an asset. It changes with the content, so that a browser never shows an older one.
+func versioned(name string) (string, error) {
+	content, err := files.ReadFile("assets/" + name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return "/assets/" + name + "?" + hex.EncodeToString(sum[:6]), nil
+}
+
+// Query is the look's part of its address.
+func (p page) Query() template.URL { return template.URL(p.Look.values().Encode()) }
+
+// Units are those of time.
+func (page) Units() []string { return []string{"day", "week", "month"} }
+
+// Over is the look's unit of time.
+func (p page) Over() string { return p.Look.over() }
