@@ -73,38 +73,43 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 		drawn.ID, drawn.Metric = fmt.Sprintf("%schart-%s", prefix, column.Name), column.Name
 		drawn.Rate = isRate(column.Name)
 		drawn.Sentence = c.sentence(s.look, s.span, column.Name)
-		drawn.Series = seriesOf(s.rows, i, at, len(plain.Days))
+		drawn.Series = seriesOf(s, i, at, len(plain.Days))
 		drawn.Summary = drawn.inWords()
 		all = append(all, drawn)
 	}
 	return all
 }
 
-// seriesOf are the values of a column, by group.
-func seriesOf(a *answer, column int, at map[string]int, length int) (all []series) {
+// seriesOf are the values of a column, by group: the group with the most runs is the first one.
+func seriesOf(s *shown, column int, at map[string]int, length int) (all []series) {
+	a := s.rows
 	date := slices.IndexFunc(a.columns, func(c report.Column) bool { return c.Kind == report.Date })
 	compared := column+1 < len(a.columns) && a.columns[column+1].Name == a.columns[column].Name+"_previous"
-	index := make(map[string]int)
-	var before []series
+	var groups []string
+	now, before := make(map[string]series), make(map[string]series)
 	for _, row := range a.rows {
 		group := groupOf(a.columns, row)
-		n, known := index[group]
-		if !known {
-			n = len(all)
-			index[group] = n
+		if _, known := now[group]; !known {
+			groups = append(groups, group)
 			name := groupName(a.columns, row)
-			all = append(all, series{Name: name, Values: make([]*float64, length)})
-			before = append(before, series{Name: name, Before: true, Values: make([]*float64, length)})
+			now[group] = series{Name: name, Values: make([]*float64, length)}
+			before[group] = series{Name: name, Before: true, Values: make([]*float64, length)}
 		}
 		if day, ok := at[row[date].String()]; ok {
-			all[n].Values[day] = number(row[column])
+			now[group].Values[day] = number(row[column])
 			if compared {
-				before[n].Values[day] = number(row[column+1])
+				before[group].Values[day] = number(row[column+1])
 			}
 		}
 	}
-	if compared && len(before) <= maxCompared {
-		all = append(all, before...)
+	slices.SortStableFunc(groups, func(a, b string) int { return s.rank[a] - s.rank[b] })
+	for _, group := range groups {
+		all = append(all, now[group])
+	}
+	if compared && len(groups) <= maxCompared {
+		for _, group := range groups {
+			all = append(all, before[group])
+		}
 	}
 	return all
 }

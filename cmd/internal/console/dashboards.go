@@ -222,6 +222,9 @@ func (c *Console) find(file string) (*dashboard, error) {
 	return nil, errors.New("There is no such dashboard.")
 }
 
+// heading is what the panel is called.
+func (p panel) heading() string { return cmp.Or(p.Title, title(strings.Join(p.look.Metrics, ", "))) }
+
 // withRange is the look of a panel over the period and in the zone that the page has chosen, if it has.
 func (p panel) withRange(values url.Values) look {
 	l := p.look
@@ -255,7 +258,7 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 				address.Set(name, values.Get(name))
 			}
 		}
-		v := panelView{Title: cmp.Or(one.Title, title(strings.Join(l.Metrics, ", "))), ID: fmt.Sprintf("panel-%d", i),
+		v := panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i),
 			Address: "/panel?" + address.Encode(), Explore: l.address()}
 		if d.Refresh > 0 { // the panels are asked one after another, all over the interval
 			v.Delay = int(d.Refresh.Milliseconds()) * i / len(d.Panels)

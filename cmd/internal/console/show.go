@@ -17,7 +17,7 @@ import (
 // A drawing is the question whose rows are drawn and listed, and what a person should know of it.
 type drawing struct {
 	question report.Question
-	only     map[string]bool // the groups, by groupOf; nil for all
+	rank     map[string]int // of the groups, by groupOf; nil without groups
 	notes    []string
 }
 
@@ -44,7 +44,7 @@ func (c *Console) drawn(ctx context.Context, l look, fresh time.Duration) (drawi
 	rank.Metrics, rank.Dimensions, rank.Order = []string{c.ranking(l)}, groups, []string{c.ranking(l) + ":desc"}
 	rank.Compare, rank.Weekdays, rank.Limit = "", false, l.Top+1
 	top, err := c.ask(ctx, rank, fresh)
-	if err == nil && len(top.rows) > l.Top {
+	if err == nil {
 		d.keep(top, l.Top)
 	}
 	return d, err
@@ -52,9 +52,12 @@ func (c *Console) drawn(ctx context.Context, l look, fresh time.Duration) (drawi
 
 // keep chooses the first groups of an answer, as far as filters can.
 func (d *drawing) keep(top *answer, count int) {
-	d.only = make(map[string]bool, count)
-	for _, row := range top.rows[:count] {
-		d.only[groupOf(top.columns, row)] = true
+	d.rank = make(map[string]int, count)
+	for i, row := range top.rows[:min(count, len(top.rows))] {
+		d.rank[groupOf(top.columns, row)] = i
+	}
+	if len(top.rows) <= count {
+		return
 	}
 	d.notes = append(d.notes, fmt.Sprintf("Drawn and listed are the %d groups with the highest %s. The totals are of all.",
 		count, words(top.question.Metrics[0])))
@@ -103,6 +106,7 @@ type shown struct {
 	span   report.Span
 	totals *answer
 	rows   *answer // nil for a look without dimensions
+	rank   map[string]int
 	notes  []string
 	failed *refusal // why there is no newer one
 }
@@ -144,7 +148,7 @@ func (c *Console) answerBoth(ctx context.Context, l look, fresh time.Duration) (
 			if s.rows, err = c.ask(ctx, d.question, fresh); err != nil {
 				return err
 			}
-			s.rows = s.rows.onlyGroups(d.only)
+			s.rows, s.rank = s.rows.onlyGroups(d.rank), d.rank
 			s.notes = append(d.notes, s.rows.facts.Notes...)
 			return nil
 		})
@@ -156,15 +160,16 @@ func (c *Console) answerBoth(ctx context.Context, l look, fresh time.Duration) (
 	return s, nil
 }
 
-// onlyGroups is the answer without the rows of other groups; filters on several dimensions let some through.
-func (a *answer) onlyGroups(only map[string]bool) *answer {
-	if only == nil {
+// onlyGroups is the answer without the rows of groups that have no rank; filters on several dimensions let some
+// through.
+func (a *answer) onlyGroups(rank map[string]int) *answer {
+	if rank == nil {
 		return a
 	}
 	kept := *a
 	kept.rows = nil
 	for _, row := range a.rows {
-		if only[groupOf(a.columns, row)] {
+		if _, ranked := rank[groupOf(a.columns, row)]; ranked {
 			kept.rows = append(kept.rows, row)
 		}
 	}

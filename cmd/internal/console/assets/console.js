@@ -7,11 +7,16 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const seriesColor = (i) => color("--s" + ((i % 8) + 1));
 const day = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);
 
+const dayName = (seconds) => new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
 function valueText(rate, v) {
   if (v == null) return "–";
   if (rate) return +(v * 100).toFixed(1) + "%";
   return v.toLocaleString("en").replaceAll(",", "\u202f");
 }
+
+// spread is every so-manieth period, so that at most a number of them is left.
+const spread = (days, most) => days.filter((d, i) => i % Math.ceil(days.length / Math.max(most, 2)) === 0);
 
 // A segment is dashed if a period at one of its ends is open: the dashed line has the values of such periods and of
 // their neighbours, the other line those of all others.
@@ -67,7 +72,7 @@ function options(element, chart) {
     select: { show: chart.zoom },
     scales: { x: { time: true, range: bars ? (u, low, high) => [low - pitch(chart) / 2, high + pitch(chart) / 2] : undefined },
       y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high ?? 1) * 1.06 || 1] } },
-    axes: [axis, { ...axis, size: 58, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
+    axes: [{ ...axis, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map(dayName) }, { ...axis, size: 58, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
     hooks: {
       setSelect: [(u) => chart.zoom && zoom(u, chart)],
       ready: [(u) => u.root.querySelectorAll(".u-off-legend").forEach((row) => row.setAttribute("hidden", ""))],
