@@ -20,8 +20,10 @@ type desk struct {
 
 // An office is a server that the desks of several organizations share.
 type office struct {
-	flags []string
-	base  string
+	flags   []string
+	base    string
+	admin   string // may be empty
+	browser tab    // of the console
 }
 
 // TestQuery has the tests of one server.

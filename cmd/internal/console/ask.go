@@ -48,7 +48,7 @@ func (c *Console) ask(ctx context.Context, q report.Question, fresh time.Duratio
 	}
 	key := look{Question: q, Top: defaultTop, Chart: "line"}.values().Encode() + " " + span.String()
 	return c.asking.Do(ctx, key, func(ctx context.Context) (*answer, error) {
-		if kept, ok := c.answers.Get(key); ok && time.Since(kept.at) < fresh {
+		if kept, ok := c.answers.Get(key); ok && c.Now().Sub(kept.at) < fresh {
 			return kept, nil
 		}
 		a, err := c.run(ctx, q, now)
@@ -61,7 +61,8 @@ func (c *Console) ask(ctx context.Context, q report.Question, fresh time.Duratio
 }
 
 func (c *Console) run(ctx context.Context, q report.Question, now time.Time) (*answer, error) {
-	a := &answer{question: q, at: time.Now()}
+	a := &answer{question: q, at: now}
+	began := time.Now()
 	run := report.Run{Client: c.Client, Question: q}
 	err := run.Check(now)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *Console) run(ctx context.Context, q report.Question, now time.Time) (*a
 	if err != nil {
 		return nil, c.refused(ctx, err, run.Query())
 	}
-	a.columns, a.facts, a.took = table.Columns, run.Facts, time.Since(a.at)
+	a.columns, a.facts, a.took = table.Columns, run.Facts, time.Since(began)
 	return a, nil
 }
 

@@ -63,7 +63,6 @@ type answerView struct {
 	Table     *table
 	Notes     []string
 	AsOf      string
-	At        time.Time // when it was asked
 	Stale     string    // why there is no newer one; empty otherwise
 	Age       string    // of a stale one
 	Took      string
@@ -192,7 +191,7 @@ func periodText(period string) string {
 
 // viewOf makes the view of an answer. prefix begins its ids.
 func (c *Console) viewOf(s *shown, prefix string) *answerView {
-	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Notes: s.notes, At: s.totals.at}
+	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Notes: s.notes}
 	v.Tiles = c.tiles(s)
 	v.Charts = c.charts(s, prefix)
 	for i := range v.Charts {
@@ -213,7 +212,7 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 		v.Notes = append(v.Notes, fmt.Sprintf("Earlier values are drawn for up to %d groups; the table has all.", maxCompared))
 	}
 	if s.failed != nil {
-		v.Stale, v.Age = s.failed.line, ago(time.Since(s.totals.at))
+		v.Stale, v.Age = s.failed.line, ago(c.Now().Sub(s.totals.at))
 	}
 	values := s.look.values()
 	for _, name := range slices.Sorted(maps.Keys(values)) {

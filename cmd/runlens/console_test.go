@@ -1,0 +1,406 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/console"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client"
+)
+
+// A deskConsole is a console of a desk's organization, on a day of its own, and a browser that shows it.
+type deskConsole struct {
+	tab
+	desk *desk
+	base string
+	hold atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
+}
+
+// consoleNow is the console's clock: the afternoon of the last day that has runs.
+var consoleNow = time.Date(2026, 1, 15, 15, 0, 0, 0, time.UTC)
+
+const agentOfDesk = "0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10"
+
+// console opens a console of a desk's own runs.
+func (o office) console(t *testing.T, organization string, config console.Config) *deskConsole {
+	t.Helper()
+	d := &deskConsole{tab: o.browser.another(t)}
+	d.desk = o.desk(t, organization,
+		"2025-12-29 ada@x.example COMPLETED",
+		"2026-01-05 ada@x.example COMPLETED", "2026-01-05 ada@x.example FAILED", "2026-01-05 bo@x.example COMPLETED",
+		"2026-01-06 ada@x.example COMPLETED",
+		"2026-01-08 bo@x.example COMPLETED", "2026-01-08 bo@x.example FAILED", "2026-01-08 +15550100004 COMPLETED",
+		"2026-01-08 +15550100004 RUNNING",
+		"2026-01-15 ada@x.example RUNNING")
+	agent := `{"record":"agent","organization_id":"` + organization + `","agent_id":"` + agentOfDesk +
+		`","name":"Billing desk","slug":"billing","updated_at":"2026-01-01T00:00:00Z"}`
+	if code, _, stderr := command(t, agent, append([]string{"ingest", "-"}, o.flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	to, err := url.Parse(o.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if held := d.hold.Load(); held != nil {
+			select {
+			case <-*held:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(slow.Close)
+	config.Client, err = client.New(client.Config{URL: slow.URL, Key: d.desk.key, MaxWait: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Home, err = profile.Home(); err != nil {
+		t.Fatal(err)
+	}
+	if config.Now == nil {
+		config.Now = func() time.Time { return consoleNow }
+	}
+	d.serve(t, config)
+	return d
+}
+
+// serve shows the console in the browser.
+func (d *deskConsole) serve(t *testing.T, config console.Config) {
+	t.Helper()
+	pages, err := console.New(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(nil)
+	address := server.Listener.Addr().String()
+	handler, first := pages.Handler(address, func(string) {})
+	server.Config.Handler = handler
+	server.Start()
+	t.Cleanup(server.Close)
+	d.base = "http://" + address
+	d.open(first)
+}
+
+// TestConsole has the tests of one server.
+func TestConsole(t *testing.T) {
+	o := office{browser: newBrowser(t), flags: store(t)}
+	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
+	for name, test := range map[string]func(*testing.T, office){
+		"explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies, "failures": consoleFailures,
+		"dashboards": consoleDashboards, "operator": consoleOperator, "looks": consoleLooks, "speed": consoleSpeed,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, o) })
+	}
+}
+
+// Every control changes the answer and the address; back leads back.
+func consoleExplorer(t *testing.T, o office) {
+	d := o.console(t, "explorer", console.Config{})
+	d.shows("h1", "Explore")
+	d.shows(".tile", "Run count 10 not over yet")
+	d.shows("figcaption", "Run count per day from 17 December 2025 to 15 January 2026 in UTC.")
+	d.rows("2025-12-29 | 1", "2026-01-05 | 3", "2026-01-06 | 1", "2026-01-08 | 4", "2026-01-15 not over | 1")
+	if got := d.text(`document.querySelector("[data-chart] canvas") !== null`); got != "true" {
+		t.Error("no chart is drawn")
+	}
+	d.shows(".asof", "As of 20")
+
+	d.click("input[value=unique_initiator_count]")
+	d.shows(".tile", "Unique initiator count not additive 3 not over yet") // not 1+2+1+2+1
+	d.choose("#over", "week")
+	d.rows("2025-12-15 not over | 0 | 0", "2025-12-22 | 0 | 0", "2025-12-29 | 1 | 1", "2026-01-05 | 8 | 3",
+		"2026-01-12 not over | 1 | 1")
+	d.shows(".notes", "The week of 2025-12-15 is a part of it: 2025-12-17 to 2025-12-21.")
+	d.choose("#over", "none")
+	d.rows() // totals only
+	d.shows(".tile", "Run count 10")
+	d.click("input[value=user_identifier]")
+	d.rows("ada@x.example | – | 5 | 1", "bo@x.example | – | 3 | 1", "+15550100004 | – | 2 | 1")
+	d.shows("svg.bars g", "ada@x.example 5")
+	if d.text(`document.querySelector("th:nth-child(4) .mark").innerText`) != "not additive" {
+		t.Error("a distinct count is not marked in the table")
+	}
+	d.click("th:nth-child(1) a")
+	d.rows("+15550100004 | – | 2 | 1", "ada@x.example | – | 5 | 1", "bo@x.example | – | 3 | 1")
+	d.click("th[aria-sort=ascending] a")
+	d.rows("bo@x.example | – | 3 | 1", "ada@x.example | – | 5 | 1", "+15550100004 | – | 2 | 1")
+	address := d.text("location.href")
+	d.text("history.back()")
+	d.until(`document.querySelector("th:nth-child(1)")?.ariaSort === "ascending"`)
+	d.rest()
+	d.rows("+15550100004 | – | 2 | 1", "ada@x.example | – | 5 | 1", "bo@x.example | – | 3 | 1")
+	d.open(address)
+	d.rows("bo@x.example | – | 3 | 1", "ada@x.example | – | 5 | 1", "+15550100004 | – | 2 | 1")
+
+	d.choose("#period", "last=7d")
+	d.rows("ada@x.example | – | 1 | 1")
+	d.choose("#compare", "previous") // 9 to 15 January, after 2 to 8 January
+	d.shows(".tile", "Run count 1 -87.5% was 8")
+	d.choose("#start", "2026-01-14")
+	d.choose("#end", "2026-01-14")
+	d.choose("#compare", "")
+	d.shows(".tile", "Run count 0")
+	if got := d.text("location.search"); !strings.Contains(got, "&start=2026-01-14") ||
+		!strings.Contains(got, "&end=2026-01-14") {
+		t.Errorf("the address is %s", got)
+	}
+	// Noon in UTC is the next day in Auckland.
+	d.choose("#period", "today=true")
+	d.choose("#timezone", "Pacific/Auckland")
+	d.shows("figcaption", "on 16 January 2026 in Pacific/Auckland")
+	d.click("#my-zone")
+	d.shows("figcaption", "on 15 January 2026 in Europe/Stockholm")
+	d.choose("#model", "agent_user_activity")
+	d.shows(".choices", "Interaction count")
+	d.shows("#answer", "Choose at least one metric.")
+}
+
+// A row, a bar and a stretch of the chart narrow the question; crumbs lead back, one step each.
+func consoleNarrowing(t *testing.T, o office) {
+	d := o.console(t, "narrowing", console.Config{})
+	d.click("input[value=agent_id]")
+	d.shows("figcaption", "Run count per day for each agent id")
+	d.shows(".u-legend", "Billing desk")
+	// The days from 5 to 8 January are at 19 to 22 of 29 steps.
+	d.drag(".u-over", 18.8/29, 22.2/29)
+	d.shows(".tile", "Run count 8")
+	d.shows(".crumbs", "last 30d 2026-01-05 to 2026-01-08")
+	d.rows(agentOfDesk+" | Billing desk | 2026-01-05 | 3", agentOfDesk+" | Billing desk | 2026-01-06 | 1",
+		agentOfDesk+" | Billing desk | 2026-01-08 | 4")
+	d.click(".table tr:nth-child(3) td:nth-child(3) a")
+	d.shows(".tile", "Run count 4")
+	d.shows("#chips", "")
+	d.choose("#over", "none")
+	d.click("input[value=user_identifier]")
+	d.click("input[value=agent_id]")
+	d.rows("+15550100004 | – | 2", "bo@x.example | – | 2")
+	d.click("svg.bars g:nth-child(2) a")
+	d.shows(".tile", "Run count 2")
+	d.shows(".chips", "user identifier bo@x.example")
+	d.shows("figcaption", "only where user identifier is bo@x.example")
+	d.click(".chips a")
+	d.shows(".tile", "Run count 4")
+
+	// A filter is chosen among the values that there are; a name stands for its identifier.
+	d.do(focus("#filter-member"))
+	d.rest()
+	d.until(`[...document.querySelectorAll("#suggested option")].some((o) => o.label === "Billing desk")`)
+	d.choose("#filter-value", "Billing desk")
+	d.shows(".chips", "agent id Billing desk")
+	if got := d.text(`document.querySelector("input[name=filter]").value`); got != "agent_id="+agentOfDesk {
+		t.Errorf("the filter is %s", got)
+	}
+	d.shows(".tile", "Run count 4")
+	d.choose("#filter-member", "user_identifier")
+	d.choose("#filter-value", "ada@x.example")
+	d.shows(".tile", "Run count 0")
+	d.choose("#filter-value", "bo@x.example")
+	d.shows(".tile", "Run count 2")
+	d.shows(".chips", "user identifier ada@x.example")
+}
+
+// What is copied and downloaded gives the numbers of the page.
+func consoleCopies(t *testing.T, o office) {
+	d := o.console(t, "copies", console.Config{})
+	d.choose("#period", "days")
+	d.choose("#start", "2026-01-01")
+	d.choose("#end", "2026-01-08")
+	d.click("input[value=user_identifier]")
+	d.choose("#over", "none")
+	const want = "user_identifier,user_name,run_count\nada@x.example,,3\nbo@x.example,,3\n+15550100004,,2\n"
+	line := d.text(`document.querySelectorAll(".copy pre")[0].textContent`)
+	args := strings.Fields(strings.TrimPrefix(strings.ReplaceAll(line, "'", ""), "runlens "))
+	if code, out, stderr := command(t, "", append(args, "--output", "csv")...); code != 0 || out != want {
+		t.Errorf("%s\n%d %s%s", line, code, out, stderr)
+	}
+	for n, says := range []string{"", `"model":"agent_runs"`, `Metrics:[]string{"run_count"}`, "runlens.pages(query)",
+		"metrics:\n    - run_count"} {
+		if got := d.text(`document.querySelectorAll(".copy pre")[` + string(rune('0'+n)) + `].textContent`); !strings.Contains(
+			got, says) || strings.Contains(got, d.desk.key) {
+			t.Errorf("%s\nlacks %s", got, says)
+		}
+	}
+	if page := d.text("document.documentElement.outerHTML + document.cookie"); strings.Contains(page, d.desk.key) {
+		t.Error("the page has the key")
+	}
+	fetched := func(format string) string {
+		d.until(`(window.got ??= {}, window.got.` + format + ` === undefined && (window.got.` + format + ` = "", fetch(
+			[...document.querySelectorAll("a[download]")].find((a) => a.href.includes("format=` + format + `")).href)
+			.then((r) => r.text()).then((text) => window.got.` + format + ` = text)), window.got.` + format + ` !== "")`)
+		return d.text("window.got." + format)
+	}
+	if got := fetched("csv"); got != want {
+		t.Errorf("CSV:\n%s", got)
+	}
+	for format, magic := range map[string]string{"xlsx": "PK", "parquet": "PAR1"} {
+		if got := fetched(format); !strings.HasPrefix(got, magic) {
+			t.Errorf("%s begins with %.4q", format, got)
+		}
+	}
+	// A picture is made in the browser.
+	d.text(`HTMLAnchorElement.prototype.click = function () { window.saved = this.download + " " + this.href.slice(0, 5) }`)
+	d.do(clickOn("button[data-png]"))
+	d.until(`window.saved === "bars-run_count.png blob:"`)
+	d.choose("#over", "day")
+	d.do(clickOn("button[data-png]"))
+	d.until(`window.saved === "chart-run_count.png blob:"`)
+}
+
+// What fails says why. The answer before stays, with its age.
+func consoleFailures(t *testing.T, o office) {
+	var later time.Duration
+	d := o.console(t, "failures", console.Config{Now: func() time.Time { return consoleNow.Add(later) }})
+	d.open(d.base + "/explore?model=agent_runs&metrics=run_cont&dimensions=day")
+	d.shows(".refused", "unknown member run_cont; did you mean run_count?")
+	d.open(d.base + "/explore?model=agent_runs&metrics=run_count&timezone=US/Eastern")
+	d.shows(".refused", "America/New_York")
+	d.open(d.base + "/explore?model=agent_runs&metrics=run_count&last=400d")
+	d.shows(".refused", "at most 366")
+	d.open(d.base + "/explore?limit=many")
+	d.shows(".refused", `limit "many" is no number`)
+
+	held := make(chan struct{})
+	d.hold.Store(&held)
+	d.do(navigate(d.base + "/explore?model=agent_runs&metrics=failed_run_count&dimensions=day"))
+	d.until(`/^Asking … [1-9]/.test(document.querySelector("#waiting")?.innerText ?? "")`)
+	if d.text(`document.querySelector("#metrics, input[name=metrics]").disabled`) != "false" {
+		t.Error("the form cannot be used while the server is slow")
+	}
+	d.hold.Store(nil)
+	close(held)
+	d.rest()
+	d.shows(".tile", "Failed run count 2")
+	if d.text(`document.querySelector("#waiting").hidden`) != "true" {
+		t.Error("it still says that it asks")
+	}
+
+	answered := d.text("location.href")
+	_, id, _ := strings.Cut(d.desk.key, "_")
+	id, _, _ = strings.Cut(id, "_")
+	if code, _, stderr := command(t, "", append([]string{"keys", "revoke", id}, o.flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; { // a revocation holds within 5 s
+		if status, _ := get(t, o.base+"/api/v1/analytics/catalog", d.desk.key); status == 401 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal("the key was not revoked")
+		}
+	}
+	d.open(d.base + "/explore?model=agent_runs&metrics=cancelled_run_count")
+	d.shows(".refused", "the key is unknown or revoked")
+	later = 3 * time.Minute
+	d.open(answered)
+	d.shows(".banner", "This answer is 3 min old. A newer one failed: unauthorized")
+	d.shows(".tile", "Failed run count 2")
+}
+
+// A dashboard shows saved questions and its own, over one period; a file that asks for what is not there is refused.
+func consoleDashboards(t *testing.T, o office) {
+	file := filepath.Join(t.TempDir(), "health.yaml")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("title: Health\nlast: 11d\nrefresh: 1m\npanels:\n- saved: ./runs.yaml\n- title: People\n" +
+		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n")
+	saved := filepath.Join(filepath.Dir(file), "runs.yaml")
+	content := "metrics: [run_count, unique_initiator_count]\ndimensions: [day]\nlast: 3d\noutput: table\n"
+	if err := os.WriteFile(saved, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
+	d.shows("h1", "Health")
+	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.shows("#panel-0 .tile", "Run count 9 not over yet | Unique initiator count not additive 3")
+	d.shows("#panel-1 svg g", "ada@x.example 4")
+	d.shows(".about", "All panels are about 2026-01-05 to 2026-01-15 in UTC")
+	d.choose("#period", "last=7d")
+	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.shows("#panel-0 .tile", "Run count 1")
+	d.shows("#panel-1 .tile", "Run count 1")
+
+	out := filepath.Join(t.TempDir(), "out.html")
+	if code, _, stderr := command(t, "", "console", "--dashboard", file, "--export", out); code != 0 {
+		t.Fatal(stderr)
+	}
+	page, err := os.ReadFile(out)
+	for _, never := range []string{"<script", "http://", "https://", "src=", d.desk.key} {
+		if err != nil || strings.Contains(string(page), never) {
+			t.Errorf("the exported page has %s (%v)", never, err)
+		}
+	}
+	d.do(navigate("file://" + out))
+	d.shows("h1", "Health")
+	d.shows("h2", "Run count, unique initiator count | People")
+
+	for content, says := range map[string]string{
+		"panels: []\n":                                  "1 to 24 panels",
+		"panels: [{saved: nothing}]\n":                  "there is no saved question",
+		"panels: [{title: x}]\n":                        "needs either saved",
+		"panels: [{colour: x}]\n":                       "colour",
+		"panels: [{question: {metrics: [run_cont]}}]\n": "agent_runs has no metric run_cont",
+		"panels: [{question: {metrics: [run_count], dimensions: [agent]}}]\n":                "no dimension agent",
+		"panels: [{question: {metrics: [run_count], filter: [source=x]}}]\n":                 "no dimension source",
+		"panels: [{question: {metrics: [run_count], model: runs}}]\n":                        `no model "runs"`,
+		"panels: [{question: {metrics: [run_count], grane: week}}]\n":                        "grane",
+		"refresh: 1s\npanels: [{question: {metrics: [run_count], dimensions: [day]}}]\n":     "at least 4s",
+		"panels: [{chart: pie, question: {metrics: [run_count]}}]\n":                         "neither line nor bar",
+		"panels: [{question: {metrics: [run_count], start: 2026-02-01, end: 2026-01-01}}]\n": "after its end",
+	} {
+		write(content)
+		code, _, stderr := command(t, "", "console", "--dashboard", file, "--export", out)
+		if code == 0 || !strings.Contains(stderr, says) {
+			t.Errorf("%s: %d %s", content, code, stderr)
+		}
+	}
+}
+
+// The operator's page reads the admin address.
+func consoleOperator(t *testing.T, o office) {
+	admin := strings.TrimPrefix(o.admin, "http://")
+	d := o.console(t, "operator", console.Config{Admin: []console.Admin{{Address: admin}, {Address: "127.0.0.1:1"}}})
+	d.open(d.base + "/operator")
+	d.until(`document.querySelectorAll("section").length === 2`)
+	d.shows("section:nth-of-type(1)", "ready")
+	d.shows("section:nth-of-type(1) tbody", "Rollup watermark")
+	d.shows("section:nth-of-type(1) tbody", "Answered 200")
+	d.shows("section:nth-of-type(2)", "No answer")
+}
+
+// fetch is a request as a program sends it.
+func fetch(t *testing.T, method, address string, headers map[string]string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	request.Host = headers["Host"]
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(text)
+}
