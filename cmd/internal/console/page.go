@@ -63,8 +63,8 @@ type answerView struct {
 	Table     *table
 	Notes     []string
 	AsOf      string
-	Stale     string    // why there is no newer one; empty otherwise
-	Age       string    // of a stale one
+	Stale     string // why there is no newer one; empty otherwise
+	Age       string // of a stale one
 	Took      string
 	Rows      int
 	Downloads []link
