@@ -193,4 +193,7 @@ func clickOn(selector string) action {
 
 func focus(selector string) action { return chromedp.Focus(chromedp.CSS(selector)) }
 
+// typed types into an element; \r is Enter.
+func typed(selector, text string) action { return chromedp.SendKeys(chromedp.CSS(selector), text) }
+
 func navigate(address string) action { return chromedp.Navigate(address) }

@@ -157,7 +157,12 @@ func consoleExplorer(t *testing.T, o office) {
 		!strings.Contains(got, "&end=2026-01-14") {
 		t.Errorf("the address is %s", got)
 	}
-	// Noon in UTC is the next day in Auckland.
+	d.click("th:nth-child(1) a")
+	if got := d.text("document.activeElement.id + '; ' + document.getElementById('said').innerText"); !strings.HasPrefix(
+		got, "sort-user_identifier; As of 20") {
+		t.Errorf("after a click the focus and what is said are %s", got)
+	}
+	// The afternoon in UTC is the next day in Auckland.
 	d.choose("#period", "today=true")
 	d.choose("#timezone", "Pacific/Auckland")
 	d.shows("figcaption", "on 16 January 2026 in Pacific/Auckland")
@@ -165,6 +170,8 @@ func consoleExplorer(t *testing.T, o office) {
 	d.shows("figcaption", "on 15 January 2026 in Europe/Stockholm")
 	d.choose("#model", "agent_user_activity")
 	d.shows(".choices", "Interaction count")
+	d.shows(".tile", "Attributed run count not additive 0")
+	d.click("input[value=attributed_run_count]")
 	d.shows("#answer", "Choose at least one metric.")
 }
 
@@ -198,7 +205,9 @@ func consoleNarrowing(t *testing.T, o office) {
 	d.do(focus("#filter-member"))
 	d.rest()
 	d.until(`[...document.querySelectorAll("#suggested option")].some((o) => o.label === "Billing desk")`)
-	d.choose("#filter-value", "Billing desk")
+	d.do(typed("#filter-value", "Billing desk\r"))
+	d.until(`document.querySelector(".chips")?.innerText.includes("Billing")`)
+	d.rest()
 	d.shows(".chips", "agent id Billing desk")
 	if got := d.text(`document.querySelector("input[name=filter]").value`); got != "agent_id="+agentOfDesk {
 		t.Errorf("the filter is %s", got)

@@ -86,12 +86,13 @@ func seriesOf(s *shown, column int, at map[string]int, length int) (all []series
 	date := slices.IndexFunc(a.columns, func(c report.Column) bool { return c.Kind == report.Date })
 	compared := column+1 < len(a.columns) && a.columns[column+1].Name == a.columns[column].Name+"_previous"
 	var groups []string
+	names := groupNames(a)
 	now, before := make(map[string]series), make(map[string]series)
 	for _, row := range a.rows {
 		group := groupOf(a.columns, row)
 		if _, known := now[group]; !known {
 			groups = append(groups, group)
-			name := groupName(a.columns, row)
+			name := names[group]
 			now[group] = series{Name: name, Values: make([]*float64, length)}
 			before[group] = series{Name: name, Before: true, Values: make([]*float64, length)}
 		}
@@ -136,6 +137,30 @@ func groupName(columns []report.Column, row report.Row) string {
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// groupNames are the names of all groups of an answer. Those that share a name are told apart by their identifiers.
+func groupNames(a *answer) map[string]string {
+	names, count := make(map[string]string), make(map[string]int)
+	for _, row := range a.rows {
+		group := groupOf(a.columns, row)
+		if _, known := names[group]; !known {
+			names[group] = groupName(a.columns, row)
+			count[names[group]]++
+		}
+	}
+	for _, row := range a.rows {
+		group := groupOf(a.columns, row)
+		if count[names[group]] < 2 {
+			continue
+		}
+		for i, column := range a.columns {
+			if column.Kind == report.Text && column.Name == column.Member {
+				names[group] += " (" + shorten(shownText(row[i]), 9) + ")"
+			}
+		}
+	}
+	return names
 }
 
 func shownText(v client.Value) string {
@@ -245,6 +270,7 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 				}
 			}
 		}
+		names := groupNames(s.rows)
 		width := func(v client.Value) int {
 			if f := number(v); f != nil && most > 0 {
 				return int(*f / most * (barsWidth - nameWidth - 90))
@@ -252,7 +278,7 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 			return 0
 		}
 		for n, row := range rows {
-			b := bar{Name: shorten(groupName(s.rows.columns, row), 30), Value: shownValue(column, row[i]), Y: n * barHeight,
+			b := bar{Name: shorten(names[groupOf(s.rows.columns, row)], 30), Value: shownValue(column, row[i]), Y: n * barHeight,
 				Width: width(row[i]), Href: s.look.onlyGroup(s.rows.columns, row)}
 			if compared {
 				b.Before = width(row[i+1])

@@ -245,7 +245,7 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	first := d.Panels[0].withRange(values)
-	p := page{Title: d.Title, Nav: c.nav(dashboardAddress(d.file)), Look: first, Periods: periodChoices(first),
+	p := page{Title: d.Title, Nav: c.nav(dashboardAddress(d.file)), Look: first, Periods: c.periodChoices(first),
 		Here: r.URL.RequestURI()}
 	p.Span, _ = first.Span(c.Now())
 	p.Board = &boardView{Title: d.Title, Refresh: int(d.Refresh.Seconds()), Zone: first.Timezone,

@@ -26,6 +26,7 @@ func (c *Console) home(w http.ResponseWriter, r *http.Request) {
 func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
+	page.Nav = c.nav("/explore")
 	switch {
 	case err != nil:
 		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}

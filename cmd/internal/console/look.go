@@ -45,8 +45,8 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 	if err != nil {
 		return l, err
 	}
-	if !values.Has("metrics") && !values.Has("model") {
-		l.Metrics, l.Dimensions = []string{"run_count"}, []string{"day"}
+	if !values.Has("metrics") && !values.Has("over") { // the form always has the latter
+		l.Metrics, l.Dimensions = []string{c.model(values.Get("model")).Metrics[0].Name}, []string{"day"}
 	}
 	if hasPeriod(values) {
 		l.Last = ""

@@ -83,12 +83,12 @@ type tile struct {
 type hidden struct{ Name, Value string }
 
 func (c *Console) explorePage(l look) page {
-	p := page{Title: "Explore", Look: l, Model: c.model(l.Model), Here: l.address(), Nav: c.nav("/explore")}
+	p := page{Title: "Explore", Look: l, Model: c.model(l.Model), Here: l.address()}
 	c.mu.Lock()
 	p.Models = c.catalog.Models
 	c.mu.Unlock()
 	p.Span, _ = l.Span(c.Now()) // the answer says what is wrong with it
-	p.Periods = periodChoices(l)
+	p.Periods = c.periodChoices(l)
 	p.Chips = c.chips(l)
 	return p
 }
@@ -105,12 +105,20 @@ func (c *Console) nav(here string) []link {
 }
 
 // periodChoices are the periods of the form. Others, as an address may have them, are added.
-func periodChoices(l look) []choice {
+func (c *Console) periodChoices(l look) []choice {
+	today := report.TodayIn(l.Timezone, c.Now())
+	last := func(grain string) string { // the whole one before today's
+		q := report.Question{Grain: grain, WeekStart: l.WeekStart}
+		before := q.Periods(report.Span{Start: today, End: today})[0].Whole.Start.AddDate(0, 0, -1)
+		whole := q.Periods(report.Span{Start: before, End: before})[0].Whole
+		return "end=" + whole.End.Format(time.DateOnly) + "&start=" + whole.Start.Format(time.DateOnly)
+	}
 	choices := []choice{
 		{Value: "today=true", Text: "Today"}, {Value: "yesterday=true", Text: "Yesterday"},
 		{Value: "last=7d", Text: "Last 7 days"}, {Value: "last=30d", Text: "Last 30 days"},
 		{Value: "last=90d", Text: "Last 90 days"}, {Value: "last=12w", Text: "Last 12 weeks"},
-		{Value: "last=1mo", Text: "This month"}, {Value: "last=12mo", Text: "Last 12 months"},
+		{Value: last("week"), Text: "Last week"}, {Value: "last=1mo", Text: "This month"},
+		{Value: last("month"), Text: "Last month"}, {Value: "last=12mo", Text: "Last 12 months"},
 		{Value: "last=366d", Text: "Last 366 days"}, {Value: "days", Text: "From day to day …"},
 	}
 	period := l.period()

@@ -235,10 +235,11 @@ document.addEventListener("change", (event) => {
   if (event.target.id === "start" || event.target.id === "end") document.getElementById("period").value = "days";
 }, true);
 
-// A value is sent once: it is a filter then.
-document.addEventListener("htmx:configRequest", (event) => {
+// A value is typed once: when it has been answered, it is a filter.
+document.addEventListener("htmx:afterRequest", (event) => {
   const value = document.getElementById("filter-value");
-  if (value && event.target.id === "question") value.value = "";
+  const sent = event.detail.requestConfig?.formData?.get("filter-value");
+  if (value && event.detail.successful && event.target.id === "question" && sent === value.value) value.value = "";
 });
 
 function offerZone() {
@@ -330,7 +331,14 @@ document.addEventListener("DOMContentLoaded", () => {
   if (matchMedia("(max-width: 800px)").matches) document.querySelector(".controls")?.removeAttribute("open");
   settle();
 });
-document.addEventListener("htmx:afterSettle", settle);
+document.addEventListener("htmx:afterSettle", (event) => {
+  settle();
+  const answer = document.getElementById("answer"), said = document.getElementById("said");
+  if (!answer?.contains(event.target) && event.target.tagName !== "MAIN") return;
+  // What had the focus may be gone, as a filter that was removed.
+  if (document.activeElement === document.body) answer.focus({ preventScroll: true });
+  said.textContent = answer.querySelector(".refused, .asof")?.textContent ?? "";
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const element of drawn.keys()) draw(element);
 });
