@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -21,9 +22,10 @@ import (
 // A deskConsole is a console of a desk's organization, on a day of its own, and a browser that shows it.
 type deskConsole struct {
 	tab
-	desk *desk
-	base string
-	hold atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
+	desk  *desk
+	base  string
+	asked atomic.Int32                  // how many requests the server got
+	hold  atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
 }
 
 // consoleNow is the console's clock: the afternoon of the last day that has runs.
@@ -52,7 +54,9 @@ func (o office) console(t *testing.T, organization string, config console.Config
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that the console has given up
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.asked.Add(1)
 		if held := d.hold.Load(); held != nil {
 			select {
 			case <-*held:
@@ -235,7 +239,7 @@ func consoleCopies(t *testing.T, o office) {
 	if code, out, stderr := command(t, "", append(args, "--output", "csv")...); code != 0 || out != want {
 		t.Errorf("%s\n%d %s%s", line, code, out, stderr)
 	}
-	for n, says := range []string{"", `"model":"agent_runs"`, `Metrics:[]string{"run_count"}`, "runlens.pages(query)",
+	for n, says := range []string{"", `"model":"agent_runs"`, `Metrics: []string{"run_count"}`, "runlens.pages(query)",
 		"metrics:\n    - run_count"} {
 		if got := d.text(`document.querySelectorAll(".copy pre")[` + string(rune('0'+n)) + `].textContent`); !strings.Contains(
 			got, says) || strings.Contains(got, d.desk.key) {
@@ -338,6 +342,12 @@ func consoleDashboards(t *testing.T, o office) {
 	d.shows("#panel-0 .tile", "Run count 9 not over yet | Unique initiator count not additive 3")
 	d.shows("#panel-1 svg g", "ada@x.example 4")
 	d.shows(".about", "All panels are about 2026-01-05 to 2026-01-15 in UTC")
+	asked := d.asked.Load() // totals and rows of each panel; a page of the same dashboard shares the answers
+	d.open(d.base + "/")
+	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	if again := d.asked.Load(); again != asked {
+		t.Errorf("%d requests for one page, %d for a second one", asked, again-asked)
+	}
 	d.choose("#period", "last=7d")
 	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
 	d.shows("#panel-0 .tile", "Run count 1")

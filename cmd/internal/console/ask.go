@@ -14,7 +14,7 @@ const (
 	// maxRows of an answer are drawn and shown, inclusive: 366 days of 50 agents are 18,300.
 	maxRows = 20_000
 	// keptAnswers is how many the console holds, and keptFor how long: one that is shown when the next one fails.
-	keptAnswers = 200
+	keptAnswers = 50
 	keptFor     = 24 * time.Hour
 )
 

@@ -156,7 +156,7 @@ func groupNames(a *answer) map[string]string {
 		}
 		for i, column := range a.columns {
 			if column.Kind == report.Text && column.Name == column.Member {
-				names[group] += " (" + shorten(shownText(row[i]), 9) + ")"
+				names[group] += " (" + shorten(shownText(row[i]), 5) + ")"
 			}
 		}
 	}
@@ -244,9 +244,9 @@ type bars struct {
 }
 
 const (
-	barsWidth = 640
+	barsWidth = 480
 	barHeight = 26
-	nameWidth = 210
+	nameWidth = 200
 	maxBars   = 25
 )
 
@@ -273,12 +273,12 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 		names := groupNames(s.rows)
 		width := func(v client.Value) int {
 			if f := number(v); f != nil && most > 0 {
-				return int(*f / most * (barsWidth - nameWidth - 90))
+				return int(*f / most * (barsWidth - nameWidth - 80))
 			}
 			return 0
 		}
 		for n, row := range rows {
-			b := bar{Name: shorten(names[groupOf(s.rows.columns, row)], 30), Value: shownValue(column, row[i]), Y: n * barHeight,
+			b := bar{Name: shorten(names[groupOf(s.rows.columns, row)], 24), Value: shownValue(column, row[i]), Y: n * barHeight,
 				Width: width(row[i]), Href: s.look.onlyGroup(s.rows.columns, row)}
 			if compared {
 				b.Before = width(row[i+1])

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -112,7 +113,7 @@ var assetTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".cs
 func asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	content, err := files.ReadFile(name)
-	kind := assetTypes[name[strings.LastIndex(name, "."):]]
+	kind := assetTypes[path.Ext(name)]
 	if err != nil || kind == "" {
 		http.NotFound(w, r)
 		return

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"go/format"
 	"net/http"
 	"reflect"
 	"strings"
@@ -113,30 +114,58 @@ func curl(queries []client.Query, server string) string {
 	return b.String()
 }
 
-func goProgram(queries []client.Query, server string) string {
-	var b strings.Builder
-	b.WriteString("package main\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\t\"log\"\n\t\"os\"\n\n" +
-		"\t\"github.com/runlens/runlens/http/client\"\n)\n\nfunc main() {\n")
-	fmt.Fprintf(&b, "\tc, err := client.New(client.Config{URL: %q, Key: os.Getenv(\"RUNLENS_API_KEY\")})\n", server)
-	b.WriteString("\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n\tfor _, q := range []client.Query{\n")
-	for _, q := range queries {
-		fmt.Fprintf(&b, "\t\t%s,\n", strings.TrimPrefix(fmt.Sprintf("%#v", q), "client.Query"))
+// goText is a program that prints the rows of the queries.
+const goText = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/runlens/runlens/http/client"
+)
+
+func main() {
+	c, err := client.New(client.Config{URL: %q, Key: os.Getenv("RUNLENS_API_KEY")})
+	if err != nil {
+		log.Fatal(err)
 	}
-	b.WriteString("\t} {\n\t\tfor page, err := range c.Pages(context.Background(), q) {\n" +
-		"\t\t\tif err != nil {\n\t\t\t\tlog.Fatal(err)\n\t\t\t}\n" +
-		"\t\t\tfor _, row := range page.Rows {\n\t\t\t\tfmt.Println(row)\n\t\t\t}\n\t\t}\n\t}\n}\n")
-	return b.String()
+	for _, q := range []client.Query{
+%s	} {
+		for page, err := range c.Pages(context.Background(), q) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			for _, row := range page.Rows {
+				fmt.Println(row)
+			}
+		}
+	}
+}
+`
+
+func goProgram(queries []client.Query, server string) string {
+	var literals strings.Builder
+	for _, q := range queries {
+		fmt.Fprintf(&literals, "%s,\n", strings.TrimPrefix(fmt.Sprintf("%#v", q), "client.Query"))
+	}
+	text, err := format.Source(fmt.Appendf(nil, goText, server, literals.String()))
+	if err != nil {
+		return err.Error() // it is no Go, which a test would find
+	}
+	return string(text)
 }
 
 func typeScript(queries []client.Query, server string) string {
 	var b strings.Builder
-	b.WriteString("import { Runlens } from \"runlens-client\";\n\n")
+	b.WriteString("import { Runlens, type Query } from \"runlens-client\";\n\n")
 	fmt.Fprintf(&b, "const runlens = new Runlens({ url: %q, key: process.env.RUNLENS_API_KEY ?? \"\" });\n", server)
-	b.WriteString("for (const query of [\n")
+	b.WriteString("const queries: Query[] = [\n")
 	for _, q := range queries {
 		b.WriteString("  " + body(q) + ",\n")
 	}
-	b.WriteString("] as const) {\n  for await (const page of runlens.pages(query)) {\n" +
+	b.WriteString("];\nfor (const query of queries) {\n  for await (const page of runlens.pages(query)) {\n" +
 		"    for (const row of page.rows) console.log(row);\n  }\n}\n")
 	return b.String()
 }

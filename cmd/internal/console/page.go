@@ -287,7 +287,11 @@ func (c *Console) tiles(s *shown) (tiles []tile) {
 		t := tile{Name: title(column.Name), Value: shownValue(column, row[i]), About: metric.Description,
 			NotAdditive: !metric.Additive, Open: open}
 		if s.look.Compare != "" && i+3 < len(row) {
-			t.Change, t.Before = shownValue(s.totals.columns[i+3], row[i+3]), shownValue(column, row[i+1])
+			by := i + 3 // the change in percent; of a rate, that is in percent itself, the difference
+			if isRate(column.Name) {
+				by = i + 2
+			}
+			t.Change, t.Before = shownValue(s.totals.columns[by], row[by]), shownValue(column, row[i+1])
 		}
 		tiles = append(tiles, t)
 	}

@@ -52,7 +52,7 @@ function options(element, chart) {
     const line = { label, stroke, width: s.before ? 1.5 : 2, spanGaps: false, value: (u, v) => valueText(chart.rate, v),
       points: { show: chart.days.length < 40 || lonely, size: 5, fill: stroke, filter: chart.days.length < 40 ? undefined : lonely } };
     if (bars) {
-      const paths = barsBeside(chart.series.indexOf(s), chart.series.length);
+      const paths = barsBeside(chart.series.indexOf(s), chart.series.length, s.before ? [] : chart.open);
       series.push({ ...line, fill: stroke, width: 0, points: { show: false }, paths });
       data.push(s.values);
       return;
@@ -85,7 +85,7 @@ const pitch = (chart) => ({ day: 1, week: 7, month: 30 })[chart.unit] * 86400;
 
 // barsBeside draws the bars of one of several series, each of which has its part of a period's width. Where a period
 // is open only the outline is drawn, dashed.
-function barsBeside(n, count) {
+function barsBeside(n, count, unfinished) {
   return (u, seriesIndex, first, last) => {
     const chart = u.chart, values = u.data[seriesIndex], zero = u.valToPos(0, "y", true);
     const whole = u.valToPos(chart.days[0] + pitch(chart), "x", true) - u.valToPos(chart.days[0], "x", true);
@@ -93,7 +93,7 @@ function barsBeside(n, count) {
     for (let i = first; i <= last; i++) {
       if (values[i] == null) continue;
       const x = u.valToPos(chart.days[i], "x", true) - whole * 0.4 + n * width, y = u.valToPos(values[i], "y", true);
-      (chart.open.includes(i) ? open : closed).rect(x, y, Math.max(width - 1, 1), zero - y);
+      (unfinished.includes(i) ? open : closed).rect(x, y, Math.max(width - 1, 1), zero - y);
     }
     u.ctx.save();
     u.ctx.setLineDash([4, 4]);
