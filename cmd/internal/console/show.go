@@ -149,7 +149,7 @@ func (c *Console) answerBoth(ctx context.Context, l look, fresh time.Duration) (
 				return err
 			}
 			s.rows, s.rank = s.rows.onlyGroups(d.rank), d.rank
-			s.notes = append(d.notes, s.rows.facts.Notes...)
+			s.notes = slices.Concat(d.notes, s.rows.facts.Notes)
 			return nil
 		})
 	}
@@ -157,6 +157,11 @@ func (c *Console) answerBoth(ctx context.Context, l look, fresh time.Duration) (
 		return nil, err
 	}
 	s.span = s.totals.span
+	for _, note := range s.totals.facts.Notes { // as with which days the totals are compared
+		if !slices.Contains(s.notes, note) {
+			s.notes = append(s.notes, note)
+		}
+	}
 	return s, nil
 }
 
