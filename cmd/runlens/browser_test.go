@@ -94,8 +94,8 @@ func (b tab) open(address string) {
 // rest waits until nothing is asked or drawn any longer.
 func (b tab) rest() {
 	b.Helper()
-	b.until(`document.readyState === "complete" && !!document.documentElement.dataset.settled &&
-		!document.querySelector(".htmx-request, .htmx-settling, .htmx-swapping, [hx-trigger=load]")`)
+	b.until(`document.readyState === "complete" && !!document.documentElement.dataset.shown &&
+		!document.querySelector("[class*=htmx-], [hx-trigger=load]")`)
 }
 
 // until waits for a condition of the page.
@@ -157,8 +157,9 @@ func (b tab) click(selector string) {
 // choose sets a field of the form as a person does, and waits for the answer.
 func (b tab) choose(selector, value string) {
 	b.Helper()
-	if b.text(`(() => { const e = document.querySelector(`+quote(selector)+`); if (!e) return "missing"; e.value = `+
-		quote(value)+`; const taken = e.value; e.dispatchEvent(new Event("change", {bubbles: true})); return taken })()`) != value {
+	if b.text(`(() => { const e = document.querySelector(`+quote(selector)+`); if (!e) return "missing";
+		e.value = `+quote(value)+`; const taken = e.value; e.dispatchEvent(new Event("change", {bubbles: true}));
+		return taken })()`) != value {
 		b.Fatalf("%s does not take %q", selector, value)
 	}
 	b.rest()
@@ -168,7 +169,9 @@ func (b tab) choose(selector, value string) {
 func (b tab) drag(selector string, from, to float64) {
 	b.Helper()
 	type box struct{ X, Y, Width, Height float64 }
-	at, err := chromedp.Run(b.ctx, chromedp.Evaluate[box](`(() => { const e = document.querySelector(`+quote(selector)+`); e.scrollIntoView();
+	at, err := chromedp.Run(b.ctx, chromedp.Evaluate[box](`(() => {
+		const e = document.querySelector(`+quote(selector)+`);
+		e.scrollIntoView();
 		const r = e.getBoundingClientRect(); return {X: r.x, Y: r.y, Width: r.width, Height: r.height} })()`))
 	if err != nil {
 		b.Fatal(err)

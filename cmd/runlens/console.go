@@ -27,7 +27,7 @@ const (
 type consoleCmd struct {
 	serverFlags
 	tokenFlags
-	Listen    string   `env:"RUNLENS_CONSOLE_LISTEN" default:"127.0.0.1:8100" placeholder:"HOST:PORT" help:"@console_listen"`
+	Listen    string   `env:"RUNLENS_CONSOLE_LISTEN" default:"127.0.0.1:8100" help:"@console_listen"`
 	Dashboard []string `sep:"none" placeholder:"FILE" help:"@dashboard"`
 	Export    string   `placeholder:"FILE" help:"@export"`
 	Admin     []string `placeholder:"HOST:PORT" help:"@console_admin"`

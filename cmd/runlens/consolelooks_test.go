@@ -164,10 +164,10 @@ func difference(got *image.Gray, want image.Image) (float64, error) {
 // The first page is small, and asks for nothing elsewhere.
 func consoleSpeed(t *testing.T, o office) {
 	d := o.console(t, "speed", console.Config{})
-	sizes := d.text(`JSON.stringify(performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
-		.map((e) => [new URL(e.name).origin === location.origin, e.transferSize]))`)
-	total := d.text(`performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
-		.reduce((sum, e) => sum + e.transferSize, 0)`)
+	const entries = `["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))`
+	sizes := d.text(`JSON.stringify(` + entries +
+		`.map((e) => [new URL(e.name).origin === location.origin, e.transferSize]))`)
+	total := d.text(entries + `.reduce((sum, e) => sum + e.transferSize, 0)`)
 	var bytes int
 	if _, err := fmt.Sscan(total, &bytes); err != nil || bytes < 10_000 || bytes >= 100_000 ||
 		strings.Contains(sizes, "false") {

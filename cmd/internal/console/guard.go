@@ -12,8 +12,8 @@ import (
 
 // policy is the Content-Security-Policy of every page: scripts and styles are files of the console, and nothing else
 // is loaded or sent anywhere. A picture may be one that the page has made, for a download.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // A guard lets only the browser in that has opened the printed address.
 type guard struct {

@@ -63,8 +63,9 @@ func TestClockChanges(t *testing.T) {
 // A segment is dashed where a period at one of its ends is not over; a missing value is a gap, never a zero.
 func TestLinesHaveGaps(t *testing.T) {
 	value := func(f float64) *float64 { return &f }
-	d := drawLines(chart{Kind: "line", Metric: "run_count", Days: make([]int64, 7), Firsts: make([]string, 7), Open: []int{6},
-		Series: []series{{Values: []*float64{value(10), value(20), nil, value(5), nil, value(10), value(0)}}}})
+	values := []*float64{value(10), value(20), nil, value(5), nil, value(10), value(0)}
+	d := drawLines(chart{Kind: "line", Metric: "run_count", Days: make([]int64, 7), Firsts: make([]string, 7),
+		Open: []int{6}, Series: []series{{Values: values}}})
 	// From 58 to 630 in steps of 95.33; 20 is at the top (10), 0 at the bottom (195).
 	want := []svgLine{{"58.0,102.5 153.3,10.0", "s1", false}, {"534.7,102.5 630.0,195.0", "s1", true}}
 	if !slices.Equal(d.Lines, want) || len(d.Dots) != 1 || d.Dots[0] != (svgDot{344, 148.75, "s1"}) {
@@ -74,7 +75,9 @@ func TestLinesHaveGaps(t *testing.T) {
 
 // Groups that share a name are told apart.
 func TestNamesAreDistinct(t *testing.T) {
-	a := &answer{columns: []report.Column{{Name: "agent_id", Member: "agent_id"}, {Name: "agent_name", Member: "agent_id"}}}
+	a := &answer{columns: []report.Column{
+		{Name: "agent_id", Member: "agent_id"}, {Name: "agent_name", Member: "agent_id"},
+	}}
 	for _, ids := range [][2]string{{"11111111-aaaa", "Desk"}, {"22222222-bbbb", "Desk"}, {"33333333-cccc", "Scout"}} {
 		a.rows = append(a.rows, report.Row{text(ids[0]), text(ids[1])})
 	}

@@ -320,19 +320,19 @@ function refreshPanels() {
   }
 }
 
-function settle() {
+function complete() {
   drawAll();
   offerZone();
   refreshPanels();
-  document.documentElement.dataset.settled = String(Number(document.documentElement.dataset.settled ?? 0) + 1);
+  document.documentElement.dataset.shown = "yes"; // for tests
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   if (matchMedia("(max-width: 800px)").matches) document.querySelector(".controls")?.removeAttribute("open");
-  settle();
+  complete();
 });
 document.addEventListener("htmx:afterSettle", (event) => {
-  settle();
+  complete();
   const answer = document.getElementById("answer"), said = document.getElementById("said");
   if (!answer?.contains(event.target) && event.target.tagName !== "MAIN") return;
   // What had the focus may be gone, as a filter that was removed.
