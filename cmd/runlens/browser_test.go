@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -62,6 +63,11 @@ func (b tab) another(t *testing.T) tab {
 	b.do(chromedp.EmulateViewport(1280, 900))
 	b.ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
+	// What the page's policy or a script refuses would not be seen otherwise.
+	b.do(sent(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		window.refused = [];
+		addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI));
+		addEventListener("error", (e) => refused.push(e.message));`}))
 	b.do(sent(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Stockholm"}))
 	return b
 }
@@ -131,7 +137,8 @@ func (b tab) text(expression string) string {
 // shows fails unless an element has this text, but for white space.
 func (b tab) shows(selector, want string) {
 	b.Helper()
-	got := b.text(`[...document.querySelectorAll(` + quote(selector) + `)].map((e) => e.innerText ?? e.textContent).join(" | ")`)
+	got := b.text(`[...document.querySelectorAll(` + quote(selector) + `)]
+		.map((e) => e.innerText ?? e.textContent).join(" | ")`)
 	if got = strings.Join(strings.Fields(got), " "); !strings.Contains(got, want) {
 		b.Errorf("%s shows %q, want %q", selector, got, want)
 	}

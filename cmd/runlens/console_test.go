@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type deskConsole struct {
 	tab
 	desk  *desk
 	base  string
+	stop  func()                        // of the console
 	asked atomic.Int32                  // how many requests the server got
 	hold  atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
 }
@@ -91,7 +93,8 @@ func (d *deskConsole) serve(t *testing.T, config console.Config) {
 	handler, first := pages.Handler(address, func(string) {})
 	server.Config.Handler = handler
 	server.Start()
-	t.Cleanup(server.Close)
+	d.stop = sync.OnceFunc(server.Close)
+	t.Cleanup(d.stop)
 	d.base = "http://" + address
 	d.open(first)
 }
@@ -147,6 +150,10 @@ func consoleExplorer(t *testing.T, o office) {
 	d.open(address)
 	d.rows("bo@x.example | – | 3 | 1", "ada@x.example | – | 5 | 1", "+15550100004 | – | 2 | 1")
 
+	d.choose("#compare", "previous") // 17 December to 15 January, after 17 November to 16 December
+	d.click("#sort-run_count_difference")
+	d.shows("th[aria-sort=descending]", "Run count difference")
+	d.choose("#compare", "")
 	d.choose("#period", "last=7d")
 	d.rows("ada@x.example | – | 1 | 1")
 	d.choose("#compare", "previous") // 9 to 15 January, after 2 to 8 January
@@ -174,7 +181,7 @@ func consoleExplorer(t *testing.T, o office) {
 	d.shows(".choices", "Interaction count")
 	d.shows(".tile", "Attributed run count not additive 0")
 	d.click("input[value=attributed_run_count]")
-	d.shows("#answer", "Choose at least one metric.")
+	d.shows("#answer", "choose at least one metric")
 }
 
 // A row, a bar and a stretch of the chart narrow the question; crumbs lead back, one step each.
@@ -202,6 +209,13 @@ func consoleNarrowing(t *testing.T, o office) {
 	d.shows("figcaption", "only where user identifier is bo@x.example")
 	d.click(".chips a")
 	d.shows(".tile", "Run count 4")
+
+	// In a chart of bars a bar is its period.
+	d.open(d.base + "/explore?metrics=run_count&dimensions=day&last=30d&chart=bar")
+	d.drag(".u-over", 22.5/30, 22.5/30) // 8 January is the 23rd of 30 days
+	d.shows(".crumbs", "last 30d 2026-01-08")
+	d.shows(".tile", "Run count 4")
+	d.choose("#chart", "line")
 
 	// A filter is chosen among the values that there are; a name stands for its identifier.
 	d.do(focus("#filter-member"))

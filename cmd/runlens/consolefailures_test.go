@@ -48,11 +48,17 @@ func consoleFailures(t *testing.T, o office) {
 		} else if time.Now().After(deadline) {
 			t.Fatal("the key was not revoked")
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	d.open(d.base + "/explore?model=agent_runs&metrics=cancelled_run_count")
 	d.shows(".refused", "the key is unknown or revoked")
 	later = 3 * time.Minute
 	d.open(answered)
 	d.shows(".banner", "This answer is 3 min old. A newer one failed: unauthorized")
+	d.shows(".tile", "Failed run count 2")
+
+	d.stop()
+	d.do(clickOn("input[value=run_count]"))
+	d.until(`document.querySelector("#lost").innerText.startsWith("The console does not answer")`)
 	d.shows(".tile", "Failed run count 2")
 }

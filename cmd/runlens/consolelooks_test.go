@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -65,6 +66,9 @@ func consoleLooks(t *testing.T, o office) {
 // accessible fails if axe-core finds something serious.
 func (d *deskConsole) accessible(page string) {
 	d.Helper()
+	if refused := d.text(`refused.join("; ")`); refused != "" {
+		d.Errorf("%s: %s", page, refused)
+	}
 	axe, err := os.ReadFile("../../deploy/console/node_modules/axe-core/axe.min.js")
 	if err != nil {
 		d.Fatalf("%v (are the packages of `make console` there?)", err)
@@ -131,12 +135,14 @@ func (d *deskConsole) looksAs(name string) {
 
 // reduced is a picture in grey with the averages of its blocks.
 func reduced(full image.Image) *image.Gray {
+	grey := image.NewGray(full.Bounds())
+	draw.Draw(grey, grey.Rect, full, grey.Rect.Min, draw.Src)
 	small := image.NewGray(image.Rect(0, 0, full.Bounds().Dx()/aBlock, full.Bounds().Dy()/aBlock))
 	for y := range small.Rect.Dy() {
 		for x := range small.Rect.Dx() {
 			sum := 0
 			for i := range aBlock * aBlock {
-				sum += int(color.GrayModel.Convert(full.At(x*aBlock+i%aBlock, y*aBlock+i/aBlock)).(color.Gray).Y)
+				sum += int(grey.GrayAt(x*aBlock+i%aBlock, y*aBlock+i/aBlock).Y)
 			}
 			small.SetGray(x, y, color.Gray{Y: uint8(sum / aBlock / aBlock)})
 		}

@@ -35,7 +35,7 @@ func (c *Console) find(file string) (*dashboard, error) {
 	if slices.Contains(c.Dashboards, file) {
 		return c.readDashboard(file) // says what is wrong with it now
 	}
-	return nil, errors.New("There is no such dashboard.")
+	return nil, errors.New("there is no such dashboard")
 }
 
 // heading is what the panel is called.

@@ -241,9 +241,9 @@ func setField(field reflect.Value, name string, values []string) error {
 func (l look) check() error {
 	switch {
 	case len(l.Metrics) == 0:
-		return errors.New("Choose at least one metric.")
+		return errors.New("choose at least one metric")
 	case l.Chart != "line" && l.Chart != "bar":
-		return fmt.Errorf("The chart %q is neither line nor bar.", l.Chart)
+		return fmt.Errorf("the chart %q is neither line nor bar", l.Chart)
 	}
 	return nil
 }

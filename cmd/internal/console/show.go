@@ -28,7 +28,7 @@ func (c *Console) drawn(ctx context.Context, l look, fresh time.Duration) (drawi
 	groups := l.groups()
 	if l.over() == "" {
 		switch {
-		case l.Sort != "":
+		case l.sortedByAPI():
 			d.question.Order = []string{l.Sort}
 		case len(groups) > 0 && len(l.Order) == 0:
 			d.question.Order = []string{c.ranking(l) + ":desc"}
@@ -48,6 +48,13 @@ func (c *Console) drawn(ctx context.Context, l look, fresh time.Duration) (drawi
 		d.keep(top, l.Top)
 	}
 	return d, err
+}
+
+// sortedByAPI reports whether the answer comes in the order of the table. The API sorts by members, and knows all rows;
+// over time and by the columns of a comparison the console sorts the rows that it has.
+func (l look) sortedByAPI() bool {
+	by := strings.TrimSuffix(l.Sort, ":desc")
+	return l.over() == "" && (slices.Contains(l.Metrics, by) || slices.Contains(l.Dimensions, by))
 }
 
 // keep chooses the first groups of an answer, as far as filters can.

@@ -57,10 +57,7 @@ func (c *Console) table(s *shown, charts []chart) *table {
 				h.Sort, sorted.Sort = "descending", column.Name
 			}
 		}
-		// Without time the API sorts, since it may have more rows; it knows members only.
-		if s.look.over() != "" || column.Name == column.Member {
-			h.Href = sorted.address()
-		}
+		h.Href = sorted.address()
 		t.Heads = append(t.Heads, h)
 	}
 	rows := s.sorted()
@@ -72,11 +69,11 @@ func (c *Console) table(s *shown, charts []chart) *table {
 	return t
 }
 
-// sorted are the rows in the order that was chosen. Without time the API has sorted them.
+// sorted are the rows in the order that was chosen.
 func (s *shown) sorted() []report.Row {
 	by, down := strings.CutSuffix(s.look.Sort, ":desc")
 	at := slices.IndexFunc(s.rows.columns, func(c report.Column) bool { return c.Name == by })
-	if at < 0 || s.look.over() == "" {
+	if at < 0 || s.look.sortedByAPI() {
 		return s.rows.rows
 	}
 	rows := slices.Clone(s.rows.rows)

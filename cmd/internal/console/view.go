@@ -44,6 +44,8 @@ func (l look) crumbs(c *Console) (crumbs []link) {
 func periodText(period string) string {
 	values, _ := url.ParseQuery(period) // one of our own
 	switch {
+	case values.Has("start") && values.Get("start") == values.Get("end"):
+		return values.Get("start")
 	case values.Has("start") && values.Has("end"):
 		return values.Get("start") + " to " + values.Get("end")
 	case period == "":
@@ -67,7 +69,7 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	if s.rows != nil {
 		v.Rows = len(s.rows.rows)
 		if s.rows.facts.More {
-			v.Notes = append(v.Notes, fmt.Sprintf("There are further rows: only the first %d are here.", v.Rows))
+			v.Notes = append(v.Notes, fmt.Sprintf("There are further rows: only the first %d are here, and sorted.", v.Rows))
 		}
 	}
 	v.Notes = append(v.Notes, clockChanges(s.span, s.look.Timezone)...)

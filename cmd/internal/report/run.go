@@ -133,7 +133,7 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 	}
 	if byMetric(q) && len(first.Rows) == q.Limit {
 		r.Facts.note(fmt.Sprintf("The first %d rows in the order of a metric; the API gives at most %d of them. "+
-			"Without --order all rows come.", q.Limit, client.MaxLimit))
+			"In the order of dimensions all rows come.", q.Limit, client.MaxLimit))
 	}
 	rows := func(yield func(Row, error) bool) {
 		defer stop()

@@ -74,6 +74,7 @@ function options(element, chart) {
       y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high ?? 1) * 1.06 || 1] } },
     axes: [{ ...axis, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map(dayName) }, { ...axis, size: 58, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
     hooks: {
+      init: [(u) => bars && chart.zoom && u.over.addEventListener("click", () => pick(u, chart))],
       setSelect: [(u) => chart.zoom && zoom(u, chart)],
       ready: [(u) => u.root.querySelectorAll(".u-off-legend").forEach((row) => row.setAttribute("hidden", ""))],
     },
@@ -109,9 +110,20 @@ function barsBeside(n, count, unfinished) {
 function zoom(u, chart) {
   if (u.select.width < 4) return;
   const from = u.posToIdx(u.select.left), to = u.posToIdx(u.select.left + u.select.width);
+  narrow(chart.firsts[from], chart.lasts[to]);
+}
+
+// pick asks for the period of the bar that was clicked. The end of a drag is a click too.
+function pick(u, chart) {
+  const i = u.cursor.idx;
+  if (i == null || u.select.width >= 4 || chart.days.length < 2 || chart.series.every((s) => s.values[i] == null)) return;
+  narrow(chart.firsts[i], chart.lasts[i]);
+}
+
+function narrow(start, end) {
   const form = document.getElementById("zoom");
-  form.elements.start.value = chart.firsts[from];
-  form.elements.end.value = chart.lasts[to];
+  form.elements.start.value = start;
+  form.elements.end.value = end;
   form.requestSubmit();
 }
 
