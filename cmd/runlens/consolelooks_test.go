@@ -49,7 +49,7 @@ func consoleLooks(t *testing.T, o office) {
 	}{
 		{"light", lines, "light", 1280}, {"dark", bars, "dark", 1280}, {"phone", lines, "light", 390},
 		{"dashboard", "/dashboard?file=" + file, "light", 1280}, {"", "/operator", "dark", 1280},
-		{"", "/nothing", "light", 1280}, {"", "/explore?metrics=x", "light", 390},
+		{"", "/explore?metrics=x", "light", 390},
 	} {
 		d.do(chromedp.EmulateViewport(look.width, 800), sent(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}))
