@@ -33,7 +33,7 @@ func TestQuery(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, office){
 		"formats": queryFormats, "grain": queryGrain, "compare": queryCompare, "fill": queryFill, "files": queryFiles,
 		"refusals": queryRefusals, "thresholds": queryThresholds, "saved questions": querySaved, "profiles": queryProfiles,
-		"watch": queryWatch,
+		"watch": queryWatch, "console": consoleCommand,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}
