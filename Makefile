@@ -3,11 +3,12 @@
 ENGINE     := deploy/engine/node_modules/.package-lock.json
 POSTGRES   := deploy/postgres/node_modules/.package-lock.json
 GENERATORS := deploy/generators/node_modules/.package-lock.json
+CONSOLE    := deploy/console/node_modules/.package-lock.json
 VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT     := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS    := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
-.PHONY: help run test build engine postgres generators lint bench soak fuzz test-container image zones clean
+.PHONY: help run test build engine postgres generators console lint bench soak fuzz test-container image zones clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -20,7 +21,7 @@ run: build engine ## Set up everything and run the API over sample data
 # the query engine take minutes: run `go test -race` on them when you change them.)
 RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain
 
-test: engine postgres generators lint ## Set up everything and run every test
+test: engine postgres generators console lint ## Set up everything and run every test
 	go test -timeout 30m ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race $(RACED); go test -race -timeout 10m $(RACED); \
 	else echo 'WARNING: not tested for data races: go test -race needs a C compiler'; fi
@@ -44,6 +45,12 @@ generators: $(GENERATORS) ## Fetch the client generators and linters that the AP
 
 $(GENERATORS): deploy/generators/package.json deploy/generators/package-lock.json
 	cd deploy/generators && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+console: $(CONSOLE) ## Fetch what the console's pages are compared and tested with
+
+$(CONSOLE): deploy/console/package.json deploy/console/package-lock.json
+	cd deploy/console && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 lint: ## Fail on unformatted or suspicious code, and on dependencies that may not be used

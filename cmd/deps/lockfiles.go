@@ -10,8 +10,10 @@ import (
 	"slices"
 )
 
-// The folders whose packages npm fetches, and the packages that must be in their lock files: one a platform.
+// The folders whose packages npm fetches, and the packages that must be in their lock files: one a platform, or what
+// the console's assets are copies of.
 var lockFolders = map[string][]string{
+	"deploy/console": {"htmx.org", "uplot"},
 	"deploy/engine": {"@chdb/lib-linux-x64-gnu", "@chdb/lib-linux-arm64-gnu",
 		"@chdb/lib-darwin-x64", "@chdb/lib-darwin-arm64"},
 	"deploy/generators": {"@esbuild/linux-x64", "@esbuild/linux-arm64", "@esbuild/darwin-x64", "@esbuild/darwin-arm64"},

@@ -107,6 +107,13 @@ var flagHelp = kong.Vars{
 	"mcp_listen": "Serve streamable HTTP on this loopback address instead of standard input and output. Port 0 " +
 		"picks a free one. Callers send the API key as a bearer token.",
 
+	// console
+	"console_listen": "The loopback address of the console. Port 0 picks a free one.",
+	"dashboard": "A dashboard, besides those in ~/.config/runlens/dashboards. May be repeated; the first one is the " +
+		"first page.",
+	"export": "Write the dashboard as a page of its own, which needs no server and runs no script, and end.",
+	"console_admin": "Comma-separated admin addresses of servers and workers, for the operator's page. Their token " +
+		"comes from RUNLENS_ADMIN_TOKEN or --admin-token-file.",
 	// query
 	"saved": "A saved question, or a file such as @./weekly.yaml. Flags beside it win.",
 	"save":  "Save the question as a YAML file of this name, once it is answered.",
@@ -126,6 +133,7 @@ var flagHelp = kong.Vars{
 	"week_start": "First day of a week.",
 	"compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
 		"difference, and the change in percent.",
+	"weekdays": "Compare with the same weekdays: previous is whole weeks before, year is 52 weeks.",
 	"fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
 		"dimensions.",
 	"fail_if": "Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with " +

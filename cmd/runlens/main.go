@@ -44,6 +44,7 @@ type cli struct {
 	Migrate    migrateCmd    `cmd:"" help:"Apply, roll back or show schema migrations."`
 	Query      queryCmd      `cmd:"" help:"Send one query to a running server and print the answer."`
 	Catalog    catalogCmd    `cmd:"" help:"Show what a running server can be asked: models, metrics and dimensions."`
+	Console    consoleCmd    `cmd:"" help:"Show the numbers in a browser on this machine."`
 	Login      loginCmd      `cmd:"" help:"Keep the address of a server and a key for it."`
 	Logout     logoutCmd     `cmd:"" help:"Forget the address and the key of a server."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`

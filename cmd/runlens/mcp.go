@@ -117,7 +117,11 @@ func serveMCP(ctx context.Context, listener net.Listener, server *mcp.Server, ke
 		&mcp.StreamableHTTPOptions{Stateless: true, MaxRequestBodyBytes: mcpRequestBytes, PropagateRequestCancellation: true})
 	mux := http.NewServeMux()
 	mux.Handle(mcpPath, http.NewCrossOriginProtection().Handler(withKey(key, handler)))
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return serveUntil(ctx, &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, listener, mcpDrain)
+}
+
+// serveUntil answers until ctx is done; then requests in flight have the time of drain.
+func serveUntil(ctx context.Context, s *http.Server, listener net.Listener, drain time.Duration) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(listener) }()
 	select {
@@ -125,9 +129,9 @@ func serveMCP(ctx context.Context, listener net.Listener, server *mcp.Server, ke
 		return err
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.Background(), mcpDrain)
+	end, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
-	if s.Shutdown(drain) != nil {
+	if s.Shutdown(end) != nil {
 		s.Close()
 	}
 	return nil

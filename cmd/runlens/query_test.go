@@ -20,8 +20,10 @@ type desk struct {
 
 // An office is a server that the desks of several organizations share.
 type office struct {
-	flags []string
-	base  string
+	flags   []string
+	base    string
+	admin   string // may be empty
+	browser tab    // of the console
 }
 
 // TestQuery has the tests of one server.
@@ -34,6 +36,7 @@ func TestQuery(t *testing.T) {
 		"watch": queryWatch, "catalog": queryCatalog, "completion": queryCompletion, "shells": queryShells,
 		"alerts": queryAlerts, "report": queryReport, "sheets": querySheets, "grafana": queryGrafana,
 		"metabase": queryMetabase,
+		"console":  consoleCommand,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

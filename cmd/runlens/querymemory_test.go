@@ -16,7 +16,7 @@ func TestQueryMemory(t *testing.T) {
 	const users, most = 12_000, 64 << 10 // the latter in KiB
 	flags := store(t)
 	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "100000")...)
-	office{flags, base}.desk(t, "acme")
+	office{flags: flags, base: base}.desk(t, "acme")
 	var lines strings.Builder
 	for n := range users {
 		fmt.Fprintf(&lines, `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+

@@ -14,7 +14,8 @@ import (
 func TestQueryWaits(t *testing.T) {
 	flags := store(t)
 	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "1")...)
-	d := office{flags, base}.desk(t, "acme", "2026-01-01 a@x.example COMPLETED", "2026-01-02 a@x.example COMPLETED")
+	d := office{flags: flags, base: base}.desk(t, "acme", "2026-01-01 a@x.example COMPLETED",
+		"2026-01-02 a@x.example COMPLETED")
 	file, body := fileOf(t, "old.csv", []byte("old")), fileOf(t, "body.json", []byte(firstDay+"}"))
 	p, said := d.background("query", "--body", body, "--all", "-o", file)
 	comesTrue(t, func() bool { return strings.Contains(said(), "waiting ") })

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the API over sample data: loads what is missing of it, makes a demo key once, starts the
-# server, and prints requests to paste. Run it again at any time; nothing is loaded twice.
+# server and a console, and prints the console's address and requests to paste. Run it again at any time; nothing is loaded twice.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -11,8 +11,13 @@ chmod 700 "$data"
 today=$(date -u +%F)
 hour=$(date -u +%FT%H:00:00Z)
 server=
+console=
 
 stop() {
+    if [ -n "$console" ]; then
+        kill -TERM "$console" 2>/dev/null || true
+        wait "$console" || true
+    fi
     if [ -n "$server" ]; then
         kill -TERM "$server" 2>/dev/null || true
         wait "$server" || true
@@ -52,9 +57,33 @@ fi
 key=$(cat "$data/demo.key")
 start=$(date -u -d "$today -29 days" +%F 2>/dev/null || date -u -v-29d +%F)
 
+# The console's address is on its standard output once it answers.
+admin=${RUNLENS_ADMIN_LISTEN:-127.0.0.1:9090}
+flags=(--url "http://$address" --key-file "$data/demo.key" --dashboard deploy/demo/health.yaml)
+if [ "$admin" != off ]; then
+    flags+=(--admin "$admin")
+fi
+: >"$data/console.address"
+set -m
+bin/runlens console "${flags[@]}" >"$data/console.address" 2>"$data/console.log" &
+console=$!
+set +m
+until [ -s "$data/console.address" ] || ! kill -0 "$console" 2>/dev/null; do
+    sleep 0.1
+done
+look="See it in a browser: $(cat "$data/console.address")"
+if [ ! -s "$data/console.address" ]; then
+    look="The console did not start: $(tail -n 1 "$data/console.log")"
+    console=
+fi
+
 cat <<EOF
 
-runlens is running at http://$address (log: $data/server.log). Paste one of these into another terminal:
+runlens is running at http://$address (log: $data/server.log).
+
+$look
+
+Or paste one of these into another terminal:
 
 # Runs of the last 30 days: totals
 curl -s http://$address/api/v1/analytics/query \\

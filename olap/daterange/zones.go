@@ -5,6 +5,8 @@ import (
 	"bytes"
 	_ "embed"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -29,6 +31,9 @@ var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 	}
 	return files
 })
+
+// Zones are the canonical zones by name, sorted.
+func Zones() []string { return slices.Sorted(maps.Keys(zoneFiles())) }
 
 var loaded sync.Map // of name to *wallClock; bounded by the number of canonical zones
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.yaml.in/yaml/v3"
 
@@ -64,22 +63,12 @@ func (q questions) offer() {
 	})
 }
 
-// A saved question is what runlens query --save writes.
-type saved struct {
-	report.Question `yaml:",inline"`
-	Output          string `yaml:"output,omitempty"` // is for the terminal
-}
-
 // read gives the question as it is saved, and the query of its whole period as JSON.
 func (q questions) read(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	var s saved
-	if err := kong.ApplyDefaults(&s.Question, kong.Vars(report.TagVariables)); err != nil {
+	s, err := report.Saved(q.folder, strings.TrimPrefix(request.Params.URI, questionURI))
+	if err != nil {
 		return nil, err
 	}
-	if err := q.folder.Question(strings.TrimPrefix(request.Params.URI, questionURI), &s); err != nil {
-		return nil, err
-	}
-	s.Output = ""
 	text, err := yaml.Marshal(s)
 	if err != nil {
 		return nil, err

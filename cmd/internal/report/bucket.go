@@ -11,25 +11,30 @@ func (q Question) weekStart() time.Weekday {
 	return time.Weekday(max(slices.Index(weekdays, q.WeekStart), 0))
 }
 
-// A bucket is the part of a week or month that the span covers.
-type bucket struct {
-	label time.Time // first day of the whole week or month
-	Span
+// A Period is a day, or the part of a week or month that a span covers.
+type Period struct {
+	Whole Span // the day, week or month
+	Span       // what is covered of it
 }
 
-// buckets cuts the span into weeks or months; the first and the last may be parts.
-func (q Question) buckets(span Span) (cut []bucket) {
+// Periods cuts the span into weeks or months, by --grain, or into days. The first and the last may be parts.
+func (q Question) Periods(span Span) (cut []Period) {
 	for day := span.Start; !day.After(span.End); {
-		label, next := monthOf(day), monthOf(day).AddDate(0, 1, 0)
-		if q.Grain == "week" {
-			label = weekOf(day, q.weekStart())
-			next = label.AddDate(0, 0, 7)
+		first, next := day, day.AddDate(0, 0, 1)
+		switch q.Grain {
+		case "week":
+			first = weekOf(day, q.weekStart())
+			next = first.AddDate(0, 0, 7)
+		case "month":
+			first = monthOf(day)
+			next = first.AddDate(0, 1, 0)
 		}
-		end := next.AddDate(0, 0, -1)
+		whole := Span{first, next.AddDate(0, 0, -1)}
+		end := whole.End
 		if end.After(span.End) {
 			end = span.End
 		}
-		cut = append(cut, bucket{label, Span{day, end}})
+		cut = append(cut, Period{whole, Span{day, end}})
 		day = next
 	}
 	return cut
@@ -52,9 +57,10 @@ type shift struct {
 	later func(time.Time) (day time.Time, ok bool)
 }
 
-// compared is the period of --compare. Without --grain, previous is as many days right before. A week is compared with
-// the same weekdays of the week before or of 52 weeks before, a month with the same days of the month before or of
-// that month a year before; a last day of a month stands for the last day of the other.
+// compared is the period of --compare. Without --grain, previous is as many days right before; with --weekdays it is
+// whole weeks before, and a year is 52 weeks. A week is compared with the same weekdays of the week before or of 52
+// weeks before, a month with the same days of the month before or of that month a year before; a last day of a month
+// stands for the last day of the other.
 func (q Question) compared(span Span) shift {
 	days := 0
 	switch {
@@ -64,10 +70,12 @@ func (q Question) compared(span Span) shift {
 		return shift{earlier: Span{addMonths(span.Start, -12), lastToLast(span.End, -12)}}
 	case q.Grain == "week" && q.Compare == "previous":
 		days = 7
-	case q.Grain == "week":
+	case q.Grain == "week" || q.Weekdays && q.Compare == "year":
 		days = 52 * 7
+	case q.Weekdays:
+		days = (span.Days() + 6) / 7 * 7
 	case q.Compare == "previous":
-		days = span.days()
+		days = span.Days()
 	default:
 		return shift{
 			earlier: Span{addMonths(span.Start, -12), addMonths(span.End, -12)},

@@ -190,7 +190,8 @@ func (c comparison) join(now, earlier Row) Row {
 
 // isLeapDay reports whether a row is of a day that the year before does not have.
 func (c comparison) isLeapDay(row Row) bool {
-	return c.day >= 0 && c.run.Question.Compare == "year" && strings.HasSuffix(row[c.day].String(), "-02-29")
+	return c.day >= 0 && c.run.Question.Compare == "year" && !c.run.Question.Weekdays &&
+		strings.HasSuffix(row[c.day].String(), "-02-29")
 }
 
 func difference(a, b client.Value) client.Value {

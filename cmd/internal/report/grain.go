@@ -11,17 +11,17 @@ import (
 
 // grained asks for every week or month by itself and puts its first day in front of the rows.
 func (r *Run) grained(ctx context.Context) (Table, error) {
-	buckets := r.Question.buckets(r.span)
+	buckets := r.Question.Periods(r.span)
 	r.Facts.Buckets = len(buckets)
 	first, err := r.part(ctx, buckets[0].Span)
 	if err != nil {
 		return first, err
 	}
 	label := Column{Name: r.Question.Grain, Kind: Date}
-	for _, b := range []bucket{buckets[0], buckets[len(buckets)-1]} {
-		whole := r.Question.buckets(Span{b.label, b.label.AddDate(0, 0, 31)})[0]
-		if b.Span != whole.Span {
-			r.Facts.note(fmt.Sprintf("The %s of %s is a part of it: %s.", label.Name, b.label.Format(time.DateOnly), b.Span))
+	for _, b := range []Period{buckets[0], buckets[len(buckets)-1]} {
+		if b.Span != b.Whole {
+			r.Facts.note(fmt.Sprintf("The %s of %s is a part of it: %s.", label.Name, b.Whole.Start.Format(time.DateOnly),
+				b.Span))
 		}
 	}
 	rows := func(yield func(Row, error) bool) {
@@ -36,7 +36,7 @@ func (r *Run) grained(ctx context.Context) (Table, error) {
 			}
 			for row, err := range table.Rows {
 				if err == nil {
-					row = slices.Insert(slices.Clone(row), 0, client.StringValue(b.label.Format(time.DateOnly)))
+					row = slices.Insert(slices.Clone(row), 0, client.StringValue(b.Whole.Start.Format(time.DateOnly)))
 				}
 				if !yield(row, err) || err != nil {
 					return

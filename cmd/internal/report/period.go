@@ -18,8 +18,8 @@ func (s Span) in(timezone string) client.Range {
 	return client.Range{Start: s.Start.Format(time.DateOnly), End: s.End.Format(time.DateOnly), Timezone: timezone}
 }
 
-// days is how many there are.
-func (s Span) days() int { return int(s.End.Sub(s.Start)/(24*time.Hour)) + 1 }
+// Days is how many there are.
+func (s Span) Days() int { return int(s.End.Sub(s.Start)/(24*time.Hour)) + 1 }
 
 func (s Span) String() string {
 	if s.Start.Equal(s.End) {
@@ -32,7 +32,7 @@ var lastForm = regexp.MustCompile(`^([1-9][0-9]{0,3})(d|w|mo)$`)
 
 // Span is the period that the question names, seen at now.
 func (q Question) Span(now time.Time) (Span, error) {
-	today := todayIn(q.Timezone, now)
+	today := TodayIn(q.Timezone, now)
 	named := 0
 	for _, given := range []bool{q.Today, q.Yesterday, q.Last != "", q.Start != ""} {
 		if given {
@@ -95,9 +95,9 @@ func parseDay(flag, text string) (time.Time, error) {
 	return day, nil
 }
 
-// todayIn is the local day of now, by the same tz data as the server's. In a zone that is unknown, and that the server
+// TodayIn is the local day of now, by the same tz data as the server's. In a zone that is unknown, and that the server
 // refuses, it is UTC's.
-func todayIn(timezone string, now time.Time) time.Time {
+func TodayIn(timezone string, now time.Time) time.Time {
 	utc := now.UTC().Truncate(24 * time.Hour)
 	for _, day := range []time.Time{utc, utc.AddDate(0, 0, 1), utc.AddDate(0, 0, -1)} {
 		text := day.Format(time.DateOnly)

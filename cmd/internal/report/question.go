@@ -41,6 +41,8 @@ type Question struct {
 	// Compare adds columns for an earlier period.
 	Compare string `yaml:"compare,omitempty" enum:",previous,year" default:"" placeholder:"previous|year" help:"@compare"`
 
+	Weekdays bool `yaml:"weekdays,omitempty" help:"@weekdays"`
+
 	Fill   bool     `yaml:"fill,omitempty" help:"@fill"`
 	FailIf []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"@fail_if"`
 }
@@ -58,7 +60,7 @@ func (q Question) Build(span Span) (client.Query, error) {
 		return built, errors.New("--limit must be at least 1")
 	}
 	for _, text := range q.Filter {
-		filter, err := parseFilter(text)
+		filter, err := ParseFilter(text)
 		if err != nil {
 			return built, err
 		}
@@ -99,6 +101,8 @@ func (q Question) checkTogether(built *client.Query) error {
 	byDay := slices.Contains(q.Dimensions, "day")
 	top := built.Order != nil && byMetric(*built)
 	switch {
+	case q.Weekdays && (q.Compare == "" || q.Grain != ""):
+		return errors.New("--weekdays is for --compare without --grain; weeks have the same weekdays anyway")
 	case q.Grain != "" && byDay:
 		return fmt.Errorf("--grain %s and the dimension day exclude each other", q.Grain)
 	case top && q.Limit > client.MaxLimit && !q.All:
@@ -128,8 +132,8 @@ func (q Question) checkTogether(built *client.Query) error {
 	return nil
 }
 
-// parseFilter reads MEMBER=VALUE,… where a value may be quoted as in CSV.
-func parseFilter(text string) (client.Filter, error) {
+// ParseFilter reads MEMBER=VALUE,… where a value may be quoted as in CSV.
+func ParseFilter(text string) (client.Filter, error) {
 	member, list, ok := strings.Cut(text, "=")
 	if !ok {
 		return client.Filter{}, fmt.Errorf("--filter %s must be MEMBER=VALUE", text)
@@ -144,6 +148,15 @@ func parseFilter(text string) (client.Filter, error) {
 			"--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
 	}
 	return client.In(member, values...), nil
+}
+
+// FilterText is the text that ParseFilter reads as a filter on these values.
+func FilterText(member string, values ...string) string {
+	var list strings.Builder
+	w := csv.NewWriter(&list)
+	w.Write(values)
+	w.Flush()
+	return member + "=" + strings.TrimSuffix(list.String(), "\n")
 }
 
 // byMetric reports whether rows come in the order of a metric, and so on a single page.

@@ -81,12 +81,14 @@ func TestBuckets(t *testing.T) {
 			[]string{"2026-01-04: 2026-01-04 to 2026-01-10"}},
 		"months": {Question{Grain: "month"}, spanOf("2024-01-31", "2024-03-01"),
 			[]string{"2024-01-01: 2024-01-31", "2024-02-01: 2024-02-01 to 2024-02-29", "2024-03-01: 2024-03-01"}},
+		"days": {Question{}, spanOf("2024-02-28", "2024-03-01"),
+			[]string{"2024-02-28: 2024-02-28", "2024-02-29: 2024-02-29", "2024-03-01: 2024-03-01"}},
 		"over the end": {Question{Grain: "month"}, spanOf("2025-12-05", "2026-01-05"),
 			[]string{"2025-12-01: 2025-12-05 to 2025-12-31", "2026-01-01: 2026-01-01 to 2026-01-05"}},
 	} {
 		var got []string
-		for _, b := range c.q.buckets(c.span) {
-			got = append(got, b.label.Format(time.DateOnly)+": "+b.Span.String())
+		for _, b := range c.q.Periods(c.span) {
+			got = append(got, b.Whole.Start.Format(time.DateOnly)+": "+b.Span.String())
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v", name, got)
@@ -99,9 +101,9 @@ func TestBuckets(t *testing.T) {
 			q.Grain = "month"
 		}
 		next := parse("2023-05-17")
-		for _, b := range q.buckets(spanOf("2023-05-17", "2027-05-17")) {
-			if !b.Start.Equal(next) || b.End.Before(b.Start) || b.label.After(b.Start) ||
-				day != "" && strings.ToLower(b.label.Weekday().String()) != day {
+		for _, b := range q.Periods(spanOf("2023-05-17", "2027-05-17")) {
+			if !b.Start.Equal(next) || b.End.Before(b.Start) || b.Whole.Start.After(b.Start) ||
+				day != "" && strings.ToLower(b.Whole.Start.Weekday().String()) != day {
 				t.Fatalf("%s: %v", day, b)
 			}
 			next = b.End.AddDate(0, 0, 1)
@@ -136,6 +138,15 @@ func TestCompared(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got.earlier, c.want)
 		}
 	}
+	for name, c := range map[string]struct {
+		compare string
+		want    string
+	}{"weeks before": {"previous", "2026-02-14 to 2026-03-15"}, "52 weeks before": {"year", "2025-03-22 to 2025-04-20"}} {
+		got := Question{Compare: c.compare, Weekdays: true}.compared(spanOf("2026-03-21", "2026-04-19")) // 30 days
+		if got.earlier.String() != c.want || got.earlier.Start.Weekday() != time.Saturday {
+			t.Errorf("%s: %s, want %s", name, got.earlier, c.want)
+		}
+	}
 	// Days lead back to the span, or nowhere.
 	leap := Question{Compare: "year"}.compared(spanOf("2025-02-28", "2025-03-01"))
 	for day, want := range map[string]string{"2024-02-28": "2025-02-28", "2024-02-29": "", "2024-03-01": "2025-03-01"} {
@@ -158,9 +169,13 @@ func TestFilters(t *testing.T) {
 		"source=":              {""},
 		"source":               nil, `source="a`: nil, "source=a\nb": nil,
 	} {
-		got, err := parseFilter(text)
+		got, err := ParseFilter(text)
 		if (err != nil) != (want == nil) || !slices.Equal(got.Values, want) {
 			t.Errorf("%q: %q, %v", text, got.Values, err)
+		}
+		if again, err := ParseFilter(FilterText(got.Member, got.Values...)); want != nil && (err != nil ||
+			!slices.Equal(again.Values, want)) {
+			t.Errorf("%q is written and read again as %q, %v", text, again.Values, err)
 		}
 	}
 }
@@ -178,7 +193,8 @@ func TestQuestionsAreChecked(t *testing.T) {
 		"grain of days": {func(q *Question) { q.Dimensions, q.Grain = []string{"day"}, "week" }, "exclude each other"},
 		"top 501": {func(q *Question) { q.Dimensions, q.Order, q.Limit = []string{"day"}, []string{"run_count"}, 501 },
 			"at most 500"},
-		"fill nothing": {func(q *Question) { q.Fill = true }, "needs the dimension day"},
+		"weekdays of nothing": {func(q *Question) { q.Weekdays = true }, "--weekdays"},
+		"fill nothing":        {func(q *Question) { q.Fill = true }, "needs the dimension day"},
 		"fill the top": {func(q *Question) { q.Fill, q.Dimensions, q.Order = true, []string{"day"}, []string{"run_count"} },
 			"exclude each other"},
 		"fill day first": {func(q *Question) {

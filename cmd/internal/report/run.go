@@ -147,7 +147,7 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 	}
 	if byMetric(q) && len(first.Rows) == q.Limit {
 		r.Facts.note(fmt.Sprintf("The first %d rows in the order of a metric; the API gives at most %d of them. "+
-			"Without --order all rows come.", q.Limit, client.MaxLimit))
+			"In the order of dimensions all rows come.", q.Limit, client.MaxLimit))
 	}
 	rows := func(yield func(Row, error) bool) {
 		defer stop()
@@ -175,4 +175,26 @@ func (r *Run) seen(page *client.Response) {
 	if r.OnPage != nil {
 		r.OnPage(&r.Facts)
 	}
+}
+
+// Queries are those that answer the question, without their further pages: one for the span, or for each week or month
+// of it, and after each the one of the period that it is compared with.
+func (r *Run) Queries() (all []client.Query) {
+	spans := []Period{{Span: r.span}}
+	if r.Question.Grain != "" {
+		spans = r.Question.Periods(r.span)
+	}
+	for _, span := range spans {
+		q := r.query
+		q.Range, q.Limit = span.in(q.Range.Timezone), client.MaxLimit
+		if !r.Question.All {
+			q.Limit = min(r.Question.Limit, client.MaxLimit)
+		}
+		all = append(all, q)
+		if r.Question.Compare != "" {
+			q.Range = r.Question.compared(span.Span).earlier.in(q.Range.Timezone)
+			all = append(all, q)
+		}
+	}
+	return all
 }

@@ -1,0 +1,113 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/explain"
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+const (
+	// maxRows of an answer are drawn and shown, inclusive: 366 days of 50 agents are 18,300.
+	maxRows = 20_000
+	// keptAnswers is how many the console holds, and keptFor how long: one that is shown when the next one fails.
+	keptAnswers = 50
+	keptFor     = 24 * time.Hour
+)
+
+// An answer is the rows of one question, as they were at a time.
+type answer struct {
+	question report.Question
+	span     report.Span
+	query    client.Query // of the whole span
+	columns  []report.Column
+	rows     []report.Row
+	facts    report.Facts
+	at       time.Time // when it was asked
+	took     time.Duration
+}
+
+// A refusal says why there is no answer, in one line that says what to do.
+type refusal struct {
+	line   string
+	status int // of the API's answer; 0 if none came
+}
+
+func (r *refusal) Error() string { return r.line }
+
+// ask answers a question, from memory if it was asked within fresh. Several who ask the same wait for one answer.
+// The error is a *refusal, or the context's.
+func (c *Console) ask(ctx context.Context, q report.Question, fresh time.Duration) (*answer, error) {
+	now := c.Now()
+	span, err := q.Span(now)
+	if err != nil {
+		return nil, &refusal{line: err.Error()}
+	}
+	key := look{Question: q, Top: defaultTop, Chart: "line"}.values().Encode() + " " + span.String()
+	return c.asking.Do(ctx, key, func(ctx context.Context) (*answer, error) {
+		if kept, ok := c.answers.Get(key); ok && c.Now().Sub(kept.at) < fresh {
+			return kept, nil
+		}
+		a, err := c.run(ctx, q, now)
+		if err == nil {
+			c.learn(a)
+			c.answers.Put(key, a)
+		}
+		return a, err
+	})
+}
+
+func (c *Console) run(ctx context.Context, q report.Question, now time.Time) (*answer, error) {
+	a := &answer{question: q, at: now}
+	began := time.Now()
+	run := report.Run{Client: c.Client, Question: q}
+	err := run.Check(now)
+	if err != nil {
+		return nil, &refusal{line: err.Error()}
+	}
+	if a.span, err = q.Span(now); err != nil {
+		return nil, &refusal{line: err.Error()}
+	}
+	a.query = run.Query()
+	table, err := run.Table(ctx)
+	if err == nil {
+		err = a.read(table, &run.Facts)
+	}
+	if err != nil {
+		return nil, c.refused(ctx, err, run.Query())
+	}
+	a.columns, a.facts, a.took = table.Columns, run.Facts, time.Since(began)
+	return a, nil
+}
+
+func (a *answer) read(table report.Table, facts *report.Facts) error {
+	for row, err := range table.Rows {
+		if err != nil {
+			return err
+		}
+		if len(a.rows) == maxRows {
+			facts.More = true
+			break
+		}
+		a.rows = append(a.rows, row)
+	}
+	facts.Rows = len(a.rows)
+	return nil
+}
+
+// refused explains an error of the client.
+func (c *Console) refused(ctx context.Context, err error, q client.Query) error {
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	line, _ := explain.Refusal(ctx, err, q, c.Client.Catalog)
+	r := &refusal{line: line}
+	var answered *client.Error
+	if errors.As(err, &answered) {
+		r.status = answered.Status
+	}
+	return r
+}

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// A bar is a group of a look without time.
+type bar struct {
+	Name, Value string
+	Href        string // the look at it alone; empty where no filter can choose it
+	Y, Width    int    // of the drawing, which is barsWidth wide
+	Before      int    // the width of the earlier value; 0 without one
+	Text        int    // where the value is written
+}
+
+// A bars drawing is one metric by group.
+type bars struct {
+	ID, Metric, Sentence string
+	Bars                 []bar
+	Height               int
+	More                 int // how many rows of the table are not drawn
+}
+
+const (
+	barsWidth = 480
+	barHeight = 26
+	nameWidth = 200
+	maxBars   = 25
+)
+
+func (c *Console) bars(s *shown, prefix string) (all []bars) {
+	if s.rows == nil || s.look.over() != "" {
+		return nil
+	}
+	for i, column := range s.rows.columns {
+		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
+			continue
+		}
+		drawn := bars{ID: prefix + "bars-" + column.Name, Metric: column.Name, More: max(len(s.rows.rows)-maxBars, 0),
+			Sentence: c.sentence(s.look, s.span, column.Name)}
+		compared := s.look.Compare != ""
+		rows := s.rows.rows[:len(s.rows.rows)-drawn.More]
+		most := 0.0
+		for _, row := range rows {
+			for _, v := range row[i:min(i+2, len(row))] {
+				if f := number(v); f != nil && (v == row[i] || compared) {
+					most = max(most, *f)
+				}
+			}
+		}
+		names := groupNames(s.rows)
+		width := func(v client.Value) int {
+			if f := number(v); f != nil && most > 0 {
+				return int(*f / most * (barsWidth - nameWidth - 80))
+			}
+			return 0
+		}
+		for n, row := range rows {
+			b := bar{Name: shorten(names[groupOf(s.rows.columns, row)], 24), Value: shownValue(column, row[i]), Y: n * barHeight,
+				Width: width(row[i]), Href: s.look.onlyGroup(s.rows.columns, row)}
+			if compared {
+				b.Before = width(row[i+1])
+			}
+			b.Text = nameWidth + max(b.Width, b.Before) + 6
+			drawn.Bars = append(drawn.Bars, b)
+		}
+		drawn.Height = len(drawn.Bars) * barHeight
+		all = append(all, drawn)
+	}
+	return all
+}
+
+// onlyGroup is the address of the look at a row's group; empty where a value is null, which no filter chooses.
+func (l look) onlyGroup(columns []report.Column, row report.Row) string {
+	for i, column := range columns {
+		if column.Kind != report.Text || column.Name != column.Member {
+			continue
+		}
+		if row[i].IsNull() || len([]rune(row[i].String())) > client.MaxFilterLength {
+			return ""
+		}
+		l = l.onlyValue(column.Name, row[i].String())
+	}
+	return l.address()
+}
+
+func shorten(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,204 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// A chart draws one metric over time. It is what console.js reads.
+type chart struct {
+	ID       string   `json:"id"`
+	Metric   string   `json:"metric"`
+	Sentence string   `json:"sentence"`
+	Kind     string   `json:"kind"` // line or bar
+	Rate     bool     `json:"rate"`
+	Unit     string   `json:"unit"` // day, week or month
+	Days     []int64  `json:"days"` // the first of each period, as seconds of its midnight in UTC
+	Lasts    []string `json:"lasts"`
+	Firsts   []string `json:"firsts"` // with Lasts, the days that a period covers
+	// Open are the positions of periods that are not over, or that the range covers a part of.
+	Open   []int    `json:"open"`
+	Series []series `json:"series"`
+	Zoom   bool     `json:"zoom"` // days can be chosen by dragging
+
+	Summary string `json:"-"` // the chart in words, for who can't see it
+}
+
+// A series is a line or the bars of a group; a position without a row has no value.
+type series struct {
+	Name   string     `json:"name"`
+	Before bool       `json:"before"` // the values of the period that is compared with
+	Values []*float64 `json:"values"`
+}
+
+// maxCompared is for how many groups the earlier values are drawn too; the table has all of them.
+const maxCompared = 3
+
+// charts are those of a look over time, one for each metric: their scales differ.
+func (c *Console) charts(s *shown, prefix string) []chart {
+	if s.rows == nil || s.look.over() == "" {
+		return nil
+	}
+	periods := s.rows.question.Periods(s.span)
+	today := report.TodayIn(s.look.Timezone, c.Now())
+	at := make(map[string]int, len(periods))
+	plain := chart{Kind: s.look.Chart, Unit: s.look.over(), Open: []int{}}
+	for _, p := range periods {
+		if p.Start.After(today) {
+			break // nothing can have happened
+		}
+		if hours(p.Span, s.look.Timezone) == 0 {
+			continue // the zone has no such day
+		}
+		if !p.Whole.End.Before(today) || p.Whole != p.Span {
+			plain.Open = append(plain.Open, len(plain.Days))
+		}
+		at[p.Whole.Start.Format(time.DateOnly)] = len(plain.Days)
+		plain.Days = append(plain.Days, p.Whole.Start.Unix())
+		plain.Firsts = append(plain.Firsts, p.Start.Format(time.DateOnly))
+		plain.Lasts = append(plain.Lasts, p.End.Format(time.DateOnly))
+	}
+	var all []chart
+	for i, column := range s.rows.columns {
+		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
+			continue
+		}
+		drawn := plain
+		drawn.ID, drawn.Metric = fmt.Sprintf("%schart-%s", prefix, column.Name), column.Name
+		drawn.Rate = isRate(column.Name)
+		drawn.Sentence = c.sentence(s.look, s.span, column.Name)
+		drawn.Series = seriesOf(s, i, at, len(plain.Days))
+		drawn.Summary = drawn.inWords()
+		all = append(all, drawn)
+	}
+	return all
+}
+
+// seriesOf are the values of a column, by group: the group with the most runs is the first one.
+func seriesOf(s *shown, column int, at map[string]int, length int) (all []series) {
+	a := s.rows
+	date := slices.IndexFunc(a.columns, func(c report.Column) bool { return c.Kind == report.Date })
+	compared := column+1 < len(a.columns) && a.columns[column+1].Name == a.columns[column].Name+"_previous"
+	var groups []string
+	names := groupNames(a)
+	now, before := make(map[string]series), make(map[string]series)
+	for _, row := range a.rows {
+		group := groupOf(a.columns, row)
+		if _, known := now[group]; !known {
+			groups = append(groups, group)
+			name := names[group]
+			now[group] = series{Name: name, Values: make([]*float64, length)}
+			before[group] = series{Name: name, Before: true, Values: make([]*float64, length)}
+		}
+		if day, ok := at[row[date].String()]; ok {
+			now[group].Values[day] = number(row[column])
+			if compared {
+				before[group].Values[day] = number(row[column+1])
+			}
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b string) int { return s.rank[a] - s.rank[b] })
+	for _, group := range groups {
+		all = append(all, now[group])
+	}
+	if compared && len(groups) <= maxCompared {
+		for _, group := range groups {
+			all = append(all, before[group])
+		}
+	}
+	return all
+}
+
+func number(v client.Value) *float64 {
+	if f, ok := v.Float64(); ok {
+		return &f
+	}
+	return nil
+}
+
+// groupName names a row's group: by names where it has them, else by identifiers.
+func groupName(columns []report.Column, row report.Row) string {
+	var parts []string
+	for i, column := range columns {
+		if column.Kind != report.Text || column.Name != column.Member {
+			continue
+		}
+		part := shownText(row[i])
+		if i+1 < len(columns) && columns[i+1].Member == column.Member && columns[i+1].Name != column.Name &&
+			!row[i+1].IsNull() {
+			part = row[i+1].String()
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// groupNames are the names of all groups of an answer. Those that share a name are told apart by their identifiers.
+func groupNames(a *answer) map[string]string {
+	names, count := make(map[string]string), make(map[string]int)
+	for _, row := range a.rows {
+		group := groupOf(a.columns, row)
+		if _, known := names[group]; !known {
+			names[group] = groupName(a.columns, row)
+			count[names[group]]++
+		}
+	}
+	for _, row := range a.rows {
+		group := groupOf(a.columns, row)
+		if count[names[group]] < 2 {
+			continue
+		}
+		for i, column := range a.columns {
+			if column.Kind == report.Text && column.Name == column.Member {
+				names[group] += " (" + shorten(shownText(row[i]), 5) + ")"
+			}
+		}
+	}
+	return names
+}
+
+func shownText(v client.Value) string {
+	if v.IsNull() {
+		return "(none)"
+	}
+	return v.String()
+}
+
+// inWords is what a chart shows, for who can't see it: the extremes of its first lines.
+func (c chart) inWords() string {
+	var said []string
+	for _, s := range c.Series {
+		if s.Before || len(said) == maxCompared {
+			continue
+		}
+		low, high := -1, -1
+		for i, v := range s.Values {
+			if v == nil || slices.Contains(c.Open, i) {
+				continue // what is not over would always be the lowest
+			}
+			if low < 0 || *v < *s.Values[low] {
+				low = i
+			}
+			if high < 0 || *v > *s.Values[high] {
+				high = i
+			}
+		}
+		if low < 0 {
+			continue
+		}
+		column := report.Column{Name: c.Metric, Kind: report.Number}
+		text := func(i int) string {
+			return shownValue(column, client.Float64Value(*s.Values[i])) + " on " + c.Firsts[i]
+		}
+		said = append(said, strings.TrimPrefix(s.Name+": ", ": ")+"lowest "+text(low)+", highest "+text(high))
+	}
+	if len(said) == 0 {
+		return "There are no values."
+	}
+	return strings.Join(said, "; ") + "."
+}

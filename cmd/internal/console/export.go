@@ -1,0 +1,64 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+)
+
+// An exported page has every panel with its drawings. It loads nothing and runs no script.
+type exported struct {
+	Title  string
+	Style  template.CSS
+	Span   report.Span
+	Zone   string
+	Panels []exportedPanel
+}
+
+type exportedPanel struct {
+	Title  string
+	Answer *answerView
+	Lines  []lineDrawing
+}
+
+// Export writes a dashboard as one HTML page. The error is one line about the first panel that failed.
+func (c *Console) Export(ctx context.Context, file string, w io.Writer) error {
+	d, err := c.readDashboard(file)
+	if err != nil {
+		return err
+	}
+	style, err := files.ReadFile("assets/console.css")
+	if err != nil {
+		return err
+	}
+	all := exported{Title: d.Title, Style: template.CSS(style), Zone: d.Panels[0].look.Timezone}
+	for i, p := range d.Panels {
+		s, err := c.show(ctx, p.look, fresh)
+		if err != nil {
+			return fmt.Errorf("panel %d: %w", i+1, err)
+		}
+		if s.failed != nil {
+			return errors.New("the server failed while the dashboard was read: " + s.failed.line)
+		}
+		if i == 0 {
+			all.Span = s.span
+		}
+		view := c.viewOf(s, fmt.Sprintf("panel-%d-", i))
+		panel := exportedPanel{Title: p.heading(), Answer: view}
+		for _, chart := range view.Charts {
+			panel.Lines = append(panel.Lines, drawLines(chart))
+		}
+		for n := range view.Bars {
+			view.Bars[n].ID = "" // no script makes a picture of it
+			for m := range view.Bars[n].Bars {
+				view.Bars[n].Bars[m].Href = "" // there is no console to lead to
+			}
+		}
+		all.Panels = append(all.Panels, panel)
+	}
+	return templates.ExecuteTemplate(w, "export.html", all)
+}

@@ -1,0 +1,158 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/olap/daterange"
+)
+
+// fresh is how old an answer of the explorer may be: going back shows it at once, and a page names its asOf.
+const fresh = 10 * time.Second
+
+// home leads to the first page.
+func (c *Console) home(w http.ResponseWriter, r *http.Request) {
+	address := "/explore"
+	if len(c.Dashboards) > 0 {
+		address = dashboardAddress(c.Dashboards[0])
+	}
+	http.Redirect(w, r, address, http.StatusSeeOther)
+}
+
+// explore answers the whole page. To a browser it leaves the answer out, which the page then asks for: the controls
+// are there at once. To htmx, which keeps the page until the new one is there, it gives both.
+func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
+	l, err := c.parseLook(r.URL.Query())
+	page := c.explorePage(l)
+	page.Nav = c.nav("/explore")
+	switch {
+	case err != nil:
+		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
+	case r.Header.Get("HX-Request") == "true":
+		if page.Answer = c.answerView(r, l); page.Answer == nil {
+			return
+		}
+	}
+	if r.Header.Get("HX-Request") == "true" {
+		w.Header().Set("HX-Push-Url", l.address())
+	}
+	c.render(w, "explore.html", page)
+}
+
+// answerPart answers what the form asks: the answer, and the parts of the form that follow from it.
+func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
+	l, err := c.parseLook(r.URL.Query())
+	page := c.explorePage(l)
+	page.Part = true
+	if err != nil {
+		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
+	} else if page.Answer = c.answerView(r, l); page.Answer == nil {
+		return // the browser has asked something else
+	}
+	if r.Header.Get("HX-Trigger") != "answer" { // the page itself has this address already
+		w.Header().Set("HX-Push-Url", l.address())
+	}
+	c.render(w, "answer", page)
+}
+
+// answerView asks and makes the view. It is nil when nobody waits for it any longer.
+func (c *Console) answerView(r *http.Request, l look) *answerView {
+	s, err := c.show(r.Context(), l, fresh)
+	var refused *refusal
+	switch {
+	case err == nil:
+		return c.viewOf(s, "")
+	case errors.As(err, &refused):
+		return &answerView{Look: l, Refused: refused, Crumbs: l.crumbs(c)}
+	}
+	return nil
+}
+
+// values answers the most frequent values of a dimension, to choose a filter from.
+func (c *Console) values(w http.ResponseWriter, r *http.Request) {
+	l, err := c.parseLook(r.URL.Query())
+	if err != nil {
+		c.render(w, "options", nil)
+		return
+	}
+	member := r.URL.Query().Get("filter-member")
+	q := l.totals()
+	q.Filter, q.Compare, q.Weekdays = nil, "", false
+	q.Metrics, q.Dimensions = []string{c.model(l.Model).Metrics[0].Name}, []string{member}
+	q.Order, q.Limit = []string{q.Metrics[0] + ":desc"}, suggested
+	a, err := c.ask(r.Context(), q, time.Minute)
+	if err != nil || member == "" {
+		c.render(w, "options", nil) // a person can still type a value
+		return
+	}
+	var options []option
+	for _, row := range a.rows {
+		if row[0].IsNull() {
+			continue
+		}
+		o := option{Value: row[0].String()}
+		if name := groupName(a.columns, row); name != o.Value {
+			o.Label = name
+		}
+		options = append(options, o)
+	}
+	c.render(w, "options", options)
+}
+
+// suggested is how many values are offered for a filter.
+const suggested = 100
+
+// An option is a value that can be chosen, with the name that people know.
+type option struct{ Value, Label string }
+
+func (c *Console) zones(w http.ResponseWriter, _ *http.Request) {
+	var options []option
+	for _, zone := range daterange.Zones() {
+		options = append(options, option{Value: zone})
+	}
+	c.render(w, "options", options)
+}
+
+// learn remembers the names of an answer's identifiers.
+func (c *Console) learn(a *answer) {
+	for i, column := range a.columns {
+		if i == 0 || column.Member != a.columns[i-1].Name || column.Name == column.Member || column.Numeric() {
+			continue
+		}
+		for _, row := range a.rows {
+			if !row[i].IsNull() && !row[i-1].IsNull() {
+				c.names.Put(column.Member+"="+row[i-1].String(), row[i].String())
+				c.names.Put("id of "+column.Member+"="+strings.ToLower(row[i].String()), row[i-1].String())
+			}
+		}
+	}
+}
+
+// name is the name of a dimension's value, as far as it was seen.
+func (c *Console) name(member, value string) string {
+	if name, ok := c.names.Get(member + "=" + value); ok {
+		return name
+	}
+	return value
+}
+
+// identifier is the value that a typed name stands for, as far as it was seen.
+func (c *Console) identifier(member, typed string) string {
+	if id, ok := c.names.Get("id of " + member + "=" + strings.ToLower(typed)); ok {
+		return id
+	}
+	return typed
+}
+
+// signIn says how to open the console.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusUnauthorized)
+	c.render(w, "signin.html", page{Title: "Open the console", Here: r.URL.RequestURI()})
+}
+
+func (c *Console) failure(w http.ResponseWriter, _ *http.Request, status int, text string) {
+	w.WriteHeader(status)
+	c.render(w, "failure.html", page{Title: text})
+}

@@ -1,0 +1,249 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+)
+
+// A look is what a person wants to see: a question and how it is shown. Its address holds all of it.
+type look struct {
+	report.Question
+	Top   int      // how many groups are drawn over time, 1 to maxTop
+	Chart string   // "line" or "bar"
+	Sort  string   // the column of the table, as COLUMN or COLUMN:desc; empty for the order of the answer
+	Wider []string // the periods that were narrowed, the first one first, as lookPeriod writes them
+}
+
+const (
+	defaultTop = 8
+	maxTop     = 50
+)
+
+// firstLook is what a person sees who has asked nothing yet.
+func (c *Console) firstLook() (l look, err error) {
+	l = look{Top: defaultTop, Chart: "line"}
+	if l.Question, err = report.Default(); err != nil {
+		return l, err
+	}
+	l.Last = "30d"
+	return l, nil
+}
+
+// parseLook reads an address or the form: fields have the names of the flags of runlens query, and lists repeat theirs.
+func (c *Console) parseLook(values url.Values) (look, error) {
+	l, err := c.firstLook()
+	if err != nil {
+		return l, err
+	}
+	if !values.Has("metrics") && !values.Has("over") { // the form always has the latter
+		l.Metrics, l.Dimensions = []string{c.model(values.Get("model")).Metrics[0].Name}, []string{"day"}
+	}
+	if hasPeriod(values) {
+		l.Last = ""
+	}
+	for name, field := range fieldsOf(&l.Question) {
+		if err := setField(field, name, values[name]); err != nil {
+			return l, err
+		}
+	}
+	if values.Has("top") {
+		if l.Top, err = strconv.Atoi(values.Get("top")); err != nil || l.Top < 1 || l.Top > maxTop {
+			return l, fmt.Errorf("top %s must be 1 to %d", values.Get("top"), maxTop)
+		}
+	}
+	l.Chart = cmp.Or(values.Get("chart"), l.Chart)
+	l.Sort, l.Wider = values.Get("sort"), values["wider"]
+	l.takeForm(values)
+	if member, value := values.Get("filter-member"), strings.TrimSpace(values.Get("filter-value")); value != "" {
+		l.addFilter(member, c.identifier(member, value))
+	}
+	return l, nil
+}
+
+func hasPeriod(values url.Values) bool {
+	return slices.ContainsFunc([]string{"start", "end", "last", "today", "yesterday", "period"}, values.Has)
+}
+
+// takeForm reads the fields that only the form has: they stand for several others.
+func (l *look) takeForm(values url.Values) {
+	switch period := values.Get("period"); period {
+	case "":
+	case "days":
+		l.setPeriod("start=" + values.Get("start") + "&end=" + values.Get("end"))
+	default:
+		l.setPeriod(period)
+	}
+	if values.Has("over") {
+		l.Dimensions = slices.DeleteFunc(l.Dimensions, func(d string) bool { return d == "day" })
+		switch l.Grain = values.Get("over"); l.Grain {
+		case "day":
+			l.Grain, l.Dimensions = "", append(l.Dimensions, "day")
+		case "none":
+			l.Grain = ""
+		}
+		if l.over() != "day" {
+			l.Fill = false
+		}
+	}
+	if l.Compare == "" || l.Grain != "" {
+		l.Weekdays = false
+	}
+}
+
+// over is the unit of time of the rows: day, week or month; empty without one.
+func (l look) over() string {
+	if l.Grain == "" && slices.Contains(l.Dimensions, "day") {
+		return "day"
+	}
+	return l.Grain
+}
+
+// groups are the dimensions besides the day.
+func (l look) groups() []string {
+	return slices.DeleteFunc(slices.Clone(l.Dimensions), func(d string) bool { return d == "day" })
+}
+
+// period is the part of the look's address that names its days, such as last=30d.
+func (l look) period() string {
+	values := url.Values{}
+	for name, field := range fieldsOf(&l.Question) {
+		if slices.Contains(periodFields, name) && !field.IsZero() {
+			values.Set(name, fmt.Sprint(field.Interface()))
+		}
+	}
+	return values.Encode()
+}
+
+var periodFields = []string{"start", "end", "last", "today", "yesterday"}
+
+// setPeriod takes the days that period has written.
+func (l *look) setPeriod(text string) {
+	values, _ := url.ParseQuery(text) // what cannot be read names no days, which is the default
+	for name, field := range fieldsOf(&l.Question) {
+		if slices.Contains(periodFields, name) {
+			field.SetZero()
+			_ = setField(field, name, values[name]) // texts and marks take any value
+		}
+	}
+}
+
+// narrowed is the look at some of its days, which remembers those that it had.
+func (l look) narrowed(span report.Span) look {
+	l.Wider = append(slices.Clone(l.Wider), l.period())
+	l.setPeriod("start=" + span.Start.Format(time.DateOnly) + "&end=" + span.End.Format(time.DateOnly))
+	return l
+}
+
+// addFilter adds a value to the filter on a member.
+func (l *look) addFilter(member, value string) {
+	l.Filter = slices.Clone(l.Filter)
+	for i, text := range l.Filter {
+		if f, err := report.ParseFilter(text); err == nil && f.Member == member {
+			if !slices.Contains(f.Values, value) {
+				l.Filter[i] = report.FilterText(member, append(f.Values, value)...)
+			}
+			return
+		}
+	}
+	l.Filter = append(l.Filter, report.FilterText(member, value))
+}
+
+// onlyValue is the look at one value of a dimension.
+func (l look) onlyValue(member, value string) look {
+	l.Filter = slices.DeleteFunc(slices.Clone(l.Filter), func(text string) bool {
+		return strings.HasPrefix(text, member+"=")
+	})
+	l.Filter = append(l.Filter, report.FilterText(member, value))
+	return l
+}
+
+// values are the fields of the look's address, without those that have their defaults.
+func (l look) values() url.Values {
+	values := url.Values{}
+	defaults, _ := report.Default() // parseLook has reported an error
+	plain := maps.Collect(fieldsOf(&defaults))
+	for name, field := range fieldsOf(&l.Question) {
+		if reflect.DeepEqual(field.Interface(), plain[name].Interface()) && name != "model" {
+			continue
+		}
+		if list, ok := field.Interface().([]string); ok {
+			values[name] = list
+		} else {
+			values.Set(name, fmt.Sprint(field.Interface()))
+		}
+	}
+	if l.Top != defaultTop {
+		values.Set("top", strconv.Itoa(l.Top))
+	}
+	if l.Chart != "line" {
+		values.Set("chart", l.Chart)
+	}
+	if l.Sort != "" {
+		values.Set("sort", l.Sort)
+	}
+	if len(l.Wider) > 0 {
+		values["wider"] = l.Wider
+	}
+	return values
+}
+
+// address is where the console shows the look.
+func (l look) address() string { return "/explore?" + l.values().Encode() }
+
+// fieldsOf are the fields of a question by their names in addresses and saved questions.
+func fieldsOf(q *report.Question) func(yield func(string, reflect.Value) bool) {
+	return func(yield func(string, reflect.Value) bool) {
+		question := reflect.ValueOf(q).Elem()
+		for i := range question.NumField() {
+			name, _, _ := strings.Cut(question.Type().Field(i).Tag.Get("yaml"), ",")
+			if name != "fail-if" && !yield(name, question.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// setField sets a field to the values of an address; none leave it as it is.
+func setField(field reflect.Value, name string, values []string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	last := values[len(values)-1]
+	switch field.Kind() {
+	case reflect.Slice:
+		values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+		field.Set(reflect.ValueOf(slices.Clip(values)))
+	case reflect.Bool:
+		field.SetBool(last == "true")
+	case reflect.Int:
+		n, err := strconv.Atoi(last)
+		if err != nil {
+			return fmt.Errorf("%s %q is no number", name, last)
+		}
+		field.SetInt(int64(n))
+	default:
+		field.SetString(last)
+	}
+	return nil
+}
+
+// check refuses what the form does not offer and the API would not understand.
+func (l look) check() error {
+	switch {
+	case len(l.Metrics) == 0:
+		return errors.New("choose at least one metric")
+	case l.Chart != "line" && l.Chart != "bar":
+		return fmt.Errorf("the chart %q is neither line nor bar", l.Chart)
+	}
+	return nil
+}

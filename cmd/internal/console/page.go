@@ -1,0 +1,187 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// A page is what every template gets.
+type page struct {
+	Title string
+	Here  string // the address of the page
+	Nav   []link
+	Part  bool // only the answer is sent, with the parts of the form that follow from it
+
+	Look    look
+	Model   client.Model
+	Models  []client.Model
+	Periods []choice
+	Chips   []chip
+	Span    report.Span // of the look; zero if it names none
+	Answer  *answerView // nil while it is to be asked for
+
+	Board    *boardView
+	Operator *operatorView
+}
+
+type link struct {
+	Text, Href string
+	Here       bool
+}
+
+// A choice is one of a list.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// A chip is one value of a filter.
+type chip struct{ Member, Name, Without string }
+
+// An answerView is what the page shows of an answer.
+type answerView struct {
+	Look    look
+	Refused *refusal // instead of everything else
+	Prefix  string   // of ids, where several answers are in a page
+
+	Crumbs    []link
+	Tiles     []tile
+	Charts    []chart
+	Bars      []bars
+	Table     *table
+	Notes     []string
+	AsOf      string
+	Stale     string // why there is no newer one; empty otherwise
+	Age       string // of a stale one
+	Took      string
+	Rows      int
+	Downloads []link
+	Copies    []snippet
+	Days      []hidden // the look without its days, for dragging
+}
+
+// A tile is a total of the whole period, from a query of its own.
+type tile struct {
+	Name, Value, About string
+	Change, Before     string // in comparison; empty without
+	NotAdditive        bool
+	Open               bool // the period is not over
+}
+
+type hidden struct{ Name, Value string }
+
+func (c *Console) explorePage(l look) page {
+	p := page{Title: "Explore", Look: l, Model: c.model(l.Model), Here: l.address()}
+	c.mu.Lock()
+	p.Models = c.catalog.Models
+	c.mu.Unlock()
+	p.Span, _ = l.Span(c.Now()) // the answer says what is wrong with it
+	p.Periods = c.periodChoices(l)
+	p.Chips = c.chips(l)
+	return p
+}
+
+func (c *Console) nav(here string) []link {
+	links := []link{{"Explore", "/explore", here == "/explore"}}
+	for _, d := range c.dashboards() {
+		links = append(links, link{d.Title, dashboardAddress(d.file), dashboardAddress(d.file) == here})
+	}
+	if len(c.Admin) > 0 {
+		links = append(links, link{"Operator", "/operator", here == "/operator"})
+	}
+	return links
+}
+
+// periodChoices are the periods of the form. Others, as an address may have them, are added.
+func (c *Console) periodChoices(l look) []choice {
+	today := report.TodayIn(l.Timezone, c.Now())
+	last := func(grain string) string { // the whole one before today's
+		q := report.Question{Grain: grain, WeekStart: l.WeekStart}
+		before := q.Periods(report.Span{Start: today, End: today})[0].Whole.Start.AddDate(0, 0, -1)
+		whole := q.Periods(report.Span{Start: before, End: before})[0].Whole
+		return "end=" + whole.End.Format(time.DateOnly) + "&start=" + whole.Start.Format(time.DateOnly)
+	}
+	choices := []choice{
+		{Value: "today=true", Text: "Today"}, {Value: "yesterday=true", Text: "Yesterday"},
+		{Value: "last=7d", Text: "Last 7 days"}, {Value: "last=30d", Text: "Last 30 days"},
+		{Value: "last=90d", Text: "Last 90 days"}, {Value: "last=12w", Text: "Last 12 weeks"},
+		{Value: last("week"), Text: "Last week"}, {Value: "last=1mo", Text: "This month"},
+		{Value: last("month"), Text: "Last month"}, {Value: "last=12mo", Text: "Last 12 months"},
+		{Value: "last=366d", Text: "Last 366 days"}, {Value: "days", Text: "From day to day …"},
+	}
+	period := l.period()
+	if period == "" {
+		period = "last=30d"
+	}
+	at := slices.IndexFunc(choices, func(c choice) bool { return c.Value == period })
+	if at < 0 && l.Start == "" {
+		choices = append(choices, choice{Value: period, Text: periodText(period)})
+		at = len(choices) - 1
+	}
+	if at < 0 {
+		at = slices.IndexFunc(choices, func(c choice) bool { return c.Value == "days" })
+	}
+	choices[at].Chosen = true
+	return choices
+}
+
+func (c *Console) chips(l look) (chips []chip) {
+	for i, text := range l.Filter {
+		f, err := report.ParseFilter(text)
+		if err != nil {
+			continue
+		}
+		for n, value := range f.Values {
+			without := l
+			rest := slices.Delete(slices.Clone(f.Values), n, n+1)
+			without.Filter = slices.Clone(l.Filter)
+			if without.Filter[i] = report.FilterText(f.Member, rest...); len(rest) == 0 {
+				without.Filter = slices.Delete(without.Filter, i, i+1)
+			}
+			chips = append(chips, chip{words(f.Member), c.name(f.Member, value), without.address()})
+		}
+	}
+	return chips
+}
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"words": words, "title": title, "has": slices.Contains[[]string], "asset": versioned,
+}).ParseFS(files, "templates/*.html"))
+
+// render writes a page. A template that fails leaves nothing half written.
+func (c *Console) render(w http.ResponseWriter, name string, content any) {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, name, content); err != nil {
+		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(text.Bytes())
+}
+
+// versioned is the address of an asset. It changes with the content, so that a browser never shows an older one.
+func versioned(name string) (string, error) {
+	content, err := files.ReadFile("assets/" + name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return "/assets/" + name + "?" + hex.EncodeToString(sum[:6]), nil
+}
+
+// Query is the look's part of its address.
+func (p page) Query() template.URL { return template.URL(p.Look.values().Encode()) }
+
+// Units are those of time.
+func (page) Units() []string { return []string{"day", "week", "month"} }
+
+// Over is the look's unit of time.
+func (p page) Over() string { return p.Look.over() }

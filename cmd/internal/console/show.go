@@ -1,0 +1,200 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// A drawing is the question whose rows are drawn and listed, and what a person should know of it.
+type drawing struct {
+	question report.Question
+	rank     map[string]int // of the groups, by groupOf; nil without groups
+	notes    []string
+}
+
+// drawn chooses the rows of a look. Over time only the groups with the most runs are drawn: more would make the chart
+// unreadable.
+func (c *Console) drawn(ctx context.Context, l look, fresh time.Duration) (drawing, error) {
+	d := drawing{question: l.Question}
+	groups := l.groups()
+	if l.over() == "" {
+		switch {
+		case l.sortedByAPI():
+			d.question.Order = []string{l.Sort}
+		case len(groups) > 0 && len(l.Order) == 0:
+			d.question.Order = []string{c.ranking(l) + ":desc"}
+		}
+		d.question.All, d.question.Limit = false, min(l.Limit, client.MaxLimit)
+		return d, nil
+	}
+	d.question.All = true
+	if len(groups) == 0 {
+		return d, nil
+	}
+	rank := l.totals()
+	rank.Metrics, rank.Dimensions, rank.Order = []string{c.ranking(l)}, groups, []string{c.ranking(l) + ":desc"}
+	rank.Compare, rank.Weekdays, rank.Limit = "", false, l.Top+1
+	top, err := c.ask(ctx, rank, fresh)
+	if err == nil {
+		d.keep(top, l.Top)
+	}
+	return d, err
+}
+
+// sortedByAPI reports whether the answer comes in the order of the table. The API sorts by members, and knows all rows;
+// over time and by the columns of a comparison the console sorts the rows that it has.
+func (l look) sortedByAPI() bool {
+	by := strings.TrimSuffix(l.Sort, ":desc")
+	return l.over() == "" && (slices.Contains(l.Metrics, by) || slices.Contains(l.Dimensions, by))
+}
+
+// keep chooses the first groups of an answer, as far as filters can.
+func (d *drawing) keep(top *answer, count int) {
+	d.rank = make(map[string]int, count)
+	for i, row := range top.rows[:min(count, len(top.rows))] {
+		d.rank[groupOf(top.columns, row)] = i
+	}
+	if len(top.rows) <= count {
+		return
+	}
+	d.notes = append(d.notes, fmt.Sprintf("Drawn and listed are the %d groups with the highest %s. The totals are of all.",
+		count, words(top.question.Metrics[0])))
+	d.question.Filter = slices.Clone(d.question.Filter)
+	for i, column := range top.columns {
+		if column.Name != column.Member || column.Numeric() {
+			continue
+		}
+		var values []string
+		for _, row := range top.rows[:count] {
+			if value := row[i].String(); !row[i].IsNull() && !slices.Contains(values, value) {
+				values = append(values, value)
+			}
+		}
+		if len(values) > 0 {
+			d.question.Filter = append(d.question.Filter, report.FilterText(column.Name, values...))
+		}
+		if slices.ContainsFunc(top.rows[:count], func(row report.Row) bool { return row[i].IsNull() }) {
+			d.notes = append(d.notes, "What has no "+words(column.Name)+" is not drawn: no filter can choose it.")
+		}
+	}
+}
+
+// groupOf is the same for rows of one group only, whatever their days.
+func groupOf(columns []report.Column, row report.Row) string {
+	var key strings.Builder
+	for i, column := range columns {
+		if column.Name == column.Member && column.Kind == report.Text {
+			fmt.Fprintf(&key, "%t %q ", row[i].IsNull(), row[i].String())
+		}
+	}
+	return key.String()
+}
+
+// totals is the question for the whole, whose answer is exact where the sum of the groups would not be.
+func (l look) totals() report.Question {
+	q := l.Question
+	q.Dimensions, q.Order, q.Grain, q.Fill = nil, nil, "", false
+	q.Limit, q.All = 1, false
+	return q
+}
+
+// A shown is the answer to a look.
+type shown struct {
+	look   look
+	span   report.Span
+	totals *answer
+	rows   *answer // nil for a look without dimensions
+	rank   map[string]int
+	notes  []string
+	failed *refusal // why there is no newer one
+}
+
+// show answers a look. If that fails and it was answered before, it returns that answer with the reason.
+// The error is a *refusal, or the context's.
+func (c *Console) show(ctx context.Context, l look, fresh time.Duration) (*shown, error) {
+	if err := l.check(); err != nil {
+		return nil, &refusal{line: err.Error()}
+	}
+	key := l.address()
+	s, err := c.answerBoth(ctx, l, fresh)
+	if err == nil {
+		c.lastShown.Put(key, s)
+		return s, nil
+	}
+	var refused *refusal
+	if kept, ok := c.lastShown.Get(key); ok && errors.As(err, &refused) {
+		stale := *kept
+		stale.failed = refused
+		return &stale, nil
+	}
+	return nil, err
+}
+
+func (c *Console) answerBoth(ctx context.Context, l look, fresh time.Duration) (*shown, error) {
+	s := &shown{look: l}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		s.totals, err = c.ask(ctx, l.totals(), fresh)
+		return err
+	})
+	if len(l.Dimensions) > 0 || l.Grain != "" {
+		both.Go(func() error {
+			d, err := c.drawn(ctx, l, fresh)
+			if err != nil {
+				return err
+			}
+			if s.rows, err = c.ask(ctx, d.question, fresh); err != nil {
+				return err
+			}
+			s.rows, s.rank = s.rows.onlyGroups(d.rank), d.rank
+			s.notes = slices.Concat(d.notes, s.rows.facts.Notes)
+			return nil
+		})
+	}
+	if err := both.Wait(); err != nil {
+		return nil, err
+	}
+	s.span = s.totals.span
+	for _, note := range s.totals.facts.Notes { // as with which days the totals are compared
+		if !slices.Contains(s.notes, note) {
+			s.notes = append(s.notes, note)
+		}
+	}
+	return s, nil
+}
+
+// onlyGroups is the answer without the rows of groups that have no rank; filters on several dimensions let some
+// through.
+func (a *answer) onlyGroups(rank map[string]int) *answer {
+	if rank == nil {
+		return a
+	}
+	kept := *a
+	kept.rows = nil
+	for _, row := range a.rows {
+		if _, ranked := rank[groupOf(a.columns, row)]; ranked {
+			kept.rows = append(kept.rows, row)
+		}
+	}
+	return &kept
+}
+
+// ranking is the metric by which groups are ordered: the first one chosen whose values add up, else the first one.
+func (c *Console) ranking(l look) string {
+	model := c.model(l.Model)
+	for _, name := range l.Metrics {
+		if m := metricOf(model, name); m.Additive {
+			return name
+		}
+	}
+	return l.Metrics[0]
+}

@@ -1,0 +1,185 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// maxShownRows of a table are in a page, inclusive; a download has all.
+const maxShownRows = 500
+
+// A head is a column of the table.
+type head struct {
+	Name, Text  string
+	Sort        string // of aria-sort
+	Href        string // the same look in the order of this column, turned if it has it already
+	Number      bool
+	NotAdditive bool
+	About       string
+}
+
+type cell struct {
+	Text   string
+	Href   string // the look at this value alone
+	Number bool
+	Open   bool // of a period that is not over
+}
+
+type table struct {
+	Heads []head
+	Rows  [][]cell
+	Left  int // rows that are not in the page
+}
+
+func (c *Console) table(s *shown, charts []chart) *table {
+	if s.rows == nil {
+		return nil
+	}
+	t := &table{}
+	model := c.model(s.look.Model)
+	by, down := strings.CutSuffix(s.look.Sort, ":desc")
+	for _, column := range s.rows.columns {
+		h := head{Name: column.Name, Text: title(column.Name), Number: column.Numeric(), Sort: "none"}
+		h.About = about(model, column.Name)
+		h.NotAdditive = column.Numeric() && column.Member != "" && !metricOf(model, column.Member).Additive
+		sorted := s.look
+		sorted.Sort = column.Name
+		if column.Numeric() {
+			sorted.Sort += ":desc"
+		}
+		if by == column.Name {
+			h.Sort, sorted.Sort = "ascending", column.Name+":desc"
+			if down {
+				h.Sort, sorted.Sort = "descending", column.Name
+			}
+		}
+		h.Href = sorted.address()
+		t.Heads = append(t.Heads, h)
+	}
+	rows := s.sorted()
+	t.Left = max(len(rows)-maxShownRows, 0)
+	open := openDays(charts)
+	for _, row := range rows[:len(rows)-t.Left] {
+		t.Rows = append(t.Rows, s.cells(row, open))
+	}
+	return t
+}
+
+// sorted are the rows in the order that was chosen.
+func (s *shown) sorted() []report.Row {
+	by, down := strings.CutSuffix(s.look.Sort, ":desc")
+	at := slices.IndexFunc(s.rows.columns, func(c report.Column) bool { return c.Name == by })
+	if at < 0 || s.look.sortedByAPI() {
+		return s.rows.rows
+	}
+	rows := slices.Clone(s.rows.rows)
+	slices.SortStableFunc(rows, func(a, b report.Row) int {
+		x, y := a[at], b[at]
+		switch {
+		case x.IsNull() || y.IsNull(): // null comes last in both directions, as in the API
+			return order(x.IsNull(), y.IsNull())
+		case down:
+			x, y = y, x
+		}
+		f, ok := x.Float64()
+		g, ok2 := y.Float64()
+		switch {
+		case ok && ok2 && f < g:
+			return -1
+		case ok && ok2 && f > g:
+			return 1
+		case ok && ok2:
+			return 0
+		}
+		return strings.Compare(x.String(), y.String())
+	})
+	return rows
+}
+
+// order is -1 where only the second is true, 1 where only the first is.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (s *shown) cells(row report.Row, open map[string]bool) (cells []cell) {
+	for i, column := range s.rows.columns {
+		v := row[i]
+		c := cell{Text: shownValue(column, v), Number: column.Numeric()}
+		switch {
+		case column.Kind == report.Text && v.IsNull() && column.Name == column.Member:
+			c.Text = "(none)"
+		case column.Kind == report.Text && column.Name == column.Member && fits(v):
+			c.Href = s.look.onlyValue(column.Name, v.String()).address()
+		case column.Kind == report.Date && !v.IsNull():
+			c.Open = open[v.String()]
+			if covered, ok := s.period(v.String()); ok && covered != s.span {
+				c.Href = s.look.narrowed(covered).address()
+			}
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func fits(v client.Value) bool {
+	return v.String() != "" && len([]rune(v.String())) <= client.MaxFilterLength
+}
+
+// period is what the range covers of the period that begins on a day.
+func (s *shown) period(first string) (report.Span, bool) {
+	day, err := time.Parse(time.DateOnly, first)
+	if err != nil {
+		return report.Span{}, false
+	}
+	if s.look.Grain == "" {
+		return report.Span{Start: day, End: day}, true
+	}
+	whole := s.rows.question.Periods(report.Span{Start: day, End: day})[0].Whole
+	if whole.Start.Before(s.span.Start) {
+		whole.Start = s.span.Start
+	}
+	if whole.End.After(s.span.End) {
+		whole.End = s.span.End
+	}
+	return whole, true
+}
+
+func openDays(charts []chart) map[string]bool {
+	open := make(map[string]bool)
+	if len(charts) > 0 {
+		for _, i := range charts[0].Open {
+			open[time.Unix(charts[0].Days[i], 0).UTC().Format(time.DateOnly)] = true
+		}
+	}
+	return open
+}
+
+// about is the catalog's description of a column.
+func about(model client.Model, name string) string {
+	for _, m := range model.Metrics {
+		if m.Name == name {
+			return m.Description
+		}
+	}
+	for _, d := range model.Dimensions {
+		if d.Name == name {
+			return d.Description
+		}
+		for _, companion := range d.Companions {
+			if companion.Name == name {
+				return companion.Description
+			}
+		}
+	}
+	return ""
+}

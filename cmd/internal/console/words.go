@@ -1,0 +1,153 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// words is the name of a member or a column as people read it.
+func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// title is words with a capital letter.
+func title(name string) string {
+	text := words(name)
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func metricOf(model client.Model, name string) client.Metric {
+	at := slices.IndexFunc(model.Metrics, func(m client.Metric) bool { return m.Name == name })
+	if at < 0 {
+		return client.Metric{Name: name, Additive: true}
+	}
+	return model.Metrics[at]
+}
+
+func hasDimension(model client.Model, name string) bool {
+	return slices.ContainsFunc(model.Dimensions, func(d client.Dimension) bool { return d.Name == name })
+}
+
+// isRate reports whether a metric is a part of 1, by the catalog's names.
+func isRate(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(name, "_previous"), "_rate")
+}
+
+// shownValue is a value as people read it: thousands apart, rates in percent.
+func shownValue(c report.Column, v client.Value) string {
+	f, number := v.Float64()
+	switch {
+	case v.IsNull():
+		return "–"
+	case number && c.Kind == report.Percent:
+		return fmt.Sprintf("%+.1f%%", f)
+	case number && isRate(c.Name):
+		return strings.TrimSuffix(strconv.FormatFloat(f*100, 'f', 1, 64), ".0") + "%"
+	case number && strings.HasSuffix(c.Name, "_rate_difference"):
+		return fmt.Sprintf("%+.1f points", f*100)
+	case number && strings.HasSuffix(c.Name, "_difference"):
+		if f > 0 {
+			return "+" + thousands(v.String())
+		}
+		return thousands(v.String())
+	case number:
+		return thousands(v.String())
+	}
+	return v.String()
+}
+
+// thousands puts a thin space between the thousands of a whole number.
+func thousands(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "−", digits[1:]
+	}
+	if strings.ContainsAny(digits, ".eE") || len(digits) < 5 {
+		return sign + digits
+	}
+	var b strings.Builder
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(digit)
+	}
+	return sign + b.String()
+}
+
+// sentence is what a chart shows, in plain words.
+func (c *Console) sentence(l look, span report.Span, metric string) string {
+	var s strings.Builder
+	s.WriteString(title(metric))
+	if over := l.over(); over != "" {
+		s.WriteString(" per " + over)
+	}
+	if groups := l.groups(); len(groups) > 0 {
+		for i, group := range groups {
+			groups[i] = words(group)
+		}
+		s.WriteString(" for each " + strings.Join(groups, " and "))
+	}
+	if span.Start.Equal(span.End) {
+		s.WriteString(" on " + dayText(span.Start))
+	} else {
+		fmt.Fprintf(&s, " from %s to %s", dayText(span.Start), dayText(span.End))
+	}
+	s.WriteString(" in " + l.Timezone)
+	for i, text := range l.Filter {
+		f, err := report.ParseFilter(text)
+		if err != nil {
+			continue
+		}
+		joint := ", and "
+		if i == 0 {
+			joint = ", only where "
+		}
+		values := make([]string, len(f.Values))
+		for n, value := range f.Values {
+			values[n] = c.name(f.Member, value)
+		}
+		s.WriteString(joint + words(f.Member) + " is " + strings.Join(values, " or "))
+	}
+	s.WriteString(compared(l))
+	return s.String() + "."
+}
+
+// compared says with what a look is compared.
+func compared(l look) string {
+	switch {
+	case l.Compare == "":
+		return ""
+	case l.Grain != "" && l.Compare == "previous":
+		return ", each compared with the " + l.Grain + " before"
+	case l.Grain == "week" || l.Weekdays && l.Compare == "year":
+		return ", compared with the same weekdays 52 weeks before"
+	case l.Weekdays:
+		return ", compared with the same weekdays whole weeks before"
+	case l.Compare == "previous":
+		return ", compared with as many days right before"
+	}
+	return ", compared with a year before"
+}
+
+func dayText(day time.Time) string { return day.Format("2 January 2006") }
+
+// ago is how long ago something was, in the largest unit.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

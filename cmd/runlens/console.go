@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/cmd/internal/console"
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/client"
+)
+
+const (
+	// consoleMaxWait is how long a page waits for the key's rate before it says so.
+	consoleMaxWait = time.Minute
+	// consoleDrain is how long pages in flight may take when the console ends.
+	consoleDrain = 2 * time.Second
+)
+
+type consoleCmd struct {
+	serverFlags
+	tokenFlags
+	Listen    string   `env:"RUNLENS_CONSOLE_LISTEN" default:"127.0.0.1:8100" help:"@console_listen"`
+	Dashboard []string `sep:"none" placeholder:"FILE" help:"@dashboard"`
+	Export    string   `placeholder:"FILE" help:"@export"`
+	Admin     []string `placeholder:"HOST:PORT" help:"@console_admin"`
+}
+
+func (consoleCmd) Help() string {
+	return `Shows the numbers of an organization in a browser on this machine: it prints an address, which works once.
+The key stays with this command. Dashboards are YAML files: a title, last or start and end, timezone, refresh, and
+panels, each with the name of a saved question (saved) or a question of its own (question).
+
+Example:
+  runlens console
+  runlens console --admin 127.0.0.1:9090
+  runlens console --dashboard ./health.yaml --export health.html`
+}
+
+func (c consoleCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if c.Export != "" && len(c.Dashboard) != 1 {
+		return usageError{errors.New("--export writes one dashboard: name it with --dashboard")}
+	}
+	pages, err := c.open(ctx, command, io)
+	if err != nil {
+		return err
+	}
+	if c.Export != "" {
+		return c.export(ctx, pages, io)
+	}
+	listener, err := listenLoopback(c.Listen)
+	if err != nil {
+		return err
+	}
+	handler, address := pages.Handler(listener.Addr().String(), func(next string) {
+		fmt.Fprintf(io.err, "opened; for another browser: %s\n", next)
+	})
+	fmt.Fprintln(io.out, address)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	return serveUntil(ctx, server, listener, consoleDrain)
+}
+
+func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams) (*console.Console, error) {
+	asked, err := c.server(explicitFlags(command))
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.token()
+	if err != nil {
+		return nil, err
+	}
+	to, err := client.New(client.Config{URL: asked.URL, Key: asked.Key, UserAgent: "runlens-console/" + version,
+		MaxWait: consoleMaxWait, OnWait: reportWait(io.err)})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	home, err := profile.Home()
+	if err != nil {
+		return nil, err
+	}
+	config := console.Config{Client: to, Home: home, Now: time.Now, Dashboards: c.Dashboard}
+	for _, address := range c.Admin {
+		config.Admin = append(config.Admin, console.Admin{Address: address, Token: token})
+	}
+	return console.New(ctx, config)
+}
+
+// export writes the dashboard as one file, which is replaced when all panels are there.
+func (c consoleCmd) export(ctx context.Context, pages *console.Console, io streams) error {
+	if err := refuseInputs("--export", c.Export, io.in, c.Dashboard[0], c.KeyFile); err != nil {
+		return err
+	}
+	file, err := output.Create(c.Export)
+	if err != nil {
+		return usageError{fmt.Errorf("--export: %w", err)}
+	}
+	if err := pages.Export(ctx, c.Dashboard[0], file); err != nil {
+		file.Drop()
+		return err
+	}
+	return file.Keep()
+}

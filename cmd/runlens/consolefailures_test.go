@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/console"
+)
+
+// What fails says why. The answer before stays, with its age.
+func consoleFailures(t *testing.T, o office) {
+	var later time.Duration
+	d := o.console(t, "failures", console.Config{Now: func() time.Time { return consoleNow.Add(later) }})
+	d.open(d.base + "/explore?model=agent_runs&metrics=run_cont&dimensions=day")
+	d.shows(".refused", "unknown member run_cont; did you mean run_count?")
+	d.open(d.base + "/explore?model=agent_runs&metrics=run_count&timezone=US/Eastern")
+	d.shows(".refused", "America/New_York")
+	d.open(d.base + "/explore?model=agent_runs&metrics=run_count&last=400d")
+	d.shows(".refused", "at most 366")
+	d.open(d.base + "/explore?limit=many")
+	d.shows(".refused", `limit "many" is no number`)
+
+	held := make(chan struct{})
+	d.hold.Store(&held)
+	d.do(navigate(d.base + "/explore?model=agent_runs&metrics=failed_run_count&dimensions=day"))
+	d.until(`/^Asking … [1-9]/.test(document.querySelector("#waiting")?.innerText ?? "")`)
+	if d.text(`document.querySelector("#metrics, input[name=metrics]").disabled`) != "false" {
+		t.Error("the form cannot be used while the server is slow")
+	}
+	d.hold.Store(nil)
+	close(held)
+	d.rest()
+	d.shows(".tile", "Failed run count 2")
+	if d.text(`document.querySelector("#waiting").hidden`) != "true" {
+		t.Error("it still says that it asks")
+	}
+
+	answered := d.text("location.href")
+	_, id, _ := strings.Cut(d.desk.key, "_")
+	id, _, _ = strings.Cut(id, "_")
+	if code, _, stderr := command(t, "", append([]string{"keys", "revoke", id}, o.flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; { // a revocation holds within 5 s
+		if status, _ := get(t, o.base+"/api/v1/analytics/catalog", d.desk.key); status == 401 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal("the key was not revoked")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	d.open(d.base + "/explore?model=agent_runs&metrics=cancelled_run_count")
+	d.shows(".refused", "the key is unknown or revoked")
+	later = 3 * time.Minute
+	d.open(answered)
+	d.shows(".banner", "This answer is 3 min old. A newer one failed: unauthorized")
+	d.shows(".tile", "Failed run count 2")
+
+	d.stop()
+	d.do(clickOn("input[value=run_count]"))
+	d.until(`document.querySelector("#lost").innerText.startsWith("The console does not answer")`)
+	d.shows(".tile", "Failed run count 2")
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/cmd/internal/console"
+)
+
+// What is copied and downloaded gives the numbers of the page.
+func consoleCopies(t *testing.T, o office) {
+	d := o.console(t, "copies", console.Config{})
+	d.choose("#period", "days")
+	d.choose("#start", "2026-01-01")
+	d.choose("#end", "2026-01-08")
+	d.click("input[value=user_identifier]")
+	d.choose("#over", "none")
+	const want = "user_identifier,user_name,run_count\nada@x.example,,3\nbo@x.example,,3\n+15550100004,,2\n"
+	line := d.text(`document.querySelectorAll(".copy pre")[0].textContent`)
+	args := strings.Fields(strings.TrimPrefix(strings.ReplaceAll(line, "'", ""), "runlens "))
+	if code, out, stderr := command(t, "", append(args, "--output", "csv")...); code != 0 || out != want {
+		t.Errorf("%s\n%d %s%s", line, code, out, stderr)
+	}
+	for n, says := range []string{"", `"model":"agent_runs"`, `Metrics: []string{"run_count"}`, "runlens.pages(query)",
+		"metrics:\n    - run_count"} {
+		got := d.text(`document.querySelectorAll(".copy pre")[` + string(rune('0'+n)) + `].textContent`)
+		if !strings.Contains(got, says) || strings.Contains(got, d.desk.key) {
+			t.Errorf("%s\nlacks %s", got, says)
+		}
+	}
+	if page := d.text("document.documentElement.outerHTML + document.cookie"); strings.Contains(page, d.desk.key) {
+		t.Error("the page has the key")
+	}
+	fetched := func(format string) string {
+		d.until(`(window.got ??= {}, window.got.` + format + ` === undefined && (window.got.` + format + ` = "", fetch(
+			[...document.querySelectorAll("a[download]")].find((a) => a.href.includes("format=` + format + `")).href)
+			.then((r) => r.text()).then((text) => window.got.` + format + ` = text)), window.got.` + format + ` !== "")`)
+		return d.text("window.got." + format)
+	}
+	if got := fetched("csv"); got != want {
+		t.Errorf("CSV:\n%s", got)
+	}
+	for format, magic := range map[string]string{"xlsx": "PK", "parquet": "PAR1"} {
+		if got := fetched(format); !strings.HasPrefix(got, magic) {
+			t.Errorf("%s begins with %.4q", format, got)
+		}
+	}
+	// A picture is made in the browser.
+	d.text(`HTMLAnchorElement.prototype.click = function () {
+		window.saved = this.download + " " + this.href.slice(0, 5) }`)
+	d.do(clickOn("button[data-png]"))
+	d.until(`window.saved === "bars-run_count.png blob:"`)
+	d.choose("#over", "day")
+	d.do(clickOn("button[data-png]"))
+	d.until(`window.saved === "chart-run_count.png blob:"`)
+}
+
+// A dashboard shows saved questions and its own, over one period; a file that asks for what is not there is refused.
+func consoleDashboards(t *testing.T, o office) {
+	file := filepath.Join(t.TempDir(), "health.yaml")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("title: Health\nlast: 11d\nrefresh: 1m\npanels:\n- saved: ./runs.yaml\n- title: People\n" +
+		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n")
+	saved := filepath.Join(filepath.Dir(file), "runs.yaml")
+	content := "metrics: [run_count, unique_initiator_count]\ndimensions: [day]\nlast: 3d\noutput: table\n"
+	if err := os.WriteFile(saved, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
+	d.shows("h1", "Health")
+	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.shows("#panel-0 .tile", "Run count 9 not over yet | Unique initiator count not additive 3")
+	d.shows("#panel-1 svg g", "ada@x.example 4")
+	d.shows(".about", "All panels are about 2026-01-05 to 2026-01-15 in UTC")
+	asked := d.asked.Load() // totals and rows of each panel; a page of the same dashboard shares the answers
+	d.open(d.base + "/")
+	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	if again := d.asked.Load(); again != asked {
+		t.Errorf("%d requests for one page, %d for a second one", asked, again-asked)
+	}
+	d.choose("#period", "last=7d")
+	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.shows("#panel-0 .tile", "Run count 1")
+	d.shows("#panel-1 .tile", "Run count 1")
+
+	out := filepath.Join(t.TempDir(), "out.html")
+	if code, _, stderr := command(t, "", "console", "--dashboard", file, "--export", out); code != 0 {
+		t.Fatal(stderr)
+	}
+	page, err := os.ReadFile(out)
+	for _, never := range []string{"<script", "http://", "https://", "src=", d.desk.key} {
+		if err != nil || strings.Contains(string(page), never) {
+			t.Errorf("the exported page has %s (%v)", never, err)
+		}
+	}
+	d.do(navigate("file://" + out))
+	d.shows("h1", "Health")
+	d.shows("h2", "Run count, unique initiator count | People")
+
+	for content, says := range map[string]string{
+		"panels: []\n":                                  "1 to 24 panels",
+		"panels: [{saved: nothing}]\n":                  "there is no saved question",
+		"panels: [{title: x}]\n":                        "needs either saved",
+		"panels: [{colour: x}]\n":                       "colour",
+		"panels: [{question: {metrics: [run_cont]}}]\n": "agent_runs has no metric run_cont",
+		"panels: [{question: {metrics: [run_count], dimensions: [agent]}}]\n":                "no dimension agent",
+		"panels: [{question: {metrics: [run_count], filter: [source=x]}}]\n":                 "no dimension source",
+		"panels: [{question: {metrics: [run_count], model: runs}}]\n":                        `no model "runs"`,
+		"panels: [{question: {metrics: [run_count], grane: week}}]\n":                        "grane",
+		"refresh: 1s\npanels: [{question: {metrics: [run_count], dimensions: [day]}}]\n":     "at least 4s",
+		"panels: [{chart: pie, question: {metrics: [run_count]}}]\n":                         "neither line nor bar",
+		"panels: [{question: {metrics: [run_count], start: 2026-02-01, end: 2026-01-01}}]\n": "after its end",
+	} {
+		write(content)
+		code, _, stderr := command(t, "", "console", "--dashboard", file, "--export", out)
+		if code == 0 || !strings.Contains(stderr, says) {
+			t.Errorf("%s: %d %s", content, code, stderr)
+		}
+	}
+}
+
+// The operator's page reads the admin address.
+func consoleOperator(t *testing.T, o office) {
+	admin := strings.TrimPrefix(o.admin, "http://")
+	d := o.console(t, "operator", console.Config{Admin: []console.Admin{{Address: admin}, {Address: "127.0.0.1:1"}}})
+	d.open(d.base + "/operator")
+	d.until(`document.querySelectorAll("section").length === 2`)
+	d.shows("section:nth-of-type(1)", "ready")
+	d.shows("section:nth-of-type(1) tbody", "Rollup watermark")
+	d.shows("section:nth-of-type(1) tbody", "Answered 200")
+	d.shows("section:nth-of-type(2)", "No answer")
+}

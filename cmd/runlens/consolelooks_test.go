@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/runlens/runlens/cmd/internal/console"
+)
+
+var updateLooks = flag.Bool("update-looks", false, "write the pictures of the console instead of comparing with them")
+
+const (
+	// aBlock by aBlock pixels of a screenshot are one of the picture that is kept.
+	aBlock = 4
+	// Pixels of the pictures may differ by unlike, of 255, and unlikeShare of them by more: fonts and lines are drawn a
+	// little differently by other versions of a browser.
+	unlike      = 32
+	unlikeShare = 0.01
+)
+
+// The main pages look as they did, in light and dark and on a phone, and people with assistive technology can use them.
+func consoleLooks(t *testing.T, o office) {
+	file := filepath.Join(t.TempDir(), "people.yaml")
+	content := "title: People\nlast: 15d\npanels:\n- question: {metrics: [run_count], dimensions: [day]}\n" +
+		"- question: {metrics: [run_count, run_success_rate], dimensions: [user_identifier], compare: previous}\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := o.console(t, "looks", console.Config{Dashboards: []string{file},
+		Admin: []console.Admin{{Address: strings.TrimPrefix(o.admin, "http://")}}})
+	const lines = "/explore?model=agent_runs&metrics=run_count&metrics=unique_initiator_count&dimensions=user_identifier" +
+		"&dimensions=day&last=15d&compare=previous"
+	const bars = "/explore?model=agent_runs&metrics=run_success_rate&dimensions=user_identifier&filter=agent_id%3Dbilling"
+	for _, look := range []struct {
+		name, path, scheme string
+		width              int64
+	}{
+		{"light", lines, "light", 1280}, {"dark", bars, "dark", 1280}, {"phone", lines, "light", 390},
+		{"dashboard", "/dashboard?file=" + file, "light", 1280}, {"", "/operator", "dark", 1280},
+		{"", "/explore?metrics=x", "light", 390},
+	} {
+		d.do(chromedp.EmulateViewport(look.width, 800), sent(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}))
+		d.do(navigate("about:blank"), navigate(d.base+look.path))
+		d.until(`!document.querySelector("[hx-trigger^=load]:not(:has(.asof))")`)
+		d.rest()
+		d.accessible(look.path)
+		if look.name != "" {
+			d.looksAs(look.name)
+		}
+	}
+}
+
+// accessible fails if axe-core finds something serious.
+func (d *deskConsole) accessible(page string) {
+	d.Helper()
+	if refused := d.text(`refused.join("; ")`); refused != "" {
+		d.Errorf("%s: %s", page, refused)
+	}
+	axe, err := os.ReadFile("../../deploy/console/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		d.Fatalf("%v (are the packages of `make console` there?)", err)
+	}
+	d.text("{" + string(axe) + "}; 0")
+	found, err := chromedp.Run(d.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then((r) =>
+		r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " +
+		v.nodes.map((n) => n.html + " " + n.failureSummary).join("\n")).join("\n\n"))`, chromedp.EvalAwaitPromise))
+	if err != nil || found != "" {
+		d.Errorf("%s: %v\n%s", page, err, found)
+	}
+}
+
+// looksAs compares the window with a picture that is kept.
+func (d *deskConsole) looksAs(name string) {
+	d.Helper()
+	// The time of an answer is another one every time.
+	d.text(`document.querySelectorAll(".asof").forEach((e) => { e.style.visibility = "hidden" }); scrollTo(0, 0)`)
+	shot, err := chromedp.Run(d.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		d.Fatal(err)
+	}
+	full, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		d.Fatal(err)
+	}
+	got := reduced(full)
+	file := filepath.Join("testdata", "console", name+".png")
+	fonts := filepath.Join("testdata", "console", "fonts.txt")
+	measured := d.text(`(() => { const g = document.createElement("canvas").getContext("2d");
+		g.font = "100px system-ui"; return g.measureText("runlens 0123456789").width.toFixed(0) })()`)
+	if *updateLooks {
+		var b bytes.Buffer
+		if err := png.Encode(&b, got); err != nil {
+			d.Fatal(err)
+		}
+		for to, content := range map[string][]byte{file: b.Bytes(), fonts: []byte(measured + "\n")} {
+			if err := os.WriteFile(to, content, 0o644); err != nil {
+				d.Fatal(err)
+			}
+		}
+		return
+	}
+	if kept, err := os.ReadFile(fonts); err != nil || strings.TrimSpace(string(kept)) != measured {
+		d.Logf("%s is not compared: this machine has other fonts than those of the pictures (%v)", name, err)
+		return
+	}
+	open, err := os.Open(file)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer open.Close()
+	want, err := png.Decode(open)
+	if err != nil {
+		d.Fatal(err)
+	}
+	if share, err := difference(got, want); err != nil || share > unlikeShare {
+		seen := filepath.Join(os.TempDir(), "runlens-console-"+name+".png")
+		d.Errorf("%s looks different in %.2f %% of its picture (%v): see %s; `go test ./cmd/runlens -run TestConsole/looks "+
+			"-update-looks` keeps it", name, share*100, err, seen)
+		_ = os.WriteFile(seen, shot, 0o600) // for a person only
+	}
+}
+
+// reduced is a picture in grey with the averages of its blocks.
+func reduced(full image.Image) *image.Gray {
+	grey := image.NewGray(full.Bounds())
+	draw.Draw(grey, grey.Rect, full, grey.Rect.Min, draw.Src)
+	small := image.NewGray(image.Rect(0, 0, full.Bounds().Dx()/aBlock, full.Bounds().Dy()/aBlock))
+	for y := range small.Rect.Dy() {
+		for x := range small.Rect.Dx() {
+			sum := 0
+			for i := range aBlock * aBlock {
+				sum += int(grey.GrayAt(x*aBlock+i%aBlock, y*aBlock+i/aBlock).Y)
+			}
+			small.SetGray(x, y, color.Gray{Y: uint8(sum / aBlock / aBlock)})
+		}
+	}
+	return small
+}
+
+// difference is the share of unlike pixels.
+func difference(got *image.Gray, want image.Image) (float64, error) {
+	if got.Bounds() != want.Bounds() {
+		return 1, fmt.Errorf("it is %v, not %v", got.Bounds(), want.Bounds())
+	}
+	count := 0
+	for y := range got.Rect.Dy() {
+		for x := range got.Rect.Dx() {
+			a, b := int(got.GrayAt(x, y).Y), int(color.GrayModel.Convert(want.At(x, y)).(color.Gray).Y)
+			if a-b > unlike || b-a > unlike {
+				count++
+			}
+		}
+	}
+	return float64(count) / float64(got.Rect.Dx()*got.Rect.Dy()), nil
+}
+
+// The first page is small, and asks for nothing elsewhere.
+func consoleSpeed(t *testing.T, o office) {
+	d := o.console(t, "speed", console.Config{})
+	const entries = `["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))`
+	sizes := d.text(`JSON.stringify(` + entries +
+		`.map((e) => [new URL(e.name).origin === location.origin, e.transferSize]))`)
+	total := d.text(entries + `.reduce((sum, e) => sum + e.transferSize, 0)`)
+	var bytes int
+	if _, err := fmt.Sscan(total, &bytes); err != nil || bytes < 10_000 || bytes >= 100_000 ||
+		strings.Contains(sizes, "false") {
+		t.Errorf("the first page takes %s bytes: %s", total, sizes)
+	}
+	t.Logf("%d bytes; ready after %s ms", bytes, d.text(
+		`Math.round(performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)`))
+}
