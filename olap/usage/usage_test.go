@@ -225,7 +225,7 @@ func (o *outage) PrepareBatch(
 	return o.Conn.PrepareBatch(ctx, sql, options...)
 }
 
-// Rows older than 90 days go with the whole part of their week.
+// Rows older than 90 days go with the part of their week, all at once.
 func TestOldRowsAreDropped(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	l := usage.NewLog(conn, quiet)

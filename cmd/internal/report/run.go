@@ -64,7 +64,7 @@ func (r *Run) First() client.Query {
 	if r.Question.Grain == "" {
 		return r.queryOf(r.span)
 	}
-	return r.queryOf(r.Question.buckets(r.span)[0].Span)
+	return r.queryOf(r.Question.Periods(r.span)[0].Span)
 }
 
 // queryOf is the query of one span: the whole of it, a week or a month.
