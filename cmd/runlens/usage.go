@@ -26,9 +26,9 @@ type usageCmd struct {
 }
 
 func (usageCmd) Help() string {
-	return `Sums up what was asked over the API: questions, refusals and limits hit, what they read in ClickHouse, and how long
-answers took. Servers keep the shape of a question for 90 days, never the value of a filter, and write it within
-seconds. 'runlens audit' shows who did what to keys and records.
+	return `Sums up what was asked over the API: questions, refusals and limits hit, what they read in ClickHouse, and how
+long answers took. Servers keep the shape of a question for 90 days, never the value of a filter, and write it
+within seconds. 'runlens audit' shows who did what to keys and records.
 
 processor_ms is empty for a server that reaches ClickHouse over HTTP, as the embedded engine is: only the native
 protocol reports it.

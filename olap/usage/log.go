@@ -129,8 +129,9 @@ func (l *Log) lose(rows []row) {
 	l.logger.Warn("usage was lost: the store did not take it before the server ended", "questions", questions)
 }
 
-const insert = "INSERT INTO " + schema.TableUsageLog + " (organization_id, at, key_id, questions, code, limit_hit, model, " +
-	"metrics, dimensions, filters, days, timezone, row_limit, returned_rows, rows_read, bytes_read, processor_us, took_us)"
+const insert = "INSERT INTO " + schema.TableUsageLog + " (organization_id, at, key_id, questions, code, limit_hit, " +
+	"model, metrics, dimensions, filters, days, timezone, row_limit, " +
+	"returned_rows, rows_read, bytes_read, processor_us, took_us)"
 
 // write reports whether the store took a batch. No caller's end interrupts it: it may be stored then or not.
 func (l *Log) write(rows []row) bool {
@@ -160,9 +161,9 @@ func (r row) columns() []any {
 		processor = &micros
 	}
 	return []any{
-		string(r.OrganizationID), r.At, r.KeyID, r.questions, r.Code, r.LimitHit, r.Model, r.Metrics, r.Dimensions, r.Filters,
-		uint16(r.Days), r.Timezone, uint16(r.Shape.Limit), uint16(r.ReturnedRows), r.Cost.Rows, r.Cost.Bytes, processor,
-		uint64(r.Took.Microseconds()),
+		string(r.OrganizationID), r.At, r.KeyID, r.questions, r.Code, r.LimitHit,
+		r.Model, r.Metrics, r.Dimensions, r.Filters, uint16(r.Days), r.Timezone, uint16(r.Shape.Limit),
+		uint16(r.ReturnedRows), r.Cost.Rows, r.Cost.Bytes, processor, uint64(r.Took.Microseconds()),
 	}
 }
 

@@ -1,0 +1,49 @@
+package cost_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+func read(t *testing.T, ctx context.Context, store *clickhouse.Server, sql string) {
+	t.Helper()
+	var n uint64
+	if err := store.Conn().QueryRow(ctx, sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A meter adds up what ClickHouse reports of the statements of its context, and no others; the one around it adds up
+// those of both.
+func TestMeasure(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	around, outer := cost.Measure(t.Context())
+	read(t, around, store, "SELECT count() FROM numbers(1000) WHERE number % 2 = 0")
+	within, inner := cost.Measure(around)
+	for range 2 {
+		read(t, within, store, "SELECT count() FROM numbers(70000) WHERE number % 2 = 0")
+	}
+	read(t, t.Context(), store, "SELECT count() FROM numbers(500) WHERE number % 2 = 0")
+	for _, c := range []struct {
+		name string
+		cost cost.Cost
+		rows uint64 // of 8 bytes each
+	}{
+		{"inner", inner.Cost(), 140_000}, {"outer", outer.Cost(), 141_000},
+	} {
+		if c.cost.Rows != c.rows || c.cost.Bytes != 8*c.rows || c.cost.Elapsed <= 0 {
+			t.Errorf("%s: %+v, want %d rows of 8 bytes", c.name, c.cost, c.rows)
+		}
+		// The embedded engine is reached over HTTP, which reports neither.
+		if known := c.cost.Processor != nil && c.cost.PeakBytes != nil; known == store.Embedded() {
+			t.Errorf("%s: processor time %v, peak %v", c.name, c.cost.Processor, c.cost.PeakBytes)
+		}
+	}
+	if _, idle := cost.Measure(t.Context()); idle.Cost().Rows != 0 || *idle.Cost().Processor != 0 {
+		t.Errorf("%+v without a statement", idle.Cost())
+	}
+}
