@@ -107,6 +107,11 @@ func (e *Engine) answer(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return e.attemptUntilValid(ctx, a)
+}
+
+// attemptUntilValid is answer from the first attempt on. Afterwards a is the last one.
+func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, error) {
 	for a.number <= attempts {
 		facts, err := e.facts(ctx, a)
 		if err != nil {
@@ -143,12 +148,15 @@ type attempt struct {
 
 	delta   rollup.Cached
 	outside outside
+
+	began    time.Time
+	executed executed // for Explain
 }
 
 // newAttempt opens the cursor, if there is one.
 func (e *Engine) newAttempt(r Request) (*attempt, error) {
 	a := &attempt{
-		Request: r, needs: plan.Of(r.Query), number: 1,
+		Request: r, needs: plan.Of(r.Query), number: 1, began: time.Now(),
 		records: snapshot.Records{Organization: r.OrganizationID, Source: r.Query.Model.Source.Table},
 	}
 	if r.Query.Cursor == "" {
@@ -170,6 +178,6 @@ func (a *attempt) again(refuted plan.Assumption) {
 	if a.number >= attempts {
 		a.refuted = plan.Everything
 	}
-	a.QueryID = uuid.New()
+	a.QueryID, a.began = uuid.New(), time.Now()
 	a.delta, a.outside = rollup.Cached{}, outside{}
 }

@@ -3,6 +3,7 @@ package olap
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 
@@ -29,6 +30,7 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	if p.Strategy == plan.BaseRunsSent {
 		external = append(external, a.outside.hashes)
 	}
+	a.executed = executed{plan: p, statement: statement, external: external, facts: time.Since(a.began)}
 	strategy := strategyOf(a, p)
 	table, err := exec.Run(ctx, e.conn, statement, a.QueryID, comment(a.Request, &strategy), external...)
 	if err != nil {

@@ -45,6 +45,7 @@ type cli struct {
 	Logout  logoutCmd  `cmd:"" help:"Forget them."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
 	Keys    keysCmd    `cmd:"" help:"Create, list, rotate and revoke API keys."`
+	Explain explainCmd `cmd:"" help:"Answer a question on the store itself and say how."`
 	Usage   usageCmd   `cmd:"" help:"Show who asks what over the API, and what it takes."`
 	Audit   auditCmd   `cmd:"" help:"Show who did what to keys and records."`
 	Engine  engineCmd  `cmd:"" help:"Run the embedded ClickHouse engine alone."`

@@ -24,23 +24,15 @@ import (
 
 type queryCmd struct {
 	serverFlags
-	savedQuery
-	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"@saved"`
-
+	givenQuestion
+	Output      string        `enum:",${formats}" default:"" placeholder:"FORMAT" help:"@output"`
 	Save        string        `placeholder:"NAME" help:"@save"`
-	Body        string        `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
 	File        string        `short:"o" placeholder:"FILE" help:"@file"`
 	Wide        bool          `help:"Do not cut a table to the width of the terminal."`
 	Vertical    bool          `help:"A table with a line for every value."`
 	Spreadsheet bool          `help:"@spreadsheet"`
 	Watch       time.Duration `placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
 	Quiet       bool          `short:"q" help:"Only errors and crossed thresholds on standard error."`
-}
-
-// A savedQuery is what a saved question keeps.
-type savedQuery struct {
-	report.Question `yaml:",inline"`
-	Output          string `yaml:"output,omitempty" enum:",${formats}" default:"" placeholder:"FORMAT" help:"@output"`
 }
 
 func (queryCmd) Help() string {
@@ -102,22 +94,16 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 		return nil, errors.New("--watch must be at least 1s")
 	case c.Watch != 0 && c.Save != "":
 		return nil, errors.New("--watch and --save exclude each other")
-	case c.Body != "":
-		if err := c.refuseBeside(given); err != nil {
-			return nil, err
-		}
-		body, err := readBody(c.Body, io.in)
-		if err != nil {
-			return nil, err
-		}
-		ask.body = body
-	case c.Saved != "":
-		if err := c.readSaved(given); err != nil {
-			return nil, err
-		}
 	}
+	body, format, err := c.read(given, io.in)
+	if err != nil {
+		return nil, err
+	}
+	if !given["output"] {
+		c.Output = format
+	}
+	ask.body = body
 	ask.question = c.Question
-	var err error
 	if ask.thresholds, err = report.ParseThresholds(c.FailIf); err != nil {
 		return nil, err
 	}

@@ -12,13 +12,40 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
 )
 
-// questionFlags are the names of the flags that a saved question keeps, and the fields that they set.
-func questionFlags(q *savedQuery) map[string]reflect.Value {
-	fields := map[string]reflect.Value{"output": reflect.ValueOf(&q.Output).Elem()}
-	question := reflect.ValueOf(&q.Question).Elem()
+// A givenQuestion is a question as the command line gives it: by flags, saved under a name, or as a request body.
+type givenQuestion struct {
+	report.Question
+	Saved string `arg:"" optional:"" placeholder:"@NAME" help:"@saved"`
+	Body  string `placeholder:"FILE" help:"A whole request body instead of a question; - is standard input."`
+}
+
+// A savedQuery is what a saved question keeps.
+type savedQuery struct {
+	report.Question `yaml:",inline"`
+	Output          string `yaml:"output,omitempty"`
+}
+
+// read completes the question: it returns the body, if that is given, and the format of a saved question.
+func (g *givenQuestion) read(given map[string]bool, stdin io.Reader) (body *client.Query, format string, err error) {
+	switch {
+	case g.Body != "":
+		if err = g.refuseBeside(given); err == nil {
+			body, err = readBody(g.Body, stdin)
+		}
+	case g.Saved != "":
+		format, err = g.readSaved(given)
+	}
+	return body, format, err
+}
+
+// questionFlags are the names of the flags of a question, and the fields that they set.
+func questionFlags(q *report.Question) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	question := reflect.ValueOf(q).Elem()
 	for i := range question.NumField() {
 		name, _, _ := strings.Cut(question.Type().Field(i).Tag.Get("yaml"), ",")
 		fields[name] = question.Field(i)
@@ -29,28 +56,28 @@ func questionFlags(q *savedQuery) map[string]reflect.Value {
 // periodFlags replace each other: one on the command line takes the place of all in a saved question.
 var periodFlags = []string{"start", "end", "last", "today", "yesterday"}
 
-// readSaved takes what the command line leaves out from a saved question.
-func (c *queryCmd) readSaved(given map[string]bool) error {
-	name, ok := strings.CutPrefix(c.Saved, "@")
+// readSaved takes what the command line leaves out from a saved question, and returns the format of that.
+func (g *givenQuestion) readSaved(given map[string]bool) (format string, err error) {
+	name, ok := strings.CutPrefix(g.Saved, "@")
 	if !ok {
-		return fmt.Errorf("unexpected argument %s; a saved question is named @%s", c.Saved, c.Saved)
+		return "", fmt.Errorf("unexpected argument %s; a saved question is named @%s", g.Saved, g.Saved)
 	}
 	folder, err := profile.Home()
 	if err != nil {
-		return err
+		return "", err
 	}
 	var saved savedQuery
 	if err := folder.Question(name, &saved); err != nil {
-		return err
+		return "", err
 	}
 	period := slices.ContainsFunc(periodFlags, func(flag string) bool { return given[flag] })
-	mine := questionFlags(&c.savedQuery)
-	for flag, value := range questionFlags(&saved) {
+	mine := questionFlags(&g.Question)
+	for flag, value := range questionFlags(&saved.Question) {
 		if !given[flag] && !value.IsZero() && !(period && slices.Contains(periodFlags, flag)) {
 			mine[flag].Set(value)
 		}
 	}
-	return nil
+	return saved.Output, nil
 }
 
 // save writes the question, with what it takes from another one.
@@ -59,7 +86,7 @@ func (c *queryCmd) save(io streams) error {
 	if err != nil {
 		return err
 	}
-	path, err := folder.SaveQuestion(c.Save, c.savedQuery)
+	path, err := folder.SaveQuestion(c.Save, savedQuery{c.Question, c.Output})
 	if err == nil && !c.Quiet {
 		fmt.Fprintf(io.err, "saved as %s; 'runlens query @%s' asks it again\n", path, c.Save)
 	}
@@ -67,13 +94,13 @@ func (c *queryCmd) save(io streams) error {
 }
 
 // refuseBeside refuses what a whole body leaves no room for.
-func (c *queryCmd) refuseBeside(given map[string]bool) error {
-	if c.Saved != "" {
+func (g *givenQuestion) refuseBeside(given map[string]bool) error {
+	if g.Saved != "" {
 		return errors.New("--body is a whole request; leave out the saved question")
 	}
 	refused := []string{"save"}
-	for flag := range questionFlags(&c.savedQuery) {
-		if flag != "all" && flag != "output" && flag != "fail-if" {
+	for flag := range questionFlags(&g.Question) {
+		if flag != "all" && flag != "fail-if" {
 			refused = append(refused, flag)
 		}
 	}

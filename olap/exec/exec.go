@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/cost"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
@@ -56,6 +57,9 @@ type Table struct {
 	Rows    [][]Value
 	// AsOf is the boundary of a statement with its own clock; zero without rows that report it.
 	AsOf time.Time
+
+	Took time.Duration // from sending the statement to its last row
+	Cost cost.Cost     // of the statement
 }
 
 // Settings are those of a statement.
@@ -81,13 +85,11 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	external ...*ext.Table) (*Table, error) {
 	options := Settings(statement)
 	options["log_comment"] = comment
+	began := time.Now()
+	ctx, meter := cost.Measure(ctx)
 	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(queryID.String()), clickhouse.WithSettings(options),
 		clickhouse.WithExternalTable(external...))
-	args := make([]any, len(statement.Params))
-	for i, p := range statement.Params {
-		args[i] = clickhouse.Named(p.Name, p.Value)
-	}
-	rows, err := conn.Query(ctx, statement.SQL, args...)
+	rows, err := conn.Query(ctx, statement.SQL, arguments(statement)...)
 	if err != nil {
 		return nil, fault("exec: query", err)
 	}
@@ -111,7 +113,17 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	if asOf != 0 {
 		table.AsOf = time.UnixMilli(asOf).UTC()
 	}
+	table.Took, table.Cost = time.Since(began), meter.Cost()
 	return table, nil
+}
+
+// arguments are the parameters of a statement as the driver takes them.
+func arguments(statement compile.Statement) []any {
+	args := make([]any, len(statement.Params))
+	for i, p := range statement.Params {
+		args[i] = clickhouse.Named(p.Name, p.Value)
+	}
+	return args
 }
 
 // fault is the error of a statement that failed.

@@ -59,8 +59,16 @@ func (r *Run) Table(ctx context.Context) (Table, error) {
 	return r.grained(ctx)
 }
 
-// part is the table of one span: the whole of it, a week or a month.
-func (r *Run) part(ctx context.Context, span Span) (Table, error) {
+// First is the query of the first page that Table asks for. Call Check before.
+func (r *Run) First() client.Query {
+	if r.Question.Grain == "" {
+		return r.queryOf(r.span)
+	}
+	return r.queryOf(r.Question.buckets(r.span)[0].Span)
+}
+
+// queryOf is the query of one span: the whole of it, a week or a month.
+func (r *Run) queryOf(span Span) client.Query {
 	q := r.query
 	if r.Body == nil {
 		q.Range = span.in(q.Range.Timezone)
@@ -72,6 +80,12 @@ func (r *Run) part(ctx context.Context, span Span) (Table, error) {
 	} else if !r.Question.All {
 		q.Limit = r.Question.Limit
 	}
+	return q
+}
+
+// part is the table of one span.
+func (r *Run) part(ctx context.Context, span Span) (Table, error) {
+	q := r.queryOf(span)
 	table, err := r.open(ctx, q)
 	if err == nil && r.Question.Compare != "" {
 		table, err = r.compare(ctx, table, q, r.Question.compared(span))

@@ -1,0 +1,67 @@
+package plan
+
+// Reasons besides those of Plan.Reason why a strategy was rejected.
+const (
+	NeedsNoStates      Reason = "needs_no_states"
+	RangeLong          Reason = "range_long"
+	ClockSetBack       Reason = "clock_set_back"
+	RunsOutsideUnknown Reason = "runs_outside_unknown"
+	SlowerThanChosen   Reason = "slower_than_chosen"
+)
+
+// explanations say of every reason what it means.
+var explanations = map[Reason]string{
+	RowsBelowThreshold:  "the organization has so few records that base rows are as quick",
+	MemberNotInRollup:   "the rollup lacks a metric, a dimension or a filter of the question",
+	RollupAltered:       "the rollup was altered while an earlier attempt read it",
+	RollupUnusable:      "the rollup has no watermark: a lease is valid, it is damaged, or no server refreshes it",
+	KeysShared:          "an initiator key represents two texts, and the answer depends on such keys",
+	AsOfBeforeWatermark: "asOf is before the watermark, so that rows decide by when they were first stored",
+	ProjectionLacksKey:  "no projection of the rollup has all keys that the question needs",
+	RangeOffSpans:       "the range does not consist of the spans of time of the projection",
+	NeedsNoStates:       "the question does not need the states of runs of other records",
+	RangeLong:           "of a long range the states of all runs are read",
+	ClockSetBack:        "the store's clock was set back since the runs outside the join window were read",
+	RunsOutsideUnknown:  "the runs outside the join window are too many, have moved, or were read after asOf",
+	SlowerThanChosen:    "the chosen strategy is quicker",
+}
+
+// String says what a reason means.
+func (r Reason) String() string { return explanations[r] }
+
+// A Rejection is a strategy that was not chosen, and why.
+type Rejection struct {
+	Strategy Strategy
+	Reason   Reason
+}
+
+// Rejected are the other strategies of a plan, the quickest first, with the reason of the rule that rejected each.
+func (p Plan) Rejected() (rejected []Rejection) {
+	for _, s := range []Strategy{RollupAggregates, RollupRows, BaseRunsSent, Base} {
+		switch {
+		case s == p.Strategy:
+		case s < p.Strategy:
+			rejected = append(rejected, Rejection{s, SlowerThanChosen})
+		case s == BaseRunsSent:
+			rejected = append(rejected, Rejection{s, p.noRunsSent()})
+		default:
+			rejected = append(rejected, Rejection{s, p.Reason})
+		}
+	}
+	return rejected
+}
+
+// noRunsSent is why rule 9 does not send the runs outside the join window.
+func (p Plan) noRunsSent() Reason {
+	switch {
+	case len(p.RunFields) == 0:
+		return NeedsNoStates
+	case p.Long():
+		return RangeLong
+	case !p.Large:
+		return RowsBelowThreshold
+	case p.Refuted&ClockForward != 0:
+		return ClockSetBack
+	}
+	return RunsOutsideUnknown
+}
