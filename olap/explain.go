@@ -45,7 +45,7 @@ func (e *Engine) Explain(ctx context.Context, r Request) (*Explanation, error) {
 		return nil, err
 	}
 	measured, all := cost.Measure(ctx)
-	began := time.Now()
+	began := a.began
 	result, err := e.attemptUntilValid(measured, a)
 	if err != nil {
 		return nil, err

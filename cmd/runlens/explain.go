@@ -25,9 +25,10 @@ type explainCmd struct {
 }
 
 func (explainCmd) Help() string {
-	return `Answers a question on the store itself, as a server does that was just started, and says how: the strategy and why
-others were rejected, the SQL with its parameters, ClickHouse's plan, and what it read and took. The question is given
-as to 'runlens query', of which this is the first page. The output quotes the values of filters.
+	return `Answers a question on the store itself, as a server does that was just started, and says how: the strategy and
+why others were rejected, the SQL with its parameters, what indexes leave to read of each table, ClickHouse's plan,
+and what it read and took. The question is given as to 'runlens query', of which this is the first page. The output
+quotes the values of filters.
 
 Example:
   runlens explain --org acme --metrics run_count --dimensions agent_id --last 30d

@@ -70,7 +70,7 @@ type stages struct {
 func shownExplanation(of schema.OrganizationID, q query.Query, x *olap.Explanation) explanation {
 	shown := explanation{
 		OrganizationID: string(of), Query: json.RawMessage(q.Canonical()), AsOf: instant(x.AsOf), Rows: x.Rows,
-		Strategy: x.Strategy, Why: plan.Reason(x.Strategy.Reason).String(), SQL: x.Statement.SQL, Plan: x.Plan,
+		Strategy: x.Strategy, Why: plan.Reason(x.Strategy.Reason).Meaning(), SQL: x.Statement.SQL, Plan: x.Plan,
 		Rejected: []rejection{}, Params: []param{}, Tables: []tableRead{},
 		Read: readFigures{Rows: x.Cost.Rows, Bytes: x.Cost.Bytes, AllRows: x.All.Rows, PeakBytes: x.Cost.PeakBytes},
 		Milliseconds: stages{
@@ -83,7 +83,7 @@ func shownExplanation(of schema.OrganizationID, q query.Query, x *olap.Explanati
 		shown.Read.ProcessorMs = &took
 	}
 	for _, r := range x.Rejected {
-		shown.Rejected = append(shown.Rejected, rejection{r.Strategy.String(), string(r.Reason), r.Reason.String()})
+		shown.Rejected = append(shown.Rejected, rejection{r.Strategy.String(), string(r.Reason), r.Reason.Meaning()})
 	}
 	for _, p := range x.Statement.Params {
 		shown.Params = append(shown.Params, param{p.Name, p.Value})

@@ -17,7 +17,7 @@ type Cost struct {
 	Rows, Bytes uint64        // read from tables; bytes are uncompressed
 	Elapsed     time.Duration // in ClickHouse; the sum of statements that may have run at once
 	// Processor is the time of all threads, and PeakBytes the most memory that a statement had at once. Only the native
-	// protocol reports them: they are nil if a statement was sent over HTTP.
+	// protocol reports them: they are nil over HTTP, and before a statement has run.
 	Processor *time.Duration
 	PeakBytes *uint64
 }
@@ -28,7 +28,7 @@ type Meter struct {
 
 	rows, bytes, elapsed, processor, peak atomic.Uint64 // elapsed in nanoseconds, processor in microseconds
 
-	overHTTP atomic.Bool
+	profiles atomic.Bool // the last two were reported
 }
 
 type meterKey struct{}
@@ -45,7 +45,7 @@ func Measure(ctx context.Context) (context.Context, *Meter) {
 // Cost is what was reported so far.
 func (m *Meter) Cost() Cost {
 	c := Cost{Rows: m.rows.Load(), Bytes: m.bytes.Load(), Elapsed: time.Duration(m.elapsed.Load())}
-	if !m.overHTTP.Load() {
+	if m.profiles.Load() {
 		processor, peak := time.Duration(m.processor.Load())*time.Microsecond, m.peak.Load()
 		c.Processor, c.PeakBytes = &processor, &peak
 	}
@@ -75,6 +75,7 @@ func (m *Meter) profiled(events []clickhouse.ProfileEvent) {
 		}
 	}
 	for ; m != nil; m = m.outer {
+		m.profiles.Store(true)
 		m.processor.Add(micros)
 		for before := m.peak.Load(); peak > before && !m.peak.CompareAndSwap(before, peak); before = m.peak.Load() {
 		}
@@ -100,9 +101,6 @@ func (t Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	// A proxy may have taken the header away: then nothing is known, which is no fault of the statement.
 	if json.Unmarshal([]byte(response.Header.Get("X-ClickHouse-Summary")), &summary) == nil {
 		m.read(summary.Rows, summary.Bytes, summary.Nanoseconds)
-	}
-	for ; m != nil; m = m.outer {
-		m.overHTTP.Store(true)
 	}
 	return response, err
 }

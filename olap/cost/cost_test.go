@@ -43,7 +43,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s: processor time %v, peak %v", c.name, c.cost.Processor, c.cost.PeakBytes)
 		}
 	}
-	if _, idle := cost.Measure(t.Context()); idle.Cost().Rows != 0 || *idle.Cost().Processor != 0 {
+	if _, idle := cost.Measure(t.Context()); idle.Cost() != (cost.Cost{}) {
 		t.Errorf("%+v without a statement", idle.Cost())
 	}
 }

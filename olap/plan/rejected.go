@@ -26,8 +26,8 @@ var explanations = map[Reason]string{
 	SlowerThanChosen:    "the chosen strategy is quicker",
 }
 
-// String says what a reason means.
-func (r Reason) String() string { return explanations[r] }
+// Meaning explains a reason in words.
+func (r Reason) Meaning() string { return explanations[r] }
 
 // A Rejection is a strategy that was not chosen, and why.
 type Rejection struct {

@@ -1,0 +1,129 @@
+package olap_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/rollup"
+)
+
+// A listeningConn keeps the last statement that counted runs.
+type listeningConn struct {
+	driver.Conn
+	counted string
+}
+
+func (c *listeningConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
+	if strings.Contains(sql, "m_run_count") && !strings.HasPrefix(sql, "EXPLAIN") {
+		c.counted = sql
+	}
+	return c.Conn.Query(ctx, sql, args...)
+}
+
+// An explanation has the strategy and the statement that the same question has otherwise, and what it read.
+func TestExplain(t *testing.T) {
+	store := olaptest.OpenStore(t).Conn()
+	const stored = 40
+	var records olaptest.Records
+	for n := range stored {
+		records.Runs = append(records.Runs, runOn(n, 1+n%28, "COMPLETED"))
+	}
+	olaptest.Load(t, store, records)
+	refreshed(t, rollup.New(store, quiet, 0))
+	parsed, err := query.Parse([]byte(runs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := olap.Request{OrganizationID: "acme", Query: parsed, QueryID: uuid.New()}
+	const slower = plan.SlowerThanChosen
+	for _, c := range []struct {
+		name      string
+		large     bool
+		more      bool // one run is stored after the refresh
+		reads     string
+		delta     string
+		rejected  []plan.Rejection
+		table     string
+		reading   string // the table, or its projection
+		tableRows uint64 // of which so many are read
+	}{
+		{"small", false, false, "base", "", []plan.Rejection{
+			{Strategy: plan.RollupAggregates, Reason: plan.RowsBelowThreshold},
+			{Strategy: plan.RollupRows, Reason: plan.RowsBelowThreshold},
+			{Strategy: plan.BaseRunsSent, Reason: plan.NeedsNoStates},
+		}, "runs", "runs)", stored},
+		// The 40 runs are on 28 days at one time of day each: so many quarters of an hour.
+		{"large", true, false, "rollup_aggregates", "none", []plan.Rejection{
+			{Strategy: plan.RollupRows, Reason: slower}, {Strategy: plan.BaseRunsSent, Reason: slower},
+			{Strategy: plan.Base, Reason: slower},
+		}, "rollup_runs", "(by_quarter)", 28},
+		{"large with a delta", true, true, "rollup_aggregates", "cached", []plan.Rejection{
+			{Strategy: plan.RollupRows, Reason: slower}, {Strategy: plan.BaseRunsSent, Reason: slower},
+			{Strategy: plan.Base, Reason: slower},
+		}, "rollup_runs", "(by_quarter)", 28},
+	} {
+		if c.more {
+			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{runOn(stored, 3, "COMPLETED")}})
+		}
+		conn := &listeningConn{Conn: store}
+		engine := func() *olap.Engine {
+			e := olap.NewEngine(conn, []byte("secret"))
+			e.TrustClock()
+			if c.large {
+				e.TakeAsLarge()
+			}
+			return e
+		}
+		var x *olap.Explanation
+		// Until the insert is old enough to be counted, the delta is not cached.
+		for tries := 0; tries < 100 && (x == nil || x.Strategy.Delta != c.delta); tries++ {
+			if x, err = engine().Explain(t.Context(), request); err != nil {
+				t.Fatal(c.name, err)
+			}
+		}
+		if x.Statement.SQL != conn.counted {
+			t.Errorf("%s: the statement differs from what was sent:\n%s\n%s", c.name, x.Statement.SQL, conn.counted)
+		}
+		result, err := engine().Run(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Statement.SQL != conn.counted || !reflect.DeepEqual(x.Strategy, result.Strategy()) {
+			t.Errorf("%s: %+v, otherwise %+v with\n%s\n%s", c.name, x.Strategy, result.Strategy(), x.Statement.SQL,
+				conn.counted)
+		}
+		if x.Strategy.Reads != c.reads || x.Strategy.Delta != c.delta || !reflect.DeepEqual(x.Rejected, c.rejected) {
+			t.Errorf("%s: %+v, rejected %+v, want %+v", c.name, x.Strategy, x.Rejected, c.rejected)
+		}
+		var rows uint64
+		for _, e := range x.Estimates {
+			if e.Table == c.table {
+				rows += e.Rows
+			}
+		}
+		plan := strings.Join(x.Plan, "\n")
+		if rows != c.tableRows || !strings.Contains(plan, c.reading) || !strings.Contains(plan, "ReadFromMergeTree") {
+			t.Errorf("%s: %d rows of %s, want %d:\n%+v\n%s", c.name, rows, c.table, c.tableRows, x.Estimates, plan)
+		}
+		if x.Rows != 1 || x.AsOf.IsZero() || x.Cost.Rows < c.tableRows || x.All.Rows < x.Cost.Rows ||
+			x.Cost.Elapsed <= 0 || x.Execution < x.Cost.Elapsed || x.Facts <= 0 || x.Total < x.Facts+x.Execution {
+			x.Plan, x.Statement.SQL = nil, ""
+			t.Errorf("%s: %+v", c.name, x)
+		}
+	}
+	request.Query.Cursor = "forged"
+	var refused *query.Error
+	if _, err := olap.NewEngine(store, []byte("secret")).Explain(t.Context(), request); !errors.As(err, &refused) {
+		t.Errorf("a forged cursor: %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+)
+
+// Every strategy but the chosen one is rejected by a rule, and every reason is explained.
+func TestRejected(t *testing.T) {
+	for name, c := range map[string]struct {
+		body   string
+		long   bool // a year, else a month
+		facts  Facts
+		chosen Strategy
+		want   []Rejection
+	}{
+		"small": {runs, false, Facts{AsOf: asOf}, Base, []Rejection{
+			{RollupAggregates, RowsBelowThreshold}, {RollupRows, RowsBelowThreshold}, {BaseRunsSent, NeedsNoStates}}},
+		"small with states": {states, false, Facts{AsOf: asOf}, Base, []Rejection{
+			{RollupAggregates, RowsBelowThreshold}, {RollupRows, RowsBelowThreshold}, {BaseRunsSent, RowsBelowThreshold}}},
+		"aggregates": {runs, false, large, RollupAggregates, []Rejection{
+			{RollupRows, SlowerThanChosen}, {BaseRunsSent, SlowerThanChosen}, {Base, SlowerThanChosen}}},
+		"rows": {initiators, false, large, RollupRows, []Rejection{
+			{RollupAggregates, RangeOffSpans}, {BaseRunsSent, SlowerThanChosen}, {Base, SlowerThanChosen}}},
+		"states": {states, false, large, Base, []Rejection{
+			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RunsOutsideUnknown}}},
+		"states, clock set back": {states, false,
+			Facts{Large: true, AsOf: asOf, Refuted: ClockForward, OutsideSince: asOf}, Base, []Rejection{
+				{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, ClockSetBack}}},
+		"states of a year": {states, true, large, Base, []Rejection{
+			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RangeLong}}},
+		"runs sent": {states, false, Facts{Large: true, AsOf: asOf, OutsideSince: asOf}, BaseRunsSent, []Rejection{
+			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {Base, SlowerThanChosen}}},
+	} {
+		start := "2026-01-01"
+		if c.long {
+			start = "2025-02-01"
+		}
+		p := needs(t, c.body, start, "2026-01-31", "UTC").Plan(c.facts)
+		if got := p.Rejected(); p.Strategy != c.chosen || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, rejected %q, want %v and %q", name, p.Strategy, got, c.chosen, c.want)
+		}
+		for _, r := range c.want {
+			if r.Reason.Meaning() == "" {
+				t.Errorf("%q is not explained", string(r.Reason))
+			}
+		}
+	}
+}
