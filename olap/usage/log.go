@@ -33,6 +33,7 @@ type Log struct {
 	conn   driver.Conn
 	logger *slog.Logger
 	lost   prometheus.Counter
+	every  time.Duration // writeEvery
 
 	mu      sync.Mutex
 	pending []row
@@ -57,7 +58,7 @@ type refusal struct {
 // NewLog returns a Log that writes through conn. What is recorded waits for Run.
 func NewLog(conn driver.Conn, logger *slog.Logger) *Log {
 	return &Log{
-		conn: conn, logger: logger, refused: map[refusal]int{},
+		conn: conn, logger: logger, every: writeEvery, refused: map[refusal]int{},
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "runlens_usage_lost_total", Help: "Questions that are missing in the log of usage.",
 		}),
@@ -86,7 +87,7 @@ func (l *Log) Record(e Entry) {
 
 // Run writes until ctx is done, and then the rest. It returns within twice writeTimeout after that.
 func (l *Log) Run(ctx context.Context) {
-	tick := time.NewTicker(writeEvery)
+	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	var batch []row // that the store has not taken yet
 	for ctx.Err() == nil {
@@ -109,13 +110,13 @@ func (l *Log) Run(ctx context.Context) {
 // take empties what is pending, and logs how many entries were lost since the last time.
 func (l *Log) take() []row {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.unlogged > 0 {
-		l.logger.Warn("usage was lost: the store did not take it in time", "questions", l.unlogged)
-	}
-	taken := l.pending
+	taken, unlogged := l.pending, l.unlogged
 	l.pending, l.unlogged = nil, 0
 	clear(l.refused)
+	l.mu.Unlock()
+	if unlogged > 0 {
+		l.logger.Warn("usage was lost: the store did not take it in time", "questions", unlogged)
+	}
 	return taken
 }
 

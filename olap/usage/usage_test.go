@@ -3,6 +3,7 @@ package usage_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -179,7 +180,52 @@ func (unreachable) PrepareBatch(ctx context.Context, _ string, _ ...driver.Prepa
 	return nil, ctx.Err()
 }
 
-// Rows older than 90 days go with the whole part of their week.
+// What the store did not take is written when it is back, while further questions come.
+func TestOutage(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := &outage{Conn: store.Conn(), inserts: 2, ended: make(chan struct{})}
+	l := usage.NewLog(conn, quiet)
+	l.WriteEvery(time.Millisecond)
+	conn.during = func() {
+		l.Record(usage.Entry{At: time.Now(), OrganizationID: "acme", Shape: usage.Shape{Model: "m"}})
+	}
+	conn.during()
+	ctx, end := context.WithCancel(t.Context())
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		l.Run(ctx)
+	}()
+	<-conn.ended
+	end()
+	<-written
+	if n, lost := number(t, store.Conn(), "count()"), lostOf(t, l); n != 3 || lost != 0 {
+		t.Errorf("%d rows, want one from before the outage and one for each of its two inserts; %v are lost", n, lost)
+	}
+}
+
+// An outage refuses a number of inserts, and is ended then.
+type outage struct {
+	driver.Conn
+	inserts int
+	during  func() // called at each refusal
+	ended   chan struct{}
+}
+
+func (o *outage) PrepareBatch(
+	ctx context.Context, sql string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
+	switch o.inserts--; {
+	case o.inserts >= 0:
+		o.during()
+		return nil, errors.New("refused")
+	case o.inserts == -1:
+		close(o.ended)
+	}
+	return o.Conn.PrepareBatch(ctx, sql, options...)
+}
+
+// Rows older than 90 days go, a week at a time.
 func TestOldRowsAreDropped(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	l := usage.NewLog(conn, quiet)
