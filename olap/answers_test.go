@@ -30,7 +30,7 @@ func cachingEngine(conn driver.Conn) *olap.Engine {
 
 // Whatever was stored between the times that a query is asked, every answer is the one of then.
 func TestCachedAnswersEqualTheNaiveEvaluator(t *testing.T) {
-	fewerChecks(t, 5)
+	fewerChecks(t, 12)
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := cachingEngine(conn), cachingEngine(conn)
 	large.TakeAsLarge()
