@@ -50,7 +50,8 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 	if e.answers == nil || e.answers.off.Load() {
 		return e.answer(ctx, r, snapshot.Version{})
 	}
-	owner, key := string(r.OrganizationID), r.question()+"\x00"+r.Query.Cursor
+	// An answer has a cursor, or was given to one, that other secrets do not open.
+	owner, key := string(r.OrganizationID), r.question()+"\x00"+r.Query.Cursor+"\x00"+e.sealer.Load().ID()
 	before, known := e.answers.cached.Get(owner, key)
 	if !known {
 		e.answers.cached.Put(owner, key, answered{}, entryBytes+len(key))

@@ -3,6 +3,7 @@ package olap_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -142,6 +143,34 @@ func TestChangesAreInCachedAnswers(t *testing.T) {
 	defer stop()
 	go engine.Follow(following)
 	for answer() {
+	}
+}
+
+// Cursors of secrets that were replaced are refused, also where the answer is cached.
+func TestCachedAnswersFollowCursorSecrets(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	engine := cachingEngine(conn)
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "FAILED"), runOn(2, 2, "FAILED")}})
+	q := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1,
+	}
+	var old olaptest.Query
+	for range 3 {
+		old = q
+		old.Cursor = *ask(t, engine, "acme", q).Cursor
+		ask(t, engine, "acme", old)
+	}
+	engine.UseCursorSecrets([]byte("another secret"))
+	body, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *query.Error
+	if _, err := run(engine, "acme", body); !errors.As(err, &refused) || refused.Code != query.InvalidCursor {
+		t.Errorf("an old cursor: %v", err)
+	}
+	if rows := all(t, engine, "acme", q); len(rows) != 2 {
+		t.Errorf("%v, want two days", rows)
 	}
 }
 
