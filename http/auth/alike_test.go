@@ -70,6 +70,7 @@ func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 				clock.at = clock.at.Add(10 * time.Millisecond)
 				shelf.work = nil
 				_, err := v.Verify(context.Background(), c, home)
+				v.recording.Wait()
 				var exhausted *LimitedError
 				switch {
 				case errors.Is(err, ErrUnauthorized):
@@ -134,7 +135,9 @@ func TestNetworks(t *testing.T) {
 		{netip.MustParseAddr("2001:db8::1"), true},
 		{netip.MustParseAddr("2001:db9::1"), false}, {netip.Addr{}, false}, {office, true},
 	} {
-		if _, err := v.Verify(context.Background(), c, from.address); (err == nil) != from.valid ||
+		_, err := v.Verify(context.Background(), c, from.address)
+		v.recording.Wait()
+		if (err == nil) != from.valid ||
 			err != nil && !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("from %v: %v", from.address, err)
 		}

@@ -25,8 +25,11 @@ const (
 	// maxLookups is how many look-ups run at once. Further ones wait here, with their deadline, and not for a
 	// connection to the store, which queries need.
 	maxLookups = 8
-	// recordEvery is how often at most a key's use is written to the store.
-	recordEvery = time.Hour
+	// recordEvery is how often at most a key's use is written to the store, maxRecords how many uses are being written at
+	// once, and recordPatience how long that may take.
+	recordEvery    = time.Hour
+	maxRecords     = 64
+	recordPatience = 30 * time.Second
 	// reloadEvery is how often at most the established credentials are fetched. With trustFor it is not more than the 5 s
 	// after which a revoked key must look like an unknown one.
 	reloadEvery = 2 * time.Second
@@ -83,6 +86,9 @@ type Verifier struct {
 	now     func() time.Time
 	logger  *slog.Logger
 	lookups chan struct{} // held during a look-up
+	records chan struct{} // held while a use is recorded
+
+	recording sync.WaitGroup // of uses that are being recorded; tests wait for it
 
 	mu          sync.Mutex
 	trusted     map[Credential]trust
@@ -107,7 +113,7 @@ type success struct {
 // successful verification in the last seven days, on all servers that share the store.
 func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.Logger) *Verifier {
 	return &Verifier{
-		store: store, budget: budget, now: now, logger: logger, lookups: make(chan struct{}, maxLookups),
+		store: store, budget: budget, now: now, logger: logger, lookups: make(chan struct{}, maxLookups), records: make(chan struct{}, maxRecords),
 		trusted: map[Credential]trust{}, established: map[Credential]success{}, recorded: map[Credential]time.Time{},
 	}
 }
@@ -145,12 +151,29 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 	}
 	p := Principal{KeyID: key.KeyID, OrganizationID: key.OrganizationID, Scopes: key.Scopes}
 	if v.remember(c, p, key.KeyLimits, now) {
-		// A store that cannot be written to, because its disk is full for instance, still answers queries.
-		if err := v.store.RecordUse(ctx, c.KeyID, now); err != nil {
-			v.logger.Warn("the use of a key could not be recorded", "key_id", c.KeyID, "error", err)
-		}
+		v.record(ctx, c.KeyID, now)
 	}
 	return p, nil
+}
+
+// record keeps a use in the store, without delaying the request: an insert takes as long as a query. A store that cannot
+// be written to, because its disk is full for instance, still answers queries. Of too many uses at once some are not
+// kept: they only say who is established.
+func (v *Verifier) record(ctx context.Context, keyID string, at time.Time) {
+	select {
+	case v.records <- struct{}{}:
+	default:
+		v.logger.Warn("the use of a key was not recorded: too many at once", "key_id", keyID)
+		return
+	}
+	v.recording.Go(func() {
+		defer func() { <-v.records }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordPatience)
+		defer cancel()
+		if err := v.store.RecordUse(ctx, keyID, at); err != nil {
+			v.logger.Warn("the use of a key could not be recorded", "key_id", keyID, "error", err)
+		}
+	})
 }
 
 func (v *Verifier) trustedPrincipal(c Credential, now time.Time, from netip.Addr) (Principal, bool) {

@@ -82,6 +82,7 @@ func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UT
 func verify(t *testing.T, v *Verifier, c Credential) error {
 	t.Helper()
 	_, err := v.Verify(context.Background(), c, office)
+	v.recording.Wait()
 	return err
 }
 
@@ -107,6 +108,7 @@ func TestPrincipal(t *testing.T) {
 	c := shelf.add(ScopeAnalyticsRead)
 	for range 2 { // the second time from memory
 		p, err := v.Verify(context.Background(), c, office)
+		v.recording.Wait()
 		if err != nil || p.OrganizationID != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) || p.May("other") {
 			t.Fatalf("%+v, %v", p, err)
 		}
