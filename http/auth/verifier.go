@@ -113,7 +113,8 @@ type success struct {
 // successful verification in the last seven days, on all servers that share the store.
 func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.Logger) *Verifier {
 	return &Verifier{
-		store: store, budget: budget, now: now, logger: logger, lookups: make(chan struct{}, maxLookups), records: make(chan struct{}, maxRecords),
+		store: store, budget: budget, now: now, logger: logger,
+		lookups: make(chan struct{}, maxLookups), records: make(chan struct{}, maxRecords),
 		trusted: map[Credential]trust{}, established: map[Credential]success{}, recorded: map[Credential]time.Time{},
 	}
 }
@@ -156,9 +157,9 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 	return p, nil
 }
 
-// record keeps a use in the store, without delaying the request: an insert takes as long as a query. A store that cannot
-// be written to, because its disk is full for instance, still answers queries. Of too many uses at once some are not
-// kept: they only say who is established.
+// record keeps a use in the store, without delaying the request: an insert takes as long as a query. A store that
+// cannot be written to, because its disk is full for instance, still answers queries. Of too many uses at once some are
+// not kept: they only say who is established.
 func (v *Verifier) record(ctx context.Context, keyID string, at time.Time) {
 	select {
 	case v.records <- struct{}{}:
