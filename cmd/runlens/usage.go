@@ -17,7 +17,7 @@ import (
 type usageCmd struct {
 	storeFlags
 	Org     string `placeholder:"ORG" help:"Only questions of this organization."`
-	Key     string `placeholder:"KEY_ID" help:"Only questions with this key."`
+	KeyID   string `placeholder:"KEY_ID" help:"Only questions with this key."`
 	Last    string `default:"7d" placeholder:"7d" help:"How far back, such as 36h or 90d. Older ones are not kept."`
 	By      string `enum:"organization,key,shape,refusal" default:"organization" help:"@usage_by"`
 	Slowest bool   `help:"The slowest first (by p95_ms), instead of the most frequent."`
@@ -82,7 +82,7 @@ func (c usageCmd) selection(now time.Time) (s usage.Selection, err error) {
 	if c.Limit < 1 {
 		return s, errors.New("--limit must be at least 1")
 	}
-	s.By, s.KeyID, s.Since, s.Slowest, s.Limit = usage.Grouping(c.By), c.Key, now.Add(-last), c.Slowest, c.Limit
+	s.By, s.KeyID, s.Since, s.Slowest, s.Limit = usage.Grouping(c.By), c.KeyID, now.Add(-last), c.Slowest, c.Limit
 	return s, nil
 }
 

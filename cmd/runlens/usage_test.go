@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 		{"--by refusal", "organization_id,code,limit_hit,questions,refused,limited|acme,rate_limited,rate,4,4,4|" +
 			"acme,insufficient_scope,,1,1,0|acme,unknown_member,,1,1,0"},
 		{"--by key --org acme --limit 1", "organization_id,key_id,questions,refused,limited|acme," + frequent + ",9,5,4"},
-		{"--key " + globex, "organization_id,questions,refused,limited|globex,1,0,0"},
+		{"--key-id " + globex, "organization_id,questions,refused,limited|globex,1,0,0"},
 		{"--last 0s", "organization_id,questions,refused,limited"},
 	} {
 		rows := usage(strings.Fields(c.args)...)
