@@ -41,7 +41,7 @@ func (s *sizes) of(ctx context.Context, of snapshot.Records) (rollup.Size, error
 			return rollup.Size{}, err
 		}
 	}
-	return known.Of(of), nil
+	return known[of], nil
 }
 
 func (s *sizes) read(ctx context.Context) (rollup.Sizes, error) {

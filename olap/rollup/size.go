@@ -18,11 +18,8 @@ type Size struct {
 	Conflicts bool   // attribution records have several contents or clocks (schema.TableConflicts)
 }
 
-// Sizes are the sizes of those records of which more than a few rows were inserted.
+// Sizes are the sizes of those records of which more than a few rows were inserted; zero of all others.
 type Sizes map[snapshot.Records]Size
-
-// Of returns the size of an organization's records; zero if they are not among the sizes.
-func (s Sizes) Of(of snapshot.Records) Size { return s[of] }
 
 // ReadSizes reads the sizes of all records of which at least so many rows were inserted, or which have conflicts.
 func ReadSizes(ctx context.Context, conn driver.Conn, least uint64) (Sizes, error) {
