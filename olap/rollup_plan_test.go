@@ -71,7 +71,7 @@ func TestSumsUseTheProjections(t *testing.T) {
 		{"rollup_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],` +
 			`"dimensions":["activity_type"],"range":RANGE}`, 782},
 	} {
-		plan := explain(t, conn, statementOf(t, c.body))
+		plan := explain(t, conn, statementOf(t, c.body, time.Now()))
 		if !strings.Contains(plan, "ReadFromMergeTree ("+c.projection+")") &&
 			!strings.Contains(plan, "ReadFromMergeTree ("+store.Database()+"."+c.projection+")") {
 			t.Errorf("%s: %s is not used:\n%s", c.body, c.projection, plan)
@@ -105,12 +105,7 @@ func TestDeltaUsesTheSortingKeys(t *testing.T) {
 	if err := conn.Exec(ctx, "OPTIMIZE TABLE runs FINAL"); err != nil {
 		t.Fatal(err)
 	}
-	statement := statementOf(t, `{"model":"agent_runs","metrics":["run_count"],"range":RANGE}`)
-	for i, p := range statement.Params {
-		if p.Name == "watermark_ms" {
-			statement.Params[i].Value = before.UnixMilli()
-		}
-	}
+	statement := statementOf(t, `{"model":"agent_runs","metrics":["run_count"],"range":RANGE}`, before)
 	plan := explain(t, conn, statement)
 	// Three of the sums; one of the five changed rows, which lie in one granule of 256; one or two of their rollup rows.
 	if read := granules(t, plan); !strings.Contains(plan, "ReadFromMergeTree (by_last_stored_at)") || read > 3+1+1+2 {
@@ -164,16 +159,15 @@ func granules(t *testing.T, plan string) (sum int) {
 }
 
 // statementOf compiles a request of acme for January 2026, in which everything is refreshed.
-func statementOf(t *testing.T, body string) compile.Statement {
+func statementOf(t *testing.T, body string, watermark time.Time) compile.Statement {
 	t.Helper()
 	q, err := query.Parse([]byte(strings.ReplaceAll(body, "RANGE", `{"start":"2026-01-01","end":"2026-01-31",`+
 		`"timezone":"Europe/Stockholm"}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	p := plan.Of(q).Plan(plan.Facts{AsOf: now.Add(time.Hour), Large: true, Watermark: now, Lease: 1 << 60,
-		Damage: 1 << 60})
+	p := plan.Of(q).Plan(plan.Facts{AsOf: time.Now().Add(time.Hour), Large: true, Watermark: watermark,
+		Lease: 1 << 60, Damage: 1 << 60})
 	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 	if !statement.OneSnapshot {
 		t.Errorf("%s: read as rows", body)

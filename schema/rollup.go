@@ -89,14 +89,15 @@ var RollupTables = []RollupTable{
 		SumColumns: 1,
 		Sums: map[string]string{
 			"runs":      agentRuns(""),
-			"completed": agentRuns(fmt.Sprintf("= %d", StatusCompleted)),
-			"failed":    agentRuns(fmt.Sprintf("= %d", StatusFailed)),
-			"cancelled": agentRuns(fmt.Sprintf("= %d", StatusCancelled)),
-			"active":    agentRuns(fmt.Sprintf("BETWEEN %d AND %d", StatusPending, StatusPaused)), // ActiveStatuses
+			"completed": agentRuns(fmt.Sprintf("= %d", StatusCompleted.Bits())),
+			"failed":    agentRuns(fmt.Sprintf("= %d", StatusFailed.Bits())),
+			"cancelled": agentRuns(fmt.Sprintf("= %d", StatusCancelled.Bits())),
+			"active": agentRuns(fmt.Sprintf("BETWEEN %d AND %d", // ActiveStatuses
+				StatusPending.Bits(), StatusPaused.Bits())),
 		},
 		Keys: []RollupKey{
 			{Name: "agent_id", SQL: "agent_id", Columns: 2},
-			{Name: "user_type", SQL: "toUInt8(" + StateBits("state", 0, StateInitiatorTypeMask) + ")", Columns: 1},
+			{Name: "user_type", SQL: "toUInt8(" + InitiatorTypeSQL + ")", Columns: 1},
 			{Name: "initiator_key", SQL: InitiatorKeySQL, Columns: 4},
 		},
 		Projections: []Projection{
@@ -136,9 +137,9 @@ var RollupTables = []RollupTable{
 // agentRuns is the sign of an agent run whose status satisfies a condition, and 0 of any other run; empty for any
 // status.
 func agentRuns(condition string) string {
-	sql := fmt.Sprintf("if(%s = %d", StateBits("state", StateKindShift, StateKindMask), KindAgent)
+	sql := "if(" + AgentRunSQL
 	if condition != "" {
-		sql += " AND " + StateBits("state", StateStatusShift, StateStatusMask) + " " + condition
+		sql += " AND " + StatusBits("state") + " " + condition
 	}
 	return sql + ", sign, 0)"
 }

@@ -20,15 +20,14 @@ var agentRuns = Model{
 		Table:       schema.TableRuns,
 		ClockColumn: "created_at",
 		Mutable:     true,
-		Predicate: fmt.Sprintf("%s = %d", schema.StateBits("state", schema.StateKindShift, schema.StateKindMask),
-			schema.KindAgent),
+		Predicate:   schema.AgentRunSQL,
 		Fields: []Field{
-			{Name: "status", SQL: schema.StateBits("state", schema.StateStatusShift, schema.StateStatusMask)},
+			{Name: "status", SQL: schema.StatusBits("state")},
 			{Name: "agent_id", SQL: "tupleElement(agent, 'agent_id')"},
 			{Name: "user_identifier", SQL: "tupleElement(record, 'initiator_identifier')"},
 			{Name: "initiator", SQL: "tupleElement(initiator, 'initiator')"},
 			{Name: "user_name", SQL: "tupleElement(record, 'initiator_name')"},
-			{Name: "user_type", SQL: schema.StateBits("state", 0, schema.StateInitiatorTypeMask)},
+			{Name: "user_type", SQL: schema.InitiatorTypeSQL},
 		},
 	},
 
@@ -118,16 +117,16 @@ func countStatus(statuses ...schema.RunStatus) string {
 	return "countIf(" + statusIn(statuses...) + ")"
 }
 
-// statusIn is the condition that the field status has one of the codes.
+// statusIn is the condition that the field status has the bits of one of them.
 func statusIn(statuses ...schema.RunStatus) string {
 	if len(statuses) == 1 {
-		return fmt.Sprintf("f_status = %d", statuses[0])
+		return fmt.Sprintf("f_status = %d", statuses[0].Bits())
 	}
-	codes := make([]string, len(statuses))
+	bits := make([]string, len(statuses))
 	for i, s := range statuses {
-		codes[i] = fmt.Sprint(s)
+		bits[i] = fmt.Sprint(s.Bits())
 	}
-	return "f_status IN (" + strings.Join(codes, ", ") + ")"
+	return "f_status IN (" + strings.Join(bits, ", ") + ")"
 }
 
 // showCode is the SQL that turns a code into its word; codes count from 1, and 0 is null.

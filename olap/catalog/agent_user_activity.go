@@ -35,7 +35,7 @@ var agentUserActivity = Model{
 			{Name: "activity_type", SQL: "activity_type"},
 			{Name: "run_initiation_type", SQL: "run_initiation_type"},
 			{Name: "source", SQL: "source"},
-			{Name: "status", SQL: schema.StateBits("run_state", schema.StateStatusShift, schema.StateStatusMask), FromRun: true},
+			{Name: "status", SQL: schema.StatusBits("run_state"), FromRun: true},
 		},
 	},
 

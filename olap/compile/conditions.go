@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/cursor"
+	"github.com/runlens/runlens/olap/daterange"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
@@ -48,8 +50,8 @@ func (w *printer) inRange() []string {
 func (w *printer) inTimes() []string {
 	start, last := w.ends()
 	conditions := []string{
-		w.Source.ClockColumn + " >= " + w.instant("start_ms", clamp(start)),
-		w.Source.ClockColumn + " <= " + w.instant("last_ms", clamp(last)),
+		w.Source.ClockColumn + " >= " + instant(clamp(start)),
+		w.Source.ClockColumn + " <= " + instant(clamp(last)),
 	}
 	if last.Before(earliestClock) || start.After(latestClock) {
 		conditions = append(conditions, "false")
@@ -90,7 +92,7 @@ const (
 	storedAt     = "f_first_stored_at"
 )
 
-func (w *printer) boundary() string { return w.instant("as_of_ms", w.AsOf) }
+func (w *printer) boundary() string { return instant(w.AsOf) }
 
 func clamp(t time.Time) time.Time {
 	if t.Before(earliestClock) {
@@ -108,7 +110,7 @@ func (w *printer) filter(name string, f query.Filter) string {
 	case catalog.Day:
 		days := make([]int64, len(f.Days))
 		for i, day := range f.Days {
-			days[i] = int64(day)
+			days[i] = int64(day) - FirstDay
 		}
 		return "f_day IN " + w.param(name, days)
 	case catalog.AgentID:
@@ -165,19 +167,19 @@ func (w *printer) afterCursor() string {
 			equal = append(equal, "isNull("+key+")")
 			continue
 		}
-		var param string
+		var after string
 		if value.Kind == cursor.Day {
-			param = w.param(name, value.Day)
+			after = number(value.Day - FirstDay)
 		} else {
-			param = w.param(name, value.Text)
+			after = w.param(name, value.Text)
 		}
 		comparison := " > "
 		if term.Descending {
 			comparison = " < "
 		}
-		after := "(" + key + comparison + param + " OR isNull(" + key + "))"
-		alternatives = append(alternatives, strings.Join(append(append([]string(nil), equal...), after), " AND "))
-		equal = append(equal, key+" = "+param)
+		beyond := "(" + key + comparison + after + " OR isNull(" + key + "))"
+		alternatives = append(alternatives, strings.Join(append(append([]string(nil), equal...), beyond), " AND "))
+		equal = append(equal, key+" = "+after)
 	}
 	if len(alternatives) == 0 {
 		return "false"
@@ -190,22 +192,21 @@ func (w *printer) clockMillis() string {
 	return "toUnixTimestamp64Milli(" + w.Source.ClockColumn + ")"
 }
 
-// localDay is the number of the local day of an instant, given as SQL in milliseconds: the wall clock's day, from the
-// same offsets as the range's instants. The detour over positive days makes the division round down before 1970.
+// localDay is the local day of an instant, given as SQL in milliseconds, counted from FirstDay: the wall clock's day,
+// from the same offsets as the range's instants.
 func (w *printer) localDay(clock string) string {
 	offsets := w.Query.Range.Offsets
 	last := len(offsets) - 1
-	offset := w.param(fmt.Sprintf("offset_%d", last), offsets[last].Millis)
+	shift := func(o daterange.Offset) string { return number(o.Millis - FirstDay*millisPerDay) }
+	shifts := shift(offsets[last])
 	if last > 0 {
 		var cases []string
-		for i, o := range offsets[:last] {
-			cases = append(cases, clock+" < "+w.param(fmt.Sprintf("until_%d", i), o.UntilUTC.UnixMilli()),
-				w.param(fmt.Sprintf("offset_%d", i), o.Millis))
+		for _, o := range offsets[:last] {
+			cases = append(cases, clock+" < "+number(o.UntilUTC.UnixMilli()), shift(o))
 		}
-		offset = "multiIf(" + strings.Join(cases, ", ") + ", " + offset + ")"
+		shifts = "multiIf(" + strings.Join(cases, ", ") + ", " + shifts + ")"
 	}
-	const days = 1_000_000
-	return fmt.Sprintf("intDiv(%s + %s + %d, %d) - %d", clock, offset, days*millisPerDay, millisPerDay, days)
+	return fmt.Sprintf("intDiv(%s + %s, %d)", clock, shifts, millisPerDay)
 }
 
 // position is the column of an order term.
@@ -226,18 +227,21 @@ func (w *printer) position(term query.OrderTerm) int {
 	panic("compile: an order term that is not selected") // query.Parse refuses it
 }
 
-func (w *printer) instant(name string, t time.Time) string {
-	return "fromUnixTimestamp64Milli(" + w.param(name, t.UnixMilli()) + ", 'UTC')"
+func instant(t time.Time) string {
+	return "fromUnixTimestamp64Milli(" + number(t.UnixMilli()) + ", 'UTC')"
 }
 
-// param adds a parameter and returns its placeholder.
+// number is the SQL of a number that runlens computed. ClickHouse takes a sixth less time for a small query whose
+// numbers stand in the text than for one with parameters.
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// param adds a parameter and returns its placeholder. Whatever a caller wrote is one, and lists, whose length callers
+// choose.
 func (w *printer) param(name string, value any) string {
 	if !slices.ContainsFunc(w.params, func(p Param) bool { return p.Name == name }) {
 		w.params = append(w.params, Param{name, value})
 	}
 	switch value.(type) {
-	case int64:
-		return "{" + name + ":Int64}"
 	case []int64:
 		return "{" + name + ":Array(Int64)}"
 	case []string:

@@ -44,6 +44,8 @@ func TestGolden(t *testing.T) {
 			`"values":["2026-01-02","2026-01-05"]}],"range":RANGE}`, nil},
 		{"activity_totals", `{"model":"agent_user_activity","metrics":["attributed_run_count","associated_run_count",` +
 			`"interacted_run_count"],"range":RANGE}`, nil},
+		{"activity_totals_of_few", `{"model":"agent_user_activity","metrics":["attributed_run_count",` +
+			`"associated_run_count"],"range":RANGE}`, nil},
 		{"activity_interactions_by_day", `{"model":"agent_user_activity","metrics":["interaction_count"],` +
 			`"dimensions":["day"],"range":RANGE}`, nil},
 		{"activity_statuses_by_agent", `{"model":"agent_user_activity","metrics":["completed_attributed_run_count",` +
@@ -190,7 +192,10 @@ func TestEveryTableIsReadForOneOrganization(t *testing.T) {
 // factsOf are the facts that the name of a golden file means.
 func factsOf(name string) plan.Facts {
 	has := func(word string) bool { return strings.Contains("_"+name+"_", "_"+word+"_") }
-	f := plan.Facts{AsOf: time.UnixMilli(1_770_000_000_000), Conflicts: has("conflicts")}
+	f := plan.Facts{AsOf: time.UnixMilli(1_770_000_000_000), Conflicts: has("conflicts"), Records: 1_000_000}
+	if has("few") {
+		f.Records = 1000
+	}
 	f.Large = has("large") || has("sent") || has("parts")
 	if has("rollup") {
 		f.Large, f.Watermark = true, f.AsOf.Add(-time.Minute)

@@ -51,9 +51,9 @@ func (w *printer) rollupQuery() string {
 func (w *printer) unchanged() string {
 	begin := ""
 	if w.Assumes&plan.DeltaHolds != 0 {
-		begin = w.param("log_begin", int64(w.Begun))
+		begin = number(int64(w.Begun))
 	}
-	return schema.RollupUnchanged(w.param("log_lease", int64(w.Lease)), w.param("log_damage", int64(w.Damage)), begin)
+	return schema.RollupUnchanged(number(int64(w.Lease)), number(int64(w.Damage)), begin)
 }
 
 // signedKeys are what signed rows are grouped by: an initiator key where the answer has an identifier.
@@ -104,7 +104,7 @@ func (w *printer) signed() string {
 
 // rollupAggregates are the sums that the projection has for every span of time.
 func (w *printer) rollupAggregates() string {
-	times, clock := w.inSpans(w.Projection.Time, "span", w.Projection.SpanMillis)
+	times, clock := w.inSpans(w.Projection.Time, w.Projection.SpanMillis)
 	sql := w.signedRows(w.Rollup.Table, append([]string{schema.OfOrganization}, times...), clock, ofRollup,
 		func(name string) string { return "sum(" + name + ")" })
 	return sql + groupBy(w.signedKeys())
@@ -117,12 +117,12 @@ func (w *printer) spans(span int64) (first, after int64) {
 }
 
 // inSpans are the conditions that a row's span of time, which column numbers, lies in the range as a whole, and the
-// span's first instant in milliseconds. name distinguishes the parameters of several spans.
-func (w *printer) inSpans(column, name string, span int64) (conditions []string, clock string) {
+// span's first instant in milliseconds.
+func (w *printer) inSpans(column string, span int64) (conditions []string, clock string) {
 	first, after := w.spans(span)
 	return []string{
-		column + " >= " + w.param("first_"+name, first),
-		column + " < " + w.param("after_"+name, after),
+		column + " >= " + number(first),
+		column + " < " + number(after),
 	}, fmt.Sprintf("%s * %d", column, span)
 }
 
@@ -135,8 +135,8 @@ func (w *printer) rangeEdges() string {
 	if from, to := w.ends(); start.Equal(from) && last.Equal(to) {
 		return ""
 	}
-	return "(" + w.Source.ClockColumn + " < " + w.instant("spans_start_ms", clamp(start)) +
-		" OR " + w.Source.ClockColumn + " > " + w.instant("spans_last_ms", clamp(last)) + ")"
+	return "(" + w.Source.ClockColumn + " < " + instant(clamp(start)) +
+		" OR " + w.Source.ClockColumn + " > " + instant(clamp(last)) + ")"
 }
 
 // rollupRows are the rows of the rollup in the range that satisfy further conditions.
@@ -146,7 +146,7 @@ func (w *printer) rollupRows(further ...string) string {
 		// To decode the clock of all rows takes several times as long as their quarters. It still finds the granules.
 		conditions = []string{schema.OfOrganization, "indexHint(" + strings.Join(w.inTimes(), " AND ") + ")"}
 		var quarters []string
-		quarters, clock = w.inSpans(schema.ColumnQuarter, "quarter", schema.QuarterMillis)
+		quarters, clock = w.inSpans(schema.ColumnQuarter, schema.QuarterMillis)
 		conditions = append(conditions, quarters...)
 	}
 	if w.AfterAsOf {
@@ -161,7 +161,7 @@ func ofRollup(k schema.RollupKey) string { return k.Name }
 // stored is the condition that a row of the source in the range was stored after the watermark.
 func (w *printer) stored() string {
 	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " +
-		w.instant("watermark_ms", w.Watermark)
+		instant(w.Watermark)
 }
 
 // cachedDelta are the rows of the delta that are sent with the statement.

@@ -39,8 +39,7 @@ func (w *printer) statement() Statement {
 			statement.Order = append(statement.Order, position)
 			terms = append(terms, fmt.Sprintf("c%d %s NULLS LAST", position, direction(term.Descending)))
 		}
-		w.param("limit", int64(w.Query.Limit)+1)
-		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT {limit:Int64}"
+		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT " + number(int64(w.Query.Limit)+1)
 	}
 	statement.SQL, statement.Params, statement.DeltaColumns = sql, w.params, w.deltaColumns
 	return statement
@@ -72,33 +71,40 @@ func (w *printer) columns() (columns []Column, selected []string) {
 	}
 	for _, d := range w.Query.Dimensions {
 		if d.Kind == catalog.Day {
-			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, "toInt64(f_day)")
+			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, w.inBits64("f_day", "toInt64"))
 		} else {
-			add(Column{d.Name, catalog.TypeString, d.Name, Text},
-				fmt.Sprintf("CAST(%s, 'Nullable(String)')", shown(d, "f_"+d.Field)))
+			add(Column{d.Name, catalog.TypeString, d.Name, Text}, shown(d, "f_"+d.Field))
 		}
 		for _, c := range d.Companions {
 			sql := "a_agent_name"
 			if c.Field != "" {
-				sql = "CAST(n_" + c.Name + ", 'Nullable(String)')"
+				sql = "n_" + c.Name
 			}
 			add(Column{c.Name, catalog.TypeString, d.Name, Text}, sql)
 		}
 	}
 	for _, m := range w.Query.Metrics {
 		column := Column{m.Name, catalog.TypeNumber, m.Name, Count}
-		sql := "m_" + m.Name
-		if m.Derived != "" {
-			sql = m.Derived
-		}
-		if m.Kind == catalog.Ratio {
+		switch {
+		case m.Kind == catalog.Ratio:
 			column.Kind = Ratio
-			add(column, "CAST("+sql+", 'Nullable(Float64)')")
-		} else {
-			add(column, "toUInt64("+sql+")")
+			add(column, m.Derived)
+		case m.Derived != "":
+			add(column, "toUInt64("+m.Derived+")")
+		default:
+			add(column, w.inBits64("m_"+m.Name, "toUInt64"))
 		}
 	}
 	return columns, selected
+}
+
+// inBits64 is a day or a count in the type of its column. That of base rows has it, and every function of a statement
+// costs; sums of signs can be negative for ClickHouse, and the rollup's days are narrow to be grouped by.
+func (w *printer) inBits64(sql, convert string) string {
+	if w.fromRollup() {
+		return convert + "(" + sql + ")"
+	}
+	return sql
 }
 
 // grouped is the layer of keys and aggregates.
@@ -202,7 +208,7 @@ func (w *printer) table(bucket string) string {
 
 // agentNames are the current names of the organization's agents.
 func agentNames() string {
-	return "SELECT agent_id AS a_agent_id, CAST(tupleElement(latest, 'name'), 'Nullable(String)') AS a_agent_name" +
+	return "SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name" +
 		"\nFROM " + schema.TableAgents + " FINAL" +
 		"\nWHERE " + schema.OfOrganization
 }

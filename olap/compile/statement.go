@@ -30,7 +30,7 @@ type Statement struct {
 	OwnClock bool
 }
 
-// A Param is the value of the parameter {Name:…} of a statement: string, int64, []string or []int64.
+// A Param is the value of the parameter {Name:…} of a statement: string, []string or []int64.
 type Param struct {
 	Name  string
 	Value any
@@ -48,11 +48,15 @@ type Column struct {
 type Kind uint8
 
 const (
-	Text  Kind = iota // Nullable(String)
-	Day               // Int64: days since 1970-01-01
+	Text  Kind = iota // String or Nullable(String), of low cardinality or not
+	Day               // Int64: days since FirstDay
 	Count             // UInt64
 	Ratio             // Nullable(Float64)
 )
+
+// FirstDay is the day, counted from 1970-01-01, from which statements count days: before all that can be asked for, so
+// that no division meets a negative number, which it would round up.
+const FirstDay = -1_000_000
 
 // An Input is everything that a statement depends on.
 type Input struct {

@@ -78,8 +78,8 @@ func ofRun(f *catalog.Field, state string) string {
 // inWindow is the condition that a run was created in the join window.
 func (w *printer) inWindow() string {
 	start, last := JoinWindow(w.Query.Range)
-	return "created_at >= " + w.instant("window_start_ms", start) +
-		"\n    AND created_at <= " + w.instant("window_last_ms", last)
+	return "created_at >= " + instant(start) +
+		"\n    AND created_at <= " + instant(last)
 }
 
 // statesOutside are the states of the rows' runs outside the join window, and of runs that share a hash with one.
@@ -112,7 +112,7 @@ func outside(rows, window, final string) string {
 // collisions, excludes most of them, in a third of the time. (Were 0 among the hashes, all runs would be found: more
 // than needed, and never wrong.)
 func (w *printer) sentOrStoredSince() string {
-	since := append(w.inRange(), "first_stored_at > "+w.instant("outside_ms", w.OutsideSince))
+	since := append(w.inRange(), "first_stored_at > "+instant(w.OutsideSince))
 	hashes := "SELECT run_hash\nFROM " + schema.TableRunsOutside + "\nUNION ALL\nSELECT " + hashOf("run_id") +
 		"\nFROM " + w.Source.Table + "\nWHERE " + strings.Join(since, "\n    AND ")
 	return "if(toUInt16(run_hash) IN\n    (\n" +
@@ -130,7 +130,7 @@ func RunsOutside(in Input, most int) Statement {
 	w.param("organization", string(w.Organization))
 	rows := "SELECT run_id AS f_run_id\nFROM " + w.Source.Table + "\nWHERE " + strings.Join(w.inRange(), "\n    AND ")
 	sql := "SELECT DISTINCT toUInt64(f_run_hash) AS c0\nFROM\n(\n" + indent(outside(rows, w.inWindow(), "")) + "\n)" +
-		"\nLIMIT " + w.param("limit", int64(most))
+		"\nLIMIT " + number(int64(most))
 	return Statement{SQL: sql, Params: w.params, Columns: []Column{{Name: "run_hash", Kind: Count}}}
 }
 

@@ -173,7 +173,7 @@ func (s *scanner) values() []Value {
 				values[i] = Value{kind: text, text: **target}
 			}
 		case *int64:
-			values[i] = Value{kind: day, bits: uint64(*target)}
+			values[i] = Value{kind: day, bits: uint64(*target + compile.FirstDay)}
 		case *uint64:
 			values[i] = Value{kind: count, bits: *target}
 		case **float64:

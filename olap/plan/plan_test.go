@@ -100,12 +100,15 @@ func TestBaseRows(t *testing.T) {
 		body               string
 		days               [2]string
 		conflicts, large   bool
+		few                bool
 		final, groups, all bool
 		buckets            int
 	}{
 		"versions":               {body: runs, days: month, final: true, buckets: 1},
 		"pairs":                  {body: pairs, days: month, groups: true, buckets: 1},
 		"pairs with conflicts":   {body: pairs, days: month, conflicts: true, final: true, groups: true, buckets: 1},
+		"pairs of few rows":      {body: pairs, days: month, few: true, buckets: 1},
+		"states of few rows":     {body: states, days: month, few: true, buckets: 1},
 		"pairs by day":           {body: pairs + `,"dimensions":["day"]`, days: month, buckets: 1},
 		"states":                 {body: states, days: month, groups: true, all: true, buckets: 1},
 		"states and records":     {body: counted, days: month, final: true, groups: true, buckets: 1},
@@ -121,7 +124,11 @@ func TestBaseRows(t *testing.T) {
 		"pairs by agent, all year":  {body: pairs + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1},
 		"states by agent, all year": {body: states + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1},
 	} {
-		p := needs(t, c.body, c.days[0], c.days[1], "UTC").Plan(Facts{AsOf: asOf, Large: c.large, Conflicts: c.conflicts})
+		f := Facts{AsOf: asOf, Large: c.large, Conflicts: c.conflicts, Records: pairGroupsFrom*365/31 + 1}
+		if c.few { // of which the month of 31 days has one row less
+			f.Records--
+		}
+		p := needs(t, c.body, c.days[0], c.days[1], "UTC").Plan(f)
 		if p.Final != c.final || p.PairGroups != c.groups || p.AllVersions != c.all || p.HashBuckets != c.buckets {
 			t.Errorf("%s: final %t, groups %t, all versions %t, %d buckets", name,
 				p.Final, p.PairGroups, p.AllVersions, p.HashBuckets)

@@ -1,15 +1,15 @@
 -- {"model":"agent_user_activity","metrics":["completed_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}
 SELECT
-    CAST(toString(f_agent_id), 'Nullable(String)') AS c0,
+    toString(f_agent_id) AS c0,
     a_agent_name AS c1,
-    toUInt64(m_completed_attributed_run_count) AS c2
+    m_completed_attributed_run_count AS c2
 FROM
 (
     WITH
-        bitAnd(bitShiftRight(greatest(run_state, newer_state), 6), 15) AS f_status
+        bitAnd(greatest(run_state, newer_state), 960) AS f_status
     SELECT
         f_agent_id,
-        uniqExactIf(f_pair, f_status = 9) AS m_completed_attributed_run_count
+        uniqExactIf(f_pair, f_status = 576) AS m_completed_attributed_run_count
     FROM
     (
         SELECT
@@ -18,9 +18,9 @@ FROM
             agent_id AS f_agent_id
         FROM attributions
         WHERE organization_id = {organization:String}
-            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+            AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+            AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+            AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
     ) AS r
     ANY LEFT JOIN
     (
@@ -28,8 +28,8 @@ FROM
         FROM runs
         WHERE organization_id = {organization:String}
             AND bitAnd(state, 63) != 63
-            AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
-            AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
+            AND created_at >= fromUnixTimestamp64Milli(1766966400000, 'UTC')
+            AND created_at <= fromUnixTimestamp64Milli(1769990400000, 'UTC')
             AND _part IN {merged_parts:Array(String)}
         UNION ALL
         SELECT run_id AS f_run_id, max(state) AS run_state
@@ -47,9 +47,9 @@ FROM
                     SELECT toUInt32(cityHash64(run_id))
                     FROM attributions
                     WHERE organization_id = {organization:String}
-                        AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                        AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                        AND first_stored_at > fromUnixTimestamp64Milli({outside_ms:Int64}, 'UTC')
+                        AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                        AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                        AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                 )
             ), run_hash, 0) IN
             (
@@ -59,9 +59,9 @@ FROM
                 SELECT toUInt32(cityHash64(run_id))
                 FROM attributions
                 WHERE organization_id = {organization:String}
-                    AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                    AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                    AND first_stored_at > fromUnixTimestamp64Milli({outside_ms:Int64}, 'UTC')
+                    AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                    AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                    AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
             )
         GROUP BY run_id
     ) AS s USING (f_run_id)
@@ -71,8 +71,8 @@ FROM
         FROM runs
         WHERE organization_id = {organization:String}
             AND bitAnd(state, 63) != 63
-            AND created_at >= fromUnixTimestamp64Milli({window_start_ms:Int64}, 'UTC')
-            AND created_at <= fromUnixTimestamp64Milli({window_last_ms:Int64}, 'UTC')
+            AND created_at >= fromUnixTimestamp64Milli(1766966400000, 'UTC')
+            AND created_at <= fromUnixTimestamp64Milli(1769990400000, 'UTC')
             AND _part NOT IN {merged_parts:Array(String)}
         GROUP BY run_id
     ) AS v USING (f_run_id)
@@ -80,19 +80,12 @@ FROM
 ) AS g
 ANY LEFT JOIN
 (
-    SELECT agent_id AS a_agent_id, CAST(tupleElement(latest, 'name'), 'Nullable(String)') AS a_agent_name
+    SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- as_of_ms = 1770000000000
 -- merged_parts = [202601_1_9_2]
--- window_start_ms = 1766966400000
--- window_last_ms = 1769990400000
--- outside_ms = 1769999940000
--- limit = 101

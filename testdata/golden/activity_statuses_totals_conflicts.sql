@@ -1,17 +1,17 @@
 -- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":RANGE}
 SELECT
-    toUInt64(m_attributed_run_count) AS c0,
-    toUInt64(m_completed_attributed_run_count) AS c1
+    m_attributed_run_count AS c0,
+    m_completed_attributed_run_count AS c1
 FROM
 (
     SELECT
         count() AS m_attributed_run_count,
-        countIf(f_status = 9) AS m_completed_attributed_run_count
+        countIf(f_status = 576) AS m_completed_attributed_run_count
     FROM
     (
         SELECT
             f_pair,
-            bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+            bitAnd(max(run_state), 960) AS f_status
         FROM
         (
             SELECT
@@ -19,9 +19,9 @@ FROM
                 run_id AS f_run_id
             FROM attributions FINAL
             WHERE organization_id = {organization:String}
-                AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
                 AND (occurred_at, attribution_id) NOT IN (SELECT clock, id FROM conflicting_records WHERE kind = 'attribution' AND superseded AND organization_id = {organization:String})
         ) AS r
         LEFT JOIN
@@ -36,6 +36,3 @@ FROM
 ) AS g
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- as_of_ms = 1770000000000

@@ -1,7 +1,7 @@
 -- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":{"start":"2025-02-01","end":"2026-01-30","timezone":"Asia/Tokyo"}}
 SELECT
-    toUInt64(m_attributed_run_count) AS c0,
-    toUInt64(m_completed_attributed_run_count) AS c1
+    m_attributed_run_count AS c0,
+    m_completed_attributed_run_count AS c1
 FROM
 (
     SELECT
@@ -11,12 +11,12 @@ FROM
     (
         SELECT arrayJoin([
             (
-                SELECT tuple(count(), countIf(f_status = 9))
+                SELECT tuple(count(), countIf(f_status = 576))
                 FROM
                 (
                     SELECT
                         f_pair,
-                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+                        bitAnd(max(run_state), 960) AS f_status
                     FROM
                     (
                         SELECT
@@ -24,9 +24,9 @@ FROM
                             run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND occurred_at >= fromUnixTimestamp64Milli(1738335600000, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli(1769785199999, 'UTC')
+                            AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
                             AND toUInt32(cityHash64(run_id)) % 3 = 0
                     ) AS r
                     LEFT JOIN
@@ -41,12 +41,12 @@ FROM
                 ) AS p
             ),
             (
-                SELECT tuple(count(), countIf(f_status = 9))
+                SELECT tuple(count(), countIf(f_status = 576))
                 FROM
                 (
                     SELECT
                         f_pair,
-                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+                        bitAnd(max(run_state), 960) AS f_status
                     FROM
                     (
                         SELECT
@@ -54,9 +54,9 @@ FROM
                             run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND occurred_at >= fromUnixTimestamp64Milli(1738335600000, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli(1769785199999, 'UTC')
+                            AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
                             AND toUInt32(cityHash64(run_id)) % 3 = 1
                     ) AS r
                     LEFT JOIN
@@ -71,12 +71,12 @@ FROM
                 ) AS p
             ),
             (
-                SELECT tuple(count(), countIf(f_status = 9))
+                SELECT tuple(count(), countIf(f_status = 576))
                 FROM
                 (
                     SELECT
                         f_pair,
-                        bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status
+                        bitAnd(max(run_state), 960) AS f_status
                     FROM
                     (
                         SELECT
@@ -84,9 +84,9 @@ FROM
                             run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
-                            AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                            AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-                            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+                            AND occurred_at >= fromUnixTimestamp64Milli(1738335600000, 'UTC')
+                            AND occurred_at <= fromUnixTimestamp64Milli(1769785199999, 'UTC')
+                            AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
                             AND toUInt32(cityHash64(run_id)) % 3 = 2
                     ) AS r
                     LEFT JOIN
@@ -105,6 +105,3 @@ FROM
 ) AS g
 
 -- organization = acme
--- start_ms = 1738335600000
--- last_ms = 1769785199999
--- as_of_ms = 1770000000000

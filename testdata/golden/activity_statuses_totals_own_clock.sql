@@ -1,19 +1,19 @@
 -- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":RANGE}
 SELECT
-    toUInt64(m_attributed_run_count) AS c0,
-    toUInt64(m_completed_attributed_run_count) AS c1,
+    m_attributed_run_count AS c0,
+    m_completed_attributed_run_count AS c1,
     greatest(toUnixTimestamp64Milli(nowInBlock64(3)), toUnixTimestamp64Milli(m_first_stored_at)) AS as_of_ms
 FROM
 (
     SELECT
         max(p_first_stored_at) AS m_first_stored_at,
         count() AS m_attributed_run_count,
-        countIf(f_status = 9) AS m_completed_attributed_run_count
+        countIf(f_status = 576) AS m_completed_attributed_run_count
     FROM
     (
         SELECT
             f_pair,
-            bitAnd(bitShiftRight(max(run_state), 6), 15) AS f_status,
+            bitAnd(max(run_state), 960) AS f_status,
             max(f_first_stored_at) AS p_first_stored_at
         FROM
         (
@@ -23,8 +23,8 @@ FROM
                 first_stored_at AS f_first_stored_at
             FROM attributions
             WHERE organization_id = {organization:String}
-                AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-                AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
+                AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
         ) AS r
         LEFT JOIN
         (
@@ -38,5 +38,3 @@ FROM
 ) AS g
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999

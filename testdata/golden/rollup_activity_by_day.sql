@@ -10,19 +10,19 @@ FROM
     FROM
     (
         WITH
-            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(quarter * 900000 + 86400000000000, 86400000)) AS f_day
         SELECT
             f_day,
             sum(records) AS s_records,
             sum(interacted) AS s_interacted
         FROM rollup_attributions
         WHERE organization_id = {organization:String}
-            AND quarter >= {first_span:Int64}
-            AND quarter < {after_span:Int64}
+            AND quarter >= 1963584
+            AND quarter < 1966560
         GROUP BY f_day
         UNION ALL
         WITH
-            toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(toUnixTimestamp64Milli(occurred_at) + 86400000000000, 86400000)) AS f_day
         SELECT
             f_day,
             sign AS s_records,
@@ -36,32 +36,22 @@ FROM
                 FROM
                 (
                     SELECT organization_id, occurred_at, attribution_id, tuple(inverted_timestamp, activity_type) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                    FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                    FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                     UNION ALL
                     SELECT organization_id, occurred_at, attribution_id, tuple(bitNot(toUInt128(0)), activity_type), first_stored_at, 1
-                    FROM rollup_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                    FROM rollup_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
                 )
                 GROUP BY organization_id, occurred_at, attribution_id
             )
             ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
-        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
     ) AS r
     GROUP BY f_day
     HAVING sum(s_records) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- first_span = 1963584
--- after_span = 1966560
--- offset_0 = 0
--- as_of_ms = 1770000000000
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- watermark_ms = 1769999940000
--- log_lease = 5
--- log_damage = 3
--- limit = 101

@@ -10,22 +10,22 @@ FROM
     FROM
     (
         WITH
-            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(quarter * 900000 + 86400000000000, 86400000)) AS f_day
         SELECT
             f_day,
             runs AS s_runs
         FROM rollup_runs
         WHERE organization_id = {organization:String}
-            AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
-            AND quarter >= {first_quarter:Int64}
-            AND quarter < {after_quarter:Int64}
-            AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+            AND indexHint(created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC'))
+            AND quarter >= 1963584
+            AND quarter < 1966560
+            AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
         UNION ALL
         WITH
-            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 86400000000000, 86400000)) AS f_day
         SELECT
             f_day,
-            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+            if(bitAnd(state, 56) = 8, sign, 0) AS s_runs
         FROM
         (
             SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
@@ -35,32 +35,22 @@ FROM
                 FROM
                 (
                     SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1770000060000, 'UTC')
                     UNION ALL
                     SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
-                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1770000060000, 'UTC'))
                 )
                 GROUP BY organization_id, created_at, run_id
             )
             ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
-        WHERE first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
+        WHERE first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
     ) AS r
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- first_quarter = 1963584
--- after_quarter = 1966560
--- as_of_ms = 1770000000000
--- offset_0 = 0
--- watermark_ms = 1770000060000
--- log_lease = 5
--- log_damage = 3
--- limit = 101

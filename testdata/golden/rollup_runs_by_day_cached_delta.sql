@@ -10,18 +10,18 @@ FROM
     FROM
     (
         WITH
-            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(quarter * 900000 + 86400000000000, 86400000)) AS f_day
         SELECT
             f_day,
             sum(runs) AS s_runs
         FROM rollup_runs
         WHERE organization_id = {organization:String}
-            AND quarter >= {first_span:Int64}
-            AND quarter < {after_span:Int64}
+            AND quarter >= 1963584
+            AND quarter < 1966560
         GROUP BY f_day
         UNION ALL
         WITH
-            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 86400000000000, 86400000)) AS f_day
         SELECT
             f_day,
             runs AS s_runs
@@ -31,15 +31,8 @@ FROM
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64} OR kind = 'begin' AND tupleElement(latest, 'number') > {log_begin:Int64}, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3 OR kind = 'begin' AND tupleElement(latest, 'number') > 7, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- first_span = 1963584
--- after_span = 1966560
--- offset_0 = 0
--- log_begin = 7
--- log_lease = 5
--- log_damage = 3
--- limit = 101

@@ -1,7 +1,7 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}
 SELECT
-    CAST(f_user_identifier, 'Nullable(String)') AS c0,
-    CAST(n_user_name, 'Nullable(String)') AS c1,
+    f_user_identifier AS c0,
+    n_user_name AS c1,
     toUInt64(m_run_count) AS c2
 FROM
 (
@@ -26,9 +26,9 @@ FROM
                     runs AS s_runs
                 FROM rollup_runs
                 WHERE organization_id = {organization:String}
-                    AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
-                    AND quarter >= {first_quarter:Int64}
-                    AND quarter < {after_quarter:Int64}
+                    AND indexHint(created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC'))
+                    AND quarter >= 1963584
+                    AND quarter < 1966560
                 UNION ALL
                 WITH
                     initiator_key AS f_initiator_key
@@ -59,16 +59,8 @@ FROM
     GROUP BY f_user_identifier
     HAVING sum(s_runs) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64} OR kind = 'begin' AND tupleElement(latest, 'number') > {log_begin:Int64}, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3 OR kind = 'begin' AND tupleElement(latest, 'number') > 7, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- first_quarter = 1963584
--- after_quarter = 1966560
--- log_begin = 7
--- log_lease = 5
--- log_damage = 3
--- limit = 101

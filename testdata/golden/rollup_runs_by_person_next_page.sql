@@ -1,8 +1,8 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}
 SELECT
-    CAST(f_user_identifier, 'Nullable(String)') AS c0,
-    CAST(n_user_name, 'Nullable(String)') AS c1,
-    CAST(nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), ''), 'Nullable(String)') AS c2,
+    f_user_identifier AS c0,
+    n_user_name AS c1,
+    nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') AS c2,
     toUInt64(m_run_count) AS c3
 FROM
 (
@@ -31,9 +31,9 @@ FROM
                     runs AS s_runs
                 FROM rollup_runs
                 WHERE organization_id = {organization:String}
-                    AND indexHint(created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC'))
-                    AND quarter >= {first_quarter:Int64}
-                    AND quarter < {after_quarter:Int64}
+                    AND indexHint(created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC'))
+                    AND quarter >= 1963584
+                    AND quarter < 1966560
                     AND f_initiator_key IN (SELECT f_initiator_key FROM (
                     SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
                     FROM initiator_keys
@@ -42,7 +42,7 @@ FROM
                     SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
                     FROM
                     (
-                        WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                        WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
                     )
                 ) WHERE f_user_identifier IN {filter_0:Array(String)})
                 UNION ALL
@@ -52,7 +52,7 @@ FROM
                 SELECT
                     f_initiator_key,
                     f_user_type,
-                    if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs
+                    if(bitAnd(state, 56) = 8, sign, 0) AS s_runs
                 FROM
                 (
                     SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(tupleElement(change, 1), 3) AS initiator, tupleElement(tupleElement(change, 1), 4) AS initiator_name, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
@@ -62,16 +62,16 @@ FROM
                         FROM
                         (
                             SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), bitShiftRight(tupleElement(record, 'initiator'), 48), if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name'))) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                            FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                            FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                             UNION ALL
                             SELECT organization_id, created_at, run_id, tuple(state, agent_id, bitShiftRight(initiator_key, 48), initiator_name), first_stored_at, 1
-                            FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                            FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
                         )
                         GROUP BY organization_id, created_at, run_id
                     )
                     ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
                 )
-                WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+                WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
                     AND f_initiator_key IN (SELECT f_initiator_key FROM (
                     SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
                     FROM initiator_keys
@@ -80,7 +80,7 @@ FROM
                     SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
                     FROM
                     (
-                        WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                        WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
                     )
                 ) WHERE f_user_identifier IN {filter_0:Array(String)})
             ) AS r
@@ -95,7 +95,7 @@ FROM
             SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
             FROM
             (
-                WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))
             )
         ) AS t USING (f_initiator_key)
         WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
@@ -110,9 +110,9 @@ FROM
         FROM
         (
             SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM initiator_keys
-            WHERE organization_id = {organization:String} AND (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            WHERE organization_id = {organization:String} AND (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
             UNION ALL
-            SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
+            SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
         )
         GROUP BY organization_id, initiator
         HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)
@@ -121,19 +121,10 @@ FROM
     GROUP BY f_user_identifier, f_user_type
     HAVING sum(s_runs) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST, c2 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- first_quarter = 1963584
--- after_quarter = 1966560
--- watermark_ms = 1769999940000
 -- filter_0 = [ada@example.com cron]
--- as_of_ms = 1770000000000
 -- after_0 = ada@example.com
--- log_lease = 5
--- log_damage = 3
--- limit = 101

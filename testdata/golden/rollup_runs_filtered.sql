@@ -11,25 +11,25 @@ FROM
     (
         WITH
             user_type AS f_user_type,
-            toInt32(intDiv(quarter * 900000 + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(quarter * 900000 + 86400020700000, 86400000)) AS f_day
         SELECT
             f_day,
             sum(runs) AS s_runs,
             sum(failed) AS s_failed
         FROM rollup_runs
         WHERE organization_id = {organization:String}
-            AND quarter >= {first_span:Int64}
-            AND quarter < {after_span:Int64}
+            AND quarter >= 1963561
+            AND quarter < 1966537
             AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
         GROUP BY f_day
         UNION ALL
         WITH
             toUInt8(bitAnd(state, 7)) AS f_user_type,
-            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000) AS f_day
+            toInt32(intDiv(toUnixTimestamp64Milli(created_at) + 86400020700000, 86400000)) AS f_day
         SELECT
             f_day,
-            if(bitAnd(bitShiftRight(state, 3), 7) = 1, sign, 0) AS s_runs,
-            if(bitAnd(bitShiftRight(state, 3), 7) = 1 AND bitAnd(bitShiftRight(state, 6), 15) = 10, sign, 0) AS s_failed
+            if(bitAnd(state, 56) = 8, sign, 0) AS s_runs,
+            if(bitAnd(state, 56) = 8 AND bitAnd(state, 960) = 640, sign, 0) AS s_failed
         FROM
         (
             SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
@@ -39,34 +39,24 @@ FROM
                 FROM
                 (
                     SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC')
+                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767204900000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769883299999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                     UNION ALL
                     SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
-                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC') AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli({watermark_ms:Int64}, 'UTC'))
+                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767204900000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769883299999, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767204900000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769883299999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
                 )
                 GROUP BY organization_id, created_at, run_id
             )
             ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
         )
-        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC'))
+        WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
             AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
     ) AS r
     GROUP BY f_day
     HAVING sum(s_runs) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > {log_lease:Int64} OR kind = 'damage' AND tupleElement(latest, 'number') > {log_damage:Int64}, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- first_span = 1963561
--- after_span = 1966537
--- offset_0 = 20700000
 -- filter_0 = [internal]
--- as_of_ms = 1770000000000
--- start_ms = 1767204900000
--- last_ms = 1769883299999
--- watermark_ms = 1769999940000
--- log_lease = 5
--- log_damage = 3
--- limit = 101

@@ -5,19 +5,16 @@ WITH
     count() AS m_run_count,
     max(f_first_stored_at) AS m_first_stored_at
 SELECT
-    CAST(nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), ''), 'Nullable(String)') AS c0,
-    toUInt64(m_run_count) AS c1,
+    nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') AS c0,
+    m_run_count AS c1,
     greatest(toUnixTimestamp64Milli(nowInBlock64(3)), toUnixTimestamp64Milli(m_first_stored_at)) AS as_of_ms
 FROM runs FINAL
 WHERE organization_id = {organization:String}
-    AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-    AND bitAnd(bitShiftRight(state, 3), 7) = 1
+    AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+    AND bitAnd(state, 56) = 8
 GROUP BY f_user_type
 ORDER BY c0 ASC NULLS LAST
-LIMIT {limit:Int64}
+LIMIT 101
 
 -- organization = acme
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- limit = 101

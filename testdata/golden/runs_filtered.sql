@@ -3,28 +3,24 @@ WITH
     tupleElement(agent, 'agent_id') AS f_agent_id,
     tupleElement(record, 'initiator_identifier') AS f_user_identifier,
     bitAnd(state, 7) AS f_user_type,
-    intDiv(toUnixTimestamp64Milli(created_at) + {offset_0:Int64} + 86400000000000, 86400000) - 1000000 AS f_day,
+    intDiv(toUnixTimestamp64Milli(created_at) + 86400000000000, 86400000) AS f_day,
     count() AS m_run_count
 SELECT
-    toUInt64(m_run_count) AS c0
+    m_run_count AS c0
 FROM runs FINAL
 WHERE organization_id = {organization:String}
-    AND created_at >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
-    AND created_at <= fromUnixTimestamp64Milli({last_ms:Int64}, 'UTC')
-    AND first_stored_at <= fromUnixTimestamp64Milli({as_of_ms:Int64}, 'UTC')
-    AND bitAnd(bitShiftRight(state, 3), 7) = 1
+    AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+    AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
+    AND bitAnd(state, 56) = 8
     AND (f_agent_id IN {filter_0_ids:Array(UUID)} OR f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, 'updated_at'), agent_id)) FROM agents FINAL WHERE organization_id = {organization:String} AND tupleElement(latest, 'slug') IN {filter_0_slugs:Array(String)} GROUP BY tupleElement(latest, 'slug')))
     AND f_user_identifier IN {filter_1:Array(String)}
     AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_2:Array(String)}
     AND f_day IN {filter_3:Array(Int64)}
 
 -- organization = acme
--- offset_0 = 0
--- start_ms = 1767225600000
--- last_ms = 1769903999999
--- as_of_ms = 1770000000000
 -- filter_0_ids = [0b7e4d2c-0000-4000-8000-000000000001]
 -- filter_0_slugs = [support]
 -- filter_1 = [ada@example.com]
 -- filter_2 = [internal]
--- filter_3 = [20455 20458]
+-- filter_3 = [1020455 1020458]
