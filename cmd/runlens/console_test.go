@@ -26,6 +26,8 @@ type deskConsole struct {
 	stop  func()                        // of the console
 	asked atomic.Int32                  // how many requests the server got
 	hold  atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
+
+	unknown atomic.Bool // the server gets a key that it does not know, as if the console's had been revoked
 }
 
 // consoleNow is the console's clock: the afternoon of the last day that has runs.
@@ -63,6 +65,9 @@ func (o office) console(t *testing.T, organization string, config console.Config
 			case <-r.Context().Done():
 				return
 			}
+		}
+		if d.unknown.Load() {
+			r.Header.Set("Authorization", "Bearer rl_gone")
 		}
 		proxy.ServeHTTP(w, r)
 	}))
