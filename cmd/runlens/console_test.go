@@ -110,7 +110,8 @@ func TestConsole(t *testing.T) {
 	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies, "failures": consoleFailures,
-		"dashboards": consoleDashboards, "operator": consoleOperator, "looks": consoleLooks, "speed": consoleSpeed,
+		"dashboards": consoleDashboards, "operator": consoleOperator, "worker": consoleWorker, "looks": consoleLooks,
+		"speed": consoleSpeed,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

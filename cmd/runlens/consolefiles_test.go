@@ -124,15 +124,3 @@ func consoleDashboards(t *testing.T, o office) {
 		}
 	}
 }
-
-// The operator's page reads the admin address.
-func consoleOperator(t *testing.T, o office) {
-	admin := strings.TrimPrefix(o.admin, "http://")
-	d := o.console(t, "operator", console.Config{Admin: []console.Admin{{Address: admin}, {Address: "127.0.0.1:1"}}})
-	d.open(d.base + "/operator")
-	d.until(`document.querySelectorAll("section").length === 2`)
-	d.shows("section:nth-of-type(1)", "ready")
-	d.shows("section:nth-of-type(1) tbody", "Rollup watermark")
-	d.shows("section:nth-of-type(1) tbody", "Answered 200")
-	d.shows("section:nth-of-type(2)", "No answer")
-}

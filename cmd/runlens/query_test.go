@@ -29,14 +29,14 @@ type office struct {
 // TestQuery has the tests of one server.
 func TestQuery(t *testing.T) {
 	o := office{flags: store(t)}
-	o.base, _, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
+	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"formats": queryFormats, "grain": queryGrain, "compare": queryCompare, "fill": queryFill, "files": queryFiles,
 		"refusals": queryRefusals, "thresholds": queryThresholds, "saved questions": querySaved, "profiles": queryProfiles,
 		"watch": queryWatch, "catalog": queryCatalog, "completion": queryCompletion, "shells": queryShells,
 		"alerts": queryAlerts, "report": queryReport, "sheets": querySheets, "grafana": queryGrafana,
 		"metabase": queryMetabase,
-		"console":  consoleCommand,
+		"console":  consoleCommand, "operator": adminOperator,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}
