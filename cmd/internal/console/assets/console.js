@@ -241,6 +241,16 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// Links to another look replace the page's content. There can be a thousand of them in an answer, and attributes of htmx
+// at each would take longer than to draw it.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-look]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  htmx.ajax("GET", link.getAttribute("href"), { source: link, target: "main", select: "main", swap: "outerHTML" })
+    .catch(() => {}); // its events say what failed
+});
+
 // ---- the form
 
 document.addEventListener("change", (event) => {
