@@ -40,17 +40,14 @@ func (o office) console(t *testing.T, organization string, config console.Config
 	t.Helper()
 	d := &deskConsole{tab: o.browser.another(t)}
 	d.desk = o.desk(t, organization,
+		`{"record":"agent","organization_id":"`+organization+`","agent_id":"`+agentOfDesk+
+			`","name":"Billing desk","slug":"billing","updated_at":"2026-01-01T00:00:00Z"}`,
 		"2025-12-29 ada@x.example COMPLETED",
 		"2026-01-05 ada@x.example COMPLETED", "2026-01-05 ada@x.example FAILED", "2026-01-05 bo@x.example COMPLETED",
 		"2026-01-06 ada@x.example COMPLETED",
 		"2026-01-08 bo@x.example COMPLETED", "2026-01-08 bo@x.example FAILED", "2026-01-08 +15550100004 COMPLETED",
 		"2026-01-08 +15550100004 RUNNING",
 		"2026-01-15 ada@x.example RUNNING")
-	agent := `{"record":"agent","organization_id":"` + organization + `","agent_id":"` + agentOfDesk +
-		`","name":"Billing desk","slug":"billing","updated_at":"2026-01-01T00:00:00Z"}`
-	if code, _, stderr := command(t, agent, append([]string{"ingest", "-"}, o.flags...)...); code != 0 {
-		t.Fatal(stderr)
-	}
 	to, err := url.Parse(o.base)
 	if err != nil {
 		t.Fatal(err)

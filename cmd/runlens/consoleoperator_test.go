@@ -82,18 +82,21 @@ func consoleWorker(t *testing.T, o office) {
 	const again = `htmx.trigger("#status", "again"), ` // sooner than in 5 seconds
 	row := func(name, value, state string) {
 		t.Helper()
-		d.until(again + `[...document.querySelectorAll("#status tbody tr")].some((r) => r.cells[0].textContent === ` + quote(name) +
-			` && /` + value + `/.test(r.cells[1].textContent) && r.cells[2].textContent === ` + quote(state) + `)`)
+		d.until(again + `[...document.querySelectorAll("#status tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))
+			.some(([name, value, state]) => name === ` + quote(name) + ` && /` + value + `/.test(value) && state === ` +
+			quote(state) + `)`)
 	}
 	row("Worker: run", "^copying$", "good")
 	d.shows("#status section p", "records are still being copied for the first time")
 	if err := locked.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	row("Worker: run", "^[0-9]+ s behind$", "good")
+	for _, kind := range []string{"agent", "attribution", "run"} {
+		row("Worker: "+kind, "^[0-9]+ s behind$", "good")
+	}
 	row("Rejected: run", "^1$", "look")
 	row("Engine", "^ClickHouse 2", "good")
-	d.shows("#status section p", "ready")
+	d.until(again + `document.querySelector("#status section p").innerText === "ready"`)
 	if got := d.text(`document.querySelector("#usage").innerText`); got != "" {
 		t.Errorf("a worker has no usage, and the page shows %s", got)
 	}

@@ -42,14 +42,18 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// desk stores runs of an organization, each as "DAY USER STATUS".
-func (o office) desk(t *testing.T, organization string, runs ...string) *desk {
+// desk stores records of an organization: runs as "DAY USER STATUS", others as they are ingested.
+func (o office) desk(t *testing.T, organization string, records ...string) *desk {
 	t.Helper()
 	d := &desk{t: t, flags: o.flags, base: o.base}
 	_, d.key = createKey(t, d.flags, "--org", organization)
 	var lines strings.Builder
-	for n, run := range runs {
-		fields := strings.Fields(run)
+	for n, record := range records {
+		if strings.HasPrefix(record, "{") {
+			lines.WriteString(record + "\n")
+			continue
+		}
+		fields := strings.Fields(record)
 		fmt.Fprintf(&lines, `{"record":"run","organization_id":"%s","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+
 			`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"%s","initiator_identifier":"%s",`+
 			`"initiator_type":"internal","created_at":"%sT09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
