@@ -39,7 +39,7 @@ const agentOfDesk = "0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10"
 func (o office) console(t *testing.T, organization string, config console.Config) *deskConsole {
 	t.Helper()
 	d := &deskConsole{tab: o.browser.another(t)}
-	d.desk = o.desk(t, organization,
+	d.desk = o.stored(t, organization,
 		`{"record":"agent","organization_id":"`+organization+`","agent_id":"`+agentOfDesk+
 			`","name":"Billing desk","slug":"billing","updated_at":"2026-01-01T00:00:00Z"}`,
 		"2025-12-29 ada@x.example COMPLETED",
@@ -73,9 +73,7 @@ func (o office) console(t *testing.T, organization string, config console.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Home, err = profile.Home(); err != nil {
-		t.Fatal(err)
-	}
+	config.Home = profile.Folder(t.TempDir())
 	if config.Now == nil {
 		config.Now = func() time.Time { return consoleNow }
 	}
@@ -101,7 +99,7 @@ func (d *deskConsole) serve(t *testing.T, config console.Config) {
 	d.open(first)
 }
 
-// TestConsole has the tests of one server.
+// TestConsole has the tests of one server. Those that run no command that asks it run at the same time.
 func TestConsole(t *testing.T) {
 	o := office{browser: newBrowser(t), flags: store(t)}
 	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
@@ -116,6 +114,7 @@ func TestConsole(t *testing.T) {
 
 // Every control changes the answer and the address; back leads back.
 func consoleExplorer(t *testing.T, o office) {
+	t.Parallel()
 	d := o.console(t, "explorer", console.Config{})
 	d.shows("h1", "Explore")
 	d.shows(".tile", "Run count 10 not over yet")
@@ -189,6 +188,7 @@ func consoleExplorer(t *testing.T, o office) {
 
 // A row, a bar and a stretch of the chart narrow the question; crumbs lead back, one step each.
 func consoleNarrowing(t *testing.T, o office) {
+	t.Parallel()
 	d := o.console(t, "narrowing", console.Config{})
 	d.click("input[value=agent_id]")
 	d.shows("figcaption", "Run count per day for each agent id")

@@ -9,6 +9,7 @@ import (
 
 // What fails says why. The answer before stays, with its age.
 func consoleFailures(t *testing.T, o office) {
+	t.Parallel()
 	var later time.Duration
 	d := o.console(t, "failures", console.Config{Now: func() time.Time { return consoleNow.Add(later) }})
 	d.open(d.base + "/explore?model=agent_runs&metrics=run_cont&dimensions=day")

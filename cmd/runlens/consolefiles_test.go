@@ -12,6 +12,7 @@ import (
 // What is copied and downloaded gives the numbers of the page.
 func consoleCopies(t *testing.T, o office) {
 	d := o.console(t, "copies", console.Config{})
+	d.desk.use(t)
 	d.choose("#period", "days")
 	d.choose("#start", "2026-01-01")
 	d.choose("#end", "2026-01-08")
@@ -73,6 +74,7 @@ func consoleDashboards(t *testing.T, o office) {
 		t.Fatal(err)
 	}
 	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
+	d.desk.use(t)
 	d.shows("h1", "Health")
 	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
 	d.shows("#panel-0 .tile", "Run count 9 not over yet | Unique initiator count not additive 3")

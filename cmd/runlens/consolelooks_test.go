@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ const (
 
 // The main pages look as they did, in light and dark and on a phone, and people with assistive technology can use them.
 func consoleLooks(t *testing.T, o office) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "people.yaml")
 	content := "title: People\nlast: 15d\npanels:\n- question: {metrics: [run_count], dimensions: [day]}\n" +
 		"- question: {metrics: [run_count, run_success_rate], dimensions: [user_identifier], compare: previous}\n"
@@ -172,6 +174,7 @@ func difference(got *image.Gray, want image.Image) (float64, error) {
 // The first page is small, and asks for nothing elsewhere. A change of the question asks what it needs together, and
 // has htmx do nothing for each row.
 func consoleSpeed(t *testing.T, o office) {
+	t.Parallel()
 	d := o.console(t, "speed", console.Config{})
 	const entries = `["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))`
 	sizes := d.text(`JSON.stringify(` + entries +
@@ -187,6 +190,11 @@ func consoleSpeed(t *testing.T, o office) {
 
 	held, asked := make(chan struct{}), d.asked.Load()
 	d.hold.Store(&held)
+	release := sync.OnceFunc(func() {
+		d.hold.Store(nil)
+		close(held)
+	})
+	defer release()
 	d.text(`window.copied = 0; const copy = Node.prototype.cloneNode; Node.prototype.cloneNode = function (deep) {
 		if (deep && this.querySelectorAll) copied = Math.max(copied, this.querySelectorAll("*").length);
 		return copy.call(this, deep) }; const period = document.querySelector("#period"); period.value = "last=366d";
@@ -196,8 +204,7 @@ func consoleSpeed(t *testing.T, o office) {
 			t.Fatalf("%d requests are sent together, want those of the totals and of the rows", d.asked.Load()-asked)
 		}
 	}
-	d.hold.Store(nil)
-	close(held)
+	release()
 	d.rest()
 	d.shows(".tile", "Run count 10")
 	if d.text("copied < document.querySelectorAll('*').length / 10") != "true" {
@@ -207,4 +214,8 @@ func consoleSpeed(t *testing.T, o office) {
 	if got := d.text(`document.querySelectorAll("#answer [hx-get]").length`); got != "1" {
 		t.Errorf("the answer has %s elements for htmx", got)
 	}
+	// Further rows of a long table come when the chart is drawn.
+	d.choose("#over", "day")
+	d.click("input[name=fill]")
+	d.until(`document.querySelectorAll(".table tbody tr").length === 366 && !document.querySelector("tbody[hidden]")`)
 }

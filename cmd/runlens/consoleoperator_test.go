@@ -17,6 +17,7 @@ import (
 
 // The operator's page shows a server: its health and versions, who asks, what is slow, and how that is answered.
 func consoleOperator(t *testing.T, o office) {
+	t.Parallel()
 	admin := strings.TrimPrefix(o.admin, "http://")
 	// More, and slower, than whatever else the tests ask.
 	recorded(t, o, 500, usage.Entry{At: time.Now(), OrganizationID: "operator", KeyID: "busiest", Shape: usage.Shape{
@@ -68,6 +69,7 @@ func recorded(t *testing.T, o office, times int, e usage.Entry) {
 
 // The operator's page shows a worker: what it still copies, how far it is behind, and what it rejects.
 func consoleWorker(t *testing.T, o office) {
+	t.Parallel()
 	url, conn := operational(t, 3)
 	execute(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('acme', gen_random_uuid(), "+
 		"gen_random_uuid(), 'STATUS_OF_TOMORROW')")

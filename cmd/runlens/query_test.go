@@ -42,8 +42,23 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// desk stores records of an organization: runs as "DAY USER STATUS", others as they are ingested.
+// desk stores records of an organization, and has commands ask with its key.
 func (o office) desk(t *testing.T, organization string, records ...string) *desk {
+	t.Helper()
+	d := o.stored(t, organization, records...)
+	d.use(t)
+	return d
+}
+
+// use has commands ask with the desk's key, until the test ends.
+func (d *desk) use(t *testing.T) {
+	t.Setenv("RUNLENS_API_KEY", d.key)
+	t.Setenv("RUNLENS_URL", d.base)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+}
+
+// stored stores records of an organization: runs as "DAY USER STATUS", others as they are ingested.
+func (o office) stored(t *testing.T, organization string, records ...string) *desk {
 	t.Helper()
 	d := &desk{t: t, flags: o.flags, base: o.base}
 	_, d.key = createKey(t, d.flags, "--org", organization)
@@ -62,9 +77,6 @@ func (o office) desk(t *testing.T, organization string, records ...string) *desk
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, d.flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	t.Setenv("RUNLENS_API_KEY", d.key)
-	t.Setenv("RUNLENS_URL", d.base)
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	return d
 }
 
