@@ -342,8 +342,16 @@ function refreshPanels() {
   }
 }
 
+// The browser lays out the first rows of a table with the chart, and the others when it has painted: they take longer.
+function showRows() {
+  for (const rows of document.querySelectorAll("tbody[hidden]")) {
+    requestAnimationFrame(() => setTimeout(() => { rows.hidden = false; }));
+  }
+}
+
 function complete() {
   drawAll();
+  showRows();
   offerZone();
   refreshPanels();
   document.documentElement.dataset.shown = "yes"; // for tests
