@@ -134,7 +134,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
 	if a.admin != nil {
-		a.admin.Start(a.adminContent(metrics, asked), func(err error) { a.failed <- err })
+		operator := &operatorAPI{conn: conn, engine: engine, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes,
+			logger: logger}
+		a.admin.Start(a.adminContent(operator, metrics, asked), func(err error) { a.failed <- err })
 	}
 	return nil
 }
@@ -165,10 +167,10 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 }
 
 // adminContent is what the admin address shows of this server.
-func (a *app) adminContent(metrics ...prometheus.Collector) admin.Content {
+func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collector) admin.Content {
 	conn := a.store.Conn()
-	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(),
-		Metrics: append(metrics, ingestLag{conn}, damage{conn},
+	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Private: operator.private(),
+		Metrics: append(metrics, versions{a.store}, ingestLag{conn}, damage{conn},
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
 				func() float64 { return float64(a.api.Running()) }))}
 	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)

@@ -68,6 +68,8 @@ func (b tab) another(t *testing.T) tab {
 		window.refused = [];
 		addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI));
 		addEventListener("error", (e) => refused.push(e.message));`}))
+	// Other tabs may be in front of it.
+	b.do(sent(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
 	b.do(sent(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Stockholm"}))
 	return b
 }

@@ -26,6 +26,8 @@ type deskConsole struct {
 	stop  func()                        // of the console
 	asked atomic.Int32                  // how many requests the server got
 	hold  atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
+
+	unknown atomic.Bool // the server gets a key that it does not know, as if the console's had been revoked
 }
 
 // consoleNow is the console's clock: the afternoon of the last day that has runs.
@@ -37,18 +39,15 @@ const agentOfDesk = "0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10"
 func (o office) console(t *testing.T, organization string, config console.Config) *deskConsole {
 	t.Helper()
 	d := &deskConsole{tab: o.browser.another(t)}
-	d.desk = o.desk(t, organization,
+	d.desk = o.stored(t, organization,
+		`{"record":"agent","organization_id":"`+organization+`","agent_id":"`+agentOfDesk+
+			`","name":"Billing desk","slug":"billing","updated_at":"2026-01-01T00:00:00Z"}`,
 		"2025-12-29 ada@x.example COMPLETED",
 		"2026-01-05 ada@x.example COMPLETED", "2026-01-05 ada@x.example FAILED", "2026-01-05 bo@x.example COMPLETED",
 		"2026-01-06 ada@x.example COMPLETED",
 		"2026-01-08 bo@x.example COMPLETED", "2026-01-08 bo@x.example FAILED", "2026-01-08 +15550100004 COMPLETED",
 		"2026-01-08 +15550100004 RUNNING",
 		"2026-01-15 ada@x.example RUNNING")
-	agent := `{"record":"agent","organization_id":"` + organization + `","agent_id":"` + agentOfDesk +
-		`","name":"Billing desk","slug":"billing","updated_at":"2026-01-01T00:00:00Z"}`
-	if code, _, stderr := command(t, agent, append([]string{"ingest", "-"}, o.flags...)...); code != 0 {
-		t.Fatal(stderr)
-	}
 	to, err := url.Parse(o.base)
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +63,9 @@ func (o office) console(t *testing.T, organization string, config console.Config
 				return
 			}
 		}
+		if d.unknown.Load() {
+			r.Header.Set("Authorization", "Bearer rl_gone")
+		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(slow.Close)
@@ -71,9 +73,7 @@ func (o office) console(t *testing.T, organization string, config console.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Home, err = profile.Home(); err != nil {
-		t.Fatal(err)
-	}
+	config.Home = profile.Folder(t.TempDir())
 	if config.Now == nil {
 		config.Now = func() time.Time { return consoleNow }
 	}
@@ -99,13 +99,14 @@ func (d *deskConsole) serve(t *testing.T, config console.Config) {
 	d.open(first)
 }
 
-// TestConsole has the tests of one server.
+// TestConsole has the tests of one server. Those that run no command that asks it run at the same time.
 func TestConsole(t *testing.T) {
 	o := office{browser: newBrowser(t), flags: store(t)}
 	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies, "failures": consoleFailures,
-		"dashboards": consoleDashboards, "operator": consoleOperator, "looks": consoleLooks, "speed": consoleSpeed,
+		"dashboards": consoleDashboards, "operator": consoleOperator, "worker": consoleWorker, "looks": consoleLooks,
+		"speed": consoleSpeed,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}
@@ -113,6 +114,7 @@ func TestConsole(t *testing.T) {
 
 // Every control changes the answer and the address; back leads back.
 func consoleExplorer(t *testing.T, o office) {
+	t.Parallel()
 	d := o.console(t, "explorer", console.Config{})
 	d.shows("h1", "Explore")
 	d.shows(".tile", "Run count 10 not over yet")
@@ -186,6 +188,7 @@ func consoleExplorer(t *testing.T, o office) {
 
 // A row, a bar and a stretch of the chart narrow the question; crumbs lead back, one step each.
 func consoleNarrowing(t *testing.T, o office) {
+	t.Parallel()
 	d := o.console(t, "narrowing", console.Config{})
 	d.click("input[value=agent_id]")
 	d.shows("figcaption", "Run count per day for each agent id")

@@ -12,6 +12,7 @@ import (
 // What is copied and downloaded gives the numbers of the page.
 func consoleCopies(t *testing.T, o office) {
 	d := o.console(t, "copies", console.Config{})
+	d.desk.use(t)
 	d.choose("#period", "days")
 	d.choose("#start", "2026-01-01")
 	d.choose("#end", "2026-01-08")
@@ -73,6 +74,7 @@ func consoleDashboards(t *testing.T, o office) {
 		t.Fatal(err)
 	}
 	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
+	d.desk.use(t)
 	d.shows("h1", "Health")
 	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
 	d.shows("#panel-0 .tile", "Run count 9 not over yet | Unique initiator count not additive 3")
@@ -123,16 +125,4 @@ func consoleDashboards(t *testing.T, o office) {
 			t.Errorf("%s: %d %s", content, code, stderr)
 		}
 	}
-}
-
-// The operator's page reads the admin address.
-func consoleOperator(t *testing.T, o office) {
-	admin := strings.TrimPrefix(o.admin, "http://")
-	d := o.console(t, "operator", console.Config{Admin: []console.Admin{{Address: admin}, {Address: "127.0.0.1:1"}}})
-	d.open(d.base + "/operator")
-	d.until(`document.querySelectorAll("section").length === 2`)
-	d.shows("section:nth-of-type(1)", "ready")
-	d.shows("section:nth-of-type(1) tbody", "Rollup watermark")
-	d.shows("section:nth-of-type(1) tbody", "Answered 200")
-	d.shows("section:nth-of-type(2)", "No answer")
 }

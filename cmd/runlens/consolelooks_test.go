@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -32,6 +34,7 @@ const (
 
 // The main pages look as they did, in light and dark and on a phone, and people with assistive technology can use them.
 func consoleLooks(t *testing.T, o office) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "people.yaml")
 	content := "title: People\nlast: 15d\npanels:\n- question: {metrics: [run_count], dimensions: [day]}\n" +
 		"- question: {metrics: [run_count, run_success_rate], dimensions: [user_identifier], compare: previous}\n"
@@ -53,7 +56,7 @@ func consoleLooks(t *testing.T, o office) {
 	} {
 		d.do(chromedp.EmulateViewport(look.width, 800), sent(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}))
-		d.do(navigate("about:blank"), navigate(d.base+look.path))
+		d.do(navigate(d.base + look.path))
 		d.until(`!document.querySelector("[hx-trigger^=load]:not(:has(.asof))")`)
 		d.rest()
 		d.accessible(look.path)
@@ -74,8 +77,9 @@ func (d *deskConsole) accessible(page string) {
 		d.Fatalf("%v (are the packages of `make console` there?)", err)
 	}
 	d.text("{" + string(axe) + "}; 0")
-	found, err := chromedp.Run(d.ctx, chromedp.Evaluate[string](`axe.run({resultTypes: ["violations"]}).then((r) =>
-		r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " +
+	found, err := chromedp.Run(d.ctx, chromedp.Evaluate[string](`
+		axe.run({resultTypes: ["violations"], preload: false}).then((r) => r.violations
+		.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " +
 		v.nodes.map((n) => n.html + " " + n.failureSummary).join("\n")).join("\n\n"))`, chromedp.EvalAwaitPromise))
 	if err != nil || found != "" {
 		d.Errorf("%s: %v\n%s", page, err, found)
@@ -167,8 +171,10 @@ func difference(got *image.Gray, want image.Image) (float64, error) {
 	return float64(count) / float64(got.Rect.Dx()*got.Rect.Dy()), nil
 }
 
-// The first page is small, and asks for nothing elsewhere.
+// The first page is small, and asks for nothing elsewhere. A change of the question asks what it needs together, and
+// has htmx do nothing for each row.
 func consoleSpeed(t *testing.T, o office) {
+	t.Parallel()
 	d := o.console(t, "speed", console.Config{})
 	const entries = `["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))`
 	sizes := d.text(`JSON.stringify(` + entries +
@@ -181,4 +187,35 @@ func consoleSpeed(t *testing.T, o office) {
 	}
 	t.Logf("%d bytes; ready after %s ms", bytes, d.text(
 		`Math.round(performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)`))
+
+	held, asked := make(chan struct{}), d.asked.Load()
+	d.hold.Store(&held)
+	release := sync.OnceFunc(func() {
+		d.hold.Store(nil)
+		close(held)
+	})
+	defer release()
+	d.text(`window.copied = 0; const copy = Node.prototype.cloneNode; Node.prototype.cloneNode = function (deep) {
+		if (deep && this.querySelectorAll) copied = Math.max(copied, this.querySelectorAll("*").length);
+		return copy.call(this, deep) }; const period = document.querySelector("#period"); period.value = "last=366d";
+		period.dispatchEvent(new Event("change", {bubbles: true})); 0`)
+	for deadline := time.Now().Add(20 * time.Second); d.asked.Load() < asked+2; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests are sent together, want those of the totals and of the rows", d.asked.Load()-asked)
+		}
+	}
+	release()
+	d.rest()
+	d.shows(".tile", "Run count 10")
+	if d.text("copied < document.querySelectorAll('*').length / 10") != "true" {
+		t.Errorf("a tree of %s elements is copied", d.text("copied"))
+	}
+	// The one is for days that are dragged over.
+	if got := d.text(`document.querySelectorAll("#answer [hx-get]").length`); got != "1" {
+		t.Errorf("the answer has %s elements for htmx", got)
+	}
+	// Further rows of a long table come when the chart is drawn.
+	d.choose("#over", "day")
+	d.click("input[name=fill]")
+	d.until(`document.querySelectorAll(".table tbody tr").length === 366 && !document.querySelector("tbody[hidden]")`)
 }

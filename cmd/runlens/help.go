@@ -90,7 +90,7 @@ var flagHelp = kong.Vars{
 	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",
 
 	"usage_by": "What questions are summed up by: organization, key, shape (model, members, operators of filters, days, " +
-		"timezone and limit) or refusal (code and the limit that was hit).",
+		"timezone and limit), question (organization and shape) or refusal (code and the limit that was hit).",
 
 	// verify
 	"verify_files": "Files or glob patterns, instead of --source.",

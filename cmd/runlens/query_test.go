@@ -29,27 +29,46 @@ type office struct {
 // TestQuery has the tests of one server.
 func TestQuery(t *testing.T) {
 	o := office{flags: store(t)}
-	o.base, _, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
+	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"formats": queryFormats, "grain": queryGrain, "compare": queryCompare, "fill": queryFill, "files": queryFiles,
 		"refusals": queryRefusals, "thresholds": queryThresholds, "saved questions": querySaved, "profiles": queryProfiles,
 		"watch": queryWatch, "catalog": queryCatalog, "completion": queryCompletion, "shells": queryShells,
 		"alerts": queryAlerts, "report": queryReport, "sheets": querySheets, "grafana": queryGrafana,
 		"metabase": queryMetabase,
-		"console":  consoleCommand,
+		"console":  consoleCommand, "operator": adminOperator,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}
 }
 
-// desk stores runs of an organization, each as "DAY USER STATUS".
-func (o office) desk(t *testing.T, organization string, runs ...string) *desk {
+// desk stores records of an organization, and has commands ask with its key.
+func (o office) desk(t *testing.T, organization string, records ...string) *desk {
+	t.Helper()
+	d := o.stored(t, organization, records...)
+	d.use(t)
+	return d
+}
+
+// use has commands ask with the desk's key, until the test ends.
+func (d *desk) use(t *testing.T) {
+	t.Setenv("RUNLENS_API_KEY", d.key)
+	t.Setenv("RUNLENS_URL", d.base)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+}
+
+// stored stores records of an organization: runs as "DAY USER STATUS", others as they are ingested.
+func (o office) stored(t *testing.T, organization string, records ...string) *desk {
 	t.Helper()
 	d := &desk{t: t, flags: o.flags, base: o.base}
 	_, d.key = createKey(t, d.flags, "--org", organization)
 	var lines strings.Builder
-	for n, run := range runs {
-		fields := strings.Fields(run)
+	for n, record := range records {
+		if strings.HasPrefix(record, "{") {
+			lines.WriteString(record + "\n")
+			continue
+		}
+		fields := strings.Fields(record)
 		fmt.Fprintf(&lines, `{"record":"run","organization_id":"%s","run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d",`+
 			`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"%s","initiator_identifier":"%s",`+
 			`"initiator_type":"internal","created_at":"%sT09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
@@ -58,9 +77,6 @@ func (o office) desk(t *testing.T, organization string, runs ...string) *desk {
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, d.flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	t.Setenv("RUNLENS_API_KEY", d.key)
-	t.Setenv("RUNLENS_URL", d.base)
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	return d
 }
 

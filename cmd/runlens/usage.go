@@ -19,7 +19,7 @@ type usageCmd struct {
 	Org     string `placeholder:"ORG" help:"Only questions of this organization."`
 	KeyID   string `placeholder:"KEY_ID" help:"Only questions with this key."`
 	Last    string `default:"7d" placeholder:"7d" help:"How far back, such as 36h or 90d. Older ones are not kept."`
-	By      string `enum:"organization,key,shape,refusal" default:"organization" help:"@usage_by"`
+	By      string `enum:"organization,key,shape,question,refusal" default:"organization" help:"@usage_by"`
 	Slowest bool   `help:"The slowest first (by p95_ms), instead of the most frequent."`
 	Limit   int    `default:"20" help:"The most rows."`
 	Output  string `enum:"table,csv,json" default:"table" help:"table, csv or json (an object a line)."`

@@ -71,6 +71,8 @@ func TestUsage(t *testing.T) {
 			inOrder("acme,"+bare+",1,1,0", "globex,"+globex+",1,0,0")},
 		{"--by shape", "model,metrics,dimensions,filters,days,timezone,limit,questions,refused,limited|" +
 			"agent_runs,run_count,,,31,UTC,100,4,0,0|agent_runs,run_count,user_identifier,user_identifier in,31,UTC,7,1,0,0"},
+		{"--by question --org globex", "organization_id,model,metrics,dimensions,filters,days,timezone,limit,questions," +
+			"refused,limited|globex,agent_runs,run_count,,,31,UTC,100,1,0,0"},
 		{"--by refusal", "organization_id,code,limit_hit,questions,refused,limited|acme,rate_limited,rate,4,4,4|" +
 			"acme,insufficient_scope,,1,1,0|acme,unknown_member,,1,1,0"},
 		{"--by key --org acme --limit 1", "organization_id,key_id,questions,refused,limited|acme," + frequent + ",9,5,4"},

@@ -17,6 +17,7 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 type workerCmd struct {
@@ -106,7 +107,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	}
 	if adminServer != nil {
 		defer adminServer.Close()
-		adminServer.Start(workerAdmin(status), func(err error) {
+		adminServer.Start(workerAdmin(status, store), func(err error) {
 			if !errors.Is(err, http.ErrServerClosed) {
 				logger.Error("the admin address ended", "error", err)
 			}
@@ -122,7 +123,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 
 // workerAdmin is the status besides what every admin address has. A worker is ready once it has
 // caught up with its source.
-func workerAdmin(status *worker.Status) admin.Content {
+func workerAdmin(status *worker.Status, store *clickhouse.Server) admin.Content {
 	return admin.Content{
 		Ready: func(context.Context) error {
 			for kind, k := range status.Report().Kinds {
@@ -132,7 +133,7 @@ func workerAdmin(status *worker.Status) admin.Content {
 			}
 			return nil
 		},
-		Metrics: []prometheus.Collector{status},
+		Metrics: []prometheus.Collector{status, versions{store}},
 		More: map[string]http.Handler{"GET /status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			json.MarshalWrite(w, status.Report(), json.Deterministic(true))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,23 +44,37 @@ func execute(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-// copied runs a worker until it has caught up, and returns its status as JSON and as text.
-func copied(t *testing.T, url string, flags ...string) (report worker.Report, text string) {
+// working runs a worker until stop is called or the test ends. Its admin address answers a moment later.
+func working(t *testing.T, url string, flags ...string) (address string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
+	address = listener.Addr().String()
 	listener.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
+	ctx, cancel := context.WithCancel(context.Background())
 	var out, log bytes.Buffer
 	ended := make(chan int, 1)
 	args := append(
 		[]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "10ms", "--reconcile-every", "0"},
 		flags...)
 	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), &out, &log}) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if code := <-ended; code != exitDone {
+			t.Errorf("the worker ended with %d: %s", code, log.String())
+		}
+	})
+	t.Cleanup(stop)
+	return address, stop
+}
+
+// copied runs a worker until it has caught up, and returns its status as JSON and as text.
+func copied(t *testing.T, url string, flags ...string) (report worker.Report, text string) {
+	t.Helper()
+	address, stop := working(t, url, flags...)
+	defer stop()
 	caughtUp := func() bool {
 		code, out, _ := command(t, "", "worker", "status", "--json", "--admin-listen", address)
 		if code != exitDone {
@@ -76,16 +91,12 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 		}
 		return true
 	}
-	for !caughtUp() {
-		if ctx.Err() != nil {
+	for deadline := time.Now().Add(2 * time.Minute); !caughtUp(); {
+		if time.Now().After(deadline) {
 			t.Fatal("the worker does not catch up")
 		}
 	}
 	_, text, _ = command(t, "", "worker", "status", "--admin-listen", address)
-	cancel()
-	if code := <-ended; code != exitDone {
-		t.Fatalf("the worker ended with %d: %s", code, log.String())
-	}
 	return report, text
 }
 

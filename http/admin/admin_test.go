@@ -27,6 +27,9 @@ func start(t *testing.T, config admin.Config) (base string, log *bytes.Buffer) {
 	s.Start(admin.Content{
 		Ready: func(context.Context) error { return nil },
 		More:  map[string]http.Handler{"GET /status": http.NotFoundHandler()},
+		Private: map[string]http.Handler{"/private": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("private"))
+		})},
 	}, func(err error) { ended <- err })
 	t.Cleanup(func() {
 		s.Close()
@@ -65,6 +68,7 @@ func TestToken(t *testing.T) {
 	base, _ := start(t, admin.Config{Listen: "127.0.0.1:0", Token: "a token of tests"})
 	for path, without := range map[string]int{
 		"/healthz": 200, "/readyz": 200, "/metrics": 401, "/debug/pprof/": 401, "/status": 401, "/nothing": 401,
+		"/private":            401,
 		"/healthz/../metrics": 401,
 	} {
 		for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer a token of test", "Bearer  a token of tests",
@@ -108,6 +112,51 @@ func TestProfilingAndExposure(t *testing.T) {
 			}
 			if strings.Contains(log.String(), "requires no token") != c.warns {
 				t.Errorf("warns: %v, want %v\n%s", !c.warns, c.warns, log)
+			}
+		})
+	}
+}
+
+// What is private requires the token, or else a loopback address; there, pages of other sites are refused.
+func TestPrivate(t *testing.T) {
+	const token = "a token of tests"
+	named := func(host string) map[string]string { return map[string]string{"Host": host} }
+	for name, c := range map[string]struct {
+		config admin.Config
+		method string
+		header map[string]string
+		status int
+	}{
+		"own host":                  {admin.Config{Listen: "127.0.0.1:0"}, "GET", nil, 200},
+		"own host, a change":        {admin.Config{Listen: "127.0.0.1:0"}, "POST", nil, 200},
+		"own host, by name":         {admin.Config{Listen: "127.0.0.1:0"}, "GET", named("localhost:9"), 200},
+		"own host, by another name": {admin.Config{Listen: "127.0.0.1:0"}, "GET", named("a.example:9"), 421},
+		"own host, from a page": {admin.Config{Listen: "127.0.0.1:0"}, "POST",
+			map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		"own host, wrong token": {admin.Config{Listen: "127.0.0.1:0", Token: token}, "GET", nil, 401},
+		"all hosts":             {admin.Config{Listen: "0.0.0.0:0"}, "GET", nil, 404},
+		"all hosts, with a token": {admin.Config{Listen: "0.0.0.0:0", Token: token}, "GET",
+			map[string]string{"Host": "a.example:9", "Authorization": "Bearer " + token}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base, _ := start(t, c.config)
+			request, err := http.NewRequest(c.method, base+"/private", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range c.header {
+				request.Header.Set(key, value)
+			}
+			request.Host = request.Header.Get("Host")
+			request.Close = true
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != c.status || strings.Contains(string(body), "private") != (c.status == 200) {
+				t.Errorf("%d %s %v, want %d", response.StatusCode, body, err, c.status)
 			}
 		})
 	}

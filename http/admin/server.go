@@ -56,7 +56,16 @@ func (s *Server) Start(content Content, ended func(error)) {
 	if s.config.Profiling != nil {
 		profiling = *s.config.Profiling
 	}
-	s.http = &http.Server{Handler: s.guard(handler(content, profiling)), ReadHeaderTimeout: readHeaderTimeout}
+	mux := handler(content, profiling)
+	for pattern, private := range content.Private {
+		switch {
+		case s.config.Token != "":
+			mux.Handle(pattern, private)
+		case s.loopback():
+			mux.Handle(pattern, ownPages(private))
+		}
+	}
+	s.http = &http.Server{Handler: s.guard(mux), ReadHeaderTimeout: readHeaderTimeout}
 	s.config.Logger.Info("serving the admin address", "address", s.Address(),
 		"profiling", profiling, "token", s.config.Token != "")
 	go func() { ended(s.http.Serve(s.listener)) }()

@@ -85,6 +85,13 @@ func (s *Server) Version(ctx context.Context) (string, error) {
 	return version, err
 }
 
+// Uptime returns for how long ClickHouse has been running, to the second.
+func (s *Server) Uptime(ctx context.Context) (time.Duration, error) {
+	var seconds uint32
+	err := s.conn.QueryRow(ctx, "SELECT uptime()").Scan(&seconds)
+	return time.Duration(seconds) * time.Second, err
+}
+
 // Close closes the connections and leaves the embedded engine, which ends with its last user.
 func (s *Server) Close() error {
 	var err error

@@ -19,8 +19,9 @@ type Grouping string
 const (
 	ByOrganization Grouping = "organization"
 	ByKey          Grouping = "key"
-	ByShape        Grouping = "shape"   // without refusals that have none
-	ByRefusal      Grouping = "refusal" // refusals only
+	ByShape        Grouping = "shape"    // without refusals that have none
+	ByQuestion     Grouping = "question" // organization and shape
+	ByRefusal      Grouping = "refusal"  // refusals only
 )
 
 // A groupColumn is the name of a column of a grouping, and its SQL.
@@ -29,22 +30,25 @@ type groupColumn struct{ name, sql string }
 var (
 	organizationColumn = groupColumn{"organization_id", "organization_id"}
 
+	shapeColumns = []groupColumn{
+		{"model", "model"},
+		{"metrics", "arrayStringConcat(metrics, ',')"},
+		{"dimensions", "arrayStringConcat(dimensions, ',')"},
+		{"filters", "arrayStringConcat(filters, ', ')"},
+		{"days", "toString(days)"},
+		{"timezone", "timezone"},
+		{"limit", "toString(row_limit)"},
+	}
+
 	groupings = map[Grouping]struct {
 		columns []groupColumn
 		where   string
 	}{
 		ByOrganization: {[]groupColumn{organizationColumn}, "true"},
 		ByKey:          {[]groupColumn{organizationColumn, {"key_id", "key_id"}}, "true"},
-		ByShape: {[]groupColumn{
-			{"model", "model"},
-			{"metrics", "arrayStringConcat(metrics, ',')"},
-			{"dimensions", "arrayStringConcat(dimensions, ',')"},
-			{"filters", "arrayStringConcat(filters, ', ')"},
-			{"days", "toString(days)"},
-			{"timezone", "timezone"},
-			{"limit", "toString(row_limit)"},
-		}, "model != ''"},
-		ByRefusal: {[]groupColumn{organizationColumn, {"code", "code"}, {"limit_hit", "limit_hit"}}, "code != ''"},
+		ByShape:        {shapeColumns, "model != ''"},
+		ByQuestion:     {append([]groupColumn{organizationColumn}, shapeColumns...), "model != ''"},
+		ByRefusal:      {[]groupColumn{organizationColumn, {"code", "code"}, {"limit_hit", "limit_hit"}}, "code != ''"},
 	}
 )
 
@@ -68,14 +72,19 @@ type Selection struct {
 
 // A Summary is what the questions of a group took together. Refusals count in Questions too.
 type Summary struct {
-	Group []string // in the order of Columns
+	Group []string `json:"group"` // in the order of Columns
 
-	Questions, Refused, Limited uint64 // of the refused, so many hit a limit
+	Questions uint64 `json:"questions"`
+	Refused   uint64 `json:"refused"`
+	Limited   uint64 `json:"limited"` // of the refused, those that hit a limit
 
-	RowsRead, BytesRead uint64
-	ProcessorMs         *float64 // nil where ClickHouse reported none
+	RowsRead    uint64   `json:"rows_read"`
+	BytesRead   uint64   `json:"bytes_read"`
+	ProcessorMs *float64 `json:"processor_ms"` // nil where ClickHouse reported none
 	// Of answers, from the head of the request to the end; nil without answers.
-	MeanMs, P95Ms, MaxMs *float64
+	MeanMs *float64 `json:"mean_ms"`
+	P95Ms  *float64 `json:"p95_ms"`
+	MaxMs  *float64 `json:"max_ms"`
 }
 
 // Summarize reads the log.

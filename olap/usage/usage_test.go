@@ -124,6 +124,14 @@ func TestSummaries(t *testing.T) {
 			{[]string{"agent_runs", "run_count", "user_identifier,day", "agent_id eq", "30", "UTC", "100"},
 				2, 1, 1, 7, 56, nil, f(300), f(300), f(300)},
 		}},
+		{usage.Selection{By: usage.ByQuestion}, []usage.Summary{
+			{[]string{"acme", "agent_runs", "run_count", "", "", "30", "UTC", "100"},
+				2, 0, 0, 150, 1200, f(3), f(15), f(20), f(20)},
+			{[]string{"acme", "agent_runs", "run_count", "user_identifier,day", "agent_id eq", "30", "UTC", "100"},
+				2, 1, 1, 7, 56, nil, f(300), f(300), f(300)},
+			{[]string{"globex", "agent_runs", "run_count", "", "", "30", "UTC", "100"},
+				1, 0, 0, 0, 0, nil, f(5), f(5), f(5)},
+		}},
 		{usage.Selection{By: usage.ByRefusal}, []usage.Summary{
 			{[]string{"acme", "rate_limited", "rate"}, 2, 2, 2, 0, 0, nil, nil, nil, nil},
 			{[]string{"acme", "invalid_query", ""}, 1, 1, 0, 0, 0, nil, nil, nil, nil},

@@ -99,6 +99,8 @@ func (c *Console) Handler(address string, used func(next string)) (handler http.
 	mux.HandleFunc("GET /panel", c.panel)
 	mux.HandleFunc("GET /operator", c.operator)
 	mux.HandleFunc("GET /operator/status", c.operatorStatus)
+	mux.HandleFunc("GET /operator/usage", c.operatorUsage)
+	mux.HandleFunc("GET /operator/explain", c.operatorExplain)
 	mux.HandleFunc("GET /assets/", asset)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no page here.")

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,8 +24,8 @@ type Admin struct {
 }
 
 const (
-	// adminTimeout bounds one request to an admin address.
-	adminTimeout = 5 * time.Second
+	// adminTimeout bounds what a page asks of one admin address.
+	adminTimeout = 10 * time.Second
 	adminBytes   = 4 << 20
 	// From these ages on a person should look. The rollup is refreshed every few seconds where rows arrive.
 	rollupLate = 15 * time.Minute
@@ -66,6 +67,8 @@ func (c *Console) operatorStatus(w http.ResponseWriter, r *http.Request) {
 // section asks one admin address.
 func (a Admin) section(ctx context.Context) section {
 	s := section{Title: a.Address, State: "good"}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
 	status, ready, err := a.get(ctx, "/readyz")
 	if err != nil {
 		s.State, s.Says = "bad", fmt.Sprintf("No answer: %v. Is the process running, and is this its admin address?", err)
@@ -103,9 +106,11 @@ func (a Admin) section(ctx context.Context) section {
 }
 
 func (a Admin) get(ctx context.Context, path string) (status int, text string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Address+path, nil)
+	return a.send(ctx, http.MethodGet, path, nil)
+}
+
+func (a Admin) send(ctx context.Context, method, path string, body []byte) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+a.Address+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -151,6 +156,15 @@ func (m metrics) facts() (facts []fact) {
 		}
 		return "good"
 	}
+	m.each("runlens_build_info", "version", func(version string, _ float64) {
+		add("Version", "Of this process.", "runlens "+version, "good")
+	})
+	m.each("runlens_store_info", "version", func(version string, _ float64) {
+		add("Engine", "What stores and counts, embedded or a server.", "ClickHouse "+version, "good")
+	})
+	m.each("runlens_store_uptime_seconds", "", func(_ string, v float64) {
+		add("Engine running for", "Since ClickHouse was started: a short time is a restart.", ago(seconds(v)), "good")
+	})
 	m.each("process_start_time_seconds", "", func(_ string, v float64) {
 		add("Running for", "Since the process started.", ago(time.Since(time.Unix(int64(v), 0))), "good")
 	})

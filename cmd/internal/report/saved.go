@@ -1,16 +1,18 @@
 package report
 
 import (
+	"sync"
+
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
 )
 
 // Default is a question with the defaults of runlens query.
-func Default() (q Question, err error) {
+var Default = sync.OnceValues(func() (q Question, err error) {
 	err = kong.ApplyDefaults(&q, kong.Vars(TagVariables))
 	return q, err
-}
+})
 
 // Saved reads a saved question by its name or path, with the defaults for what it leaves out.
 func Saved(folder profile.Folder, name string) (Question, error) {

@@ -241,6 +241,16 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// Links to another look replace the page's content. There can be a thousand of them in an answer, and attributes of htmx
+// at each would take longer than to draw it.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-look]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  htmx.ajax("GET", link.getAttribute("href"), { source: link, target: "main", select: "main", swap: "outerHTML" })
+    .catch(() => {}); // its events say what failed
+});
+
 // ---- the form
 
 document.addEventListener("change", (event) => {
@@ -332,8 +342,16 @@ function refreshPanels() {
   }
 }
 
+// The browser lays out the first rows of a table with the chart, and the others when it has painted: they take longer.
+function showRows() {
+  for (const rows of document.querySelectorAll("tbody[hidden]")) {
+    requestAnimationFrame(() => setTimeout(() => { rows.hidden = false; }));
+  }
+}
+
 function complete() {
   drawAll();
+  showRows();
   offerZone();
   refreshPanels();
   document.documentElement.dataset.shown = "yes"; // for tests

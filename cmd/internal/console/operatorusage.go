@@ -1,0 +1,154 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/usage"
+)
+
+// explainTimeout bounds the explanation of a question, which a server answers within the time of a query.
+const explainTimeout = time.Minute
+
+// A usageView is what the operator's page shows of who asks what.
+type usageView struct {
+	Address string // the admin address that says so
+	Since   string
+	Keys    []usageRow
+	Slowest []usageRow
+}
+
+// A usageRow is a key, or a question of an organization.
+type usageRow struct {
+	Organization, What                         string
+	Questions, Refused, Limited, RowsRead, P95 string
+	Max                                        string
+	Explain                                    string // where it is explained; empty for a key
+}
+
+// operatorUsage shows the usage of the first server that answers: servers of one store read the same log.
+func (c *Console) operatorUsage(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	var view *usageView
+	for n, admin := range c.Admin {
+		status, text, err := admin.get(ctx, "/usage")
+		var o usage.Overview
+		if err == nil && status == http.StatusOK && json.Unmarshal([]byte(text), &o) == nil {
+			view = viewOfUsage(admin.Address, n, o)
+			break
+		}
+	}
+	c.render(w, "operator-usage", view)
+}
+
+func viewOfUsage(address string, n int, o usage.Overview) *usageView {
+	view := &usageView{Address: address, Since: o.Since.UTC().Format("15:04 UTC")}
+	for _, s := range o.Keys {
+		group := groupedBy(usage.ByKey, s)
+		row := rowOfUsage(s, group)
+		row.What = group.Get("key_id")
+		view.Keys = append(view.Keys, row)
+	}
+	for _, s := range o.Slowest {
+		group := groupedBy(usage.ByQuestion, s)
+		row := rowOfUsage(s, group)
+		row.What = shapeText(group)
+		group.Set("admin", strconv.Itoa(n))
+		row.Explain = "/operator/explain?" + group.Encode()
+		view.Slowest = append(view.Slowest, row)
+	}
+	return view
+}
+
+// groupedBy is the group of a summary by the names of its columns.
+func groupedBy(by usage.Grouping, s usage.Summary) url.Values {
+	group := url.Values{}
+	for i, name := range by.Columns() {
+		if i < len(s.Group) {
+			group.Set(name, s.Group[i])
+		}
+	}
+	return group
+}
+
+func rowOfUsage(s usage.Summary, group url.Values) usageRow {
+	count := func(n uint64) string { return thousands(strconv.FormatUint(n, 10)) }
+	took := func(ms *float64) string {
+		if ms == nil {
+			return "–"
+		}
+		return thousands(fmt.Sprintf("%.0f", *ms)) + " ms"
+	}
+	return usageRow{Organization: group.Get("organization_id"), Questions: count(s.Questions), Refused: count(s.Refused),
+		Limited: count(s.Limited), RowsRead: count(s.RowsRead), P95: took(s.P95Ms), Max: took(s.MaxMs)}
+}
+
+// shapeText is a shape in plain words.
+func shapeText(group url.Values) string {
+	list := func(name string) string { return words(strings.ReplaceAll(group.Get(name), ",", ", ")) }
+	text := list("metrics")
+	if dimensions := list("dimensions"); dimensions != "" {
+		text += " by " + dimensions
+	}
+	if filters := words(group.Get("filters")); filters != "" {
+		text += ", filtered: " + filters
+	}
+	return text + ", days: " + group.Get("days") + " in " + group.Get("timezone") + ", rows: up to " + group.Get("limit")
+}
+
+// An explanationView says how a server answers a question.
+type explanationView struct {
+	Organization, What string
+	Start, End         string
+	Unfiltered         bool // it was asked with filters, of which nobody keeps the values
+	Text               string
+	Refused            string // instead of Text
+}
+
+// operatorExplain has a server explain a question of a shape, over as many days up to today.
+func (c *Console) operatorExplain(w http.ResponseWriter, r *http.Request) {
+	group := r.URL.Query()
+	n, err := strconv.Atoi(group.Get("admin"))
+	days, wrong := strconv.Atoi(group.Get("days"))
+	limit, bad := strconv.Atoi(group.Get("limit"))
+	if err != nil || wrong != nil || bad != nil || n < 0 || n >= len(c.Admin) {
+		c.failure(w, r, http.StatusNotFound, "There is no such question.")
+		return
+	}
+	today := report.TodayIn(group.Get("timezone"), c.Now())
+	q := client.Query{Model: group.Get("model"), Metrics: strings.Split(group.Get("metrics"), ","), Limit: limit,
+		Range: client.Range{Start: today.AddDate(0, 0, 1-days).Format(time.DateOnly), End: today.Format(time.DateOnly),
+			Timezone: group.Get("timezone")}}
+	if dimensions := group.Get("dimensions"); dimensions != "" {
+		q.Dimensions = strings.Split(dimensions, ",")
+	}
+	view := &explanationView{Organization: group.Get("organization_id"), What: shapeText(group), Start: q.Range.Start,
+		End: q.Range.End, Unfiltered: group.Get("filters") != ""}
+	body, err := json.Marshal(q)
+	if err != nil {
+		c.failure(w, r, http.StatusInternalServerError, "The question cannot be sent.")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), explainTimeout)
+	defer cancel()
+	status, text, err := c.Admin[n].send(ctx, http.MethodPost,
+		"/explain?"+url.Values{"organization_id": {view.Organization}}.Encode(), body)
+	switch {
+	case err != nil:
+		view.Refused = err.Error()
+	case status != http.StatusOK:
+		view.Refused = strings.TrimSpace(text)
+	default:
+		view.Text = text
+	}
+	c.render(w, "operator-explanation", view)
+}
