@@ -34,6 +34,18 @@ func statsOf(samples []float64) *stats {
 // and is of the measurements of both.
 func (s *stats) and(other *stats) *stats { return statsOf(slices.Concat(s.all, other.all)) }
 
+// relative are the measurements of several things, each as a multiple of the median of the same thing in reference.
+func relative(measured, reference [][]float64) *stats {
+	var all []float64
+	for i, samples := range measured {
+		median := statsOf(reference[i]).Median
+		for _, sample := range samples {
+			all = append(all, sample/median)
+		}
+	}
+	return statsOf(all)
+}
+
 // A side is one of several that do the same work.
 type side func(context.Context) error
 
