@@ -141,8 +141,8 @@ func TestStats(t *testing.T) {
 	if got := numbers(statsOf(hundred)); got != [3]float64{50.5, 95, 100} {
 		t.Errorf("of a hundred: %+v", got)
 	}
-	if got := numbers(statsOf([]float64{1, 9}).and(statsOf([]float64{4}))); got != [3]float64{4, 9, 3} {
-		t.Errorf("of both: %+v", got)
+	if got := numbers(relative([][]float64{{2, 8}, {5}}, [][]float64{{1, 2, 3}, {10}})); got != [3]float64{1, 4, 3} {
+		t.Errorf("relative: %+v", got)
 	}
 }
 
