@@ -51,7 +51,7 @@ func (r *report) writeSizes(write func(string, ...any)) {
 		return
 	}
 	write("All questions of an organization against *merged*, and what a request takes that was answered before:\n")
-	write("| runs | runlens | ratio | worst ratio | processor time, ratio | most statements | allocations of the server |\n" +
+	write("| runs | runlens | ratio | worst ratio | processor time, ratio | most statements | allocations of server |\n" +
 		"|--:|--:|--:|--:|--:|--:|--:|")
 	for first := 0; first < len(r.Costs); {
 		c := r.Costs[first]
