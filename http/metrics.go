@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cost"
 )
 
 // Metrics are what the API reports to an operator. No label has more values than the code knows.
@@ -18,6 +19,8 @@ type Metrics struct {
 
 	strategies *prometheus.CounterVec // reads, delta, reason
 	refuted    *prometheus.CounterVec // assumption
+	statements prometheus.Counter
+	rowsRead   prometheus.Counter
 }
 
 // The stages of a query, in their order.
@@ -58,11 +61,18 @@ func NewMetrics() *Metrics {
 			Name: "runlens_query_refuted_total",
 			Help: "Assumptions of query plans that did not hold, so that the query was planned again.",
 		}, []string{"assumption"}),
+		statements: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "runlens_query_statements_total", Help: "Statements that queries executed in ClickHouse.",
+		}),
+		rowsRead: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "runlens_query_rows_read_total", Help: "Rows that the statements of queries read in ClickHouse.",
+		}),
 	}
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.seconds, m.limited, m.stages, m.strategies, m.refuted}
+	return []prometheus.Collector{m.requests, m.seconds, m.limited, m.stages, m.strategies, m.refuted,
+		m.statements, m.rowsRead}
 }
 
 // Describe makes Metrics a prometheus.Collector.
@@ -82,6 +92,12 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 func (m *Metrics) observe(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// took counts what the statements of a query took.
+func (m *Metrics) took(c cost.Cost) {
+	m.statements.Add(float64(c.Statements))
+	m.rowsRead.Add(float64(c.Rows))
 }
 
 // answered counts how a query was answered.

@@ -96,6 +96,9 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		route = path
 	}
 	s.Metrics.observe(route, status, took)
+	if x.cost != nil {
+		s.Metrics.took(x.cost.Cost())
+	}
 	if s.Usage != nil && route == queryPath && x.principal.KeyID != "" {
 		s.Usage(x.used(took))
 	}

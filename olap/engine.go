@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// largeFrom is the number of records from which the rollup's queries are quicker than reading base rows: they
+	// LargeFrom is the number of records from which the rollup's queries are quicker than reading base rows: they
 	// cost about 20 ms whatever there is, and a scan as much for a million.
-	largeFrom = 500_000
+	LargeFrom = 500_000
 	// maxOnePage bounds what is cached of how many pages answers had: about a MiB.
 	maxOnePage = 10_000
 	onePageAge = time.Hour
@@ -49,7 +49,7 @@ type Engine struct {
 // cursorSecrets for cursors, which are the same for all servers of a deployment, as UseCursorSecrets does.
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
-		conn: conn, largeFrom: largeFrom,
+		conn: conn, largeFrom: LargeFrom,
 		sizes:      &sizes{conn: conn, maxAge: sizeAge},
 		onePage:    cache.New[string, bool](maxOnePage, onePageAge),
 		deltas:     rollup.NewDeltas(conn),

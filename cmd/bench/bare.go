@@ -19,23 +19,22 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
-// statement compiles the question as the server does for a request that it has answered before.
-// state is that of the rollup for a large organization; zero for a small one.
-func (b *bench) statement(
-	organization schema.OrganizationID, body []byte, state rollup.State,
-) (compile.Statement, error) {
+// statement compiles the question of a class as the server does for a request that it has answered before. state is
+// that of the rollup for a large organization; zero for a small one.
+func (b *bench) statement(c class, body []byte, state rollup.State) (compile.Statement, error) {
 	q, err := query.Parse(body)
 	if err != nil {
 		return compile.Statement{}, err
 	}
-	facts := plan.Facts{Watermark: state.StoreWatermark(), Lease: state.Lease, Damage: state.LastDamage}
+	facts := plan.Facts{
+		Records: c.size, Watermark: state.StoreWatermark(), Lease: state.Lease, Damage: state.LastDamage,
+	}
 	if facts.Large = !facts.Watermark.IsZero(); facts.Large {
 		facts.AsOf = state.Now
 	}
-	return compile.Compile(compile.Input{Plan: plan.Of(q).Plan(facts), Organization: organization}), nil
+	return compile.Compile(compile.Input{Plan: plan.Of(q).Plan(facts), Organization: c.first()}), nil
 }
 
 // runBare executes a compiled statement through the driver, with the server's settings, and decodes its rows. exec.Run

@@ -26,16 +26,17 @@ type scenario struct {
 
 // scenarios are in the order in which they run: what changes the data comes after what only reads it.
 var scenarios = []scenario{
+	{"others", true, (*bench).measureOthers}, // its first half is measured during the load
 	{"query", true, (*bench).measureQueries},
 	{"memory", true, (*bench).measureMemory},
 	{"sizes", true, (*bench).measureSizes},
+	{"threshold", true, (*bench).measureThreshold},
 	{"small", true, (*bench).measureSmall},
 	{"clients", true, (*bench).measureClients},
 	{"cold", true, (*bench).measureCold},
 	{"repeated", true, (*bench).measureRepeated},
 	{"postgres", true, (*bench).measurePostgres},
 	{"arrivals", true, (*bench).measureArrivals},
-	{"others", true, (*bench).measureOthers},
 	{"ingest", false, (*bench).measureIngest},
 }
 
@@ -49,7 +50,11 @@ type bench struct {
 	store  *clickhouse.Server
 	world  world
 	server *process.Server
-	api    map[schema.OrganizationID]*apiClient
+	keys   map[schema.OrganizationID]string
+	api    map[schema.OrganizationID]*apiClient // of server
+
+	alone        []*stats // of the medium organization's questions, while no other had rows
+	aloneAnswers []answer
 }
 
 func (b *bench) measure(ctx context.Context) error {
@@ -62,16 +67,19 @@ func (b *bench) measure(ctx context.Context) error {
 			continue
 		}
 		if s.rows && !loaded {
+			began := time.Now()
 			if err := b.prepare(ctx); err != nil {
 				return err
 			}
+			b.report.took("load", began)
 			loaded = true
 		}
 		b.say("measuring: %s", s.name)
-		before := b.usage()
+		before, began := b.usage(), time.Now()
 		if err := s.measure(b, ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+		b.report.took(s.name, began)
 		// The engines that `runlens ingest` starts outlive it, so that nobody could distinguish them from others.
 		if cores, known := b.usage().others(before); known && s.rows {
 			b.report.OtherCores[s.name] = math.Round(100*cores) / 100
@@ -119,9 +127,16 @@ func closeStore(store *clickhouse.Server, dir string) {
 
 func (b *bench) storeDir() string { return filepath.Join(b.dir, "store") }
 
-// prepare loads the rows, starts the server and waits until both are idle.
+// loadShare is the share of maintenance during the load, which nobody should have to wait for.
+const loadShare = 0.99
+
+// prepare loads the rows, waits until the store is at rest, and starts the server that is measured.
 func (b *bench) prepare(ctx context.Context) (err error) {
-	if b.server, err = b.startServer(ctx, b.dir); err != nil {
+	share := loadShare
+	if b.Share == 0 {
+		share = 0
+	}
+	if b.server, err = b.startServer(ctx, b.dir, share); err != nil {
 		return err
 	}
 	b.world = newWorld(b.Scale, b.Until)
@@ -136,9 +151,18 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := b.describeData(ctx); err != nil {
 		return err
 	}
+	b.server.Stop()
+	if b.server, err = b.startServer(ctx, b.dir, b.Share); err != nil {
+		return err
+	}
+	return b.connect(ctx, b.world.sized()...)
+}
+
+// connect makes clients of the first organization of each class.
+func (b *bench) connect(ctx context.Context, classes ...class) (err error) {
 	b.api = map[schema.OrganizationID]*apiClient{}
-	for _, c := range b.world.classes() {
-		if b.api[c.first()], err = b.client(ctx, c.first()); err != nil {
+	for _, c := range classes {
+		if b.api[c.first()], err = b.client(ctx, b.server, c.first()); err != nil {
 			return err
 		}
 	}
@@ -170,12 +194,12 @@ const (
 	maintainedFrom = 0.01
 )
 
-// maintained waits until the engine is at rest and the server has refreshed what was stored and merged the product's
-// partitions, as it would have long before anybody queries a year. The naive tables are left to ClickHouse. The report
-// calls what went before as after does.
+// maintained waits until the engine is at rest and the server has refreshed what was stored, and merges the product's
+// partitions, which the server would do within minutes, and long before anybody queries a year. The naive tables are
+// left to ClickHouse. The report calls what went before as after does.
 func (b *bench) maintained(ctx context.Context, after string) error {
 	b.rest(ctx)
-	if b.Scale < maintainedFrom {
+	if b.Scale < maintainedFrom || b.Share == 0 {
 		return nil
 	}
 	began := time.Now()
@@ -184,28 +208,42 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 		return err
 	}
 	for deadline := began.Add(maintainPatience); ; time.Sleep(time.Second) {
-		watermark, err := rollup.ReadState(ctx, b.store.Conn())
+		state, err := rollup.ReadState(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}
-		var pending uint64
-		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM (SELECT table, partition_id FROM system.parts WHERE "+
-			"database = currentDatabase() AND active"+
-			" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'rollup_')) GROUP "+
-			"BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&pending); err != nil {
+		refreshed := state.Until.After(loaded.Now)
+		unmerged, err := b.unmerged(ctx)
+		if err != nil {
 			return err
 		}
-		refreshed := watermark.Until.After(loaded.Now)
-		if b.Share == 0 || pending == 0 && refreshed || time.Now().After(deadline) {
-			b.report.note("maintenance was idle %s after %s; everything refreshed: %t, partitions in several parts: %d",
-				time.Since(began).Round(time.Second), after, refreshed, pending)
+		if refreshed && len(unmerged) == 0 || time.Now().After(deadline) {
+			b.report.note("the store was maintained %s after %s; everything refreshed: %t, partitions in several parts: %d",
+				time.Since(began).Round(time.Second), after, refreshed, len(unmerged))
 			return nil
+		}
+		if !refreshed { // which may write to all of them
+			continue
+		}
+		for _, partition := range unmerged {
+			if err := b.store.Conn().Exec(ctx, "OPTIMIZE TABLE "+partition+" FINAL"); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// mergePatience bounds the wait for ClickHouse's own merges. The bench merges nothing by hand: a store that
-// is written to always has several parts.
+// unmerged are the product's partitions in several parts, or in one that was never merged, as OPTIMIZE names them.
+func (b *bench) unmerged(ctx context.Context) (partitions []string, err error) {
+	err = b.store.Conn().QueryRow(ctx, "SELECT groupArray(partition) FROM ("+
+		"SELECT concat(table, ' PARTITION ID ''', partition_id, '''') AS partition FROM system.parts"+
+		" WHERE database = currentDatabase() AND active"+
+		" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'rollup_'))"+
+		" GROUP BY table, partition_id HAVING count() > 1 OR max(level) = 0)").Scan(&partitions)
+	return partitions, err
+}
+
+// mergePatience bounds the wait for ClickHouse's own merges.
 const mergePatience = 2 * time.Minute
 
 // rest waits until the engine merges no more, so that merges do not disturb what is measured.

@@ -34,16 +34,37 @@ func TestBench(t *testing.T) {
 	}
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
-		for _, table := range measured(t, binary, ofRows).Data {
+		written := measured(t, binary, ofRows)
+		for _, table := range written.Data {
 			if table.Rows < 5000 {
 				t.Errorf("%+v: want at least the large organization's 5,000 rows", table)
 			}
 		}
+		checkCosts(t, written)
 	})
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
 		measured(t, binary, ofFiles)
 	})
+}
+
+// checkCosts checks what is known of costs beforehand: totals of a small organization are one statement, which reads
+// its rows once.
+func checkCosts(t *testing.T, written report) {
+	organizations := map[string]bool{}
+	for _, c := range written.Costs {
+		organizations[c.Organization] = true
+		if c.Ours.Statements < 1 || c.Ours.RowsRead < 1 || c.Reference.Statements != 1 || c.Reference.RowsRead < 1 {
+			t.Errorf("%s, %s: read nothing: %+v, %+v", c.Organization, c.Question, c.Ours, c.Reference)
+		}
+		if c.Organization == "tiny" && c.Question == "additive, totals, 30 days" &&
+			(c.Ours.Statements != 1 || c.Ours.Allocations == 0) {
+			t.Errorf("totals: %+v, want one statement, and allocations", c.Ours)
+		}
+	}
+	if len(organizations) != 8 {
+		t.Errorf("costs of %v, want 8 sizes", organizations)
+	}
 }
 
 // measured runs the scenarios and returns the report as it was written.
@@ -80,8 +101,8 @@ func measured(t *testing.T, binary string, only []string) report {
 		}
 	}
 	for _, name := range only {
-		if results[name] == 0 {
-			t.Errorf("no result of the scenario %s", name)
+		if _, timed := written.Seconds[name]; results[name] == 0 || !timed {
+			t.Errorf("no result of the scenario %s, or no time: %v", name, written.Seconds)
 		}
 	}
 	if _, err := os.Stat(c.Dir); !os.IsNotExist(err) {
@@ -120,8 +141,8 @@ func TestStats(t *testing.T) {
 	if got := numbers(statsOf(hundred)); got != [3]float64{50.5, 95, 100} {
 		t.Errorf("of a hundred: %+v", got)
 	}
-	if got := numbers(statsOf([]float64{1, 9}).and(statsOf([]float64{4}))); got != [3]float64{4, 9, 3} {
-		t.Errorf("of both: %+v", got)
+	if got := numbers(relative([][]float64{{2, 8}, {5}}, [][]float64{{1, 2, 3}, {10}})); got != [3]float64{1, 4, 3} {
+		t.Errorf("relative: %+v", got)
 	}
 }
 
@@ -129,7 +150,7 @@ func TestStats(t *testing.T) {
 func numbers(s *stats) [3]float64 { return [3]float64{s.Median, s.P95, float64(s.Samples)} }
 
 func TestUnknownScenarioIsRefused(t *testing.T) {
-	c := command{Scale: 1, Repeat: 1, Rate: 10, Rounds: 1, Window: 1, Only: []string{"query", "speed"}}
+	c := command{Scale: 1, Repeat: 1, Rate: 20, Rounds: 1, Window: 1, Only: []string{"query", "speed"}}
 	if err := c.complete(); err == nil || !strings.Contains(err.Error(), `"speed"`) {
 		t.Errorf("error %v", err)
 	}

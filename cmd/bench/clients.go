@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/runlens/runlens/schema"
 )
@@ -14,8 +13,6 @@ import (
 const (
 	// leastOfNaive is how many requests a second there should be, of those of the naive SQL on merged tables.
 	leastOfNaive = 1.0
-	// mostOfWarm is how long the first question of an organization may take, of a later one.
-	mostOfWarm = 1.15
 	// A repeated question should take at most mostRepeated of the naive SQL's time, and there should be leastRepeated
 	// times as many of them a second.
 	mostRepeated, leastRepeated = 0.25, 10.0
@@ -30,13 +27,13 @@ func (b *bench) askers(ctx context.Context, most int, flags ...string) (all []*a
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	server, err := b.startServer(ctx, dir, flags...)
+	server, err := b.startServer(ctx, dir, b.Share, flags...)
 	if err != nil {
 		return nil, nil, err
 	}
 	for o := range min(uint64(most), b.world.small.count) {
 		organization := b.world.small.organization(o)
-		client, err := b.clientOf(ctx, server, organization)
+		client, err := b.client(ctx, server, organization)
 		if err != nil {
 			server.Stop()
 			return nil, nil, err
@@ -101,40 +98,6 @@ func (b *bench) compareRates(
 	r := result{Unit: "requests/s", Ours: statsOf(rates[0]), Against: "merged naive", Reference: statsOf(rates[1])}
 	r.Measured = r.Ours.Median / r.Reference.Median
 	return r, nil
-}
-
-// measureCold measures the first question of organizations after a start, against the same question asked again. Each
-// question has organizations of its own. Only the server is new to them: the engine has read their tables before.
-func (b *bench) measureCold(ctx context.Context) error {
-	all, err := b.largeQuestions(ctx)
-	if err != nil {
-		return err
-	}
-	askers, stop, err := b.askers(ctx, int(b.world.small.count))
-	if err != nil {
-		return err
-	}
-	defer stop()
-	asked := monthly(all)
-	for i, q := range asked {
-		body := q.body(b.world.lastDays(monthDays))
-		var first, later []float64
-		for k := i % len(askers); k < len(askers); k += len(asked) {
-			for round := range 1 + b.Repeat {
-				began := time.Now()
-				if _, err := askers[k].client.query(ctx, body); err != nil {
-					return err
-				}
-				if took := milliseconds(time.Since(began)); round == 0 {
-					first = append(first, took)
-				} else {
-					later = append(later, took)
-				}
-			}
-		}
-		b.report.add(ratio("cold", "first question, "+q.title(), "later", statsOf(first), statsOf(later), mostOfWarm))
-	}
-	return nil
 }
 
 // measureRepeated measures a question that is asked again while nothing changes, with answers cached.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	ingestRows       = 2_000_000 // at scale 1
+	ingestRows       = 1_000_000 // at scale 1
 	maxIngestMiB     = 256
 	memoryPollPeriod = 20 * time.Millisecond
 )

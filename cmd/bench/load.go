@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -64,17 +65,40 @@ func (g generator) attributionSets() []rowSet {
 func (g generator) repeated(o, i string) string { return g.oneIn(repeatEvery, "repeat", o, i) }
 
 // load fills the product's tables through the columns that an insert names, and the naive tables
-// with the very same rows.
+// with the very same rows. The medium organization is the first, and for a while the only one.
 func (b *bench) load(ctx context.Context) error {
 	for _, statement := range naiveTables {
 		if err := b.store.Conn().Exec(ctx, statement); err != nil {
 			return err
 		}
 	}
-	if err := b.loadClasses(ctx, b.world.classes(), "", "naive_"); err != nil {
+	if err := b.loadClasses(ctx, []class{b.world.medium}, "", "naive_"); err != nil {
+		return err
+	}
+	if b.wants("others") {
+		if err := b.measureAlone(ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.loadClasses(ctx, b.world.others(), "", "naive_"); err != nil {
+		return err
+	}
+	if err := b.countAsLarge(ctx, b.world.above.first()); err != nil {
 		return err
 	}
 	return b.loadMerged(ctx)
+}
+
+// countAsLarge makes the product count so many more rows of an organization that the rollup answers for it.
+func (b *bench) countAsLarge(ctx context.Context, organization schema.OrganizationID) error {
+	for _, source := range []string{schema.TableRuns, schema.TableAttributions} {
+		err := b.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO %s SELECT '%s', '%s', %d, now64(3, 'UTC')",
+			schema.TableInsertCounters, source, organization, olap.LargeFrom))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadMerged copies the naive tables into others, each of whose partitions is then merged into one part, as it is where
@@ -85,7 +109,7 @@ func (b *bench) loadMerged(ctx context.Context) error {
 		naive, merged := "naive_"+table, mergedPrefix+table
 		for _, statement := range []string{
 			"CREATE TABLE " + merged + " AS " + naive,
-			"INSERT INTO " + merged + " SELECT * FROM " + naive + " WHERE " + organizations(b.world.sized()) +
+			"INSERT INTO " + merged + " SELECT * FROM " + naive +
 				" SETTINGS max_partitions_per_insert_block = 0",
 			"OPTIMIZE TABLE " + merged + " FINAL",
 		} {
@@ -99,15 +123,6 @@ func (b *bench) loadMerged(ctx context.Context) error {
 
 // mergedPrefix begins the names of the naive tables that are merged.
 const mergedPrefix = "merged_"
-
-// organizations is the condition that a row is of an organization of the classes.
-func organizations(classes []class) string {
-	conditions := make([]string, len(classes))
-	for i, c := range classes {
-		conditions[i] = "startsWith(organization_id, '" + c.name + "-')"
-	}
-	return strings.Join(conditions, " OR ")
-}
 
 // loadClasses inserts all records of the classes into the tables of every prefix. An insert holds rows of all of
 // them, of one span of time.

@@ -20,6 +20,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/schema"
 )
 
 // A command is the command line.
@@ -41,8 +42,8 @@ type command struct {
 
 func (command) Help() string {
 	return `The same --scale and --until give the same rows. Compare ratios and milliseconds only within one run.
-Run it on a quiet machine. Scenarios: query, memory, sizes, small, clients, cold, repeated,
-postgres, arrivals, others, ingest.
+Run it on a quiet machine. Scenarios: others, query, memory, sizes, threshold, small, clients,
+cold, repeated, postgres, arrivals, ingest.
 
 Example:
   make bench BENCH_SCALE=1
@@ -70,7 +71,7 @@ func (c command) run(ctx context.Context, out, log *os.File) error {
 	if err := c.complete(); err != nil {
 		return err
 	}
-	b := &bench{command: c, log: log, report: newReport(c)}
+	b := &bench{command: c, log: log, report: newReport(c), keys: map[schema.OrganizationID]string{}}
 	err := b.measure(ctx)
 	b.close()
 	b.report.Finished = time.Now().UTC()
@@ -93,8 +94,8 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if c.Scale <= 0 || c.Repeat < 1 || c.Rate < 10 || c.Rounds < 1 || c.Window <= 0 {
-		return errors.New("--scale, --repeat, --rounds and --window must be greater than 0, --rate at least 10")
+	if c.Scale <= 0 || c.Repeat < 1 || c.Rate < 20 || c.Rounds < 1 || c.Window <= 0 {
+		return errors.New("--scale, --repeat, --rounds and --window must be greater than 0, --rate at least 20")
 	}
 	known := make([]string, len(scenarios))
 	for i, s := range scenarios {

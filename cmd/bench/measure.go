@@ -17,8 +17,6 @@ type stats struct {
 	Median  float64 `json:"median"`
 	P95     float64 `json:"p95"`
 	Samples int     `json:"samples"`
-
-	all []float64
 }
 
 func statsOf(samples []float64) *stats {
@@ -28,11 +26,20 @@ func statsOf(samples []float64) *stats {
 	if n%2 == 0 {
 		median = (sorted[n/2-1] + sorted[n/2]) / 2
 	}
-	return &stats{median, sorted[int(math.Ceil(0.95*float64(n)))-1], n, samples}
+	return &stats{median, sorted[int(math.Ceil(0.95*float64(n)))-1], n}
 }
 
-// and is of the measurements of both.
-func (s *stats) and(other *stats) *stats { return statsOf(slices.Concat(s.all, other.all)) }
+// relative are the measurements of several things, each as a multiple of the median of the same thing in reference.
+func relative(measured, reference [][]float64) *stats {
+	var all []float64
+	for i, samples := range measured {
+		median := statsOf(reference[i]).Median
+		for _, sample := range samples {
+			all = append(all, sample/median)
+		}
+	}
+	return statsOf(all)
+}
 
 // A side is one of several that do the same work.
 type side func(context.Context) error
@@ -40,14 +47,9 @@ type side func(context.Context) error
 // compare measures the sides in milliseconds at least b.Repeat times, one after the other in every round, so that
 // whatever else the machine does hits all of them. All are run once beforehand, unmeasured.
 func (b *bench) compare(ctx context.Context, sides ...side) ([]*stats, error) {
-	return b.compareTimes(ctx, b.Repeat, sides...)
-}
-
-// compareTimes measures the sides at least so many times.
-func (b *bench) compareTimes(ctx context.Context, least int, sides ...side) ([]*stats, error) {
 	samples := make([][]float64, len(sides))
 	var began time.Time
-	for round := -1; round < least || (round < maxRepeat && time.Since(began) < b.Budget); round++ {
+	for round := -1; round < b.Repeat || (round < maxRepeat && time.Since(began) < b.Budget); round++ {
 		if round == 0 {
 			began = time.Now()
 		}
@@ -57,7 +59,7 @@ func (b *bench) compareTimes(ctx context.Context, least int, sides ...side) ([]*
 				return nil, err
 			}
 			if took := time.Since(start); round >= 0 {
-				samples[i] = append(samples[i], float64(took)/float64(time.Millisecond))
+				samples[i] = append(samples[i], milliseconds(took))
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		statement, err := b.statement(a.organization, a.body, state)
+		statement, err := b.statement(b.world.large, a.body, state)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (b *bench) measureSmall(ctx context.Context) error {
 	}
 	for _, q := range monthly(all) {
 		a := b.inquiry(q, b.world.small.first())
-		statement, err := b.statement(a.organization, a.body, rollup.State{})
+		statement, err := b.statement(b.world.small, a.body, rollup.State{})
 		if err != nil {
 			return err
 		}

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,8 +27,11 @@ type report struct {
 	Engine     string    `json:"engine"`
 	// OtherCores is how many CPUs other programs used during each scenario, where the system says: 0 on a quiet machine.
 	OtherCores map[string]float64 `json:"other_cores"`
+	// Seconds is how long the load and each scenario took.
+	Seconds    map[string]float64 `json:"seconds"`
 	Data       []tableData        `json:"data"`
 	Results    []result           `json:"results"`
+	Costs      []questionCost     `json:"costs"`
 	Mismatches []string           `json:"mismatches"`
 	Notes      []string           `json:"notes"`
 }
@@ -58,6 +64,7 @@ func newReport(c command) *report {
 	r := &report{
 		Started: time.Now().UTC(), Until: c.Until, Scale: c.Scale, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		CPUs: runtime.NumCPU(), LoadBefore: strings.TrimSpace(string(load)), OtherCores: map[string]float64{},
+		Seconds: map[string]float64{}, Costs: []questionCost{},
 		Mismatches: []string{}, Notes: []string{},
 	}
 	if c.Scale < 1 {
@@ -82,6 +89,11 @@ func (r *report) add(results ...result) { r.Results = append(r.Results, results.
 
 func (r *report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// took notes how long a part took that began then.
+func (r *report) took(part string, began time.Time) {
+	r.Seconds[part] = math.Round(10*time.Since(began).Seconds()) / 10
 }
 
 // check compares an answer with the reference's and records a difference.
@@ -113,7 +125,7 @@ func (r *report) print(out io.Writer) {
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	scenario := ""
-	for _, line := range r.Results {
+	for _, line := range r.grouped() {
 		if line.Scenario != scenario {
 			scenario = line.Scenario
 			if cores, known := r.OtherCores[scenario]; known {
@@ -126,7 +138,11 @@ func (r *report) print(out io.Writer) {
 			line.verdict())
 	}
 	table.Flush()
+	r.printCosts(out)
 	fmt.Fprintln(out)
+	for _, part := range slices.Sorted(maps.Keys(r.Seconds)) {
+		fmt.Fprintf(out, "%s took %.1f s\n", part, r.Seconds[part])
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintln(out, "note:", note)
 	}
@@ -136,6 +152,41 @@ func (r *report) print(out io.Writer) {
 	if len(r.Results) > 0 && len(r.Mismatches) == 0 {
 		fmt.Fprintln(out, "every compared answer equals its reference")
 	}
+}
+
+// grouped are the results, those of a scenario one after the other.
+func (r *report) grouped() (results []result) {
+	var scenarios []string
+	for _, line := range r.Results {
+		if !slices.Contains(scenarios, line.Scenario) {
+			scenarios = append(scenarios, line.Scenario)
+		}
+	}
+	for _, s := range scenarios {
+		for _, line := range r.Results {
+			if line.Scenario == s {
+				results = append(results, line)
+			}
+		}
+	}
+	return results
+}
+
+// printCosts shows what a request takes, beside what the naive SQL takes on merged tables.
+func (r *report) printCosts(out io.Writer) {
+	if len(r.Costs) == 0 {
+		return
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nA WARM REQUEST\tms\tengine ms\tserver ms\tstatements\trows read\tallocations\tKiB\t"+
+		"merged naive ms\tengine ms\trows read")
+	for _, c := range r.Costs {
+		fmt.Fprintf(table, "%s, %d runs: %s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%.0f\n", c.Organization, c.Runs,
+			c.Question, number(c.Ours.Median), number(c.Ours.Engine), number(c.Ours.Server), number(c.Ours.Statements),
+			c.Ours.RowsRead, c.Ours.Allocations, c.Ours.AllocatedKiB,
+			number(c.Reference.Median), number(c.Reference.Engine), c.Reference.RowsRead)
+	}
+	table.Flush()
 }
 
 func (r result) verdict() string {

@@ -24,13 +24,17 @@ func (b *bench) product(dataDir string) process.Product {
 	return process.Product{Binary: b.Runlens, EngineLib: b.EngineLib, DataDir: dataDir}
 }
 
-// startServer starts the measured binary as a server on the engine of this run, with its files in dir. It caches no
-// answers, so that a question that is asked again is answered again, unless flags say otherwise.
-func (b *bench) startServer(ctx context.Context, dir string, flags ...string) (*process.Server, error) {
-	return b.product(b.storeDir()).Serve(ctx, dir, append([]string{"--admin-listen", "off", "--answer-cache-mib", "0",
+// startServer starts the measured binary as a server on the engine of this run, with its files in dir and a share for
+// maintenance. It caches no answers, so that a question that is asked again is answered again, unless flags say
+// otherwise.
+func (b *bench) startServer(
+	ctx context.Context, dir string, share float64, flags ...string,
+) (*process.Server, error) {
+	return b.product(b.storeDir()).Serve(ctx, dir, append([]string{
+		"--admin-listen", "127.0.0.1:0", "--answer-cache-mib", "0",
 		"--rate-limit-per-minute", unlimited, "--verify-limit-per-minute", unlimited,
 		"--org-concurrency", clientsAtOnce, "--global-concurrency", clientsAtOnce, "--query-timeout", "10m",
-		"--maintenance-share", strconv.FormatFloat(b.Share, 'g', -1, 64)}, flags...)...)
+		"--maintenance-share", strconv.FormatFloat(share, 'g', -1, 64)}, flags...)...)
 }
 
 // An apiClient queries the server for one organization, over connections that are kept.
@@ -39,20 +43,21 @@ type apiClient struct {
 	http     *http.Client
 }
 
-// client makes a key for the organization, on the server of this run.
-func (b *bench) client(ctx context.Context, organization schema.OrganizationID) (*apiClient, error) {
-	return b.clientOf(ctx, b.server, organization)
-}
-
-func (b *bench) clientOf(
+// client queries a server for the organization, with the one key that the run makes for it.
+func (b *bench) client(
 	ctx context.Context, server *process.Server, organization schema.OrganizationID,
 ) (*apiClient, error) {
-	created, err := b.product(b.storeDir()).CreateKey(ctx, string(organization))
-	if err != nil {
-		return nil, err
+	key, known := b.keys[organization]
+	if !known {
+		created, err := b.product(b.storeDir()).CreateKey(ctx, string(organization))
+		if err != nil {
+			return nil, err
+		}
+		key = created.Key
+		b.keys[organization] = key
 	}
 	return &apiClient{
-		url: "http://" + server.Address + "/api/v1/analytics/query", key: created.Key,
+		url: "http://" + server.Address + "/api/v1/analytics/query", key: key,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}, nil
 }

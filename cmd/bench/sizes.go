@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 )
 
 const (
@@ -13,13 +12,15 @@ const (
 	// A question of a small organization should cost no more processor time than the reference, all questions together;
 	// no single one more than mostOfOne.
 	mostOfAll, mostOfOne = 1.0, 1.15
-	// sizeWindow is the least time for which each side is measured in a turn, and sizeTurns the number of turns.
-	sizeWindow = 400 * time.Millisecond
-	sizeTurns  = 3
+	// mostStatements is how many statements a request takes at most that was answered before.
+	mostStatements = 1
+	// mostOfOtherWay is how much longer an answer may take than from the same number of rows in the other way, on either
+	// side of the threshold.
+	mostOfOtherWay = 1.3
 )
 
-// measureSizes measures organizations of several sizes against the naive SQL on merged tables: the processor time of
-// the engine and the server together, and the latency.
+// measureSizes measures organizations of all sizes against the naive SQL on merged tables: the latency, the processor
+// time of the engine and the server together, and what a request takes besides.
 func (b *bench) measureSizes(ctx context.Context) error {
 	all, err := b.largeQuestions(ctx)
 	if err != nil {
@@ -38,20 +39,23 @@ func (b *bench) measureSizes(ctx context.Context) error {
 }
 
 func (b *bench) measureSize(ctx context.Context, c class, asked []question, small bool) error {
-	var ours, reference float64
+	var ours, reference, statements float64
 	for _, q := range asked {
 		a := b.inquiry(q, c.first())
 		a.naiveSQL = strings.ReplaceAll(a.naiveSQL, "naive_", mergedPrefix)
-		api, naive, err := b.processor(ctx, a.api, a.naive)
+		found, err := b.costs(ctx, a.api, a.naive)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.title(), err)
 		}
 		if err := a.check(); err != nil {
 			return err
 		}
-		name := fmt.Sprintf("%d runs: %s", c.size, q.title())
+		api, naive := found[0], found[1]
+		b.report.Costs = append(b.report.Costs, questionCost{c.name, c.size, q.title(), api, naive})
+		name := c.title() + ": " + q.title()
 		b.report.add(ratio("sizes", name, "merged naive", api.latency, naive.latency, q.sizeGoal(small)))
-		if api.processor == nil || naive.processor.Median == 0 { // in ticks of 10 ms
+		statements = max(statements, api.Statements)
+		if naive.processor.Median == 0 { // it is known in ticks of 10 ms, if at all
 			continue
 		}
 		ours, reference = ours+api.processor.Median, reference+naive.processor.Median
@@ -59,9 +63,12 @@ func (b *bench) measureSize(ctx context.Context, c class, asked []question, smal
 		b.report.add(r)
 	}
 	if reference > 0 && small {
-		b.report.add(ratio("sizes, processor", fmt.Sprintf("%d runs: all questions", c.size), "merged naive",
+		b.report.add(ratio("sizes, processor", c.title()+": all questions", "merged naive",
 			statsOf([]float64{ours}), statsOf([]float64{reference}), mostOfAll))
 	}
+	most := result{Scenario: "sizes, statements", Name: c.title() + ": most of a warm request", Unit: "statements",
+		Ours: statsOf([]float64{statements}), Measured: statements}
+	b.report.add(most.goal(fmt.Sprintf("at most %d", mostStatements), statements <= mostStatements))
 	return nil
 }
 
@@ -73,49 +80,31 @@ func (q question) sizeGoal(small bool) float64 {
 	return q.atMost
 }
 
-// A cost is what one request takes.
-type cost struct {
-	latency   *stats // ms
-	processor *stats // ms of the engine and the server; nil where the system does not tell
-}
-
-// processor measures both sides in turns.
-func (b *bench) processor(ctx context.Context, sides ...side) (ours, reference cost, err error) {
-	latencies, times := make([][]float64, len(sides)), make([][]float64, len(sides))
-	engine, err := b.engineProcess()
+// measureThreshold compares an organization just below the size from which the rollup answers with one of the same size
+// that counts as one above it. Where one way takes much longer, the threshold is a cliff.
+func (b *bench) measureThreshold(ctx context.Context) error {
+	all, err := b.largeQuestions(ctx)
 	if err != nil {
-		return ours, reference, err
+		return err
 	}
-	pids := []int{engine.PID, b.server.PID()}
-	known := true
-	for turn := -1; turn < sizeTurns; turn++ {
-		for i, run := range sides {
-			before, _ := processorTime(pids...)
-			began, n := time.Now(), 0
-			for ; n < 1 || turn >= 0 && (n < b.Repeat || time.Since(began) < min(sizeWindow, b.Budget)); n++ {
-				start := time.Now()
-				if err := run(ctx); err != nil {
-					return ours, reference, err
-				}
-				if turn >= 0 {
-					latencies[i] = append(latencies[i], milliseconds(time.Since(start)))
-				}
+	for _, q := range all {
+		below, above := b.inquiry(q, b.world.below.first()), b.inquiry(q, b.world.above.first())
+		measured, err := b.compare(ctx, below.api, above.api)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.title(), err)
+		}
+		for _, a := range []*inquiry{below, above} {
+			if err := a.naive(ctx); err != nil {
+				return err
 			}
-			after, ok := processorTime(pids...)
-			known = known && ok
-			if turn >= 0 {
-				times[i] = append(times[i], milliseconds(after-before)/float64(n))
+			if err := a.check(); err != nil {
+				return err
 			}
 		}
+		r := ratio("threshold", q.title()+", below", "above", measured[0], measured[1], mostOfOtherWay)
+		r.Measured = max(r.Measured, 1/r.Measured)
+		r.Note = "(the slower way to the quicker)"
+		b.report.add(r.goal(r.Goal, r.Measured <= mostOfOtherWay))
 	}
-	costs := make([]cost, len(sides))
-	for i := range sides {
-		costs[i].latency = statsOf(latencies[i])
-		if known {
-			costs[i].processor = statsOf(times[i])
-		}
-	}
-	return costs[0], costs[1], nil
+	return nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -33,15 +34,17 @@ func (c class) organization(o uint64) schema.OrganizationID {
 
 func (c class) first() schema.OrganizationID { return c.organization(0) }
 
+// title names the class in the report.
+func (c class) title() string { return fmt.Sprintf("%s, %d runs", c.name, c.size) }
+
 // A world is all the data of a run: deterministic for a scale and an end.
 type world struct {
 	large, medium, small class
+	// below and above are alike, and above counts as an organization from whose size on the rollup answers.
+	below, above class
 	// sizes are further ones: every size has its ratio to the reference.
 	sizes []class
-	// others are added by the scenario of that name: with them, ten times as many rows belong to
-	// organizations other than the large one.
-	others []class
-	until  time.Time
+	until time.Time
 }
 
 func newWorld(scale float64, until time.Time) world {
@@ -49,30 +52,30 @@ func newWorld(scale float64, until time.Time) world {
 	// Organizations that are not large keep their size; of a smaller world there are fewer of them.
 	fixed := func(n float64) uint64 { return size(n * min(1/scale, 10)) }
 	count := func(n float64) uint64 { return uint64(max(1, math.Round(n*scale))) }
-	w := world{
+	const justBelow = 0.9 * olap.LargeFrom // a tenth of the rows are repeats and later versions
+	return world{
 		large:  class{"large", 1, size(10_000_000)},
 		medium: class{"medium", 1, size(1_000_000)},
 		small:  class{"small", count(100), fixed(10_000)},
+		below:  class{"below", 1, size(justBelow)},
+		above:  class{"above", 1, size(justBelow)},
 		sizes: []class{
 			{"tiny", count(100), fixed(1_000)},
-			{"middle", count(5), fixed(200_000)},
+			{"middle", 1, fixed(200_000)},
 			{"big", 1, size(3_000_000)},
 		},
 		until: until,
 	}
-	w.others = []class{
-		{"medium-other", 9 * w.medium.count, w.medium.size},
-		{"small-other", 9 * w.small.count, w.small.size},
-	}
-	return w
 }
 
-// classes are those that are there from the beginning.
-func (w world) classes() []class { return append([]class{w.large, w.medium, w.small}, w.sizes...) }
+// others are all classes but the medium one.
+func (w world) others() []class {
+	return append([]class{w.large, w.small, w.below, w.above}, w.sizes...)
+}
 
 // sized are the classes that are measured against merged tables, by their size.
 func (w world) sized() []class {
-	return []class{w.sizes[0], w.small, w.sizes[1], w.medium, w.sizes[2]}
+	return []class{w.sizes[0], w.small, w.sizes[1], w.below, w.above, w.medium, w.sizes[2], w.large}
 }
 
 func (w world) spanMillis() int64 { return dataDays * 24 * time.Hour.Milliseconds() }

@@ -77,6 +77,13 @@ func TestRecordsToAnswers(t *testing.T) {
 		}
 	}
 
+	for _, counter := range []string{"\nrunlens_query_statements_total ", "\nrunlens_query_rows_read_total "} {
+		_, body := get(t, admin+"/metrics", "")
+		if !strings.Contains(body, counter) || strings.Contains(body, counter+"0\n") {
+			t.Errorf("the metrics lack %q, or it is 0", counter)
+		}
+	}
+
 	// Contract 2: a revocation holds within 5 s.
 	if code, _, stderr := command(t, "", append([]string{"keys", "revoke", id}, flags...)...); code != 0 {
 		t.Fatal(stderr)

@@ -173,12 +173,13 @@ func (v vitals) lower(w vitals) vitals {
 func (m *mixture) idleVitals(ctx context.Context, bound vitals) (vitals, error) {
 	var least vitals
 	for until := time.Now().Add(idlePatience); ; {
-		values, err := m.target.gauges(ctx, "go_goroutines", "process_open_fds")
+		values, err := m.target.server.Metrics(ctx, "go_goroutines", "process_open_fds")
 		if err != nil {
 			return least, err
 		}
 		now := time.Now()
-		v := vitals{values[0], values[1], median(m.target.memory.between(now.Add(-2*time.Second), now), serverMemory)}
+		memory := median(m.target.memory.between(now.Add(-2*time.Second), now), serverMemory)
+		v := vitals{int64(values[0]), int64(values[1]), memory}
 		if least == (vitals{}) {
 			least = v
 		}

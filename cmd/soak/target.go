@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/process"
@@ -27,7 +23,6 @@ type target struct {
 	soak    *soak
 	product process.Product
 	server  *process.Server
-	admin   string // host:port
 	memory  *memoryWatch
 	dir     string
 }
@@ -44,10 +39,6 @@ func (s *soak) start(ctx context.Context) (*target, error) {
 		"--rate-limit-per-minute", plenty, "--verify-limit-per-minute", plenty}, s.Serve...)
 	var err error
 	if t.server, err = t.product.Serve(ctx, dir, flags...); err != nil {
-		return nil, err
-	}
-	if t.admin, err = t.server.AdminAddress(); err != nil {
-		t.server.Stop()
 		return nil, err
 	}
 	t.memory = watchMemory(t)
@@ -91,39 +82,11 @@ func (t *target) ingest(ctx context.Context, file string) (stored int, err error
 	return storedRuns(out)
 }
 
-// gauges reads numbers without labels from the metrics of the admin address.
-func (t *target) gauges(ctx context.Context, names ...string) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.admin+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("the admin address does not answer: %w", err)
-	}
-	defer response.Body.Close()
-	values := make([]int64, len(names))
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		for i, name := range names {
-			if text, found := strings.CutPrefix(lines.Text(), name+" "); found {
-				value, err := strconv.ParseFloat(text, 64)
-				if err != nil {
-					return nil, err
-				}
-				values[i] = int64(value)
-			}
-		}
-	}
-	return values, nil
-}
-
 // descriptors is how many files the server has open.
 func (t *target) descriptors(ctx context.Context) (int64, error) {
-	values, err := t.gauges(ctx, "process_open_fds")
+	values, err := t.server.Metrics(ctx, "process_open_fds")
 	if err != nil {
 		return 0, err
 	}
-	return values[0], nil
+	return int64(values[0]), nil
 }

@@ -14,6 +14,7 @@ import (
 
 // A Cost is what statements took.
 type Cost struct {
+	Statements  uint64        // that ClickHouse began to execute
 	Rows, Bytes uint64        // read from tables; bytes are uncompressed
 	Elapsed     time.Duration // in ClickHouse; the sum of statements that may have run at once
 	// Processor is the time of all threads, and PeakBytes the most memory that a statement had at once. Only the native
@@ -26,7 +27,8 @@ type Cost struct {
 type Meter struct {
 	outer *Meter // of the context around; nil for none
 
-	rows, bytes, elapsed, processor, peak atomic.Uint64 // elapsed in nanoseconds, processor in microseconds
+	statements, rows, bytes  atomic.Uint64
+	elapsed, processor, peak atomic.Uint64 // in nanoseconds, microseconds, bytes
 
 	profiles atomic.Bool // the last two were reported
 }
@@ -44,12 +46,19 @@ func Measure(ctx context.Context) (context.Context, *Meter) {
 
 // Cost is what was reported so far.
 func (m *Meter) Cost() Cost {
-	c := Cost{Rows: m.rows.Load(), Bytes: m.bytes.Load(), Elapsed: time.Duration(m.elapsed.Load())}
+	c := Cost{Statements: m.statements.Load(), Rows: m.rows.Load(), Bytes: m.bytes.Load(),
+		Elapsed: time.Duration(m.elapsed.Load())}
 	if m.profiles.Load() {
 		processor, peak := time.Duration(m.processor.Load())*time.Microsecond, m.peak.Load()
 		c.Processor, c.PeakBytes = &processor, &peak
 	}
 	return c
+}
+
+func (m *Meter) executed(statements uint64) {
+	for ; m != nil; m = m.outer {
+		m.statements.Add(statements)
+	}
 }
 
 func (m *Meter) read(rows, bytes, nanoseconds uint64) {
@@ -70,6 +79,8 @@ func (m *Meter) profiled(events []clickhouse.ProfileEvent) {
 		switch e.Name {
 		case "UserTimeMicroseconds", "SystemTimeMicroseconds":
 			micros += uint64(e.Value)
+		case "InitialQuery":
+			m.executed(uint64(e.Value))
 		case "MemoryTrackerPeakUsage":
 			peak = max(peak, uint64(e.Value))
 		}
@@ -93,6 +104,7 @@ func (t Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || !measured {
 		return response, err
 	}
+	m.executed(1)
 	var summary struct {
 		Rows        uint64 `json:"read_rows,string"`
 		Bytes       uint64 `json:"read_bytes,string"`

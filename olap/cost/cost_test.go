@@ -29,12 +29,16 @@ func TestMeasure(t *testing.T) {
 	}
 	read(t, t.Context(), store, "SELECT count() FROM numbers(500) WHERE number % 2 = 0")
 	for _, c := range []struct {
-		name string
-		cost cost.Cost
-		rows uint64 // of 8 bytes each
+		name       string
+		cost       cost.Cost
+		statements uint64
+		rows       uint64 // of 8 bytes each
 	}{
-		{"inner", inner.Cost(), 140_000}, {"outer", outer.Cost(), 141_000},
+		{"inner", inner.Cost(), 2, 140_000}, {"outer", outer.Cost(), 3, 141_000},
 	} {
+		if c.cost.Statements != c.statements {
+			t.Errorf("%s: %d statements, want %d", c.name, c.cost.Statements, c.statements)
+		}
 		if c.cost.Rows != c.rows || c.cost.Bytes != 8*c.rows || c.cost.Elapsed <= 0 {
 			t.Errorf("%s: %+v, want %d rows of 8 bytes", c.name, c.cost, c.rows)
 		}

@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -107,4 +110,38 @@ func (s *Server) AdminAddress() (string, error) {
 		}
 	}
 	return "", errors.New("the server's log names no admin address")
+}
+
+// metricsPatience bounds a reading of metrics.
+const metricsPatience = 10 * time.Second
+
+// Metrics reads numbers without labels from the metrics of the admin address; 0 for one that is not there.
+func (s *Server) Metrics(ctx context.Context, names ...string) ([]float64, error) {
+	address, err := s.AdminAddress()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the admin address does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	values := make([]float64, len(names))
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		for i, name := range names {
+			if text, found := strings.CutPrefix(lines.Text(), name+" "); found {
+				if values[i], err = strconv.ParseFloat(text, 64); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return values, lines.Err()
 }
