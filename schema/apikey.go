@@ -37,10 +37,8 @@ func (l KeyLimits) Permit(at time.Time, from netip.Addr) bool {
 	return len(l.Networks) == 0 || slices.ContainsFunc(l.Networks, func(n netip.Prefix) bool { return n.Contains(from) })
 }
 
-// An APIKeyUse says when a key last verified.
+// An APIKeyUse says when a key last verified. Of the key it has id, organization, scopes, hash and limits.
 type APIKeyUse struct {
-	KeyID      string
-	SecretHash [32]byte
+	APIKey
 	LastUsedAt time.Time
-	KeyLimits
 }

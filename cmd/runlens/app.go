@@ -104,7 +104,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	}
 	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now,
 		logger)
-	load := func(ctx context.Context) (any, error) { return nil, verifier.Load(ctx) }
+	load := func(ctx context.Context) (any, error) { return nil, verifier.Refresh(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
@@ -117,6 +117,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if kept {
 		a.maintained.Go(func() { followCursorSecrets(background, conn, engine, cursorSecretPoll, logger) })
 	}
+	a.maintained.Go(func() { verifier.Follow(background) })
 	a.maintained.Go(func() { engine.Follow(background) })
 	a.maintain(background, c.MaintenanceShare, logger)
 	asked := usage.NewLog(conn, logger)

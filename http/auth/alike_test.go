@@ -57,12 +57,32 @@ func invalid(t *testing.T, v *Verifier, shelf *shelf, clock *clock) map[string]C
 // and when it is exhausted, at the first try and later.
 func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 	const ample = 1000
-	for name, budget := range map[string]int{"in the budget": ample, "budget exhausted": 8} {
+	for name, c := range map[string]struct {
+		budget    int
+		refreshed []time.Duration // after the keys became invalid
+	}{
+		"in the budget": {ample, nil}, "budget exhausted": {8, nil},
+		"in the budget, refreshed":    {ample, []time.Duration{time.Second, trustFor, 5 * time.Second}},
+		"budget exhausted, refreshed": {8, []time.Duration{time.Second, trustFor, 5 * time.Second}},
+	} {
 		t.Run(name, func(t *testing.T) {
+			budget := c.budget
 			shelf, clock := newShelf(), newClock()
 			v := NewVerifier(shelf, purse{limit.NewWindow(budget, time.Minute), shelf}, clock.now, quiet)
 			credentials := invalid(t, v, shelf, clock)
-			clock.at = clock.at.Add(5 * time.Second)
+			began := clock.at
+			for _, after := range c.refreshed {
+				shelf.add() // something to read
+				clock.at = began.Add(after)
+				refresh(t, v)
+				if after < trustFor {
+					clock.at = began.Add(trustFor - time.Millisecond)
+					if err := verify(t, v, credentials["revoked"]); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			clock.at = began.Add(5 * time.Second)
 			for budget != ample && !v.budget.Full(clock.at) {
 				v.budget.Take(clock.at)
 			}

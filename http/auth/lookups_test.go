@@ -37,6 +37,8 @@ func (s *slowStore) Valid(ctx context.Context, _ string, _ time.Time) (schema.AP
 	}
 }
 
+func (*slowStore) Fingerprint(context.Context) (string, error) { return "", nil }
+
 func (*slowStore) Used(context.Context, time.Time, time.Time) ([]schema.APIKeyUse, error) {
 	return nil, nil
 }

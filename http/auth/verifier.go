@@ -17,9 +17,11 @@ import (
 const ScopeAnalyticsRead = "analytics:read"
 
 const (
-	// trustFor is how long a verification is relied upon without reading the store again. It is
+	// trustFor is how long a verification is relied upon after a statement that showed it to be right was sent. It is
 	// below the 5 s in which a revocation must hold everywhere (contract 2).
 	trustFor = 3 * time.Second
+	// refreshEvery is how often Follow reads whether a key changed. The next statement must end within trustFor.
+	refreshEvery = 2 * time.Second
 	// establishedFor is how long a credential that verified stays off the global budget (spec section 8).
 	establishedFor = 7 * 24 * time.Hour
 	// maxLookups is how many look-ups run at once. Further ones wait here, with their deadline, and not for a
@@ -60,7 +62,9 @@ type Store interface {
 	// Valid returns the key with an id if it is neither revoked nor expired at an instant, else the zero key. It does
 	// the same work for every id.
 	Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error)
-	// Used returns the keys that verified at or after since and are valid at an instant.
+	// Fingerprint returns a text that differs after every change of a key, and never becomes what it was.
+	Fingerprint(ctx context.Context) (string, error)
+	// Used returns the keys that verified at or after since and are valid at an instant, with what Valid returns.
 	Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error)
 	// RecordUse keeps that a key verified at an instant.
 	RecordUse(ctx context.Context, keyID string, at time.Time) error
@@ -77,6 +81,10 @@ type Budget interface {
 // A Verifier verifies credentials. It is safe for concurrent use. What it keeps in memory grows
 // with the number of keys that exist, never with invented ones.
 //
+// What it keeps is proven again for all keys at once: as long as the fingerprint of the keys stays what it was before a
+// key was read, that key is what it was. So a key costs a statement only after some key changed, or while the
+// fingerprint cannot be read (schema/decisions/key-lookup.md).
+//
 // A credential that is not valid is answered alike, whether its key is unknown, revoked, expired, used from elsewhere
 // or has another secret (spec 5.3): same statements, same draw on the budget, same comparison. For that, what is
 // kept of a valid key helps it only while it is valid for this caller; for all others it is as if it was not there.
@@ -91,22 +99,11 @@ type Verifier struct {
 	recording sync.WaitGroup // of uses that are being recorded; tests wait for it
 
 	mu          sync.Mutex
-	trusted     map[Credential]trust
-	established map[Credential]success
-	recorded    map[Credential]time.Time // as of which the store knows
-	loaded      time.Time
-}
-
-type trust struct {
-	principal Principal
-	until     time.Time
-	limits    schema.KeyLimits
-}
-
-// A success is the last successful verification of a credential.
-type success struct {
-	at     time.Time
-	limits schema.KeyLimits
+	cache       map[Credential]*cached
+	loaded      time.Time // when reload last read the uses
+	fingerprint string    // of the keys, as of checked
+	checked     time.Time
+	epoch       uint64 // how often the fingerprint was another one
 }
 
 // NewVerifier returns a Verifier on a store. The budget is for well-formed credentials without a
@@ -115,7 +112,7 @@ func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.
 	return &Verifier{
 		store: store, budget: budget, now: now, logger: logger,
 		lookups: make(chan struct{}, maxLookups), records: make(chan struct{}, maxRecords),
-		trusted: map[Credential]trust{}, established: map[Credential]success{}, recorded: map[Credential]time.Time{},
+		cache: map[Credential]*cached{},
 	}
 }
 
@@ -123,7 +120,7 @@ func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.
 // revocation within trustFor. The error is ErrUnauthorized, a *LimitedError, or a failure of the store.
 func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (Principal, error) {
 	now := v.now()
-	if p, ok := v.trustedPrincipal(c, now, from); ok {
+	if p, _, ok := v.trustedPrincipal(ctx, c, now, from); ok {
 		return p, nil
 	}
 	paid, err := v.admit(ctx, c, now, from)
@@ -137,7 +134,8 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 	}
 	defer func() { <-v.lookups }()
 	// Of many requests with one key, those that waited find what the first one learned.
-	if p, ok := v.trustedPrincipal(c, now, from); ok {
+	p, epoch, ok := v.trustedPrincipal(ctx, c, now, from)
+	if ok {
 		return p, nil
 	}
 	key, err := v.store.Valid(ctx, c.KeyID, now)
@@ -150,11 +148,7 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 		v.forget(c, same)
 		return Principal{}, v.refuse(now, paid)
 	}
-	p := Principal{KeyID: key.KeyID, OrganizationID: key.OrganizationID, Scopes: key.Scopes}
-	if v.remember(c, p, key.KeyLimits, now) {
-		v.record(ctx, c.KeyID, now)
-	}
-	return p, nil
+	return v.remember(ctx, c, key, now, epoch), nil
 }
 
 // record keeps a use in the store, without delaying the request: an insert takes as long as a query. A store that
@@ -175,13 +169,6 @@ func (v *Verifier) record(ctx context.Context, keyID string, at time.Time) {
 			v.logger.Warn("the use of a key could not be recorded", "key_id", keyID, "error", err)
 		}
 	})
-}
-
-func (v *Verifier) trustedPrincipal(c Credential, now time.Time, from netip.Addr) (Principal, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	t, ok := v.trusted[c]
-	return t.principal, ok && now.Before(t.until) && t.limits.Permit(now, from)
 }
 
 // admit draws on the budget for a credential that is not established, and reports whether it did. When the budget
@@ -211,80 +198,4 @@ func (v *Verifier) refuse(now time.Time, paid bool) error {
 		}
 	}
 	return ErrUnauthorized
-}
-
-func (v *Verifier) isEstablished(c Credential, now time.Time, from netip.Addr) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	last, ok := v.established[c]
-	return ok && now.Sub(last.at) < establishedFor && last.limits.Permit(now, from)
-}
-
-// Load fetches the credentials that are established, so that a restart does not defer them.
-func (v *Verifier) Load(ctx context.Context) error { return v.reload(ctx, v.now()) }
-
-func (v *Verifier) reload(ctx context.Context, now time.Time) error {
-	v.mu.Lock()
-	due := now.Sub(v.loaded) >= reloadEvery
-	if due {
-		v.loaded = now
-	}
-	v.mu.Unlock()
-	if !due {
-		return nil
-	}
-	// The store learns of a use an hour late at most, so it is queried for those of another hour.
-	used, err := v.store.Used(ctx, now.Add(-establishedFor-recordEvery), now)
-	if err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	valid := make(map[Credential]bool, len(used))
-	for _, use := range used {
-		c := Credential{KeyID: use.KeyID, Hash: use.SecretHash}
-		valid[c] = true
-		if use.LastUsedAt.After(v.established[c].at) {
-			v.established[c] = success{use.LastUsedAt, use.KeyLimits}
-		}
-		if use.LastUsedAt.After(v.recorded[c]) {
-			v.recorded[c] = use.LastUsedAt
-		}
-	}
-	for c, last := range v.established {
-		// What verified a moment ago may not be recorded yet.
-		if !valid[c] && now.Sub(last.at) >= trustFor {
-			v.drop(c)
-		}
-	}
-	return nil
-}
-
-// remember keeps a success and reports whether the store should know of it.
-func (v *Verifier) remember(c Credential, p Principal, limits schema.KeyLimits, now time.Time) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.trusted[c] = trust{p, now.Add(trustFor), limits}
-	v.established[c] = success{now, limits}
-	if now.Sub(v.recorded[c]) < recordEvery {
-		return false
-	}
-	v.recorded[c] = now
-	return true
-}
-
-// forget makes a credential like one that never verified, unless its key is valid for callers from elsewhere.
-func (v *Verifier) forget(c Credential, elsewhere bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if !elsewhere {
-		v.drop(c)
-	}
-}
-
-// drop requires the lock.
-func (v *Verifier) drop(c Credential) {
-	delete(v.trusted, c)
-	delete(v.established, c)
-	delete(v.recorded, c)
 }

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"testing"
@@ -25,6 +26,9 @@ type shelf struct {
 	uses    map[string]time.Time
 	lookups int
 	work    []string
+	changes int
+	// During a fingerprint, after the store computed it.
+	during func() error
 }
 
 func newShelf() *shelf { return &shelf{keys: map[string]schema.APIKey{}, uses: map[string]time.Time{}} }
@@ -47,11 +51,19 @@ func (s *shelf) Used(_ context.Context, since, at time.Time) (used []schema.APIK
 	s.work = append(s.work, "read uses")
 	for id, last := range s.uses {
 		if key := s.keys[id]; s.valid(id, at) && !last.Before(since) {
-			used = append(used,
-				schema.APIKeyUse{KeyID: id, SecretHash: key.SecretHash, LastUsedAt: last, KeyLimits: key.KeyLimits})
+			used = append(used, schema.APIKeyUse{APIKey: key, LastUsedAt: last})
 		}
 	}
 	return used, nil
+}
+
+func (s *shelf) Fingerprint(context.Context) (string, error) {
+	s.work = append(s.work, "fingerprint")
+	text := fmt.Sprint("changes: ", s.changes)
+	if s.during != nil {
+		return text, s.during()
+	}
+	return text, nil
 }
 
 func (s *shelf) RecordUse(_ context.Context, id string, at time.Time) error {
@@ -62,11 +74,13 @@ func (s *shelf) RecordUse(_ context.Context, id string, at time.Time) error {
 
 func (s *shelf) add(scopes ...string) Credential {
 	_, c := NewKey()
+	s.changes++
 	s.keys[c.KeyID] = schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: "acme", Scopes: scopes}
 	return c
 }
 
 func (s *shelf) revoke(c Credential, at time.Time) {
+	s.changes++
 	key := s.keys[c.KeyID]
 	key.RevokedAt = &at
 	s.keys[c.KeyID] = key
@@ -194,7 +208,7 @@ func TestEstablishedKeysAreShared(t *testing.T) {
 	}
 	clock.at = clock.at.Add(time.Hour)
 	second := NewVerifier(shelf, limit.NewWindow(1, time.Minute), clock.now, quiet)
-	if err := second.Load(context.Background()); err != nil {
+	if err := second.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	clock.at = clock.at.Add(time.Minute)
@@ -237,7 +251,7 @@ func TestInventedKeysLeaveNothingBehind(t *testing.T) {
 	for range 10_000 {
 		verify(t, v, invented())
 	}
-	if n := len(v.trusted) + len(v.established) + len(v.recorded); n != 0 {
+	if n := len(v.cache); n != 0 {
 		t.Errorf("%d entries", n)
 	}
 }

@@ -34,61 +34,82 @@ func (s Store) Valid(ctx context.Context, keyID string, at time.Time) (schema.AP
 	if err := s.conn.QueryRow(ctx, lookup, clickhouse.Named("id", keyID)).Scan(&verification); err != nil {
 		return schema.APIKey{}, fmt.Errorf("keys: look up: %w", err)
 	}
-	key, err := parseVerification(verification)
-	if err != nil || key.ExpiresAt != nil && !at.Before(*key.ExpiresAt) {
-		return schema.APIKey{}, err
-	}
-	key.KeyID = keyID
-	return key, nil
+	return parseVerification(keyID, verification, at)
 }
 
 // parseVerification reads what the column verification packs: the hash, and by lines the organization, the scopes, the
-// networks and the expiry in milliseconds. The empty one is the zero key.
-func parseVerification(text string) (key schema.APIKey, err error) {
+// networks and the expiry in milliseconds. The empty one, and one that expired at an instant, is the zero key.
+func parseVerification(keyID, text string, at time.Time) (schema.APIKey, error) {
+	key := schema.APIKey{KeyID: keyID}
 	copy(key.SecretHash[:], text)
 	fields := strings.Split(strings.TrimRight(text[len(key.SecretHash):], "\x00"), "\n")
 	if len(fields) != 4 {
 		return schema.APIKey{}, nil
 	}
+	var err error
 	key.OrganizationID, key.Scopes = schema.OrganizationID(fields[0]), split(fields[1])
 	if key.Networks, err = prefixes(split(fields[2])); err != nil || fields[3] == "" {
 		return key, err
 	}
 	millis, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
-		return key, fmt.Errorf("keys: a stored expiry cannot be read: %w", err)
+		return schema.APIKey{}, fmt.Errorf("keys: a stored expiry cannot be read: %w", err)
 	}
 	expires := time.UnixMilli(millis).UTC()
+	if !at.Before(expires) {
+		return schema.APIKey{}, nil
+	}
 	key.ExpiresAt = &expires
 	return key, nil
 }
 
-// Used returns the keys that verified at or after since and are valid at an instant.
+// fingerprint sums a hash of each row and its part:
+//
+//  1. Merges do not hide a change: an insert adds a part that has a new name.
+//  2. A change that is undone before the next fingerprint still shows: a deletion renames all parts.
+//  3. Without rows there is nothing that could show it, hence a new text each time.
+//  4. A table that was replaced, by a backup for instance, can have parts of the same names, but not the same rows.
+const fingerprint = "SELECT if(count() = 0, toString(generateUUIDv4())," +
+	" concat(toString(count()), ' ', toString(sum(cityHash64(_part, key_id, revision, verification)))))" +
+	" FROM " + schema.TableAPIKeys
+
+// Fingerprint returns a text that differs after every insert into the keys and every deletion of keys. It may differ
+// although no key changed.
+func (s Store) Fingerprint(ctx context.Context) (string, error) {
+	var text string
+	if err := s.conn.QueryRow(ctx, fingerprint).Scan(&text); err != nil {
+		return "", fmt.Errorf("keys: read the fingerprint: %w", err)
+	}
+	return text, nil
+}
+
+// Used returns the keys that verified at or after since and are valid at an instant. Of each key it returns what Valid
+// does.
 func (s Store) Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error) {
-	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.secret_hash, u.at, k.expires_at, k.networks
-		FROM (SELECT * FROM `+schema.TableAPIKeys+` FINAL) AS k
+	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.verification, u.at
+		FROM (SELECT key_id, verification FROM `+schema.TableAPIKeys+` FINAL) AS k
 		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON `+
 		`u.key_id = k.key_id
-		WHERE isNull(k.revoked_at) AND ifNull(k.expires_at > fromUnixTimestamp64Milli({at:Int64}, 'UTC'), true)
-			AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
-		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("at", at.UnixMilli()))
+		WHERE k.verification != '' AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
+		clickhouse.Named("since", since.UnixMilli()))
 	if err != nil {
 		return nil, fmt.Errorf("keys: read uses: %w", err)
 	}
 	defer rows.Close()
 	var used []schema.APIKeyUse
 	for rows.Next() {
-		var use schema.APIKeyUse
-		var hash string
-		var networks []string
-		if err := rows.Scan(&use.KeyID, &hash, &use.LastUsedAt, &use.ExpiresAt, &networks); err != nil {
+		var keyID, verification string
+		var last time.Time
+		if err := rows.Scan(&keyID, &verification, &last); err != nil {
 			return nil, fmt.Errorf("keys: read uses: %w", err)
 		}
-		copy(use.SecretHash[:], hash)
-		if use.Networks, err = prefixes(networks); err != nil {
+		key, err := parseVerification(keyID, verification, at)
+		if err != nil {
 			return nil, err
 		}
-		used = append(used, use)
+		if key.KeyID != "" {
+			used = append(used, schema.APIKeyUse{APIKey: key, LastUsedAt: last})
+		}
 	}
 	return used, rows.Err()
 }

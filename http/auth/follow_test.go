@@ -1,0 +1,88 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/schema"
+)
+
+// A sharedShelf is a shelf that two goroutines may use.
+type sharedShelf struct {
+	mu sync.Mutex
+	*shelf
+}
+
+func (s *sharedShelf) do(what func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what()
+}
+
+func (s *sharedShelf) Valid(ctx context.Context, id string, at time.Time) (key schema.APIKey, err error) {
+	s.do(func() { key, err = s.shelf.Valid(ctx, id, at) })
+	return key, err
+}
+
+func (s *sharedShelf) Fingerprint(ctx context.Context) (text string, err error) {
+	s.do(func() { text, err = s.shelf.Fingerprint(ctx) })
+	return text, err
+}
+
+func (s *sharedShelf) Used(ctx context.Context, since, at time.Time) (used []schema.APIKeyUse, err error) {
+	s.do(func() { used, err = s.shelf.Used(ctx, since, at) })
+	return used, err
+}
+
+func (s *sharedShelf) RecordUse(ctx context.Context, id string, at time.Time) (err error) {
+	s.do(func() { err = s.shelf.RecordUse(ctx, id, at) })
+	return err
+}
+
+// A server refreshes by itself, and goes on after refreshes that failed.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &sharedShelf{shelf: newShelf()}
+		v := NewVerifier(store, limit.NewWindow(100, time.Minute), time.Now, quiet)
+		c := store.add()
+		store.uses[c.KeyID] = time.Now()
+		refresh(t, v)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			v.Follow(ctx)
+			close(ended)
+		}()
+		lookups := 0
+		wantAfter := func(wait time.Duration, want int) {
+			t.Helper()
+			time.Sleep(wait)
+			synctest.Wait()
+			err := verify(t, v, c)
+			store.do(func() {
+				if err != nil || store.lookups != lookups+want {
+					t.Errorf("%d look-ups, want %d; %v", store.lookups-lookups, want, err)
+				}
+				lookups = store.lookups
+			})
+		}
+		wantAfter(59*time.Second, 0)
+		store.do(func() { store.during = func() error { return errors.New("no answer") } })
+		wantAfter(10*time.Second, 1)
+		store.do(func() { store.during = nil })
+		wantAfter(10*time.Second, 0)
+		store.do(func() { store.revoke(c, time.Now()) })
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if err := verify(t, v, c); !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("5 s after its revocation: %v", err)
+		}
+		cancel()
+		<-ended
+	})
+}
