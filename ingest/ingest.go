@@ -19,8 +19,8 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 )
 
-// A batch ends at whichever bound it reaches first. While writers are at work on some batches, one
-// more is being filled; their memory is used again.
+// A batch ends at whichever bound it reaches first (schema/decisions/ingest-batches.md). While writers are at work on
+// some batches, one more is being filled; their memory is used again.
 const (
 	batchRows   = 50_000
 	batchBytes  = 24 << 20 // of the records as they were written
