@@ -30,6 +30,14 @@ func (b *bed) exec(conn *pgx.Conn, sql string) {
 	}
 }
 
+// waitsFor waits until the status says what the worker waits for: at the end of a pass, which is after it stored rows.
+func (b *bed) waitsFor(status *worker.Status, what string) {
+	b.Helper()
+	b.until("it waits for a "+what, func() bool {
+		return strings.Contains(status.Report().Kinds[normalize.KindRun].WaitsFor, what)
+	})
+}
+
 // certainUntil is the status of runs, zero for nothing.
 func certainUntil(status *worker.Status) time.Time {
 	if c := status.Report().Kinds[normalize.KindRun].CertainUntil; c != nil {
@@ -53,9 +61,9 @@ func TestTransactionsThatReadFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.overlapped(status, 1)
-	if k := status.Report().Kinds[normalize.KindRun]; certainUntil(status).After(began) ||
-		!strings.Contains(k.WaitsFor, "session") {
-		t.Errorf("certain until %v, waits for %q, with a transaction open since %v", k.CertainUntil, k.WaitsFor, began)
+	b.waitsFor(status, "session")
+	if until := certainUntil(status); until.After(began) {
+		t.Errorf("certain until %v, with a transaction open since %v", until, began)
 	}
 	b.exec(late, "UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'; COMMIT")
 	b.untilEqual()
@@ -77,9 +85,7 @@ func TestPreparedTransactions(t *testing.T) {
 	}
 	prepare("FAILED")
 	b.overlapped(status, 1)
-	if k := status.Report().Kinds[normalize.KindRun]; !strings.Contains(k.WaitsFor, "prepared") {
-		t.Errorf("waits for %q", k.WaitsFor)
-	}
+	b.waitsFor(status, "prepared")
 	b.do("COMMIT PREPARED 'FAILED'")
 	b.untilEqual()
 
