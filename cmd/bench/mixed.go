@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A stream sends questions of organizations of one size, one after the other. Streams send at once. Each pauses after
@@ -49,19 +50,17 @@ func (b *bench) mixedLoad(ctx context.Context) ([]stream, error) {
 
 // ask sends all streams for a while, and every question at least once.
 func ask(ctx context.Context, streams []stream, lasting time.Duration) ([]times, error) {
-	taken, failed := make([]times, len(streams)), make([]error, len(streams))
-	until := time.Now().Add(lasting)
-	var wait sync.WaitGroup
+	taken, until := make([]times, len(streams)), time.Now().Add(lasting)
+	all, ctx := errgroup.WithContext(ctx)
 	for k, s := range streams {
-		wait.Go(func() { taken[k], failed[k] = s.ask(ctx, until) })
+		all.Go(func() (err error) {
+			if taken[k], err = s.ask(ctx, until); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			return nil
+		})
 	}
-	wait.Wait()
-	for k, err := range failed {
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", streams[k].name, err)
-		}
-	}
-	return taken, nil
+	return taken, all.Wait()
 }
 
 func (s stream) ask(ctx context.Context, until time.Time) (times, error) {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -199,11 +198,8 @@ func consoleSpeed(t *testing.T, o office) {
 		if (deep && this.querySelectorAll) copied = Math.max(copied, this.querySelectorAll("*").length);
 		return copy.call(this, deep) }; const period = document.querySelector("#period"); period.value = "last=366d";
 		period.dispatchEvent(new Event("change", {bubbles: true})); 0`)
-	for deadline := time.Now().Add(20 * time.Second); d.asked.Load() < asked+2; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests are sent together, want those of the totals and of the rows", d.asked.Load()-asked)
-		}
-	}
+	// The requests of the totals and of the rows are sent together.
+	comesTrue(t, func() bool { return d.asked.Load() >= asked+2 })
 	release()
 	d.rest()
 	d.shows(".tile", "Run count 10")
