@@ -10,8 +10,9 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// fromRollup reports whether rows come from the rollup.
-func (w *printer) fromRollup() bool { return w.Delta != plan.NoRollup }
+// SharedKeysMessage is in the exception of a statement with an inline delta that finds that an initiator key which the
+// answer may depend on represents two texts.
+const SharedKeysMessage = "initiator keys are shared"
 
 // rollupQuery aggregates the signed rows of the rollup and of the delta.
 func (w *printer) rollupQuery() string {
@@ -172,6 +173,17 @@ func (w *printer) cachedDelta() string {
 	}
 	return w.signedRows(schema.TableDelta, []string{schema.ColumnAsked}, w.clockMillis(), ofRollup,
 		func(name string) string { return name })
+}
+
+// DeltaRow reports whether the statement of an input needs a row of a cached delta, as its SQL does where the delta is
+// inline: a row in the range that was first stored at or before asOf, or that takes away what else would count. Times
+// are Unix milliseconds.
+func (in Input) DeltaRow(clock, firstStoredAt int64, takesAway bool) bool {
+	start, last := in.ends()
+	if clock < start.UnixMilli() || clock > last.UnixMilli() {
+		return false
+	}
+	return firstStoredAt <= in.AsOf.UnixMilli() || takesAway && !in.AfterAsOf
 }
 
 // inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they

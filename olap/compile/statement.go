@@ -3,8 +3,14 @@
 package compile
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -65,24 +71,170 @@ type Input struct {
 	After        []cursor.Value        // the row to continue after, in the completed order; nil for a first page
 }
 
-// SharedKeysMessage is in the exception of a statement with an inline delta that finds that an initiator key which the
-// answer may depend on represents two texts.
-const SharedKeysMessage = "initiator keys are shared"
-
 // Compile returns the statement of the input's plan. It selects one row more than the query's limit, which shows
 // whether a further row exists (contract 4.3).
 func Compile(in Input) Statement {
 	w := &printer{Input: in}
-	return w.statement()
+	w.param("organization", string(w.Organization))
+	columns, selected := w.columns()
+	statement := Statement{
+		Columns: columns, OwnClock: w.AsOf.IsZero(), OneThread: w.OneThread,
+		OneSnapshot: w.Delta == plan.DeltaInline || len(w.MergedParts) > 0,
+	}
+	if w.Projection != nil {
+		statement.Projection, statement.OneThread = w.Projection.Name, len(w.Projection.Keys) == 0
+	}
+	if statement.OwnClock {
+		selected = append(selected, ownClock)
+	}
+	sql := w.layers(selected)
+	if !w.Query.Totals() {
+		var terms []string
+		for _, term := range w.Order {
+			position := w.position(term)
+			statement.Order = append(statement.Order, position)
+			terms = append(terms, fmt.Sprintf("c%d %s NULLS LAST", position, direction(term.Descending)))
+		}
+		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT " + number(int64(w.Query.Limit)+1)
+	}
+	statement.SQL, statement.Params, statement.DeltaColumns = sql, w.params, w.deltaColumns
+	return statement
 }
 
-// DeltaRow reports whether the statement of an input needs a row of a cached delta, as its SQL does where the delta is
-// inline: a row in the range that was first stored at or before asOf, or that takes away what else would count. Times
-// are Unix milliseconds.
-func (in Input) DeltaRow(clock, firstStoredAt int64, takesAway bool) bool {
-	start, last := in.ends()
-	if clock < start.UnixMilli() || clock > last.UnixMilli() {
-		return false
+// A printer collects a statement's text and parameters.
+type printer struct {
+	Input
+	params       []Param
+	deltaColumns []string
+}
+
+// fromRollup reports whether rows come from the rollup.
+func (w *printer) fromRollup() bool { return w.Delta != plan.NoRollup }
+
+// layers is the statement without its order. Every layer of subqueries costs ClickHouse a tenth of a small query, so
+// that groups of base rows are selected from the table itself, unless names of agents are to be joined to them.
+func (w *printer) layers(selected []string) string {
+	var groups string
+	switch {
+	case w.fromRollup():
+		groups = w.rollupQuery()
+	case w.PairGroups:
+		groups = w.totalsOfPairs()
+	case w.AgentNames:
+		groups = w.groups()
+	default:
+		fields, from := w.from("")
+		return selectFrom(slices.Concat(fields, w.aggregates()), selected, from) + groupBy(w.keys())
 	}
-	return firstStoredAt <= in.AsOf.UnixMilli() || takesAway && !in.AfterAsOf
+	sql := selectFrom(nil, selected, "(\n"+indent(groups)+"\n) AS g")
+	if w.AgentNames {
+		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
+	}
+	if w.fromRollup() {
+		sql += "\nWHERE " + w.unchanged()
+	}
+	return sql
+}
+
+// agentNames are the current names of the organization's agents.
+func agentNames() string {
+	return "SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name" +
+		"\nFROM " + schema.TableAgents + " FINAL" +
+		"\nWHERE " + schema.OfOrganization
+}
+
+// columns are the answer's columns and the SQL of each over the groups and the agents: every
+// dimension, its companions after it, then the metrics (spec 2.14).
+func (w *printer) columns() (columns []Column, selected []string) {
+	add := func(c Column, sql string) {
+		selected = append(selected, fmt.Sprintf("%s AS c%d", sql, len(columns)))
+		columns = append(columns, c)
+	}
+	for _, d := range w.Query.Dimensions {
+		if d.Kind == catalog.Day {
+			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, w.inBits64("f_day", "toInt64"))
+		} else {
+			add(Column{d.Name, catalog.TypeString, d.Name, Text}, shown(d, "f_"+d.Field))
+		}
+		for _, c := range d.Companions {
+			sql := "a_agent_name"
+			if c.Field != "" {
+				sql = "n_" + c.Name
+			}
+			add(Column{c.Name, catalog.TypeString, d.Name, Text}, sql)
+		}
+	}
+	for _, m := range w.Query.Metrics {
+		column := Column{m.Name, catalog.TypeNumber, m.Name, Count}
+		switch {
+		case m.Kind == catalog.Ratio:
+			column.Kind = Ratio
+			add(column, m.Derived)
+		case m.Derived != "":
+			add(column, "toUInt64("+m.Derived+")")
+		default:
+			add(column, w.inBits64("m_"+m.Name, "toUInt64"))
+		}
+	}
+	return columns, selected
+}
+
+// inBits64 is a day or a count in the type of its column. That of base rows has it, and every function of a statement
+// costs; sums of signs can be negative for ClickHouse, and the rollup's days are narrow to be grouped by.
+func (w *printer) inBits64(sql, convert string) string {
+	if w.fromRollup() {
+		return convert + "(" + sql + ")"
+	}
+	return sql
+}
+
+// position is the column of an order term.
+func (w *printer) position(term query.OrderTerm) int {
+	position := 0
+	for _, d := range w.Query.Dimensions {
+		if d == term.Dimension {
+			return position
+		}
+		position += 1 + len(d.Companions)
+	}
+	for _, m := range w.Query.Metrics {
+		if m == term.Metric {
+			return position
+		}
+		position++
+	}
+	panic("compile: an order term that is not selected") // query.Parse refuses it
+}
+
+func direction(descending bool) string {
+	if descending {
+		return "DESC"
+	}
+	return "ASC"
+}
+
+func indent(sql string) string {
+	return "    " + strings.ReplaceAll(sql, "\n", "\n    ")
+}
+
+// selectFrom is a query with the expressions that it gives a name; none for no WITH.
+func selectFrom(named, selected []string, from string) string {
+	sql := ""
+	if len(named) > 0 {
+		sql = "WITH\n    " + strings.Join(named, ",\n    ") + "\n"
+	}
+	if strings.HasPrefix(from, "(") {
+		from = "\n" + from
+	} else {
+		from = " " + from
+	}
+	return sql + "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM" + from
+}
+
+// groupBy follows it; empty without keys.
+func groupBy(keys []string) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return "\nGROUP BY " + strings.Join(keys, ", ")
 }

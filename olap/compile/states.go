@@ -21,6 +21,29 @@ func JoinWindow(r daterange.Range) (start, last time.Time) {
 	return clamp(r.StartUTC.Add(-windowBefore)), clamp(r.EndUTC.Add(windowAfter))
 }
 
+// joined are the rows with the states of their runs; with AllVersions, once for every stored version. bucket is a
+// further condition on the hash ? of a run, of the rows and of the runs; empty for none.
+func (w *printer) joined(bucket string) string {
+	rows := w.rows(bucket)
+	sql := "(\n" + indent(rows) + "\n) AS r"
+	join := func(kind, states, name string) {
+		sql += "\n" + kind + " JOIN\n(\n" + indent(states) + "\n) AS " + name + " USING (f_run_id)"
+	}
+	states := w.runStates(rows, bucket)
+	if w.AllVersions {
+		join("LEFT", states, "s")
+		return sql
+	}
+	join("ANY LEFT", states, "s")
+	if len(w.MergedParts) > 0 {
+		join("ANY LEFT", w.newerStates(), "v")
+	}
+	return sql
+}
+
+// rows are single records. bucket is as in joined.
+func (w *printer) rows(bucket string) string { return selectFrom(nil, w.fields(), w.table(bucket)) }
+
 // runStates are the current states of the runs of the rows, and of other runs; with AllVersions those of all stored
 // versions instead. FINAL leaves one version of each, without a hash table of all of them. With MergedParts, runs in
 // the join window have the states in those, to which newerStates are to be joined.
@@ -133,5 +156,3 @@ func RunsOutside(in Input, most int) Statement {
 		"\nLIMIT " + number(int64(most))
 	return Statement{SQL: sql, Params: w.params, Columns: []Column{{Name: "run_hash", Kind: Count}}}
 }
-
-func hashOf(id string) string { return strings.Replace(schema.RunHashSQL, "?", id, 1) }

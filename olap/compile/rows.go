@@ -7,12 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/runlens/runlens/olap/catalog"
-	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/daterange"
-	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -24,6 +20,97 @@ var (
 	earliestClock = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
 	latestClock   = time.Date(2299, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
 )
+
+// groups is the layer of keys and aggregates over base rows.
+func (w *printer) groups() string {
+	fields, from := w.from("")
+	keys := w.keys()
+	return selectFrom(fields, slices.Concat(keys, w.aggregates()), from) + groupBy(keys)
+}
+
+// aggregates are what is computed of the rows of a group: companions as n_<name>, metrics as m_<name>, and for ownClock
+// when its newest row was first stored.
+func (w *printer) aggregates() (named []string) {
+	for _, d := range w.Query.Dimensions {
+		for _, c := range d.Companions {
+			if c.Field != "" {
+				// The group without an identifier has no name either (contract 4.15).
+				named = append(named, fmt.Sprintf("if(isNull(%s), NULL, max(f_%s)) AS n_%s", keyOf(d), c.Field, c.Name))
+			}
+		}
+	}
+	for _, m := range w.Aggregates {
+		named = append(named, m.Aggregate+" AS m_"+m.Name)
+	}
+	if w.AsOf.IsZero() {
+		named = append(named, "max("+storedAt+") AS "+newestStored)
+	}
+	return named
+}
+
+// from is where single rows come from, with the SQL of their fields as f_<name>: the table, or the rows with the states
+// of their runs where those are needed. bucket is as in joined.
+func (w *printer) from(bucket string) (fields []string, from string) {
+	if len(w.RunFields) == 0 {
+		return w.fields(), w.table(bucket)
+	}
+	for _, f := range w.RunFields {
+		fields = append(fields, ofRun(f, w.state()))
+	}
+	return fields, w.joined(bucket)
+}
+
+// fields are the fields of a row of the model's own table.
+func (w *printer) fields() (named []string) {
+	for _, f := range w.Fields {
+		named = append(named, f.SQL+" AS f_"+f.Name)
+	}
+	if w.Day {
+		named = append(named, w.localDay(w.clockMillis())+" AS f_day")
+	}
+	if w.AsOf.IsZero() {
+		named = append(named, "first_stored_at AS "+storedAt)
+	}
+	return named
+}
+
+// table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept
+// by the filters, and after the cursor. bucket is as in joined.
+func (w *printer) table(bucket string) string {
+	final := ""
+	if w.Final {
+		final = " FINAL"
+	}
+	conditions := slices.Concat(w.inRange(), w.conditions())
+	return w.Source.Table + final +
+		"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(bucket, "?", hashOf("run_id"), 1)
+}
+
+// hashOf is SQL of the hash of a run, whose id is SQL too.
+func hashOf(id string) string { return strings.Replace(schema.RunHashSQL, "?", id, 1) }
+
+// keys are what is grouped by.
+func (w *printer) keys() (keys []string) {
+	for _, d := range w.Query.Dimensions {
+		keys = append(keys, keyOf(d))
+	}
+	return keys
+}
+
+func keyOf(d *catalog.Dimension) string {
+	if d.Kind == catalog.Day {
+		return "f_day"
+	}
+	return "f_" + d.Field
+}
+
+// shown is the SQL of a dimension's text over its key.
+func shown(d *catalog.Dimension, key string) string {
+	if d.Show == "" {
+		return key
+	}
+	return strings.Replace(d.Show, "?", key, 1)
+}
 
 // conditions are those that a row is known at asOf, kept by the filters, and after the cursor.
 func (w *printer) conditions() []string {
@@ -39,6 +126,19 @@ func (w *printer) conditions() []string {
 			" NOT IN ("+schema.SupersededAttributions(schema.OfOrganization)+")")
 	}
 	return append(conditions, w.kept()...)
+}
+
+// kept are the conditions over what is grouped by: the filters, and to come after the cursor, unless that is only known
+// when initiator keys have their texts.
+func (w *printer) kept() []string {
+	var conditions []string
+	for i, filter := range w.Query.Filters {
+		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
+	}
+	if w.After != nil && !w.byPerson() {
+		conditions = append(conditions, w.afterCursor())
+	}
+	return conditions
 }
 
 // inRange are the conditions over the columns of the sorting key.
@@ -65,17 +165,14 @@ func (in Input) ends() (start, last time.Time) {
 	return in.Query.Range.StartUTC, in.Query.Range.EndUTC.Add(-time.Millisecond)
 }
 
-// kept are the conditions over what is grouped by: the filters, and to come after the cursor, unless that is only known
-// when initiator keys have their texts.
-func (w *printer) kept() []string {
-	var conditions []string
-	for i, filter := range w.Query.Filters {
-		conditions = append(conditions, w.filter(fmt.Sprintf("filter_%d", i), filter))
+func clamp(t time.Time) time.Time {
+	if t.Before(earliestClock) {
+		return earliestClock
 	}
-	if w.After != nil && !w.byPerson() {
-		conditions = append(conditions, w.afterCursor())
+	if t.After(latestClock) {
+		return latestClock
 	}
-	return conditions
+	return t
 }
 
 // ownClock is the boundary that a statement reports where asOf is not set before: the rows that it reads have no
@@ -93,99 +190,6 @@ const (
 )
 
 func (w *printer) boundary() string { return instant(w.AsOf) }
-
-func clamp(t time.Time) time.Time {
-	if t.Before(earliestClock) {
-		return earliestClock
-	}
-	if t.After(latestClock) {
-		return latestClock
-	}
-	return t
-}
-
-// filter is the condition that a row's dimension has one of the filter's values (spec 4.2 rule 7).
-func (w *printer) filter(name string, f query.Filter) string {
-	switch f.Dimension.Kind {
-	case catalog.Day:
-		days := make([]int64, len(f.Days))
-		for i, day := range f.Days {
-			days[i] = int64(day) - FirstDay
-		}
-		return "f_day IN " + w.param(name, days)
-	case catalog.AgentID:
-		return w.agentFilter(name, f)
-	case catalog.Identifier:
-		if w.fromRollup() {
-			return "f_initiator_key IN (SELECT f_initiator_key FROM (\n" + indent(w.texts()) +
-				"\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
-		}
-		fallthrough
-	default:
-		return shown(f.Dimension, "f_"+f.Dimension.Field) + " IN " + w.param(name, f.Values)
-	}
-}
-
-// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug names one agent: the agent
-// that is not deleted and has it, otherwise the one deleted last (contract 4.6). The newest record decides between
-// several, which the source should not have.
-func (w *printer) agentFilter(name string, f query.Filter) string {
-	ids, slugs := []string{}, []string{}
-	for _, value := range f.Values {
-		if id, err := uuid.Parse(value); err == nil && len(value) == len(id.String()) {
-			ids = append(ids, id.String())
-		} else {
-			slugs = append(slugs, value)
-		}
-	}
-	var conditions []string
-	if len(ids) > 0 {
-		w.param(name+"_ids", ids)
-		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
-	}
-	if len(slugs) > 0 {
-		conditions = append(conditions,
-			"f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
-				"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, "+
-				"'updated_at'), agent_id)) FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
-				" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
-				" GROUP BY tupleElement(latest, 'slug'))")
-	}
-	return "(" + strings.Join(conditions, " OR ") + ")"
-}
-
-// afterCursor is the keyset condition: the rows whose group comes after the cursor's in the completed
-// order. Null sorts last in both directions (contract 4.2), so nothing comes after null but, for an
-// equal null, what the next term says.
-func (w *printer) afterCursor() string {
-	var alternatives, equal []string
-	for i, term := range w.Order {
-		name := fmt.Sprintf("after_%d", i)
-		key := shown(term.Dimension, keyOf(term.Dimension))
-		value := w.After[i]
-		if value.Kind == cursor.Null {
-			equal = append(equal, "isNull("+key+")")
-			continue
-		}
-		var after string
-		if value.Kind == cursor.Day {
-			after = number(value.Day - FirstDay)
-		} else {
-			after = w.param(name, value.Text)
-		}
-		comparison := " > "
-		if term.Descending {
-			comparison = " < "
-		}
-		beyond := "(" + key + comparison + after + " OR isNull(" + key + "))"
-		alternatives = append(alternatives, strings.Join(append(append([]string(nil), equal...), beyond), " AND "))
-		equal = append(equal, key+" = "+after)
-	}
-	if len(alternatives) == 0 {
-		return "false"
-	}
-	return "((" + strings.Join(alternatives, ") OR (") + "))"
-}
 
 // clockMillis is the event clock of a row in milliseconds since 1970.
 func (w *printer) clockMillis() string {
@@ -207,24 +211,6 @@ func (w *printer) localDay(clock string) string {
 		shifts = "multiIf(" + strings.Join(cases, ", ") + ", " + shifts + ")"
 	}
 	return fmt.Sprintf("intDiv(%s + %s, %d)", clock, shifts, millisPerDay)
-}
-
-// position is the column of an order term.
-func (w *printer) position(term query.OrderTerm) int {
-	position := 0
-	for _, d := range w.Query.Dimensions {
-		if d == term.Dimension {
-			return position
-		}
-		position += 1 + len(d.Companions)
-	}
-	for _, m := range w.Query.Metrics {
-		if m == term.Metric {
-			return position
-		}
-		position++
-	}
-	panic("compile: an order term that is not selected") // query.Parse refuses it
 }
 
 func instant(t time.Time) string {

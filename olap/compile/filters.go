@@ -1,0 +1,96 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/cursor"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
+)
+
+// filter is the condition that a row's dimension has one of the filter's values (spec 4.2 rule 7).
+func (w *printer) filter(name string, f query.Filter) string {
+	switch f.Dimension.Kind {
+	case catalog.Day:
+		days := make([]int64, len(f.Days))
+		for i, day := range f.Days {
+			days[i] = int64(day) - FirstDay
+		}
+		return "f_day IN " + w.param(name, days)
+	case catalog.AgentID:
+		return w.agentFilter(name, f)
+	case catalog.Identifier:
+		if w.fromRollup() {
+			return "f_initiator_key IN (SELECT f_initiator_key FROM (\n" + indent(w.texts()) +
+				"\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
+		}
+		fallthrough
+	default:
+		return shown(f.Dimension, "f_"+f.Dimension.Field) + " IN " + w.param(name, f.Values)
+	}
+}
+
+// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug names one agent: the agent
+// that is not deleted and has it, otherwise the one deleted last (contract 4.6). The newest record decides between
+// several, which the source should not have.
+func (w *printer) agentFilter(name string, f query.Filter) string {
+	ids, slugs := []string{}, []string{}
+	for _, value := range f.Values {
+		if id, err := uuid.Parse(value); err == nil && len(value) == len(id.String()) {
+			ids = append(ids, id.String())
+		} else {
+			slugs = append(slugs, value)
+		}
+	}
+	var conditions []string
+	if len(ids) > 0 {
+		w.param(name+"_ids", ids)
+		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
+	}
+	if len(slugs) > 0 {
+		conditions = append(conditions,
+			"f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
+				"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, "+
+				"'updated_at'), agent_id)) FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
+				" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
+				" GROUP BY tupleElement(latest, 'slug'))")
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// afterCursor is the keyset condition: the rows whose group comes after the cursor's in the completed
+// order. Null sorts last in both directions (contract 4.2), so nothing comes after null but, for an
+// equal null, what the next term says.
+func (w *printer) afterCursor() string {
+	var alternatives, equal []string
+	for i, term := range w.Order {
+		name := fmt.Sprintf("after_%d", i)
+		key := shown(term.Dimension, keyOf(term.Dimension))
+		value := w.After[i]
+		if value.Kind == cursor.Null {
+			equal = append(equal, "isNull("+key+")")
+			continue
+		}
+		var after string
+		if value.Kind == cursor.Day {
+			after = number(value.Day - FirstDay)
+		} else {
+			after = w.param(name, value.Text)
+		}
+		comparison := " > "
+		if term.Descending {
+			comparison = " < "
+		}
+		beyond := "(" + key + comparison + after + " OR isNull(" + key + "))"
+		alternatives = append(alternatives, strings.Join(append(append([]string(nil), equal...), beyond), " AND "))
+		equal = append(equal, key+" = "+after)
+	}
+	if len(alternatives) == 0 {
+		return "false"
+	}
+	return "((" + strings.Join(alternatives, ") OR (") + "))"
+}
