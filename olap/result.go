@@ -1,14 +1,19 @@
 package olap
 
 import (
-	"strings"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/schema"
 )
 
 // instantFormat is RFC 3339 in UTC with milliseconds (contract 4.8).
@@ -54,90 +59,92 @@ func (r *Result) lastKeys(order []int) []cursor.Value {
 	return keys
 }
 
-// AppendJSON appends the response body of spec 2.14 to b.
+// AppendJSON appends the response body of spec 2.14 to b. Only values may need an escape.
 func (r *Result) AppendJSON(b []byte) []byte {
 	q := r.request.Query
-	b = append(b, `{"queryId":"`...)
-	b = append(b, r.request.QueryID.String()...)
-	b = append(b, `","catalogVersion":`...)
-	b = exec.AppendText(b, catalog.Version)
-	b = append(b, `,"asOf":`...)
-	b = appendInstant(b, r.asOf)
-	b = append(b, `,"range":{"start":"`...)
-	b = append(b, q.Range.Start.String()...)
-	b = append(b, `","end":"`...)
-	b = append(b, q.Range.End.String()...)
-	b = append(b, `","timezone":`...)
-	b = exec.AppendText(b, q.Range.Timezone)
-	b = append(b, `,"startUtc":`...)
-	b = appendInstant(b, q.Range.StartUTC)
-	b = append(b, `,"endUtc":`...)
-	b = appendInstant(b, q.Range.EndUTC)
-	b = append(b, `},"columns":`...)
-	b = r.appendColumns(b)
+	utc := func(t time.Time) string { return t.UTC().Format(instantFormat) }
+	b = fmt.Appendf(b, `{"queryId":"%s","catalogVersion":"%s","asOf":"%s",`,
+		r.request.QueryID, catalog.Version, utc(r.asOf))
+	b = fmt.Appendf(b, `"range":{"start":"%s","end":"%s","timezone":"%s","startUtc":"%s","endUtc":"%s"},"columns":`,
+		q.Range.Start, q.Range.End, q.Range.Timezone, utc(q.Range.StartUTC), utc(q.Range.EndUTC))
+	b = appendList(b, r.table.Columns, func(b []byte, c compile.Column) []byte {
+		return fmt.Appendf(b, `{"name":"%s","type":"%s","member":"%s"}`, c.Name, c.Type, c.Member)
+	})
 	b = append(b, `,"rows":`...)
-	b = r.appendRows(b)
+	b = appendList(b, r.table.Rows, func(b []byte, row []exec.Value) []byte {
+		return appendList(b, row, func(b []byte, value exec.Value) []byte { return value.AppendJSON(b) })
+	})
 	b = append(b, `,"cursor":`...)
 	if r.cursor == "" {
 		b = append(b, "null"...)
 	} else {
-		b = exec.AppendText(b, r.cursor)
+		b = fmt.Appendf(b, `"%s"`, r.cursor)
 	}
 	b = append(b, `,"warnings":`...)
-	b = r.appendWarnings(b)
+	b = appendList(b, r.notAdditive(), appendWarning)
 	return append(b, '}')
 }
 
-func appendInstant(b []byte, t time.Time) []byte {
-	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, instantFormat)
-	return append(b, '"')
-}
-
-func (r *Result) appendColumns(b []byte) []byte {
+// appendList appends a JSON array.
+func appendList[E any](b []byte, elements []E, appendOne func([]byte, E) []byte) []byte {
 	b = append(b, '[')
-	for i, c := range r.table.Columns {
+	for i, element := range elements {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `{"name":`...)
-		b = exec.AppendText(b, c.Name)
-		b = append(b, `,"type":`...)
-		b = exec.AppendText(b, c.Type)
-		b = append(b, `,"member":`...)
-		b = exec.AppendText(b, c.Member)
-		b = append(b, '}')
+		b = appendOne(b, element)
 	}
 	return append(b, ']')
 }
 
-func (r *Result) appendRows(b []byte) []byte {
-	b = append(b, '[')
-	for i, row := range r.table.Rows {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '[')
-		for j, value := range row {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = value.AppendJSON(b)
-		}
-		b = append(b, ']')
-	}
-	return append(b, ']')
+// notAdditive are the selected metrics whose values must not be summed (spec 4.2 rule 8).
+func (r *Result) notAdditive() []*catalog.Metric {
+	additive := func(m *catalog.Metric) bool { return m.Additive }
+	return slices.DeleteFunc(slices.Clone(r.request.Query.Metrics), additive)
 }
 
-// appendWarnings names each selected metric whose values must not be summed (spec 4.2 rule 8).
-func (r *Result) appendWarnings(b []byte) []byte {
-	var warnings []string
-	for _, metric := range r.request.Query.Metrics {
-		if !metric.Additive {
-			warnings = append(warnings, `{"code":"non_additive_metric","member":"`+metric.Name+
-				`","message":"Values of `+metric.Name+` must not be added up across groups, pages or ranges: query the wider `+
-				`group instead."}`)
-		}
+func appendWarning(b []byte, m *catalog.Metric) []byte {
+	return fmt.Appendf(b, `{"code":"non_additive_metric","member":"%s","message":"Values of %[1]s must not be added up`+
+		` across groups, pages or ranges: query the wider group instead."}`, m.Name)
+}
+
+// A Strategy says how an answer was computed, for logs and metrics: no answer depends on it.
+type Strategy struct {
+	// Reads is what the statement read: "base" rows, base rows with the runs outside the join window sent along
+	// ("base_runs_sent"), "rollup_rows" or "rollup_aggregates"; "cached_answer" for no statement at all.
+	Reads string `json:"reads"`
+	// Delta is how the statement had what the rollup lacks: "none" where it lacks nothing, "inline" (computed in the
+	// statement) or "cached" (sent along). Empty for base rows.
+	Delta string `json:"delta,omitzero"`
+	// Page is "single" for an answer that no page was expected to follow, "first" or "next".
+	Page string `json:"page"`
+	// Reason is why no faster strategy was used (plan.Reason); empty where there is none.
+	Reason string `json:"reason,omitzero"`
+	// Refreshing says that a refresh of the rollup was in progress when the plan was made.
+	Refreshing bool `json:"refreshing,omitzero"`
+	// Attempt is the number of the statement, from 1, 0 for a cached answer, and Refuted what earlier ones assumed
+	// wrongly.
+	Attempt int      `json:"attempt"`
+	Refuted []string `json:"refuted,omitzero"`
+}
+
+func strategyOf(a *attempt, p plan.Plan) Strategy {
+	return Strategy{
+		Reads: p.Strategy.String(), Delta: p.Delta.String(), Page: a.boundary.page, Reason: string(p.Reason),
+		Refreshing: a.delta.State.Refreshing, Attempt: a.number, Refuted: a.refuted.Names(),
 	}
-	return append(append(append(b, '['), strings.Join(warnings, ",")...), ']')
+}
+
+// comment is what ClickHouse's own log says about an execution; strategy is nil where it gives no answer.
+func comment(r Request, strategy *Strategy) string {
+	text, err := json.Marshal(struct {
+		RequestID      string                `json:"request_id"`
+		OrganizationID schema.OrganizationID `json:"organization_id"`
+		KeyID          string                `json:"key_id"`
+		Strategy       *Strategy             `json:"strategy,omitempty"`
+	}{r.RequestID, r.OrganizationID, r.KeyID, strategy})
+	if err != nil {
+		return fmt.Sprintf("comment: %v", err)
+	}
+	return string(text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -48,4 +49,33 @@ func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value i
 		return fmt.Errorf("rollup: write %s %d: %w", k, number, err)
 	}
 	return nil
+}
+
+// writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out,
+// says that there was one (State.LastDamage).
+func (c *claim) writeDamage(ctx context.Context, t *schema.RollupTable, organizations ...string) error {
+	err := c.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
+		" SELECT {kind:String}, organization, if(organization = '', '', {source:String}),"+
+		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
+		" FROM (SELECT arrayJoin({organizations:Array(String)}) AS organization) WHERE "+c.fence,
+		clickhouse.Named("kind", string(damage)), clickhouse.Named("source", t.Source), clickhouse.Named("number", c.number),
+		clickhouse.Named("organizations", append([]string{""}, organizations...)))
+	if err != nil {
+		return fmt.Errorf("rollup: write damage %d: %w", c.number, err)
+	}
+	return c.check(ctx)
+}
+
+// damaged is the condition that a row of the log is a damage of some organization.
+const damaged = "kind = '" + string(damage) + "' AND organization_id != ''"
+
+// within is the condition that a row was stored in the span.
+func within(storedAt string) string {
+	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt +
+		" <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
+}
+
+// span are the parameters of within: from exclusive, until inclusive.
+func span(from, until time.Time) []any {
+	return []any{clickhouse.Named("from", from.UnixMilli()), clickhouse.Named("until", until.UnixMilli())}
 }
