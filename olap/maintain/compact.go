@@ -35,7 +35,10 @@ func NewCompactor(conn driver.Conn, quiet time.Duration) *Compactor {
 
 // A partition that is in several parts, or in one that was never merged and so may hold several
 // versions of a row.
-type partition struct{ table, id string }
+type partition struct {
+	Table string `ch:"table"`
+	ID    string `ch:"partition_id"`
+}
 
 // compacted are the tables whose rows have versions, repeats or signs.
 func compacted() []string {
@@ -59,13 +62,13 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	ctx = clickhouse.Context(ctx,
 		clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))
 	for _, p := range found {
-		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.table+" PARTITION ID '"+p.id+"' FINAL")
+		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.Table+" PARTITION ID '"+p.ID+"' FINAL")
 		var exception *clickhouse.Exception
 		if errors.As(err, &exception) && exception.Code == codeCannotMerge {
 			continue
 		}
 		if err != nil {
-			return false, fmt.Errorf("maintain: merge %s %s: %w", p.table, p.id, err)
+			return false, fmt.Errorf("maintain: merge %s %s: %w", p.Table, p.ID, err)
 		}
 		return true, nil
 	}
@@ -77,24 +80,13 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 const codeCannotMerge = 388
 
 func (c *Compactor) find(ctx context.Context) (found []partition, err error) {
-	rows, err := c.conn.Query(ctx, "SELECT table, partition_id FROM system.parts"+
+	err = c.conn.Select(ctx, &found, "SELECT table, partition_id FROM system.parts"+
 		" WHERE database = currentDatabase() AND active AND table IN {tables:Array(String)}"+
 		" GROUP BY table, partition_id HAVING (count() > 1 OR max(level) = 0)"+
 		" AND (10 * (sum(rows) - max(rows)) >= sum(rows) OR now() - max(modification_time) >= {quiet:Int64})"+
 		" ORDER BY sum(rows) - max(rows) DESC, max(rows) DESC",
 		clickhouse.Named("tables", compacted()), clickhouse.Named("quiet", int64(c.quiet/time.Second)))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p partition
-		if err := rows.Scan(&p.table, &p.id); err != nil {
-			return nil, err
-		}
-		found = append(found, p)
-	}
-	return found, rows.Err()
+	return found, err
 }
 
 // Describe is part of prometheus.Collector.

@@ -69,23 +69,20 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 // conflicts logs the conflicts that a statement selects, by organization, and reports whether there are any.
 func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool,
 	err error) {
-	rows, err := s.conn.Query(inserting(ctx, nil), "SELECT toString(organization_id), count() FROM ("+selected+
-		") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
+	var conflicts []struct {
+		Organization string `ch:"organization"`
+		Keys         uint64 `ch:"keys"`
+	}
+	err = s.conn.Select(inserting(ctx, nil), &conflicts, "SELECT toString(organization_id) AS organization, count() AS "+
+		"keys FROM ("+selected+") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
 	if err != nil {
 		return false, fmt.Errorf("rollup: read conflicts: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var organization string
-		var keys uint64
-		if err := rows.Scan(&organization, &keys); err != nil {
-			return false, fmt.Errorf("rollup: read conflicts: %w", err)
-		}
+	for _, c := range conflicts {
 		s.logger.Warn("the source changed what should never change",
-			"organization", organization, "record", kind, "count", keys)
-		found = true
+			"organization", c.Organization, "record", kind, "count", c.Keys)
 	}
-	return found, rows.Err()
+	return len(conflicts) > 0, nil
 }
 
 // note writes conflicts to their table.

@@ -23,29 +23,25 @@ type Sizes map[snapshot.Records]Size
 
 // ReadSizes reads the sizes of all records of which at least so many rows were inserted, or which have conflicts.
 func ReadSizes(ctx context.Context, conn driver.Conn, least uint64) (Sizes, error) {
-	rows, err := conn.Query(snapshot.OneThread(ctx), "SELECT toString(source), organization_id, sum(rows) AS inserted,"+
-		" false FROM "+schema.TableInsertCounters+" WHERE organization_id != '' GROUP BY source, organization_id"+
-		" HAVING inserted >= "+strconv.FormatUint(least, 10)+
+	var found []struct {
+		Source       string `ch:"source"`
+		Organization string `ch:"organization_id"`
+		Inserted     uint64 `ch:"inserted"`
+		Conflicts    bool   `ch:"conflicts"`
+	}
+	err := conn.Select(snapshot.OneThread(ctx), &found, "SELECT toString(source) AS source, organization_id,"+
+		" sum(rows) AS inserted, false AS conflicts FROM "+schema.TableInsertCounters+
+		" WHERE organization_id != '' GROUP BY source, organization_id HAVING inserted >= "+strconv.FormatUint(least, 10)+
 		" UNION ALL SELECT DISTINCT '"+schema.TableAttributions+"', organization_id, 0, true FROM "+schema.TableConflicts+
 		" WHERE kind = '"+schema.ConflictAttribution+"'")
 	if err != nil {
 		return nil, failure.Of("read the sizes of organizations", err)
 	}
-	defer rows.Close()
 	sizes := Sizes{}
-	for rows.Next() {
-		var of snapshot.Records
-		var organization string
-		var read Size
-		if err := rows.Scan(&of.Source, &organization, &read.Records, &read.Conflicts); err != nil {
-			return nil, failure.Of("read the sizes of organizations", err)
-		}
-		of.Organization = schema.OrganizationID(organization)
+	for _, f := range found {
+		of := snapshot.Records{Organization: schema.OrganizationID(f.Organization), Source: f.Source}
 		known := sizes[of]
-		sizes[of] = Size{max(known.Records, read.Records), known.Conflicts || read.Conflicts}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, failure.Of("read the sizes of organizations", err)
+		sizes[of] = Size{max(known.Records, f.Inserted), known.Conflicts || f.Conflicts}
 	}
 	return sizes, nil
 }

@@ -38,11 +38,6 @@ func (c Counters) Same(other Counters) bool {
 // were not synced are lost with the power. A machine takes longer than this tolerance to come back.
 func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
-// start is when ClickHouse was started, from its clock and its age in seconds.
-func start(now time.Time, uptime uint32) time.Time {
-	return now.Add(-time.Duration(uptime) * time.Second)
-}
-
 // A Count is of rows that were ever inserted. An insert counts before it is acknowledged.
 type Count struct {
 	rows   uint64
@@ -68,37 +63,43 @@ func ReadInsertCounter(ctx context.Context, conn driver.Conn, of Records) (Count
 	return readCounters(ctx, conn, of, schema.OfOrganization)
 }
 
-// readCounters sums in Go: a count has a few rows, and every function in the text costs ClickHouse more.
 func readCounters(ctx context.Context, conn driver.Conn, of Records, where string) (c Counters, err error) {
-	rows, err := conn.Query(OneThread(ctx),
-		"SELECT now64(3, 'UTC'), uptime(), source, rows, last_stored_at FROM "+schema.TableInsertCounters+" WHERE "+where,
-		clickhouse.Named("organization", string(of.Organization)))
-	if err != nil {
-		return c, failure.Of("read the insert counters", err)
-	}
-	defer rows.Close()
-	var uptime uint32
-	for rows.Next() {
-		var source string
-		var inserted uint64
-		var at time.Time
-		if err := rows.Scan(&c.Now, &uptime, &source, &inserted, &at); err != nil {
-			return c, failure.Of("read the insert counters", err)
-		}
-		switch source {
+	rows, err := readCounts(ctx, conn, where, clickhouse.Named("organization", string(of.Organization)))
+	for _, row := range rows {
+		c.Now, c.started = row.Now, row.started()
+		switch row.Source {
 		case of.Source:
-			c.Records.add(inserted, at)
+			c.Records.add(row)
 		case schema.TableRollupLog:
-			c.Log.add(inserted, at)
+			c.Log.add(row)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return c, failure.Of("read the insert counters", err)
-	}
-	c.started = start(c.Now, uptime)
-	return c, nil
+	return c, err
 }
 
-func (c *Count) add(rows uint64, at time.Time) {
-	c.rows, c.latest = c.rows+rows, max(c.latest, at.UnixMilli())
+// A countRow is a row of the table insert_counters, of which a count has a few.
+type countRow struct {
+	Now          time.Time `ch:"now"`
+	Uptime       uint32    `ch:"uptime"`
+	Source       string    `ch:"source"`
+	Organization string    `ch:"organization_id"`
+	Rows         uint64    `ch:"rows"`
+	LastStoredAt time.Time `ch:"last_stored_at"`
+}
+
+// readCounts reads rows of insert_counters. They are summed in Go: every function in the text costs ClickHouse more.
+func readCounts(ctx context.Context, conn driver.Conn, where string, parameter any) (rows []countRow, err error) {
+	err = conn.Select(OneThread(ctx), &rows, "SELECT now64(3, 'UTC') AS now, uptime() AS uptime, source, organization_id,"+
+		" rows, last_stored_at FROM "+schema.TableInsertCounters+" WHERE "+where, parameter)
+	if err != nil {
+		return nil, failure.Of("read the insert counters", err)
+	}
+	return rows, nil
+}
+
+// started is when ClickHouse was started, from its clock and its age in seconds.
+func (r countRow) started() time.Time { return r.Now.Add(-time.Duration(r.Uptime) * time.Second) }
+
+func (c *Count) add(row countRow) {
+	c.rows, c.latest = c.rows+row.Rows, max(c.latest, row.LastStoredAt.UnixMilli())
 }

@@ -56,36 +56,25 @@ func ReadVersions(
 	for _, organization := range organizations {
 		names = append(names, string(organization))
 	}
-	rows, err := conn.Query(OneThread(ctx), "SELECT now64(3, 'UTC'), uptime(), source, organization_id, rows,"+
-		" last_stored_at FROM "+schema.TableInsertCounters+" WHERE organization_id IN {organizations:Array(String)}",
+	rows, err := readCounts(ctx, conn, "organization_id IN {organizations:Array(String)}",
 		clickhouse.Named("organizations", names))
 	if err != nil {
-		return v, failure.Of("read what was stored", err)
+		return v, err
 	}
-	defer rows.Close()
 	read := map[schema.OrganizationID]Version{}
-	var uptime uint32
-	for rows.Next() {
-		var source, name string
-		var inserted uint64
-		var at time.Time
-		if err := rows.Scan(&v.Now, &uptime, &source, &name, &inserted, &at); err != nil {
-			return v, failure.Of("read what was stored", err)
+	var started time.Time
+	for _, row := range rows {
+		v.Now, started = row.Now, row.started()
+		version := read[schema.OrganizationID(row.Organization)]
+		if count := version.count(row.Source); count != nil {
+			count.add(row)
 		}
-		version := read[schema.OrganizationID(name)]
-		if count := version.count(source); count != nil {
-			count.add(inserted, at)
-		}
-		read[schema.OrganizationID(name)] = version
-	}
-	if err := rows.Err(); err != nil {
-		return v, failure.Of("read what was stored", err)
+		read[schema.OrganizationID(row.Organization)] = version
 	}
 	v.Of = make(map[schema.OrganizationID]Version, len(organizations))
 	for _, organization := range organizations {
 		version := read[organization]
-		version.leases = read[""].repairs
-		version.started = start(v.Now, uptime)
+		version.leases, version.started = read[""].repairs, started
 		v.Of[organization] = version
 	}
 	return v, nil
