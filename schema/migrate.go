@@ -53,12 +53,8 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	latest, err := latestVersion()
-	if err != nil {
-		return err
-	}
 	for dirtySince := time.Now(); ; {
-		state, err := status(m, latest)
+		state, err := status(m)
 		if err == nil {
 			err = state.compatible()
 		}
@@ -127,7 +123,7 @@ func Down(ctx context.Context, db *sql.DB, steps int) error {
 	if err != nil {
 		return err
 	}
-	state, err := status(m, 0)
+	state, err := status(m)
 	if err == nil && state.older() {
 		err = ErrOlderStore
 	}
@@ -148,19 +144,16 @@ func Status(ctx context.Context, db *sql.DB) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	latest, err := latestVersion()
-	if err != nil {
-		return State{}, err
-	}
-	return status(m, latest)
+	return status(m)
 }
 
-func status(m *migrate.Migrate, latest uint) (State, error) {
+func status(m *migrate.Migrate) (State, error) {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
 		return State{}, fmt.Errorf("schema: read version: %w", err)
 	}
-	return State{Version: version, Latest: latest, Dirty: dirty}, nil
+	latest, err := latestVersion()
+	return State{Version: version, Latest: latest, Dirty: dirty}, err
 }
 
 func open(ctx context.Context, db *sql.DB) (*migrate.Migrate, error) {

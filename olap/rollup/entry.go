@@ -66,6 +66,11 @@ func waitForInserts(ctx context.Context, conn driver.Conn) error {
 		driver.NamedValue{Name: "running", Value: running})
 }
 
+// waitForMutations waits for what ClickHouse mutates: statements of a process that died may still run.
+func waitForMutations(ctx context.Context, conn driver.Conn) error {
+	return wait(ctx, conn, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done")
+}
+
 // wait polls until a count is zero.
 func wait(ctx context.Context, conn driver.Conn, count string, args ...any) error {
 	for {

@@ -92,9 +92,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 		return err
 	}
 	return l.run(ctx, time.UnixMilli(0), func(ctx context.Context, l *Lease) error {
-		// Statements of a process that died may still run in ClickHouse.
-		const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
-		if err := wait(ctx, conn, mutations); err != nil {
+		if err := waitForMutations(ctx, conn); err != nil {
 			return err
 		}
 		for _, table := range append(schema.Derived(), schema.TablePurgeTargets) {

@@ -42,8 +42,7 @@ type repair struct {
 // newRepair does 1.
 func (s *Refresher) newRepair(ctx context.Context, of Damage, report func([]Difference)) (r *repair, err error) {
 	r = &repair{refresher: s, report: report, of: of, table: schema.RollupOf(of.Source)}
-	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done"
-	if err := wait(ctx, s.conn, mutations); err != nil {
+	if err := waitForMutations(ctx, s.conn); err != nil {
 		return nil, err
 	}
 	if r.walk, err = newWalk(ctx, s.conn, r.table); err != nil {
