@@ -32,45 +32,6 @@ type node struct {
 	value jsontext.Value
 }
 
-// object reads a JSON object with the given properties only, each at most once. Names in required
-// must be there.
-func (n node) object(required []string, optional ...string) (map[string]node, error) {
-	if n.value.Kind() != '{' {
-		return nil, invalid(n.place, "must be an object")
-	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(n.value), jsontext.AllowDuplicateNames(true))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, invalid(n.place, err.Error())
-	}
-	properties := make(map[string]node)
-	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return nil, invalid(n.place, err.Error())
-		}
-		name := token.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, invalid(n.place, err.Error())
-		}
-		switch _, repeated := properties[name]; {
-		case utf8.RuneCountInString(name) > MaxNameLength:
-			return nil, invalid(n.place, "has an unknown property")
-		case !slices.Contains(required, name) && !slices.Contains(optional, name):
-			return nil, invalid(n.at(name), "is no known property")
-		case repeated:
-			return nil, invalid(n.at(name), "is a repeat")
-		}
-		properties[name] = node{n.at(name), value.Clone()}
-	}
-	for _, name := range required {
-		if _, ok := properties[name]; !ok {
-			return nil, invalid(n.at(name), "is required")
-		}
-	}
-	return properties, nil
-}
-
 func (n node) at(property string) string {
 	if n.place == "" {
 		return property
@@ -78,77 +39,114 @@ func (n node) at(property string) string {
 	return n.place + "." + property
 }
 
+// A decoder reads nodes and keeps the first fault. What it returns after one is of no use, and nothing fails.
+type decoder struct{ fault error }
+
+func (d *decoder) refuse(place, reason string) {
+	if d.fault == nil {
+		d.fault = invalid(place, reason)
+	}
+}
+
+// object reads a JSON object with the given properties only, each at most once. Names in required
+// must be there.
+func (d *decoder) object(n node, required []string, optional ...string) map[string]node {
+	if n.value.Kind() != '{' {
+		d.refuse(n.place, "must be an object")
+		return nil
+	}
+	properties := make(map[string]node)
+	tokens := jsontext.NewDecoder(bytes.NewBuffer(n.value), jsontext.AllowDuplicateNames(true))
+	_, err := tokens.ReadToken()
+	for err == nil && d.fault == nil && tokens.PeekKind() == '"' {
+		var token jsontext.Token
+		if token, err = tokens.ReadToken(); err != nil {
+			break
+		}
+		name := token.String()
+		var value jsontext.Value
+		if value, err = tokens.ReadValue(); err != nil {
+			break
+		}
+		switch _, repeated := properties[name]; {
+		case utf8.RuneCountInString(name) > MaxNameLength:
+			d.refuse(n.place, "has an unknown property")
+		case !slices.Contains(required, name) && !slices.Contains(optional, name):
+			d.refuse(n.at(name), "is no known property")
+		case repeated:
+			d.refuse(n.at(name), "is a repeat")
+		}
+		properties[name] = node{n.at(name), value.Clone()}
+	}
+	if err != nil {
+		d.refuse(n.place, err.Error())
+	}
+	for _, name := range required {
+		if _, ok := properties[name]; !ok {
+			d.refuse(n.at(name), "is required")
+		}
+	}
+	return properties
+}
+
 // list reads a JSON array of least to most elements, both inclusive.
-func (n node) list(least, most int) ([]node, error) {
-	if n.value.Kind() != '[' {
-		return nil, invalid(n.place, "must be an array")
-	}
+func (d *decoder) list(n node, least, most int) (nodes []node) {
 	var elements []jsontext.Value
-	if err := json.Unmarshal(n.value, &elements, jsontext.AllowDuplicateNames(true)); err != nil {
-		return nil, invalid(n.place, err.Error())
+	if n.value.Kind() != '[' {
+		d.refuse(n.place, "must be an array")
+	} else if err := json.Unmarshal(n.value, &elements, jsontext.AllowDuplicateNames(true)); err != nil {
+		d.refuse(n.place, err.Error())
+	} else if len(elements) < least || len(elements) > most {
+		d.refuse(n.place, fmt.Sprintf("must have %d to %d elements", least, most))
+		return nil
 	}
-	if len(elements) < least || len(elements) > most {
-		return nil, invalid(n.place, fmt.Sprintf("must have %d to %d elements", least, most))
-	}
-	nodes := make([]node, len(elements))
 	for i, value := range elements {
-		nodes[i] = node{fmt.Sprintf("%s[%d]", n.place, i), value}
+		nodes = append(nodes, node{fmt.Sprintf("%s[%d]", n.place, i), value})
 	}
-	return nodes, nil
+	return nodes
 }
 
 // text reads a JSON string of 1 to most code points, both inclusive.
-func (n node) text(most int) (string, error) {
+func (d *decoder) text(n node, most int) (s string) {
 	if n.value.Kind() != '"' {
-		return "", invalid(n.place, "must be a string")
+		d.refuse(n.place, "must be a string")
+	} else if err := json.Unmarshal(n.value, &s); err != nil {
+		d.refuse(n.place, err.Error())
+	} else if length := utf8.RuneCountInString(s); length < 1 || length > most {
+		d.refuse(n.place, fmt.Sprintf("must have 1 to %d characters", most))
 	}
-	var s string
-	if err := json.Unmarshal(n.value, &s); err != nil {
-		return "", invalid(n.place, err.Error())
-	}
-	if length := utf8.RuneCountInString(s); length < 1 || length > most {
-		return "", invalid(n.place, fmt.Sprintf("must have 1 to %d characters", most))
-	}
-	return s, nil
+	return s
 }
 
 // texts reads a JSON array of least to most strings, all bounds inclusive.
-func (n node) texts(least, most, length int) ([]string, []node, error) {
-	elements, err := n.list(least, most)
-	if err != nil {
-		return nil, nil, err
-	}
-	texts := make([]string, len(elements))
+func (d *decoder) texts(n node, least, most, length int) (texts []string, elements []node) {
+	elements = d.list(n, least, most)
+	texts = make([]string, len(elements))
 	for i, element := range elements {
-		if texts[i], err = element.text(length); err != nil {
-			return nil, nil, err
-		}
+		texts[i] = d.text(element, length)
 	}
-	return texts, elements, nil
+	return texts, elements
 }
 
 // uniqueTexts is texts without repeats (spec 2.10).
-func (n node) uniqueTexts(least, most, length int) ([]string, error) {
-	texts, elements, err := n.texts(least, most, length)
-	if err != nil {
-		return nil, err
-	}
+func (d *decoder) uniqueTexts(n node, least, most, length int) []string {
+	texts, elements := d.texts(n, least, most, length)
 	seen := make(map[string]bool, len(texts))
 	for i, text := range texts {
 		if seen[text] {
-			return nil, invalid(elements[i].place, "is a repeat")
+			d.refuse(elements[i].place, "is a repeat")
 		}
 		seen[text] = true
 	}
-	return texts, nil
+	return texts
 }
 
 // integer reads a JSON number from least to most, both inclusive, that is written with digits
 // only: 100, not 1e2 or 100.0 (contract 4.10).
-func (n node) integer(least, most int) (int, error) {
+func (d *decoder) integer(n node, least, most int) int {
 	i, err := strconv.Atoi(string(n.value))
 	if n.value.Kind() != '0' || err != nil || i < least || i > most {
-		return 0, invalid(n.place, fmt.Sprintf("must be a whole number from %d to %d", least, most))
+		d.refuse(n.place, fmt.Sprintf("must be a whole number from %d to %d", least, most))
 	}
-	return i, nil
+	return i
 }

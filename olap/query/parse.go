@@ -1,9 +1,5 @@
 package query
 
-import (
-	"github.com/go-json-experiment/json/jsontext"
-)
-
 // A request is a body whose shape is right: every property is known, has the right type and keeps its bounds. What its
 // words mean is not checked yet.
 type request struct {
@@ -38,9 +34,10 @@ type orderShape struct {
 // Parse reads the body of a query request strictly. The body has passed CheckSyntax. The error is
 // an *Error: the first fault found, where faults of shape come before faults of meaning.
 func Parse(body []byte) (Query, error) {
-	r, err := parseShape(jsontext.Value(body))
-	if err != nil {
-		return Query{}, err
+	var d decoder
+	r := d.request(node{"", body})
+	if d.fault != nil {
+		return Query{}, d.fault
 	}
 	return resolve(r)
 }
@@ -48,140 +45,73 @@ func Parse(body []byte) (Query, error) {
 // A timezone has no length limit of its own; the longest canonical name is far below this.
 const maxRangeTextLength = 64
 
-func parseShape(body jsontext.Value) (request, error) {
+func (d *decoder) request(n node) request {
 	r := request{Dimensions: []string{}, Filters: []filterShape{}, Order: []orderShape{}, Limit: DefaultLimit}
-	properties, err := node{"", body}.object([]string{"model", "metrics", "range"}, "dimensions", "filters", "order",
-		"limit", "cursor")
-	if err != nil {
-		return r, err
-	}
-	if r.Model, err = properties["model"].text(MaxNameLength); err != nil {
-		return r, err
-	}
-	if r.Metrics, err = properties["metrics"].uniqueTexts(1, MaxMetrics, MaxNameLength); err != nil {
-		return r, err
-	}
+	properties := d.object(n, []string{"model", "metrics", "range"}, "dimensions", "filters", "order", "limit", "cursor")
+	r.Model = d.text(properties["model"], MaxNameLength)
+	r.Metrics = d.uniqueTexts(properties["metrics"], 1, MaxMetrics, MaxNameLength)
 	if n, ok := properties["dimensions"]; ok {
-		if r.Dimensions, err = n.uniqueTexts(0, MaxDimensions, MaxNameLength); err != nil {
-			return r, err
-		}
+		r.Dimensions = d.uniqueTexts(n, 0, MaxDimensions, MaxNameLength)
 	}
 	if n, ok := properties["filters"]; ok {
-		if r.Filters, err = parseFilters(n); err != nil {
-			return r, err
+		for _, element := range d.list(n, 0, MaxFilters) {
+			r.Filters = append(r.Filters, d.filter(element))
 		}
 	}
-	if r.Range, err = parseRange(properties["range"]); err != nil {
-		return r, err
-	}
+	r.Range = d.dates(properties["range"])
 	if n, ok := properties["order"]; ok {
-		if r.Order, err = parseOrder(n); err != nil {
-			return r, err
-		}
+		r.Order = d.order(n)
 	}
 	if n, ok := properties["limit"]; ok {
-		if r.Limit, err = n.integer(1, MaxLimit); err != nil {
-			return r, err
-		}
+		r.Limit = d.integer(n, 1, MaxLimit)
 	}
 	if n, ok := properties["cursor"]; ok {
-		if r.cursor, err = n.text(MaxCursorLength); err != nil {
-			return r, err
-		}
+		r.cursor = d.text(n, MaxCursorLength)
 	}
-	return r, nil
+	return r
 }
 
-func parseFilters(n node) ([]filterShape, error) {
-	elements, err := n.list(0, MaxFilters)
-	if err != nil {
-		return nil, err
-	}
-	filters := make([]filterShape, len(elements))
-	for i, element := range elements {
-		if filters[i], err = parseFilter(element); err != nil {
-			return nil, err
-		}
-	}
-	return filters, nil
-}
-
-// parseFilter reads one of the two shapes of spec 2.11; the operator decides which.
-func parseFilter(n node) (filterShape, error) {
-	var f filterShape
-	properties, err := n.object([]string{"member", "op"}, "value", "values")
-	if err != nil {
-		return f, err
-	}
-	if f.Member, err = properties["member"].text(MaxNameLength); err != nil {
-		return f, err
-	}
-	if f.Op, err = properties["op"].text(MaxNameLength); err != nil {
-		return f, err
-	}
+// filter reads one of the two shapes of spec 2.11; the operator decides which.
+func (d *decoder) filter(n node) filterShape {
+	properties := d.object(n, []string{"member", "op"}, "value", "values")
+	f := filterShape{Member: d.text(properties["member"], MaxNameLength), Op: d.text(properties["op"], MaxNameLength)}
 	switch f.Op {
 	case "eq":
-		if properties, err = n.object([]string{"member", "op", "value"}); err != nil {
-			return f, err
-		}
-		value, err := properties["value"].text(MaxValueLength)
-		f.Values = []string{value}
-		return f, err
+		properties = d.object(n, []string{"member", "op", "value"})
+		f.Values = []string{d.text(properties["value"], MaxValueLength)}
 	case "in":
-		if properties, err = n.object([]string{"member", "op", "values"}); err != nil {
-			return f, err
-		}
-		f.Values, _, err = properties["values"].texts(1, MaxFilterValues, MaxValueLength)
-		return f, err
+		properties = d.object(n, []string{"member", "op", "values"})
+		f.Values, _ = d.texts(properties["values"], 1, MaxFilterValues, MaxValueLength)
 	default:
-		return f, invalid(n.at("op"), "must be eq or in")
+		d.refuse(n.at("op"), "must be eq or in")
+	}
+	return f
+}
+
+func (d *decoder) dates(n node) rangeShape {
+	properties := d.object(n, []string{"start", "end", "timezone"})
+	return rangeShape{
+		Start:    d.text(properties["start"], maxRangeTextLength),
+		End:      d.text(properties["end"], maxRangeTextLength),
+		Timezone: d.text(properties["timezone"], maxRangeTextLength),
 	}
 }
 
-func parseRange(n node) (rangeShape, error) {
-	var r rangeShape
-	properties, err := n.object([]string{"start", "end", "timezone"})
-	if err != nil {
-		return r, err
-	}
-	if r.Start, err = properties["start"].text(maxRangeTextLength); err != nil {
-		return r, err
-	}
-	if r.End, err = properties["end"].text(maxRangeTextLength); err != nil {
-		return r, err
-	}
-	r.Timezone, err = properties["timezone"].text(maxRangeTextLength)
-	return r, err
-}
-
-func parseOrder(n node) ([]orderShape, error) {
-	elements, err := n.list(0, MaxOrderTerms)
-	if err != nil {
-		return nil, err
-	}
-	terms := make([]orderShape, len(elements))
-	seen := make(map[string]bool, len(elements))
-	for i, element := range elements {
-		properties, err := element.object([]string{"member", "direction"})
-		if err != nil {
-			return nil, err
-		}
-		member, err := properties["member"].text(MaxNameLength)
-		if err != nil {
-			return nil, err
-		}
-		direction, err := properties["direction"].text(MaxNameLength)
-		if err != nil {
-			return nil, err
-		}
+func (d *decoder) order(n node) []orderShape {
+	terms := []orderShape{}
+	seen := map[string]bool{}
+	for _, element := range d.list(n, 0, MaxOrderTerms) {
+		properties := d.object(element, []string{"member", "direction"})
+		member := d.text(properties["member"], MaxNameLength)
+		direction := d.text(properties["direction"], MaxNameLength)
 		if direction != "asc" && direction != "desc" {
-			return nil, invalid(element.at("direction"), "must be asc or desc")
+			d.refuse(element.at("direction"), "must be asc or desc")
 		}
 		if seen[member] {
-			return nil, invalid(element.at("member"), "is a repeat")
+			d.refuse(element.at("member"), "is a repeat")
 		}
 		seen[member] = true
-		terms[i] = orderShape{Member: member, Descending: direction == "desc"}
+		terms = append(terms, orderShape{Member: member, Descending: direction == "desc"})
 	}
-	return terms, nil
+	return terms
 }
