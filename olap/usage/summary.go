@@ -72,19 +72,19 @@ type Selection struct {
 
 // A Summary is what the questions of a group took together. Refusals count in Questions too.
 type Summary struct {
-	Group []string `json:"group"` // in the order of Columns
+	Group []string `json:"group" ch:"shown"` // in the order of Columns
 
-	Questions uint64 `json:"questions"`
-	Refused   uint64 `json:"refused"`
-	Limited   uint64 `json:"limited"` // of the refused, those that hit a limit
+	Questions uint64 `json:"questions" ch:"questions"`
+	Refused   uint64 `json:"refused" ch:"refused"`
+	Limited   uint64 `json:"limited" ch:"limited"` // of the refused, those that hit a limit
 
-	RowsRead    uint64   `json:"rows_read"`
-	BytesRead   uint64   `json:"bytes_read"`
-	ProcessorMs *float64 `json:"processor_ms"` // nil where ClickHouse reported none
+	RowsRead    uint64   `json:"rows_read" ch:"all_rows"`
+	BytesRead   uint64   `json:"bytes_read" ch:"all_bytes"`
+	ProcessorMs *float64 `json:"processor_ms" ch:"processor"` // nil where ClickHouse reported none
 	// Of answers, from the head of the request to the end; nil without answers.
-	MeanMs *float64 `json:"mean_ms"`
-	P95Ms  *float64 `json:"p95_ms"`
-	MaxMs  *float64 `json:"max_ms"`
+	MeanMs *float64 `json:"mean_ms" ch:"mean"`
+	P95Ms  *float64 `json:"p95_ms" ch:"p95"`
+	MaxMs  *float64 `json:"max_ms" ch:"longest"`
 }
 
 // Summarize reads the log.
@@ -97,10 +97,12 @@ func Summarize(ctx context.Context, conn driver.Conn, s Selection) ([]Summary, e
 	for _, c := range grouping.columns {
 		group = append(group, "toString("+c.sql+")")
 	}
-	rows, err := conn.Query(ctx, "SELECT ["+strings.Join(group, ", ")+`] AS shown, sum(l.questions) AS questions,
-			sumIf(l.questions, code != ''), sumIf(l.questions, limit_hit != ''), sum(rows_read), sum(bytes_read),
-			sum(processor_us) / 1000, avgOrNullIf(took_us, code = '') / 1000,
-			quantileExactOrNullIf(0.95)(took_us, code = '') / 1000 AS p95, maxOrNullIf(took_us, code = '') / 1000
+	var summaries []Summary
+	err := conn.Select(ctx, &summaries, "SELECT ["+strings.Join(group, ", ")+`] AS shown, sum(l.questions) AS questions,
+			sumIf(l.questions, code != '') AS refused, sumIf(l.questions, limit_hit != '') AS limited,
+			sum(rows_read) AS all_rows, sum(bytes_read) AS all_bytes, sum(processor_us) / 1000 AS processor,
+			avgOrNullIf(took_us, code = '') / 1000 AS mean,
+			quantileExactOrNullIf(0.95)(took_us, code = '') / 1000 AS p95, maxOrNullIf(took_us, code = '') / 1000 AS longest
 		FROM `+schema.TableUsageLog+` AS l
 		WHERE `+grouping.where+` AND at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
 			AND ({organization:String} = '' OR organization_id = {organization:String})
@@ -109,19 +111,6 @@ func Summarize(ctx context.Context, conn driver.Conn, s Selection) ([]Summary, e
 		clickhouse.Named("since", s.Since.UnixMilli()), clickhouse.Named("organization", string(s.OrganizationID)),
 		clickhouse.Named("key", s.KeyID), clickhouse.Named("limit", int64(s.Limit)))
 	if err != nil {
-		return nil, fmt.Errorf("usage: summarize: %w", err)
-	}
-	defer rows.Close()
-	var summaries []Summary
-	for rows.Next() {
-		var found Summary
-		if err := rows.Scan(&found.Group, &found.Questions, &found.Refused, &found.Limited, &found.RowsRead,
-			&found.BytesRead, &found.ProcessorMs, &found.MeanMs, &found.P95Ms, &found.MaxMs); err != nil {
-			return nil, fmt.Errorf("usage: summarize: %w", err)
-		}
-		summaries = append(summaries, found)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("usage: summarize: %w", err)
 	}
 	return summaries, nil
