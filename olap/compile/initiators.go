@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 )
@@ -13,15 +12,6 @@ import (
 // The identifier's part of an initiator key as keys: three narrow ones, the day among them, share 16 bytes, for which
 // ClickHouse groups twice as fast as for more.
 var initiatorKeys = []string{"f_initiator", "f_initiator_high"}
-
-// byPerson reports whether the rollup's rows are grouped by initiator keys that become people.
-func (w *printer) byPerson() bool {
-	return w.fromRollup() && slices.ContainsFunc(w.Query.Dimensions,
-		func(d *catalog.Dimension) bool { return plan.RollupKey(d) == plan.KeyInitiator })
-}
-
-// byInitiator reports whether initiator keys are counted or filtered by otherwise.
-func (w *printer) byInitiator() bool { return w.UsesInitiatorKeys() && !w.byPerson() }
 
 // perInitiatorKey aggregates by initiator key, or by the identifier's part of it, in addition to the dimensions.
 func (w *printer) perInitiatorKey(from string) string {

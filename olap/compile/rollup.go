@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 )
@@ -47,6 +48,15 @@ func (w *printer) rollupQuery() string {
 	}
 	return sql
 }
+
+// byPerson reports whether the rollup's rows are grouped by initiator keys that become people.
+func (w *printer) byPerson() bool {
+	return w.fromRollup() && slices.ContainsFunc(w.Query.Dimensions,
+		func(d *catalog.Dimension) bool { return plan.RollupKey(d) == plan.KeyInitiator })
+}
+
+// byInitiator reports whether initiator keys are counted or filtered by otherwise.
+func (w *printer) byInitiator() bool { return w.UsesInitiatorKeys() && !w.byPerson() }
 
 // unchanged is the condition that the rollup log is as it was when the watermark was read.
 func (w *printer) unchanged() string {

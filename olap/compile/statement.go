@@ -1,5 +1,8 @@
 // Package compile prints a plan as one ClickHouse statement. It is pure and chooses nothing: that is olap/plan's.
 // Callers' texts travel as server-side parameters; nothing that a caller wrote ever becomes part of the SQL text.
+//
+// A statement (statement.go) selects from groups of base rows (rows.go, filters.go; states.go with the states of runs,
+// pairs.go for totals of pairs) or of rows of the rollup (rollup.go, initiators.go).
 package compile
 
 import (
