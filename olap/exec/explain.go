@@ -14,8 +14,11 @@ import (
 
 // An Estimate is what ClickHouse's indexes leave of a table, or of one of its projections, for a statement to read.
 type Estimate struct {
-	Table              string
-	Parts, Marks, Rows uint64
+	Database string `ch:"database"`
+	Table    string `ch:"table"`
+	Parts    uint64 `ch:"parts"`
+	Marks    uint64 `ch:"marks"`
+	Rows     uint64 `ch:"rows"`
 }
 
 // Explain returns ClickHouse's plan of a statement, a line each, with what its indexes leave. Where ClickHouse knows
@@ -23,44 +26,26 @@ type Estimate struct {
 func Explain(
 	ctx context.Context, conn driver.Conn, statement compile.Statement, external ...*ext.Table,
 ) (lines []string, estimates []Estimate, err error) {
-	scan := func(rows driver.Rows) error {
-		var line string
-		err := rows.Scan(&line)
-		lines = append(lines, strings.TrimRight(line, " "))
-		return err
+	explain := func(kind string, into any) error {
+		ctx := clickhouse.Context(ctx, clickhouse.WithSettings(Settings(statement)),
+			clickhouse.WithExternalTable(external...))
+		if err := conn.Select(ctx, into, kind+statement.SQL, arguments(statement)...); err != nil {
+			return failure.Of("exec: explain", err)
+		}
+		return nil
 	}
-	if err = explain(ctx, conn, "EXPLAIN ANALYZE ", statement, external, scan); err != nil {
-		lines = nil
-		err = explain(ctx, conn, "EXPLAIN indexes = 1 ", statement, external, scan)
+	var plan []struct {
+		Line string `ch:"explain"`
+	}
+	if err = explain("EXPLAIN ANALYZE ", &plan); err != nil {
+		err = explain("EXPLAIN indexes = 1 ", &plan)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	err = explain(ctx, conn, "EXPLAIN ESTIMATE ", statement, external, func(rows driver.Rows) error {
-		var e Estimate
-		var database string
-		err := rows.Scan(&database, &e.Table, &e.Parts, &e.Rows, &e.Marks)
-		estimates = append(estimates, e)
-		return err
-	})
+	for _, p := range plan {
+		lines = append(lines, strings.TrimRight(p.Line, " "))
+	}
+	err = explain("EXPLAIN ESTIMATE ", &estimates)
 	return lines, estimates, err
-}
-
-func explain(ctx context.Context, conn driver.Conn, kind string, statement compile.Statement, external []*ext.Table,
-	scan func(driver.Rows) error) error {
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(Settings(statement)), clickhouse.WithExternalTable(external...))
-	rows, err := conn.Query(ctx, kind+statement.SQL, arguments(statement)...)
-	if err != nil {
-		return failure.Of("exec: explain", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return failure.Of("exec: explain", err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return failure.Of("exec: explain", err)
-	}
-	return nil
 }
