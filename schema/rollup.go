@@ -80,7 +80,7 @@ func SpanOf(millis, length int64) int64 {
 }
 
 // RollupTables are the rollup tables. Their SQL is that of the migrations (TestRollupColumnsAreThoseOfTheTables).
-var RollupTables = []RollupTable{
+var RollupTables = []*RollupTable{
 	{
 		Table: "rollup_runs", Source: TableRuns, Clock: "created_at", ID: "run_id", StoredAt: "last_stored_at",
 		Counts: "true",
@@ -156,9 +156,9 @@ func agentRuns(condition string) string {
 
 // RollupOf returns the rollup table of a source, or nil.
 func RollupOf(source string) *RollupTable {
-	for i := range RollupTables {
-		if RollupTables[i].Source == source {
-			return &RollupTables[i]
+	for _, t := range RollupTables {
+		if t.Source == source {
+			return t
 		}
 	}
 	return nil

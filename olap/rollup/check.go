@@ -9,6 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
 )
 
 // errLeased is the error of a check while a lease is valid.
@@ -17,7 +18,7 @@ var errLeased = errors.New("rollup: the rollup is being changed under a lease")
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
 // only while a difference is confirmed.
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
-	w, err := newWalk(ctx, conn, allTables()...)
+	w, err := newWalk(ctx, conn, schema.RollupTables...)
 	if err != nil {
 		return nil, err
 	}

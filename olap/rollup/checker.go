@@ -9,6 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/runlens/runlens/schema"
 )
 
 // CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it.
@@ -109,7 +110,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 	if c.walk == nil {
 		c.began, c.gaps = time.Now(), false
-		if c.walk, err = newWalk(ctx, c.refresher.conn, allTables()...); err != nil {
+		if c.walk, err = newWalk(ctx, c.refresher.conn, schema.RollupTables...); err != nil {
 			return false, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // insert refreshes one table. A big chunk is refreshed partition by partition, to bound memory.
-func (c *claim) insert(ctx context.Context, t schema.RollupTable, from, until time.Time, rows uint64) error {
+func (c *claim) insert(ctx context.Context, t *schema.RollupTable, from, until time.Time, rows uint64) error {
 	partitions := []string{""}
 	if rows > 2*chunkRows {
 		var err error
@@ -32,14 +32,14 @@ func (c *claim) insert(ctx context.Context, t schema.RollupTable, from, until ti
 	return nil
 }
 
-func (c *claim) partitions(ctx context.Context, t schema.RollupTable, from, until time.Time) (found []string,
+func (c *claim) partitions(ctx context.Context, t *schema.RollupTable, from, until time.Time) (found []string,
 	err error) {
 	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+
 		within(t.StoredAt), span(from, until)...).Scan(&found)
 	return found, err
 }
 
-func (c *claim) insertPartition(ctx context.Context, t schema.RollupTable, from, until time.Time,
+func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from, until time.Time,
 	partition string) error {
 	stored := within(t.StoredAt)
 	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"

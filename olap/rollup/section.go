@@ -141,11 +141,3 @@ func (w *walk) divide(ctx context.Context, partition section) (sections []sectio
 	}
 	return sections, rows.Err()
 }
-
-// allTables are the rollup tables.
-func allTables() (tables []*schema.RollupTable) {
-	for i := range schema.RollupTables {
-		tables = append(tables, &schema.RollupTables[i])
-	}
-	return tables
-}
