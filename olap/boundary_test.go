@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -95,6 +96,37 @@ func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine,
 	}
 }
 
+// newEngine returns an engine to which organizations are idle at once.
+func newEngine(conn driver.Conn) *olap.Engine {
+	engine := olap.NewEngine(conn, []byte("secret"))
+	engine.IdleFrom(0)
+	return engine
+}
+
+// runsIn is the sum of run_count in a first page and further rows.
+func runsIn(first response, further [][]any) (total float64) {
+	for i, column := range first.Columns {
+		if column.Name == "run_count" {
+			for _, row := range slices.Concat(first.Rows, further) {
+				total += row[i].(float64)
+			}
+		}
+	}
+	return total
+}
+
+// pass waits until the store's clock has moved on.
+func pass(t *testing.T, conn driver.Conn, by time.Duration) {
+	t.Helper()
+	began, err := snapshot.Now(t.Context(), conn)
+	for now := began; err == nil && now.Sub(began) < by; {
+		now, err = snapshot.Now(t.Context(), conn)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A row whose insert has begun and outlasts the engine's patience (2 s) is in none of the pages: it
 // may not appear between two of them.
 func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
@@ -102,15 +134,22 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	defer cancel()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
-	engine := olap.NewEngine(conn, []byte("secret"))
-	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(3, 3, "RUNNING")}})
-	engine.IdleFrom(0) // so that the boundary is derived from the cached reading
+	// One was asked before, one followed the store before the insert, one does while it is in flight.
+	engine, before, during := newEngine(conn), newEngine(conn), newEngine(conn)
+	const usual = 50 // one page is expected to have so many agents
+	var records olaptest.Records
+	for n := range usual + 2 {
+		run := runOn(n, 1+n%2*2, "RUNNING")
+		run.AgentID = olaptest.ShortID(n)
+		records.Runs = append(records.Runs, run)
+	}
+	olaptest.Load(t, conn, records)
 	q := olaptest.Query{
 		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 1,
 	}
-	for range 2 { // the first reading is not cached: inserts of an older server may not be counted
-		ask(t, engine, "acme", q)
-	}
+	ask(t, engine, "acme", q)
+	before.FollowOnce(ctx)
+	pass(t, conn, time.Second/2) // a busy store tells the begin of an insert a little too early
 
 	// The insert takes as long as its source sleeps, and is stamped when it begins.
 	inserted := make(chan error, 1)
@@ -128,27 +167,36 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 		}
 	}
 
+	during.FollowOnce(ctx)
+	byAgent := q
+	byAgent.Dimensions, byAgent.Limit = []string{"agent_id"}, usual
 	var asked sync.WaitGroup
-	queries, firsts := make([]olaptest.Query, 6), make([]response, 6)
-	for i := range queries {
-		queries[i] = q
-		queries[i].Metrics = []string{
-			"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count", "active_run_count",
-			"unique_initiator_count",
-		}[:i+1]
+	var queries []olaptest.Query
+	firsts := make([]response, 3*4)
+	for n := range firsts {
+		engine, next := engine, q
+		if n >= 4 {
+			engine, next = []*olap.Engine{before, during}[n/4-1], byAgent
+		}
+		next.Metrics = []string{"run_count", "completed_run_count", "failed_run_count", "cancelled_run_count"}[:1+n%4]
+		queries = append(queries, next)
 		asked.Go(func() {
-			time.Sleep(time.Duration(i) * 15 * time.Millisecond) // one reads the inserts in flight, others come soon after
-			firsts[i] = ask(t, engine, "acme", queries[i])
+			time.Sleep(time.Duration(n%4) * 15 * time.Millisecond) // one reads the inserts in flight, others come soon after
+			firsts[n] = ask(t, engine, "acme", next)
 		})
 	}
 	asked.Wait()
 	if err := <-inserted; err != nil {
 		t.Fatal(err)
 	}
-	for i, next := range queries {
-		next.Cursor = *firsts[i].Cursor
-		if second := ask(t, engine, "acme", next); len(second.Rows) != 1 || second.Rows[0][0] != "2026-01-03" {
-			t.Errorf("second page %v, want the 3rd: the rows of the 2nd were in flight", second.Rows)
+	for n, first := range firsts {
+		next := queries[n]
+		next.Cursor = *first.Cursor
+		second := ask(t, engine, "acme", next)
+		total := runsIn(first, second.Rows)
+		if total != usual+2 || n < 4 && second.Rows[0][0] != "2026-01-03" {
+			t.Errorf("query %d: %v runs, second page %v, want %d runs: the others were in flight", n, total, second.Rows,
+				usual+2)
 		}
 	}
 	q.Limit = 100

@@ -120,9 +120,9 @@ func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, er
 			return nil, err
 		}
 		chosen := a.needs.Plan(facts)
-		confirmed := e.confirmBoundary(ctx, a) // in parallel with the statement
+		confirmed := e.confirmBoundary(ctx, a) // in parallel with the statement, or after it
 		result, failed := e.execute(ctx, a, chosen)
-		refuted, err := a.validate(chosen, result, failed, confirmed())
+		refuted, err := a.validate(chosen, result, failed, confirmed(result))
 		if err != nil {
 			return nil, err
 		}
@@ -225,12 +225,8 @@ func (a *attempt) validate(
 	case failed != nil || c.err != nil:
 		return 0, errors.Join(failed, c.err)
 	}
-	// A page that another one may follow needs a boundary that both can share, and an answer without rows has none.
-	if a.boundary.assumes&plan.OnePage != 0 && (result.cursor != "" || result.asOf.IsZero()) {
-		refuted |= plan.OnePage
-	}
 	if !c.confirmed {
-		refuted |= plan.Idle
+		refuted |= a.boundary.assumes
 		a.waited = c.waited
 	}
 	if p.Assumes&plan.ClockForward != 0 && !result.asOf.IsZero() && !a.outside.valid(result.asOf) {

@@ -1,6 +1,7 @@
 package olap
 
 import (
+	"context"
 	"time"
 
 	"github.com/runlens/runlens/olap/snapshot"
@@ -28,7 +29,10 @@ func (e *Engine) CachedDelta(organization schema.OrganizationID, source string) 
 }
 
 // IdleFrom changes how long ago the last row was stored where no other is expected.
-func (e *Engine) IdleFrom(d time.Duration) { e.boundaries.IdleFrom = d }
+func (e *Engine) IdleFrom(d time.Duration) { e.boundaries.SetIdleFrom(d) }
+
+// FollowOnce does once what Follow does again and again.
+func (e *Engine) FollowOnce(ctx context.Context) { e.follow(ctx) }
 
 // RunsOutside are how many runs are cached as outside the join window of a range, and how many parts as merged.
 func (e *Engine) RunsOutside(of Request) (runs, parts int) {

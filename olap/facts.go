@@ -74,80 +74,96 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 
 // A boundary says how asOf was chosen.
 type boundary struct {
-	assumes plan.Assumption // OnePage, Idle or nothing
-	idle    snapshot.IdleBoundary
-	page    string // for logs: "single", "first" or "next"
+	assumes plan.Assumption       // OnePage, Idle or nothing
+	idle    snapshot.IdleBoundary // from before the statement, zero where the organization is not idle
+	page    string                // for logs: "single", "first" or "next"
 }
 
 // chooseBoundary chooses asOf (package snapshot):
 //
 //  1. a continuation's is its cursor's;
 //  2. a query that no page follows, or that was answered with one page the last time, takes the store's clock: zero for
-//     that of its own statement;
-//  3. a first page takes one without waiting, if the organization is idle;
+//     that of its own statement. So does one that was not asked before and probably has one page. If the organization
+//     is idle, it is enough that it possibly has: should a page follow, both can share that clock;
+//  3. another first page takes one without waiting, if the organization is idle;
 //  4. otherwise it waits for one.
 func (e *Engine) chooseBoundary(ctx context.Context, a *attempt) (asOf time.Time, err error) {
 	pages := a.Query.Pages()
 	a.boundary = boundary{page: "first"}
+	idle, isIdle := e.boundaries.Idle(a.records)
 	switch {
 	case a.Query.Cursor != "":
 		a.boundary.page = "next"
 		return a.asOf, nil
-	case a.refuted&plan.OnePage == 0 && (!pages || e.expectsOnePage(a)):
-		a.boundary = boundary{page: "single", assumes: plan.OnePage}
+	case a.refuted&plan.OnePage == 0 && (!pages || e.expectsOnePage(a, isIdle)):
+		a.boundary = boundary{page: "single", assumes: plan.OnePage, idle: idle}
 		return time.Time{}, nil
 	case !pages:
 		a.boundary.page = "single"
 		return snapshot.Now(ctx, e.conn)
 	case !a.waited.IsZero():
 		return a.waited, nil
-	case a.refuted&plan.Idle == 0:
-		if idle, ok := e.boundaries.Idle(a.records); ok {
-			a.boundary.assumes, a.boundary.idle = plan.Idle, idle
-			return idle.AsOf, nil
-		}
+	case a.refuted&plan.Idle == 0 && isIdle:
+		a.boundary.assumes, a.boundary.idle = plan.Idle, idle
+		return idle.AsOf, nil
 	}
-	return snapshot.PageBoundary(ctx, e.conn)
+	return e.boundaries.PageBoundary(ctx)
 }
 
-// A confirmation is what was found about a boundary while the statement ran.
+// A confirmation is what was found about a boundary.
 type confirmation struct {
 	confirmed bool
-	waited    time.Time
+	waited    time.Time // a boundary that the next attempt can use
 	err       error
 }
 
 // confirmBoundary starts to check whether the pages of a query can share its boundary, and returns a function that
-// waits for the result. After a boundary that was waited for, it reads the inserts in flight for the next query, which
-// then need not wait.
-func (e *Engine) confirmBoundary(ctx context.Context, a *attempt) (wait func() confirmation) {
-	of, chosen := a.records, a.boundary
-	if chosen.page != "first" {
-		return func() confirmation { return confirmation{confirmed: true} }
+// waits for the result. The statement's own clock is checked when the statement has run, if a page follows.
+func (e *Engine) confirmBoundary(ctx context.Context, a *attempt) (wait func(*Result) confirmation) {
+	idle := a.boundary.idle
+	switch a.boundary.assumes {
+	case plan.OnePage:
+		return func(result *Result) confirmation { return e.confirmOwnClock(ctx, idle, result) }
+	case plan.Idle:
+		done := make(chan confirmation, 1)
+		go func() { done <- e.confirm(ctx, idle) }()
+		return func(*Result) confirmation { return <-done }
 	}
-	done := make(chan confirmation, 1)
-	go func() {
-		c := confirmation{confirmed: true}
-		if chosen.assumes&plan.Idle != 0 {
-			c.confirmed, c.waited, c.err = e.boundaries.Confirm(ctx, chosen.idle)
-		} else {
-			c.err = e.boundaries.Look(ctx, of)
-		}
-		done <- c
-	}()
-	return func() confirmation { return <-done }
+	return func(*Result) confirmation { return confirmation{confirmed: true} }
 }
 
-func (e *Engine) expectsOnePage(a *attempt) bool {
+func (e *Engine) confirm(ctx context.Context, boundary snapshot.IdleBoundary) (c confirmation) {
+	c.confirmed, c.waited, c.err = e.boundaries.Confirm(ctx, boundary)
+	return c
+}
+
+// confirmOwnClock checks the boundary of a result, nil for none, whose statement read it from the store's clock. A
+// statement without rows reads no clock: then the store's clock is read now, which is as good, since it is later.
+func (e *Engine) confirmOwnClock(ctx context.Context, idle snapshot.IdleBoundary, result *Result) confirmation {
+	switch {
+	case result == nil:
+		return confirmation{}
+	case result.cursor != "":
+		return e.confirm(ctx, idle.At(result.asOf))
+	case result.asOf.IsZero():
+		var err error
+		result.asOf, err = snapshot.Now(ctx, e.conn)
+		return confirmation{confirmed: true, err: err}
+	}
+	return confirmation{confirmed: true}
+}
+
+func (e *Engine) expectsOnePage(a *attempt, idle bool) bool {
 	if expected, known := e.onePage.Get(a.question()); known {
 		return expected
 	}
-	return a.needs.FitsPage()
+	probably, possibly := a.needs.FitsPage()
+	return probably || possibly && idle
 }
 
-// noteOnePage caches whether an answer was a single page of rows. The next answer may have more pages.
+// noteOnePage caches whether an answer was a single page. The next answer may have more pages.
 func (e *Engine) noteOnePage(a *attempt, result *Result) {
 	if a.Query.Pages() && a.Query.Cursor == "" {
-		e.onePage.Put(a.question(), result.RowCount() > 0 && result.cursor == "")
+		e.onePage.Put(a.question(), result.cursor == "")
 	}
 }

@@ -9,16 +9,35 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
-// An organization is idle, so the boundaries of first pages are derived from a cached reading. Then rows arrive at any
-// time: the pages have all that was first stored until their asOf, what was acknowledged before, and nothing else.
+// An organization is idle, so the boundaries of first pages are set without waiting. Then rows arrive at any time, also
+// while the background reading is made: the pages have all that was first stored until their asOf, what was
+// acknowledged before, and nothing else. So have those of a query that was asked before and of one that was not.
 func TestIdleOrganizationsGetRows(t *testing.T) {
+	t.Run("base rows", func(t *testing.T) { idleOrganizationsGetRows(t, false, 20) })
+	t.Run("rollup", func(t *testing.T) { idleOrganizationsGetRows(t, true, 10) })
+}
+
+func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
 	const idle = 30 * time.Millisecond
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
+	refresher := rollup.New(store.Conn(), quiet, 0)
+	if large {
+		engine.TakeAsLarge()
+		engine.TrustClock()
+	}
 	engine.IdleFrom(idle)
+	const usual = 50 // one page is expected to have so many agents
+	var agents olaptest.Records
+	for n := range usual + 5 {
+		run := runOn(1_000_000+n, 1, "RUNNING")
+		run.AgentID = olaptest.ShortID(100 + n)
+		agents.Runs = append(agents.Runs, run)
+	}
 	load := func(n int) {
 		var records olaptest.Records
 		for day := range 3 {
@@ -32,9 +51,12 @@ func TestIdleOrganizationsGetRows(t *testing.T) {
 		olaptest.Load(t, store.Conn(), records)
 	}
 	load(0)
+	olaptest.Load(t, store.Conn(), agents)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
 		Limit: 1}
-	for n := 1; n <= 30; n++ {
+	byAgent := q
+	byAgent.Dimensions, byAgent.Limit = []string{"agent_id"}, usual
+	for n := 1; n <= rounds; n++ {
 		time.Sleep(idle)
 		// nothing was stored for a while, and is until the next
 		ask(t, engine, "acme", q)
@@ -49,32 +71,45 @@ func TestIdleOrganizationsGetRows(t *testing.T) {
 		} else {
 			time.Sleep(time.Duration(rand.IntN(10_000)) * time.Microsecond)
 		}
-		acknowledged := 3 * n
+		if rand.IntN(2) == 0 {
+			engine.FollowOnce(ctx)
+		}
+		if large && rand.IntN(3) == 0 {
+			refreshed(t, refresher)
+		}
+		acknowledged := len(agents.Runs) + 3*n
 		select {
 		case <-inserted:
 			acknowledged += 3
 		default:
 		}
 		var queries sync.WaitGroup
-		firsts := make([]response, 2)
+		asked := []olaptest.Query{q, q, byAgent, byAgent}
+		for i := range asked {
+			asked[i].Limit += i % 2 // or they would be one execution
+		}
+		for i := 2; i < len(asked); i++ {
+			asked[i].Metrics = []string{"run_count"} // and others in which n is written: they were not asked before
+			for bit, metric := range []string{"completed_run_count", "failed_run_count", "cancelled_run_count",
+				"active_run_count", "unique_initiator_count"} {
+				if n>>bit&1 == 1 {
+					asked[i].Metrics = append(asked[i].Metrics, metric)
+				}
+			}
+		}
+		firsts := make([]response, len(asked))
 		for i := range firsts {
-			limited := q
-			limited.Limit += i // or they would be one execution
 			queries.Go(func() {
-				time.Sleep(time.Duration(i*rand.IntN(40_000)) * time.Microsecond)
-				firsts[i] = ask(t, engine, "acme", limited)
+				time.Sleep(time.Duration(i%2*rand.IntN(40_000)) * time.Microsecond)
+				firsts[i] = ask(t, engine, "acme", asked[i])
 			})
 		}
 		queries.Wait()
 		<-inserted
 		for i, first := range firsts {
-			next := q
-			next.Limit += i
+			next := asked[i]
 			next.Cursor = *first.Cursor
-			total := 0.0
-			for _, row := range append(first.Rows, all(t, engine, "acme", next)...) {
-				total += row[1].(float64)
-			}
+			total := runsIn(first, all(t, engine, "acme", next))
 			var stored uint64
 			if err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL WHERE created_at < '2026-02-01' AND "+
 				"first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&stored); err != nil {

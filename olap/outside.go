@@ -99,7 +99,7 @@ func (r *outsideRuns) get(ctx context.Context, e *Engine, a *attempt) (outside, 
 
 // readOutside reads them when every insert that began before their instant has ended.
 func (e *Engine) readOutside(ctx context.Context, a *attempt) (o outside, err error) {
-	if o.until, err = snapshot.PageBoundary(ctx, e.conn); err != nil {
+	if o.until, err = e.boundaries.PageBoundary(ctx); err != nil {
 		return o, err
 	}
 	stored, err := snapshot.ReadInsertCounter(ctx, e.conn, a.records)

@@ -57,14 +57,19 @@ func (s *sizes) read(ctx context.Context) (rollup.Sizes, error) {
 	})
 }
 
-// Follow reads sizes again and again until ctx is done, so that no query has to wait for them, and looks for the views
-// that cached answers rest on. A read that fails is left to the next one, and to the queries.
+// Follow reads sizes and what boundaries need again and again until ctx is done, so that no query has to wait for them,
+// and looks for the views that cached answers rest on. A read that fails is left to the next one, and to the queries.
 func (e *Engine) Follow(ctx context.Context) {
 	for ctx.Err() == nil {
-		_, _ = e.sizes.read(ctx)
-		if e.answers != nil {
-			e.answers.follow(ctx)
-		}
+		e.follow(ctx)
 		_ = snapshot.Pause(ctx, e.sizes.maxAge/2)
+	}
+}
+
+func (e *Engine) follow(ctx context.Context) {
+	_, _ = e.sizes.read(ctx)
+	_ = e.boundaries.Read(ctx)
+	if e.answers != nil {
+		e.answers.follow(ctx)
 	}
 }

@@ -17,7 +17,7 @@ const KeyInitiator = "initiator_key"
 const longRange = 100 * 24 * time.Hour
 
 // usualAgents and usualWords are how many agents most organizations have at most, and how many words such a dimension
-// has. Where there are more, a query executes twice the first time it is asked.
+// has. Where there are more, a query may execute twice the first time it is asked.
 const (
 	usualAgents = 50
 	usualWords  = 5
@@ -149,13 +149,16 @@ func (n *Needs) Long() bool {
 }
 
 // FitsPage reports whether one page probably has the whole answer of a query that was not asked before: it
-// distinguishes agents, or nothing but what the catalog or the range bounds.
-func (n *Needs) FitsPage() bool {
-	rows := 1
+// distinguishes agents, or nothing but what the catalog or the range bounds. It possibly has, unless the values of one
+// dimension alone are too many: few answers have all combinations.
+func (n *Needs) FitsPage() (probably, possibly bool) {
+	rows, possibly := 1, true
 	for _, d := range n.Query.Dimensions {
-		rows *= n.values(d)
+		values := n.values(d)
+		rows *= values
+		possibly = possibly && values <= n.Query.Limit
 	}
-	return rows <= n.Query.Limit
+	return rows <= n.Query.Limit, possibly
 }
 
 // values is about how many values of a dimension an answer has.

@@ -78,7 +78,7 @@ const (
 type Assumption uint8
 
 const (
-	OnePage         Assumption = 1 << iota // no page follows, so that asOf may be the statement's own clock
+	OnePage         Assumption = 1 << iota // no page follows, or one that can share the own clock of the statement as asOf
 	Idle                                   // nothing is being stored that a boundary without waiting could miss
 	DeltaHolds                             // no refresh batch began since the delta was read
 	RollupUnaltered                        // no lease was taken and no damage found since the log was read

@@ -189,3 +189,21 @@ func TestProjections(t *testing.T) {
 		}
 	}
 }
+
+// A page probably has all rows if it has room for every combination of values, possibly if it has for each dimension.
+func TestFitsPage(t *testing.T) {
+	const dayAndType = runs + `,"dimensions":["day","user_type"]`
+	for body, want := range map[string][2]bool{ // of a range of ten days
+		byDay + `,"limit":11`:      {true, true},
+		byDay + `,"limit":5`:       {false, false},
+		byPerson + `,"limit":500`:  {false, false},
+		dayAndType + `,"limit":55`: {true, true},
+		dayAndType + `,"limit":54`: {false, true},
+		dayAndType + `,"limit":10`: {false, false},
+	} {
+		n := needs(t, body, "2026-03-01", "2026-03-10", "UTC")
+		if probably, possibly := n.FitsPage(); probably != want[0] || possibly != want[1] {
+			t.Errorf("%s fits probably: %t, possibly: %t, want %v", body, probably, possibly, want)
+		}
+	}
+}

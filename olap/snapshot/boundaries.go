@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -10,11 +11,11 @@ import (
 )
 
 const (
-	// maxReadings is of how many organizations and sources the last reading is cached: a few MiB.
-	maxReadings = 10_000
-	readingAge  = time.Hour
-	// idleFrom is how long ago the last row of an organization was stored where no other is expected at any time.
-	idleFrom = time.Second
+	// maxActive is of how many organizations and sources it is cached that rows arrive: a few MiB.
+	maxActive = 10_000
+	// idleFrom is how long before a reading the last row of an organization was stored that is idle. The store's clock
+	// may be set back by so much in between.
+	idleFrom = ClockMargin
 	// freshFor is how old the boundary of a reading may be: requests in such quick succession share one.
 	freshFor = 50 * time.Millisecond
 	// safety is by how much a boundary lies before the store's clock as the last reading gives it. The reading that
@@ -22,101 +23,137 @@ const (
 	safety = 2 * time.Millisecond
 )
 
-// Boundaries sets inclusion boundaries of first pages without waiting, where nothing was stored of an organization
-// recently. Waiting for one (PageBoundary) takes a third of the time of a small query (schema/decisions/as-of.md).
+// Boundaries sets inclusion boundaries of first pages, without waiting where nothing was stored of an organization
+// recently. Waiting for one takes a third of the time of a small query (schema/decisions/as-of.md).
 type Boundaries struct {
 	conn     driver.Conn
-	readings *cache.Cache[Records, reading]
-	IdleFrom time.Duration // idleFrom but for tests
+	last     atomic.Pointer[reading]
+	active   *cache.Cache[Records, struct{}] // records of which rows arrived a short time ago
+	idleFrom time.Duration
 }
 
 // NewBoundaries returns Boundaries without any reading.
 func NewBoundaries(conn driver.Conn) *Boundaries {
-	return &Boundaries{conn: conn, readings: cache.New[Records, reading](maxReadings, readingAge), IdleFrom: idleFrom}
+	b := &Boundaries{conn: conn}
+	b.SetIdleFrom(idleFrom)
+	return b
 }
 
-// A reading is what was being stored at an instant. Nothing with a stamp before oldest can appear any more. The inserts
-// in flight are read first: one that is not among them, and ended since an earlier reading, is counted.
+// SetIdleFrom changes when an organization is idle, for tests. Call it before the first query.
+func (b *Boundaries) SetIdleFrom(d time.Duration) {
+	b.idleFrom = d
+	b.active = cache.New[Records, struct{}](maxActive, activeFor(d))
+}
+
+// activeFor is for how long more rows of an organization are expected after the last ones.
+func activeFor(idleFrom time.Duration) time.Duration { return 5 * idleFrom }
+
+// A reading is what was being stored at an instant, of whatever organization. What was stamped before the oldest insert
+// in flight began is visible to it, or never appears.
 type reading struct {
-	oldest   time.Time // begin of the oldest insert in flight
-	counters Counters  // without Log
-	at       time.Time // by this server's clock, when the counters had been read
+	Inserts
+	at time.Time // by this server's clock, when they had been read
 }
 
 // now is the store's clock, rather a little earlier than later.
-func (r reading) now() time.Time { return r.counters.Now.Add(time.Since(r.at)) }
+func (r *reading) now() time.Time { return r.Now.Add(time.Since(r.at)) }
 
 // boundary is an instant until which everything stored was visible to the reading, and is all there will be.
-func (r reading) boundary() time.Time {
-	return r.oldest.Add(-time.Millisecond).Truncate(time.Millisecond)
+func (r *reading) boundary() time.Time {
+	return r.Oldest.Add(-time.Millisecond).Truncate(time.Millisecond)
 }
 
-// fresh reports whether boundary is recent, and has all of the organization's records.
-func (r reading) fresh() bool {
-	return r.now().Sub(r.boundary()) < freshFor && r.counters.StoredUntil(r.boundary())
-}
-
-// An IdleBoundary is a boundary that pages can share once it is confirmed.
+// An IdleBoundary is a boundary that pages can share once it is confirmed. The zero value is never confirmed.
 type IdleBoundary struct {
 	AsOf  time.Time
 	of    Records
-	last  reading // from which it was set
-	fresh bool    // it is the reading's own boundary
+	last  *reading // from before the query
+	fresh bool     // it is the reading's own boundary
 }
 
-// Idle returns a boundary for a query that begins now. Where no reading says that the records are idle, ok is false,
-// and Look should be called in parallel with the query, for the next one.
+// At is the boundary of the same query at an instant that its statement read from the store's clock.
+func (i IdleBoundary) At(asOf time.Time) IdleBoundary {
+	i.AsOf, i.fresh = asOf, false
+	return i
+}
+
+// Idle returns a boundary for a query that begins now. Where nothing was read yet, or rows of the records arrived a
+// short time ago, ok is false.
 func (b *Boundaries) Idle(of Records) (boundary IdleBoundary, ok bool) {
-	last, known := b.readings.Get(of)
-	if !known || last.counters.Idle() < b.IdleFrom {
+	last := b.last.Load()
+	if last == nil {
 		return IdleBoundary{}, false
 	}
-	if last.fresh() {
+	if _, active := b.active.Get(of); active {
+		return IdleBoundary{}, false
+	}
+	now := last.now()
+	if now.Sub(last.boundary()) < freshFor {
 		return IdleBoundary{last.boundary(), of, last, true}, true
 	}
-	return IdleBoundary{last.now().Add(-safety).Truncate(time.Millisecond), of, last, false}, true
+	return IdleBoundary{now.Add(-safety).Truncate(time.Millisecond), of, last, false}, true
 }
 
-// Look reads what is being stored and caches it.
-func (b *Boundaries) Look(ctx context.Context, of Records) error {
-	_, err := b.read(ctx, of)
+// Read reads what is being stored and of which organizations rows arrive. It is called again and again, so that the
+// first query of an organization need not wait for a boundary.
+func (b *Boundaries) Read(ctx context.Context) error {
+	if _, err := b.read(ctx); err != nil {
+		return err
+	}
+	active, err := readActive(ctx, b.conn, activeFor(b.idleFrom), maxActive)
+	for _, of := range active {
+		b.active.Put(of, struct{}{})
+	}
 	return err
 }
 
-func (b *Boundaries) read(ctx context.Context, of Records) (seen reading, err error) {
+func (b *Boundaries) read(ctx context.Context) (*reading, error) {
 	inserts, err := InFlight(ctx, b.conn)
 	if err != nil {
-		return seen, err
+		return nil, err
 	}
-	counters, err := ReadInsertCounter(ctx, b.conn, of)
-	if err != nil {
-		return seen, err
-	}
-	seen = reading{inserts.Oldest, counters, time.Now()}
-	b.readings.Put(of, seen)
+	seen := &reading{inserts, time.Now()}
+	b.last.Store(seen)
 	return seen, nil
 }
 
-// Confirm reports whether pages can share a boundary. It may run before, beside or after the query, in any order: a row
-// with a stamp at or before the boundary was visible to the last reading, or is found here, in flight or counted.
+// Confirm reports whether pages can share a boundary. It may run before, beside or after the query, in any order. Every
+// row of the organization with a stamp at or before the boundary was visible to the reading that Idle used, which is
+// older than the query:
 //
-//  1. The reading's own boundary can be shared if no record was counted since: all that was stored until then was
-//     visible to the reading.
-//  2. Any other one can if in addition no insert in flight began at or before it. Such inserts, of whatever
-//     organization, are waited for. If one takes too long, waited is a boundary that can be shared by a query that
-//     begins now.
-func (b *Boundaries) Confirm(ctx context.Context, boundary IdleBoundary) (confirmed bool, waited time.Time, err error) {
-	if boundary.fresh {
-		counters, err := ReadInsertCounter(ctx, b.conn, boundary.of)
-		return err == nil && counters.Records == boundary.last.counters.Records, waited, err
+//  1. An insert that was in flight then, or began later, counts with an instant after the reading's own boundary. If
+//     all of the organization's records were counted before that, none of those inserts has ended (StoredUntil).
+//  2. Nor does one end later, if no insert in flight began at or before the boundary. Such inserts, of whatever
+//     organization, are waited for before the counters are read. If one takes too long, waited is a boundary that can
+//     be shared by a query that begins now. The reading's own boundary lies before all of them anyway.
+//  3. Where the store's clock was set back since the reading, what was stored since seems older. By idleFrom it may:
+//     organizations that stored anything so shortly before the reading are not idle. If it was set back by half of
+//     that, nothing is confirmed.
+func (b *Boundaries) Confirm(
+	ctx context.Context, boundary IdleBoundary,
+) (confirmed bool, waited time.Time, err error) {
+	if boundary.last == nil {
+		return false, waited, nil
 	}
-	seen, err := b.read(ctx, boundary.of)
-	if err == nil && !seen.oldest.After(boundary.AsOf) {
-		if waited, err = AwaitInserts(ctx, b.conn, boundary.AsOf); err != nil || waited.Before(boundary.AsOf) {
+	if !boundary.fresh {
+		seen, err := b.read(ctx)
+		if err != nil {
 			return false, waited, err
 		}
-		waited = time.Time{}
-		seen, err = b.read(ctx, boundary.of)
+		if !seen.Oldest.After(boundary.AsOf) {
+			if waited, err = AwaitInserts(ctx, b.conn, boundary.AsOf); err != nil || waited.Before(boundary.AsOf) {
+				return false, waited, err
+			}
+		}
 	}
-	return err == nil && seen.counters.Records == boundary.last.counters.Records, waited, err
+	counters, err := ReadInsertCounter(ctx, b.conn, boundary.of)
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	if !counters.StoredUntil(boundary.last.boundary().Add(-b.idleFrom)) {
+		b.active.Put(boundary.of, struct{}{})
+		return false, time.Time{}, nil
+	}
+	setBack := !counters.Now.IsZero() && boundary.last.now().Sub(counters.Now) > idleFrom/2
+	return !setBack, time.Time{}, nil
 }

@@ -51,11 +51,11 @@ func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
 //
 // It waits two seconds at most for inserts that began at or before the boundary. If one takes longer, the boundary is
 // the millisecond before it began: then rows that other inserts stored since are left out too, and asOf says so.
-func PageBoundary(ctx context.Context, conn driver.Conn) (asOf time.Time, err error) {
+func (b *Boundaries) PageBoundary(ctx context.Context) (asOf time.Time, err error) {
 	if err := Pause(ctx, tick); err != nil {
 		return asOf, err
 	}
-	inserts, err := InFlight(ctx, conn)
+	inserts, err := b.read(ctx)
 	if err != nil {
 		return asOf, err
 	}
@@ -66,7 +66,7 @@ func PageBoundary(ctx context.Context, conn driver.Conn) (asOf time.Time, err er
 	if err := Pause(ctx, insertPoll); err != nil {
 		return asOf, err
 	}
-	return AwaitInserts(ctx, conn, asOf)
+	return AwaitInserts(ctx, b.conn, asOf)
 }
 
 // AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -46,9 +47,6 @@ type Count struct {
 
 // Since is how many rows were inserted between an earlier count and this one.
 func (c Count) Since(earlier Count) uint64 { return c.rows - earlier.rows }
-
-// Idle is for how long nothing has been stored of the records.
-func (c Counters) Idle() time.Duration { return c.Now.Sub(time.UnixMilli(c.Records.latest)) }
 
 // StoredUntil reports whether all of the records were stored until an instant, inclusive.
 func (c Counters) StoredUntil(at time.Time) bool { return c.Records.latest <= at.UnixMilli() }
@@ -102,4 +100,22 @@ func (r countRow) started() time.Time { return r.Now.Add(-time.Duration(r.Uptime
 
 func (c *Count) add(row countRow) {
 	c.rows, c.latest = c.rows+row.Rows, max(c.latest, row.LastStoredAt.UnixMilli())
+}
+
+// readActive reads of which records rows were stored within a while, of at most so many.
+func readActive(ctx context.Context, conn driver.Conn, within time.Duration, most int) (active []Records, err error) {
+	var found []struct {
+		Source       string `ch:"source"`
+		Organization string `ch:"organization_id"`
+	}
+	err = conn.Select(OneThread(ctx), &found, fmt.Sprintf("SELECT DISTINCT toString(source) AS source, organization_id"+
+		" FROM %s WHERE last_stored_at > now64(3, 'UTC') - toIntervalMillisecond(%d) LIMIT %d", schema.TableInsertCounters,
+		within.Milliseconds(), most))
+	if err != nil {
+		return nil, failure.Of("read which organizations are active", err)
+	}
+	for _, f := range found {
+		active = append(active, Records{schema.OrganizationID(f.Organization), f.Source})
+	}
+	return active, nil
 }

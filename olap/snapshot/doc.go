@@ -8,12 +8,17 @@
 //  1. PageBoundary waits. asOf is the millisecond before the store's clock. Every insert that began at or before asOf
 //     has ended when it returns; later ones get later stamps.
 //  2. Boundaries.Idle does not wait. Where nothing was stored of an organization recently, asOf is derived from the
-//     last reading of the inserts in flight, and another reading while the query runs shows whether that was right
-//     (Confirm).
+//     last reading of the inserts in flight. Another one, and the organization's insert counter, show whether that was
+//     right (Confirm).
 //  3. A query that no page follows takes the store's clock (Now, or the clock of its own statement): what was
-//     acknowledged before the query has an earlier or the same stamp.
+//     acknowledged before the query has an earlier or the same stamp. If a page follows after all, Confirm shows
+//     whether both can share that clock.
 //
-// It depends on three properties of ClickHouse: now64 is one constant of a statement, set when it begins; an insert is
-// listed in system.processes until its rows are visible; materialized views have written before an insert is
-// acknowledged. TestRowsInFlightAreAfterTheBoundary and TestPagesKeepTheirBoundary check them.
+// One reading serves all organizations. Servers make it in the background, so that the first query of an organization
+// does not wait either.
+//
+// It depends on four properties of ClickHouse: now64 is one constant of a statement, set when it begins; in a
+// materialized view it is not earlier than that of the insert; an insert is listed in system.processes until its rows
+// are visible and counted; materialized views have written before an insert is acknowledged.
+// TestRowsInFlightAreAfterTheBoundary, TestPagesKeepTheirBoundary and TestConfirm check them.
 package snapshot

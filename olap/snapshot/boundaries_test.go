@@ -1,0 +1,189 @@
+package snapshot_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+var acme = snapshot.Records{Organization: "acme", Source: schema.TableRuns}
+
+func store(t *testing.T, conn driver.Conn, organization string) {
+	t.Helper()
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{{Organization: organization, ID: olaptest.ShortID(1),
+		AgentID: olaptest.ShortID(1), CreatedAt: at, UpdatedAt: at, Kind: "agent", Status: "RUNNING"}}})
+}
+
+// read reads what is being stored when the store's clock has moved on.
+func read(t *testing.T, conn driver.Conn, b *snapshot.Boundaries) {
+	t.Helper()
+	began, err := snapshot.Now(t.Context(), conn)
+	for now := began; err == nil && now.Sub(began) < 5*time.Millisecond; {
+		now, err = snapshot.Now(t.Context(), conn)
+	}
+	if err == nil {
+		err = b.Read(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func idle(t *testing.T, b *snapshot.Boundaries, of snapshot.Records) snapshot.IdleBoundary {
+	t.Helper()
+	boundary, ok := b.Idle(of)
+	if !ok {
+		t.Fatalf("%v are not idle", of)
+	}
+	return boundary
+}
+
+// slowInsert begins an insert of two seconds and returns when the store lists it.
+func slowInsert(t *testing.T, conn driver.Conn) (ended chan error) {
+	t.Helper()
+	ended = make(chan error, 1)
+	go func() {
+		ended <- conn.Exec(context.Background(), `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
+			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3)
+			FROM numbers(4) WHERE sleepEachRow(0.5) = 0
+			SETTINGS max_block_size = 1, min_insert_block_size_rows = 1, min_insert_block_size_bytes = 1`)
+	}()
+	for running := uint64(0); running == 0; {
+		err := conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ended
+}
+
+// A boundary is confirmed if nothing was stored of the records since the reading before it, and is not otherwise.
+func TestConfirm(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		before    func(*testing.T, driver.Conn) // the reading
+		after     func(*testing.T, driver.Conn) // Idle
+		inFlight  bool                          // an insert, when the reading is made, which ends after Idle
+		setBack   time.Duration                 // the store's clock, after the reading
+		confirmed bool
+	}{
+		{name: "nothing was ever stored", confirmed: true},
+		{name: "the first row", after: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }},
+		{name: "no other row", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }, confirmed: true},
+		{name: "another row", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
+			after: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }},
+		{name: "of others", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
+			after: func(t *testing.T, conn driver.Conn) { store(t, conn, "others") }, confirmed: true},
+		{name: "in flight", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }, inFlight: true},
+		{name: "clock set back", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
+			setBack: 1500 * time.Millisecond},
+	} {
+		for _, way := range []string{"derived", "fresh", "own clock"} {
+			t.Run(c.name+", "+way, func(t *testing.T) {
+				conn := olaptest.OpenStore(t).Conn()
+				b := snapshot.NewBoundaries(conn)
+				b.SetIdleFrom(0)
+				if c.before != nil {
+					c.before(t, conn)
+				}
+				var ended chan error
+				if c.inFlight {
+					ended = slowInsert(t, conn)
+				}
+				read(t, conn, b)
+				b.SetBack(c.setBack)
+				if way == "derived" {
+					time.Sleep(60 * time.Millisecond) // the reading is not fresh any more
+				}
+				boundary := idle(t, b, acme)
+				if c.after != nil {
+					c.after(t, conn)
+				}
+				if c.inFlight {
+					if err := <-ended; err != nil {
+						t.Fatal(err)
+					}
+				}
+				if way == "own clock" {
+					now, err := snapshot.Now(t.Context(), conn)
+					if err != nil {
+						t.Fatal(err)
+					}
+					boundary = boundary.At(now)
+				}
+				confirmed, _, err := b.Confirm(t.Context(), boundary)
+				if err != nil || confirmed != c.confirmed {
+					t.Errorf("confirmed: %t, want %t; %v", confirmed, c.confirmed, err)
+				}
+			})
+		}
+	}
+}
+
+// Without a reading, and while rows arrive, no boundary is set without waiting.
+func TestNotIdle(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	b := snapshot.NewBoundaries(conn)
+	b.SetIdleFrom(time.Hour)
+	if boundary, ok := b.Idle(acme); ok {
+		t.Error("idle without a reading")
+	} else if confirmed, _, err := b.Confirm(t.Context(), boundary); confirmed || err != nil {
+		t.Errorf("no boundary was confirmed: %t, %v", confirmed, err)
+	}
+	read(t, conn, b)
+	boundary := idle(t, b, acme)
+	store(t, conn, "acme")
+	if confirmed, _, err := b.Confirm(t.Context(), boundary); confirmed || err != nil {
+		t.Errorf("confirmed although rows arrived: %t, %v", confirmed, err)
+	}
+	if _, ok := b.Idle(acme); ok {
+		t.Error("idle although a boundary was not confirmed")
+	}
+	store(t, conn, "others")
+	others := snapshot.Records{Organization: "others", Source: schema.TableRuns}
+	idle(t, b, others)
+	read(t, conn, b)
+	if _, ok := b.Idle(others); ok {
+		t.Error("idle although the background reading found rows")
+	}
+	others.Source = schema.TableAttributions
+	idle(t, b, others)
+}
+
+// However many organizations are active, what is read and kept of them is bounded.
+func TestActiveIsBounded(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	const organizations = snapshot.MaxActive + 500
+	if err := conn.Exec(t.Context(), fmt.Sprintf("INSERT INTO insert_counters SELECT 'runs', toString(number), 1,"+
+		" now64(3) FROM numbers(%d)", organizations)); err != nil {
+		t.Fatal(err)
+	}
+	active, err := snapshot.ReadActive(t.Context(), conn, time.Hour, 7)
+	if err != nil || len(active) != 7 {
+		t.Errorf("%d organizations were read, want 7: %v", len(active), err)
+	}
+	if active, err := snapshot.ReadActive(t.Context(), conn, 0, 7); err != nil || len(active) != 0 {
+		t.Errorf("%v is active though nothing was stored just now: %v", active, err)
+	}
+	b := snapshot.NewBoundaries(conn)
+	b.SetIdleFrom(time.Hour)
+	read(t, conn, b)
+	kept := 0
+	for n := range organizations {
+		of := snapshot.Records{Organization: schema.OrganizationID(fmt.Sprint(n)), Source: schema.TableRuns}
+		if _, ok := b.Idle(of); !ok {
+			kept++
+		}
+	}
+	if kept != snapshot.MaxActive {
+		t.Errorf("%d active organizations are kept, want %d", kept, snapshot.MaxActive)
+	}
+}
