@@ -23,9 +23,6 @@ import (
 )
 
 const (
-	// LargeFrom is the number of records from which the rollup's queries are quicker than reading base rows: they
-	// cost about 20 ms whatever there is, and a scan as much for a million.
-	LargeFrom = 500_000
 	// maxOnePage bounds what is cached of how many pages answers had: about a MiB.
 	maxOnePage = 10_000
 	onePageAge = time.Hour
@@ -45,14 +42,14 @@ type Engine struct {
 	boundaries *snapshot.Boundaries
 	outside    *outsideRuns
 	answers    *answers // nil where no answers are cached
-	largeFrom  uint64
+	atLeast    uint64   // how many records every organization is taken to have; 0 but for tests
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been applied, and uses
 // cursorSecrets for cursors, which are the same for all servers of a deployment, as UseCursorSecrets does.
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
-		conn: conn, largeFrom: LargeFrom,
+		conn:       conn,
 		sizes:      &sizes{conn: conn, maxAge: sizeAge},
 		onePage:    cache.New[string, bool](maxOnePage, onePageAge),
 		deltas:     rollup.NewDeltas(conn),

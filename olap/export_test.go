@@ -9,7 +9,7 @@ import (
 )
 
 // TakeAsLarge makes the engine take every organization for one with many records.
-func (e *Engine) TakeAsLarge() { e.largeFrom = 0 }
+func (e *Engine) TakeAsLarge() { e.atLeast = 10_000_000 }
 
 // CacheNoDelta makes every statement compute the delta inline.
 func (e *Engine) CacheNoDelta() { e.deltas.Most = -1 }

@@ -20,9 +20,9 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 		return f, err
 	}
 	switch {
-	case f.Large && a.needs.Rollup != nil && a.refuted&plan.RollupUnaltered == 0:
+	case a.needs.Rollup != nil && a.needs.RollupPays(f.Records) && a.refuted&plan.RollupUnaltered == 0:
 		err = e.rollupFacts(ctx, a, &f)
-	case f.Large && a.needs.JoinsWindow() && a.refuted&plan.ClockForward == 0:
+	case a.needs.JoinsWindow(f.Records) && a.refuted&plan.ClockForward == 0:
 		err = e.outsideFacts(ctx, a, &f)
 	}
 	return f, err
@@ -42,7 +42,7 @@ func (e *Engine) sizeFacts(ctx context.Context, a *attempt, f *plan.Facts) error
 		}
 		records = max(records, runs.Records)
 	}
-	f.Large, f.Records, f.Conflicts = records >= e.largeFrom, records, size.Conflicts || a.conflicts
+	f.Records, f.Conflicts = max(records, e.atLeast), size.Conflicts || a.conflicts
 	return nil
 }
 

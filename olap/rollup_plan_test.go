@@ -166,7 +166,7 @@ func statementOf(t *testing.T, body string, watermark time.Time) compile.Stateme
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan.Of(q).Plan(plan.Facts{AsOf: time.Now().Add(time.Hour), Large: true, Watermark: watermark,
+	p := plan.Of(q).Plan(plan.Facts{AsOf: time.Now().Add(time.Hour), Records: 10_000_000, Watermark: watermark,
 		Lease: 1 << 60, Damage: 1 << 60})
 	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 	if !statement.OneSnapshot {

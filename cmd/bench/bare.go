@@ -31,7 +31,7 @@ func (b *bench) statement(c class, body []byte, state rollup.State) (compile.Sta
 	facts := plan.Facts{
 		Records: c.size, Watermark: state.StoreWatermark(), Lease: state.Lease, Damage: state.LastDamage,
 	}
-	if facts.Large = !facts.Watermark.IsZero(); facts.Large {
+	if !facts.Watermark.IsZero() {
 		facts.AsOf = state.Now
 	}
 	return compile.Compile(compile.Input{Plan: plan.Of(q).Plan(facts), Organization: c.first()}), nil

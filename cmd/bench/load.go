@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -89,11 +89,11 @@ func (b *bench) load(ctx context.Context) error {
 	return b.loadMerged(ctx)
 }
 
-// countAsLarge makes the product count so many more rows of an organization that the rollup answers for it.
+// countAsLarge makes the product count so many more rows of an organization that the rollup answers for its years.
 func (b *bench) countAsLarge(ctx context.Context, organization schema.OrganizationID) error {
 	for _, source := range []string{schema.TableRuns, schema.TableAttributions} {
 		err := b.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO %s SELECT '%s', '%s', %d, now64(3, 'UTC')",
-			schema.TableInsertCounters, source, organization, olap.LargeFrom))
+			schema.TableInsertCounters, source, organization, plan.RollupFrom))
 		if err != nil {
 			return err
 		}

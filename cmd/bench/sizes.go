@@ -80,14 +80,17 @@ func (q question) sizeGoal(small bool) float64 {
 	return q.atMost
 }
 
-// measureThreshold compares an organization just below the size from which the rollup answers with one of the same size
-// that counts as one above it. Where one way takes much longer, the threshold is a cliff.
+// measureThreshold compares an organization just below the size from which the rollup answers questions of a year with
+// one of the same size that counts as one above it. Where one way takes much longer, the threshold is a cliff.
 func (b *bench) measureThreshold(ctx context.Context) error {
 	all, err := b.largeQuestions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, q := range all {
+		if q.days != yearDays {
+			continue // of both the same way
+		}
 		below, above := b.inquiry(q, b.world.below.first()), b.inquiry(q, b.world.above.first())
 		measured, err := b.compare(ctx, below.api, above.api)
 		if err != nil {

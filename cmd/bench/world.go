@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -40,7 +40,7 @@ func (c class) title() string { return fmt.Sprintf("%s, %d runs", c.name, c.size
 // A world is all the data of a run: deterministic for a scale and an end.
 type world struct {
 	large, medium, small class
-	// below and above are alike, and above counts as an organization from whose size on the rollup answers.
+	// below and above are alike, and above counts as an organization of whose years the rollup answers.
 	below, above class
 	// sizes are further ones: every size has its ratio to the reference.
 	sizes []class
@@ -52,7 +52,7 @@ func newWorld(scale float64, until time.Time) world {
 	// Organizations that are not large keep their size; of a smaller world there are fewer of them.
 	fixed := func(n float64) uint64 { return size(n * min(1/scale, 10)) }
 	count := func(n float64) uint64 { return uint64(max(1, math.Round(n*scale))) }
-	const justBelow = 0.9 * olap.LargeFrom // a tenth of the rows are repeats and later versions
+	const justBelow = 0.9 * plan.RollupFrom // a tenth of the rows are repeats and later versions
 	return world{
 		large:  class{"large", 1, size(10_000_000)},
 		medium: class{"medium", 1, size(1_000_000)},

@@ -192,13 +192,15 @@ func TestEveryTableIsReadForOneOrganization(t *testing.T) {
 // factsOf are the facts that the name of a golden file means.
 func factsOf(name string) plan.Facts {
 	has := func(word string) bool { return strings.Contains("_"+name+"_", "_"+word+"_") }
-	f := plan.Facts{AsOf: time.UnixMilli(1_770_000_000_000), Conflicts: has("conflicts"), Records: 1_000_000}
+	f := plan.Facts{AsOf: time.UnixMilli(1_770_000_000_000), Conflicts: has("conflicts"), Records: 400_000}
 	if has("few") {
 		f.Records = 1000
 	}
-	f.Large = has("large") || has("sent") || has("parts")
+	if has("large") || has("sent") || has("parts") || has("rollup") {
+		f.Records = 10_000_000
+	}
 	if has("rollup") {
-		f.Large, f.Watermark = true, f.AsOf.Add(-time.Minute)
+		f.Watermark = f.AsOf.Add(-time.Minute)
 		f.Begun, f.Lease, f.Damage = 7, 5, 3
 	}
 	switch {

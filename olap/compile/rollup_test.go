@@ -36,7 +36,7 @@ func TestRowsOfACachedDelta(t *testing.T) {
 			first: asOf.Add(time.Millisecond), takesAway: true, later: true},
 		{name: "taken away", clock: start, first: asOf, takesAway: true, later: true, want: true},
 	} {
-		facts := plan.Facts{Large: true, AsOf: asOf, Watermark: asOf, DeltaRead: true, DeltaRows: 1}
+		facts := plan.Facts{Records: 10_000_000, AsOf: asOf, Watermark: asOf, DeltaRead: true, DeltaRows: 1}
 		if c.later {
 			facts.Watermark = asOf.Add(time.Second)
 		}
@@ -75,7 +75,7 @@ func TestSpansOfProjections(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		facts := plan.Facts{Large: true, AsOf: time.UnixMilli(2), Watermark: time.UnixMilli(1)}
+		facts := plan.Facts{Records: 10_000_000, AsOf: time.UnixMilli(2), Watermark: time.UnixMilli(1)}
 		w := printer{Input: Input{Plan: plan.Of(q).Plan(facts)}}
 		first, after := w.spans(w.Projection.SpanMillis)
 		at := func(n int64) string { return time.UnixMilli(n * w.Projection.SpanMillis).UTC().Format(time.RFC3339) }

@@ -16,6 +16,16 @@ const KeyInitiator = "initiator_key"
 // all runs of the organization instead of those in the join window.
 const longRange = 100 * 24 * time.Hour
 
+const (
+	// RollupFrom is the number of records in the range from which the rollup answers quicker than base rows: its
+	// statements cost about 20 ms whatever there is, and a scan as much for so many (schema/decisions/threshold.md).
+	RollupFrom = 250_000
+	// rollupFromAll is the number of records from which the rollup is used for any range: they may all lie in it.
+	rollupFromAll = 2_000_000
+	// windowFrom is the number of records from which the join window costs less than all runs of the organization.
+	windowFrom = 500_000
+)
+
 // usualAgents and usualWords are how many agents most organizations have at most, and how many words such a dimension
 // has. Where there are more, a query may execute twice the first time it is asked.
 const (
@@ -174,9 +184,23 @@ func (n *Needs) values(d *catalog.Dimension) int {
 	return query.MaxLimit + 1
 }
 
-// JoinsWindow reports whether the query needs the states of runs, most of which were created around its range: in the
-// join window.
-func (n *Needs) JoinsWindow() bool { return len(n.RunFields) > 0 && !n.Long() }
+// InRange is about how many of an organization's records lie in the range, if they are of a year.
+func (n *Needs) InRange(records uint64) uint64 {
+	const year = 365 * 24 * time.Hour
+	length := min(n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC), year)
+	return records * uint64(length/time.Hour) / uint64(year/time.Hour)
+}
+
+// RollupPays reports whether the rollup answers quicker than base rows, of an organization with so many records.
+func (n *Needs) RollupPays(records uint64) bool {
+	return n.InRange(records) >= RollupFrom || records >= rollupFromAll
+}
+
+// JoinsWindow reports whether the states of runs are needed of an organization with so many records, most of which were
+// created around the range: in the join window.
+func (n *Needs) JoinsWindow(records uint64) bool {
+	return len(n.RunFields) > 0 && !n.Long() && records >= windowFrom
+}
 
 // hasSpans reports whether spans of time of a length in milliseconds can replace rows of the range. Of a long range in
 // which days are not distinguished it is enough if some lie in it completely: to read the range's edges takes some

@@ -5,7 +5,7 @@
 //
 // The first rule that applies decides where rows come from:
 //
-//  1. RowsBelowThreshold: an organization that is not large is answered from base rows. The rollup has a fixed price.
+//  1. RowsBelowThreshold: base rows, where few records lie in the range. The rollup has a fixed price.
 //  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter.
 //  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
 //  4. RollupUnusable: base rows while the rollup has no watermark: a lease is valid, the organization's rollup is
@@ -24,11 +24,11 @@
 // Base rows:
 //
 //  8. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
-//  9. States of runs come from all runs of the organization. If it is large and the range is not long, they come from
+//  9. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
 //     the join window and, for runs outside it, by a look-up of their hashes. If the hashes are cached they are sent
 //     (BaseRunsSent), and runs of merged parts are read without FINAL.
-//  10. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of a large
-//     organization and a long range with states they are counted in hash buckets, one after the other, to bound memory.
+//  10. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of more than a
+//     few million in a long range, with states, they are counted in hash buckets, one after the other, to bound memory.
 //  11. Where probably few rows are read, one thread reads them all: to share the work would cost more than it helps.
 package plan
 
@@ -91,15 +91,14 @@ const (
 
 // Facts are what is known of the store when an attempt begins.
 type Facts struct {
-	Large     bool   // the organization has so many records that the rollup pays
-	Records   uint64 // about how many there are; a few need not be counted
+	Records   uint64 // about how many the organization has, repeats among them; a few need not be counted
 	Conflicts bool   // records were stored with several contents or under several clocks
 	// AsOf is the instant after which no row that counts was first stored (contract 4.1); zero for the statement's own
 	// clock, which is for base rows only.
 	AsOf    time.Time
 	Refuted Assumption // what earlier attempts assumed wrongly
 
-	// Of the rollup, for large organizations:
+	// Of the rollup, where Needs.RollupPays:
 	Watermark            time.Time // zero where the rollup may not be used
 	Lease, Damage, Begun uint64    // the newest entries of the rollup log when the watermark was read
 	DeltaRead            bool      // the delta was read apart from a statement
@@ -138,9 +137,9 @@ type Plan struct {
 	HashBuckets int  // how many parts pairs are counted in; 1 for at once
 }
 
-// hashBuckets is in how many parts the pairs of a long range are counted when the states of their runs are needed,
-// which takes a second hash table. A third of ten million runs fits into a gibibyte.
-const hashBuckets = 3
+// inHashBucket is how many pairs are counted at once when the states of their runs are needed, which takes a second
+// hash table: 600 MiB together. A hash table doubles when it is half full: a little beyond 2^22 pairs.
+const inHashBucket = 4_000_000
 
 // oneThreadBelow is the number of rows that one thread reads in about the time of two: their start takes a fifth of the
 // processor time of a small query.
@@ -155,14 +154,7 @@ func (p *Plan) rowsRead() uint64 {
 	if len(p.RunFields) > 0 {
 		return p.Records
 	}
-	return p.rowsInRange()
-}
-
-// rowsInRange is about how many records lie in the range, of an organization with a year of them.
-func (p *Plan) rowsInRange() uint64 {
-	const year = 365 * 24 * time.Hour
-	length := min(p.Query.Range.EndUTC.Sub(p.Query.Range.StartUTC), year)
-	return p.Records * uint64(length/time.Hour) / uint64(year/time.Hour)
+	return p.InRange(p.Records)
 }
 
 // Plan applies the rules to the facts.
@@ -179,7 +171,7 @@ func (n Needs) Plan(f Facts) Plan {
 // noRollup is rules 1 to 5.
 func (p *Plan) noRollup() Reason {
 	switch {
-	case !p.Large:
+	case !p.RollupPays(p.Records):
 		return RowsBelowThreshold
 	case p.Rollup == nil:
 		return MemberNotInRollup
@@ -231,14 +223,14 @@ func (p *Plan) fromRollup() {
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
-	p.PairGroups = p.Query.Totals() && p.rowsInRange() >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
+	p.PairGroups = p.Query.Totals() && p.InRange(p.Records) >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
 	// All versions may be joined unless rows are counted, which they would repeat.
 	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&
 		!slices.ContainsFunc(p.Aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
-	if p.PairGroups && len(p.RunFields) > 0 && p.Long() && p.Large {
-		p.HashBuckets = hashBuckets
+	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
+		p.HashBuckets += int(p.InRange(p.Records) / inHashBucket)
 	}
-	p.Window = p.JoinsWindow() && p.Large
+	p.Window = p.JoinsWindow(p.Records)
 	p.OneThread = p.rowsRead() < oneThreadBelow
 	if p.Window && !p.OutsideSince.IsZero() && p.Refuted&ClockForward == 0 {
 		p.Strategy, p.Assumes = BaseRunsSent, ClockForward

@@ -29,7 +29,7 @@ const (
 
 var (
 	asOf  = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	large = Facts{Large: true, AsOf: asOf, Watermark: asOf.Add(-time.Second), DeltaRead: true}
+	large = Facts{Records: rollupFromAll, AsOf: asOf, Watermark: asOf.Add(-time.Second), DeltaRead: true}
 )
 
 func with(f Facts, change func(*Facts)) Facts {
@@ -52,11 +52,10 @@ func TestRules(t *testing.T) {
 		reason  Reason
 		assumes Assumption
 	}{
-		"1 not large": {runs, with(large, func(f *Facts) { f.Large = false }), Base, NoRollup,
-			RowsBelowThreshold, 0},
-		"2 member":       {pairs, large, Base, NoRollup, MemberNotInRollup, 0},
-		"3 altered":      {runs, refuted(large, RollupUnaltered), Base, NoRollup, RollupAltered, 0},
-		"3 keys refuted": {byPerson, refuted(large, KeysDistinct), Base, NoRollup, KeysShared, 0},
+		"1 few in the range": {runs, with(large, func(f *Facts) { f.Records-- }), Base, NoRollup, RowsBelowThreshold, 0},
+		"2 member":           {pairs, large, Base, NoRollup, MemberNotInRollup, 0},
+		"3 altered":          {runs, refuted(large, RollupUnaltered), Base, NoRollup, RollupAltered, 0},
+		"3 keys refuted":     {byPerson, refuted(large, KeysDistinct), Base, NoRollup, KeysShared, 0},
 		"3 keys that are not used": {runs, refuted(large, KeysDistinct), RollupAggregates, DeltaNone, "",
 			RollupUnaltered | DeltaHolds},
 		"3 everything refuted": {runs, refuted(large, Everything), Base, NoRollup, RollupAltered, 0},
@@ -94,44 +93,79 @@ func TestRules(t *testing.T) {
 
 // Rules 8 and 10.
 func TestBaseRows(t *testing.T) {
-	year := [2]string{"2025-03-01", "2026-02-28"}
+	year := [2]string{"2025-02-01", "2026-01-31"}
 	month := [2]string{"2026-01-01", "2026-01-31"}
+	const (
+		grouped = pairGroupsFrom*365/31 + 1 // of which a month of 31 days has enough
+		few     = grouped - 1
+		full    = inHashBucket - 1
+	)
 	for name, c := range map[string]struct {
 		body               string
 		days               [2]string
-		conflicts, large   bool
-		few                bool
+		records            uint64
+		conflicts          bool
 		final, groups, all bool
 		buckets            int
 	}{
-		"versions":               {body: runs, days: month, final: true, buckets: 1},
-		"pairs":                  {body: pairs, days: month, groups: true, buckets: 1},
-		"pairs with conflicts":   {body: pairs, days: month, conflicts: true, final: true, groups: true, buckets: 1},
-		"pairs of few rows":      {body: pairs, days: month, few: true, buckets: 1},
-		"states of few rows":     {body: states, days: month, few: true, buckets: 1},
-		"pairs by day":           {body: pairs + `,"dimensions":["day"]`, days: month, buckets: 1},
-		"states":                 {body: states, days: month, groups: true, all: true, buckets: 1},
-		"states and records":     {body: counted, days: month, final: true, groups: true, buckets: 1},
-		"states of a year":       {body: states, days: year, groups: true, all: true, buckets: 1},
-		"states of a large year": {body: states, days: year, large: true, groups: true, all: true, buckets: hashBuckets},
-		"records of a large year": {body: counted, days: year, large: true, final: true, groups: true,
-			buckets: hashBuckets},
-		"pairs of a filtered year": {body: pairs + `,"filters":[{"member":"activity_type","op":"eq","value":"initiated"}]`,
-			days: year, large: true, groups: true, buckets: 1},
-		"pairs by day of the year":  {body: pairs + `,"dimensions":["day"]`, days: year, large: true, buckets: 1},
-		"pairs of a large month":    {body: pairs, days: month, large: true, groups: true, buckets: 1},
-		"pairs of a small year":     {body: pairs, days: year, groups: true, buckets: 1},
-		"pairs by agent, all year":  {body: pairs + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1},
-		"states by agent, all year": {body: states + `,"dimensions":["agent_id"]`, days: year, large: true, buckets: 1},
+		"versions": {body: runs, days: month, records: grouped, final: true, buckets: 1},
+		"pairs":    {body: pairs, days: month, records: grouped, groups: true, buckets: 1},
+		"pairs with conflicts": {days: month, records: grouped, conflicts: true, final: true, groups: true, buckets: 1,
+			body: pairs},
+		"pairs of few rows":            {body: pairs, days: month, records: few, buckets: 1},
+		"states of few rows":           {body: states, days: month, records: few, buckets: 1},
+		"pairs by day":                 {body: pairs + `,"dimensions":["day"]`, days: month, records: grouped, buckets: 1},
+		"states":                       {body: states, days: month, records: grouped, groups: true, all: true, buckets: 1},
+		"states and records":           {body: counted, days: month, records: grouped, final: true, groups: true, buckets: 1},
+		"states of a full hash bucket": {body: states, days: year, records: full, groups: true, all: true, buckets: 1},
+		"states of one pair more":      {body: states, days: year, records: full + 1, groups: true, all: true, buckets: 2},
+		"states of ten millions":       {body: states, days: year, records: 10_000_000, groups: true, all: true, buckets: 3},
+		"states of a part of the year": {body: states, days: [2]string{"2025-10-01", "2026-01-31"}, records: 10_000_000,
+			groups: true, all: true, buckets: 1},
+		"records of ten millions": {body: counted, days: year, records: 10_000_000, final: true, groups: true, buckets: 3},
+		"pairs of ten millions, filtered": {days: year, records: 10_000_000, groups: true, buckets: 1,
+			body: pairs + `,"filters":[{"member":"activity_type","op":"eq","value":"initiated"}]`},
+		"pairs of ten millions, by day": {body: pairs + `,"dimensions":["day"]`, days: year, records: 10_000_000,
+			buckets: 1},
+		"pairs of a month of ten millions": {body: pairs, days: month, records: 10_000_000, groups: true, buckets: 1},
+		"states of ten millions, by agent": {body: states + `,"dimensions":["agent_id"]`, days: year, records: 10_000_000,
+			buckets: 1},
 	} {
-		f := Facts{AsOf: asOf, Large: c.large, Conflicts: c.conflicts, Records: pairGroupsFrom*365/31 + 1}
-		if c.few { // of which the month of 31 days has one row less
-			f.Records--
-		}
+		f := Facts{AsOf: asOf, Conflicts: c.conflicts, Records: c.records}
 		p := needs(t, c.body, c.days[0], c.days[1], "UTC").Plan(f)
 		if p.Final != c.final || p.PairGroups != c.groups || p.AllVersions != c.all || p.HashBuckets != c.buckets {
 			t.Errorf("%s: final %t, groups %t, all versions %t, %d buckets", name,
 				p.Final, p.PairGroups, p.AllVersions, p.HashBuckets)
+		}
+	}
+}
+
+// Rules 1 and 9: what pays from how many records on.
+func TestThresholds(t *testing.T) {
+	const (
+		month = "2026-01-01"
+		year  = "2025-02-01"
+	)
+	for name, c := range map[string]struct {
+		body, start   string
+		records       uint64
+		rollup, joins bool
+	}{
+		"few in a year":             {runs, year, RollupFrom - 1, false, false},
+		"many in a year":            {runs, year, RollupFrom, true, false},
+		"as many, few in a month":   {runs, month, RollupFrom, false, false},
+		"few in a month of many":    {runs, month, rollupFromAll - 1, false, false},
+		"very many, in whatever":    {runs, month, rollupFromAll, true, false},
+		"many in half a year":       {runs, "2025-08-02", 2*RollupFrom + 3000, true, false},
+		"few in half a year":        {runs, "2025-08-02", 2*RollupFrom - 3000, false, false},
+		"states of few":             {states, month, windowFrom - 1, false, false},
+		"states of many":            {states, month, windowFrom, false, true},
+		"states of many, of a year": {states, year, windowFrom, true, false},
+		"no states of many":         {pairs, month, windowFrom, false, false},
+	} {
+		n := needs(t, c.body, c.start, "2026-01-31", "UTC")
+		if n.RollupPays(c.records) != c.rollup || n.JoinsWindow(c.records) != c.joins {
+			t.Errorf("%s: rollup %t, window %t", name, n.RollupPays(c.records), n.JoinsWindow(c.records))
 		}
 	}
 }

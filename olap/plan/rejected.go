@@ -11,7 +11,7 @@ const (
 
 // explanations say of every reason what it means.
 var explanations = map[Reason]string{
-	RowsBelowThreshold:  "the organization has so few records that base rows are as quick",
+	RowsBelowThreshold:  "so few records lie in the range that base rows are as quick",
 	MemberNotInRollup:   "the rollup lacks a metric, a dimension or a filter of the question",
 	RollupAltered:       "the rollup was altered while an earlier attempt read it",
 	RollupUnusable:      "the rollup has no watermark: a lease is valid, it is damaged, or no server refreshes it",
@@ -58,7 +58,7 @@ func (p Plan) noRunsSent() Reason {
 		return NeedsNoStates
 	case p.Long():
 		return RangeLong
-	case !p.Large:
+	case p.Records < windowFrom:
 		return RowsBelowThreshold
 	case p.Refuted&ClockForward != 0:
 		return ClockSetBack

@@ -25,11 +25,11 @@ func TestRejected(t *testing.T) {
 		"states": {states, false, large, Base, []Rejection{
 			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RunsOutsideUnknown}}},
 		"states, clock set back": {states, false,
-			Facts{Large: true, AsOf: asOf, Refuted: ClockForward, OutsideSince: asOf}, Base, []Rejection{
+			Facts{Records: rollupFromAll, AsOf: asOf, Refuted: ClockForward, OutsideSince: asOf}, Base, []Rejection{
 				{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, ClockSetBack}}},
 		"states of a year": {states, true, large, Base, []Rejection{
 			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RangeLong}}},
-		"runs sent": {states, false, Facts{Large: true, AsOf: asOf, OutsideSince: asOf}, BaseRunsSent, []Rejection{
+		"runs sent": {states, false, Facts{Records: rollupFromAll, AsOf: asOf, OutsideSince: asOf}, BaseRunsSent, []Rejection{
 			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {Base, SlowerThanChosen}}},
 	} {
 		start := "2026-01-01"
