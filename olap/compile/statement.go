@@ -85,7 +85,7 @@ func Compile(in Input) Statement {
 		OneSnapshot: w.Delta == plan.DeltaInline || len(w.MergedParts) > 0,
 	}
 	if w.Projection != nil {
-		statement.Projection, statement.OneThread = w.Projection.Name, len(w.Projection.Keys) == 0
+		statement.Projection = w.Projection.Name
 	}
 	if statement.OwnClock {
 		selected = append(selected, ownClock)

@@ -19,7 +19,7 @@ const longRange = 100 * 24 * time.Hour
 const (
 	// RollupFrom is the number of records in the range from which the rollup answers quicker than base rows: its
 	// statements cost about 20 ms whatever there is, and a scan as much for so many (schema/decisions/threshold.md).
-	RollupFrom = 250_000
+	RollupFrom = 350_000
 	// rollupFromAll is the number of records from which the rollup is used for any range: they may all lie in it.
 	rollupFromAll = 2_000_000
 	// windowFrom is the number of records from which the join window costs less than all runs of the organization.

@@ -29,7 +29,11 @@
 //     (BaseRunsSent), and runs of merged parts are read without FINAL.
 //  10. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of more than a
 //     few million in a long range, with states, they are counted in hash buckets, one after the other, to bound memory.
-//  11. Where probably few rows are read, one thread reads them all: to share the work would cost more than it helps.
+//
+// All rows:
+//
+//  11. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
+//     would cost more than it helps.
 package plan
 
 import (
@@ -121,6 +125,8 @@ type Plan struct {
 	Delta    Delta
 	Reason   Reason     // why no faster strategy
 	Assumes  Assumption // but for OnePage and Idle, which are the boundary's
+	// OneThread says that one thread reads the rows.
+	OneThread bool
 
 	// Of the rollup:
 	Projection *schema.Projection // its aggregates; nil for rows
@@ -133,7 +139,6 @@ type Plan struct {
 	PairGroups  bool // pairs are groups, not distinct counts
 	AllVersions bool // all versions of runs are joined; the greatest state counts
 	Window      bool // runs in the join window are read by their clock, others by their hash; else all runs
-	OneThread   bool // one thread reads the rows
 	HashBuckets int  // how many parts pairs are counted in; 1 for at once
 }
 
@@ -211,6 +216,7 @@ func (p *Plan) fromRollup() {
 			}
 			if p.hasSpans(projection.SpanMillis) {
 				p.Strategy, p.Reason, p.Projection = RollupAggregates, "", &p.Rollup.Projections[i]
+				p.OneThread = len(projection.Keys) == 0
 				return
 			}
 			p.Reason = RangeOffSpans
