@@ -29,7 +29,8 @@ func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.R
 }
 
 // Damage of the rollup heals while the server runs, without any command. From its entry in the log on, questions of its
-// organization are answered right, from the base tables; those of others go on from the rollup. Servers that cache what
+// organization are answered right, from the base tables; those of others go on from the rollup, but for the moments
+// when the log is written. Servers that cache what
 // changed since the last refresh are no exception.
 func TestDamageHealsItself(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
@@ -81,7 +82,7 @@ func TestDamageHealsItself(t *testing.T) {
 				t.Fatal("no checker found the damage")
 			}
 		}
-		queries := 0
+		queries, others := 0, 0
 		for deadline := time.Now().Add(10 * time.Minute); damaged(); queries++ {
 			if time.Now().After(deadline) {
 				t.Fatal("no checker repaired the damage")
@@ -92,12 +93,19 @@ func TestDamageHealsItself(t *testing.T) {
 			if row := ask(t, engine, "acme", people).Rows[0]; row[0] != "ada@example.com" || row[2].(float64) != runs {
 				t.Errorf("%v, want all runs of one person", row)
 			}
-			if n := count("globex"); n != runs || !conn.rollup.Load() {
-				t.Errorf("another organization: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
+			if n := count("globex"); n != runs {
+				t.Errorf("another organization: %v runs, want %d", n, runs)
+			}
+			if !conn.rollup.Load() {
+				others++
 			}
 		}
 		if queries == 0 {
 			t.Error("no query ran while the rollup was damaged")
+		}
+		// An entry that is written between plan and statement makes the statement fail, and the next one read base rows.
+		if others > 2 {
+			t.Errorf("%d of %d answers of another organization came from base rows", others, queries)
 		}
 		if n := count("acme"); n != runs || !conn.rollup.Load() {
 			t.Errorf("after the repair: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())

@@ -17,11 +17,8 @@ func (e *Engine) CacheNoDelta() { e.deltas.Most = -1 }
 // CacheNoSizes makes the engine read at every query what decides how records are read.
 func (e *Engine) CacheNoSizes() { e.sizes.maxAge = 0 }
 
-// WaitForBatches changes how long a refresh batch is waited for.
-func (e *Engine) WaitForBatches(d time.Duration) { e.deltas.Patience = d }
-
-// TrustClock makes the engine take the store's clock for one that is never set back.
-func (e *Engine) TrustClock() { e.deltas.Margin = 0 }
+// TrustClock makes the engine take the store's clock for one that is never set back, and read deltas at any time.
+func (e *Engine) TrustClock() { e.deltas.Margin, e.deltas.IdleFor = 0, 0 }
 
 // CachedDelta is the number of rows of the cached delta of an organization; -1 where there is none.
 func (e *Engine) CachedDelta(organization schema.OrganizationID, source string) int {

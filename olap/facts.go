@@ -49,7 +49,7 @@ func (e *Engine) sizeFacts(ctx context.Context, a *attempt, f *plan.Facts) error
 // rollupFacts reads how far the rollup may be used, and the delta.
 func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (err error) {
 	if a.refuted&plan.DeltaHolds == 0 {
-		if a.delta, err = e.deltas.Get(ctx, a.records); err != nil {
+		if a.delta, err = e.deltas.Get(ctx, a.records, a.needs.UsesInitiatorKeys()); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 		}
 	}
 	if a.delta.Delta != nil {
-		f.DeltaRead, f.DeltaRows, f.KeysShared = true, a.delta.Delta.Len(), a.delta.SharedKeys
+		f.DeltaRead, f.DeltaRows = true, a.delta.Delta.Len()
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 // has when the statement runs. Therefore an earlier watermark only makes the delta longer, and a record that a
 // refresher writes meanwhile has the same sums.
 
-// Lists are of the first n of Columns and Texts: the SQL over the source, the SQL over the rollup, and the names.
+// Lists are of the first n of Columns: the SQL over the source, the SQL over the rollup, and the names.
 func (t *RollupTable) Lists(n int) (ofSource, ofRollup, names []string) {
-	for _, c := range slices.Concat(t.Columns, t.Texts)[:n] {
+	for _, c := range t.Columns[:n] {
 		ofSource, ofRollup, names = append(ofSource, c.SQL), append(ofRollup, cmp.Or(c.InRollup, c.Name)),
 			append(names, c.Name)
 	}
@@ -38,7 +38,7 @@ func (t *RollupTable) ranked(n int) (ofSource, ofRollup, names []string) {
 // records are selected too, and not looked up again; empty for none.
 //
 // Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the
-// first n Columns and Texts), was_in_rollup (0 or 1) and stored_first (when the record was first stored). Records with
+// first n Columns), was_in_rollup (0 or 1) and stored_first (when the record was first stored). Records with
 // the same clock as one of them may be selected too, with old_record and new_record alike.
 func (t *RollupTable) Changed(known, stored, before string, n int) string {
 	ofSource, ofRollup, names := t.ranked(n)
@@ -69,7 +69,7 @@ func (t *RollupTable) Changed(known, stored, before string, n int) string {
 }
 
 // Signed is SQL that selects records of Changed, whose SQL with n is changed, as signed rows: the keys, the first n
-// Columns and Texts, first_stored_at (of the record) and sign. A WHERE may follow.
+// Columns, first_stored_at (of the record) and sign. A WHERE may follow.
 func (t *RollupTable) Signed(changed string, n int, keys ...string) string {
 	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
@@ -90,17 +90,17 @@ func (t *RollupTable) InlineDelta(known, stored string, n int) string {
 	return t.Signed(t.Changed(known, stored, "", n), n, t.Clock)
 }
 
-// DeltaRows is SQL that selects the delta with all Columns and Texts, and with the keys and the sums of the rollup row.
-// DeltaColumns are among its columns. before is that of Changed.
+// DeltaRows is SQL that selects the delta with the first DeltaColumns, and with the keys that are made of them and the
+// sums of the rollup row. ColumnsBefore are among its columns. before is that of Changed.
 func (t *RollupTable) DeltaRows(known, stored, before string) string {
-	n := len(t.Columns) + len(t.Texts)
+	n := t.DeltaColumns
 	_, _, names := t.ranked(n)
 	selected, keys := slices.Concat(t.RecordKey(), names), t.RecordKey()
 	if t.First != "" {
 		keys = append(keys, "tupleElement(tupleElement(change, 1), 1) AS "+t.First)
 	}
 	for _, k := range t.Keys {
-		if !slices.Contains(names, k.Name) {
+		if k.Columns <= n && !slices.Contains(names, k.Name) {
 			selected = append(selected, k.SQL+" AS "+k.Name)
 		}
 	}
@@ -111,8 +111,8 @@ func (t *RollupTable) DeltaRows(known, stored, before string) string {
 		"\nFROM\n(\n" + t.Signed(t.Changed(known, stored, before, n), n, keys...) + "\n)"
 }
 
-// DeltaColumns are the columns of DeltaRows that Changed needs of those before.
-func (t *RollupTable) DeltaColumns() []string {
-	_, _, names := t.ranked(len(t.Columns) + len(t.Texts))
+// ColumnsBefore are the columns of DeltaRows that Changed needs of those before.
+func (t *RollupTable) ColumnsBefore() []string {
+	_, _, names := t.ranked(t.DeltaColumns)
 	return slices.Concat(t.RecordKey(), names, []string{"first_stored_at", "sign"})
 }

@@ -23,10 +23,10 @@ type RollupTable struct {
 	// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every
 	// row counts: those of superseded clocks say so themselves.
 	Counts string
-	// Texts are what some of Columns represent: of a record in the delta, empty in the rollup.
-	Texts []RollupColumn
 	// SumColumns is how many of the first Columns the sums are made of.
 	SumColumns int
+	// DeltaColumns is how many of the first Columns a delta has that is read apart from a statement (DeltaRows).
+	DeltaColumns int
 	// Sums are what the projections aggregate, as SQL over the columns and the sign.
 	Sums map[string]string
 	// Records is the one of Sums that counts the records.
@@ -91,12 +91,9 @@ var RollupTables = []*RollupTable{
 			{Name: "initiator", SQL: initiator, InRollup: fmt.Sprintf("bitShiftRight(initiator_key, %d)", InitiatorKeyShift)},
 			{Name: "initiator_name", SQL: initiatorName},
 		},
-		Texts: []RollupColumn{
-			{Name: "initiator_identifier", SQL: "tupleElement(record, 'initiator_identifier')",
-				InRollup: "CAST(NULL, 'Nullable(String)')"},
-		},
-		Records:    "runs",
-		SumColumns: 1,
+		Records:      "runs",
+		SumColumns:   1,
+		DeltaColumns: 2, // initiator keys are computed inline (decisions/delta.md)
 		Sums: map[string]string{
 			"runs":      agentRuns(""),
 			"completed": agentRuns(fmt.Sprintf("= %d", StatusCompleted.Bits())),
@@ -127,8 +124,9 @@ var RollupTables = []*RollupTable{
 			{Name: "activity_type", SQL: "activity_type"},
 			{Name: "agent_id", SQL: "agent_id"},
 		},
-		Records:    "records",
-		SumColumns: 1,
+		Records:      "records",
+		SumColumns:   1,
+		DeltaColumns: 2,
 		Sums: map[string]string{
 			"records":    "sign",
 			"interacted": "if(activity_type = 'interacted', sign, 0)",

@@ -87,7 +87,7 @@ func TestGolden(t *testing.T) {
 			[]cursor.Value{text("ada@example.com"), {Kind: cursor.Null}}},
 		{"rollup_runs_by_day_cached_delta", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],` +
 			`"range":RANGE}`, nil},
-		{"rollup_runs_by_person_cached_delta", `{"model":"agent_runs","metrics":["run_count"],` +
+		{"rollup_runs_by_person_unchanged", `{"model":"agent_runs","metrics":["run_count"],` +
 			`"dimensions":["user_identifier"],"range":RANGE}`, nil},
 		{"rollup_runs_by_day_after_as_of", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],` +
 			`"range":RANGE}`, nil},

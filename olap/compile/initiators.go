@@ -25,19 +25,13 @@ func (w *printer) perInitiatorKey(from string) string {
 }
 
 // texts are the initiator keys of the organization with the identifiers and names that they represent. Those of the
-// rollup's rows are stored before the rows are; the other ones come with the delta.
+// rollup's rows are stored before the rows are; the other ones come with an inline delta.
 func (w *printer) texts() string {
 	const texts = "SELECT initiator_key AS f_initiator_key," +
 		" CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name\nFROM"
 	known := texts + " " + schema.TableInitiatorKeys + "\nWHERE " + schema.OfOrganization
-	switch w.Delta {
-	case plan.DeltaInline:
+	if w.Delta == plan.DeltaInline {
 		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(schema.InitiatorKeys(w.stored())) + "\n)"
-	case plan.DeltaCached:
-		columns := []string{plan.KeyInitiator, "initiator_identifier", "initiator_name"}
-		w.deltaColumns = append(w.deltaColumns, columns...)
-		known += "\nUNION ALL\n" + texts + "\n(\n" + indent("SELECT DISTINCT "+strings.Join(columns, ", ")+
-			"\nFROM "+schema.TableDelta+"\nWHERE isNotNull(initiator_identifier)") + "\n)"
 	}
 	return known
 }
@@ -58,7 +52,11 @@ func (w *printer) withTexts(from string) string {
 // SharedKeysMessage. Texts that are written while the statement runs are among those of the delta. The set of an IN is
 // read in the statement's snapshot, a scalar subquery is not.
 func (w *printer) noSharedKey() string {
-	shared := schema.AnySharedKey(schema.InitiatorKeys(w.stored()))
+	texts := ""
+	if w.Delta == plan.DeltaInline {
+		texts = schema.InitiatorKeys(w.stored())
+	}
+	shared := schema.AnySharedKey(texts)
 	return "NOT throwIf(1 IN (\n" + indent(shared) + "\n), '" + SharedKeysMessage + "')"
 }
 

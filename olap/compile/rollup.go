@@ -11,7 +11,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// SharedKeysMessage is in the exception of a statement with an inline delta that finds that an initiator key which the
+// SharedKeysMessage is in the exception of a statement of the rollup that finds that an initiator key which the
 // answer may depend on represents two texts.
 const SharedKeysMessage = "initiator keys are shared"
 

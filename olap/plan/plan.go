@@ -10,29 +10,29 @@
 //  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
 //  4. RollupUnusable: base rows while the rollup has no watermark: a lease is valid, the organization's rollup is
 //     damaged, or no refresher runs.
-//  5. KeysShared: base rows, where the answer depends on initiator keys and one represents two texts.
-//  6. Rollup rows or aggregates. A projection is used (RollupAggregates) if it has all keys, and the range consists of
+//  5. Rollup rows or aggregates. A projection is used (RollupAggregates) if it has all keys, and the range consists of
 //     its spans of time; of a long range without days it is enough that some spans lie in it. Otherwise rows are read:
 //     AsOfBeforeWatermark, where asOf is before the watermark, so that first_stored_at decides; ProjectionLacksKey;
 //     RangeOffSpans.
 //
 // A rollup answer needs the delta:
 //
-//  7. DeltaNone if the delta was read apart and is empty, DeltaCached if it has rows, DeltaInline if it could not be
-//     read apart (too many rows, or a refresh batch in progress) or the cached one was invalidated by a refresh.
+//  6. DeltaNone if the delta was read apart and is empty. DeltaInline if it could not be read apart (too many rows, or
+//     a refresh batch in progress), was invalidated by a refresh, or lacks the initiator keys that the answer needs. Else
+//     DeltaCached.
 //
 // Base rows:
 //
-//  8. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
-//  9. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
+//  7. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
+//  8. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
 //     the join window and, for runs outside it, by a look-up of their hashes. If the hashes are cached they are sent
 //     (BaseRunsSent), and runs of merged parts are read without FINAL.
-//  10. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of more than a
+//  9. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of more than a
 //     few million in a long range, with states, they are counted in hash buckets, one after the other, to bound memory.
 //
 // All rows:
 //
-//  11. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
+//  10. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
 //     would cost more than it helps.
 package plan
 
@@ -107,7 +107,6 @@ type Facts struct {
 	Lease, Damage, Begun uint64    // the newest entries of the rollup log when the watermark was read
 	DeltaRead            bool      // the delta was read apart from a statement
 	DeltaRows            int       // how many rows it has
-	KeysShared           bool      // an initiator key represents two texts, those of the delta among them
 
 	// OutsideSince is the instant until when the runs outside the join window are cached; zero where they are not. For
 	// organizations none of whose runs has moved.
@@ -173,7 +172,7 @@ func (n Needs) Plan(f Facts) Plan {
 	return p
 }
 
-// noRollup is rules 1 to 5.
+// noRollup is rules 1 to 4.
 func (p *Plan) noRollup() Reason {
 	switch {
 	case !p.RollupPays(p.Records):
@@ -186,21 +185,19 @@ func (p *Plan) noRollup() Reason {
 		return KeysShared
 	case p.Watermark.IsZero() || p.AsOf.IsZero():
 		return RollupUnusable
-	case p.KeysShared && p.UsesInitiatorKeys():
-		return KeysShared
 	}
 	return ""
 }
 
-// fromRollup is rules 6 and 7.
+// fromRollup is rules 5 and 6.
 func (p *Plan) fromRollup() {
 	p.Strategy, p.Assumes = RollupRows, RollupUnaltered
+	if p.UsesInitiatorKeys() {
+		p.Assumes |= KeysDistinct
+	}
 	switch {
-	case !p.DeltaRead || p.Refuted&DeltaHolds != 0:
+	case !p.DeltaRead || p.Refuted&DeltaHolds != 0 || p.DeltaRows > 0 && p.UsesInitiatorKeys():
 		p.Delta = DeltaInline
-		if p.UsesInitiatorKeys() {
-			p.Assumes |= KeysDistinct
-		}
 	case p.DeltaRows > 0:
 		p.Delta, p.Assumes = DeltaCached, p.Assumes|DeltaHolds
 	default:
@@ -225,7 +222,7 @@ func (p *Plan) fromRollup() {
 	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)
 }
 
-// fromBase is rules 8 to 11.
+// fromBase is rules 7 to 10.
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows

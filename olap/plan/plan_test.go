@@ -41,7 +41,6 @@ func with(f Facts, change func(*Facts)) Facts {
 func TestRules(t *testing.T) {
 	inline := with(large, func(f *Facts) { f.DeltaRead = false })
 	cached := with(large, func(f *Facts) { f.DeltaRows = 3 })
-	shared := with(large, func(f *Facts) { f.KeysShared = true })
 	refuted := func(f Facts, a Assumption) Facts { return with(f, func(f *Facts) { f.Refuted = a }) }
 	outside := with(large, func(f *Facts) { f.OutsideSince, f.MergedParts = asOf, []string{"202601_1_9_2"} })
 	for name, c := range map[string]struct {
@@ -61,24 +60,25 @@ func TestRules(t *testing.T) {
 		"3 everything refuted": {runs, refuted(large, Everything), Base, NoRollup, RollupAltered, 0},
 		"4 no watermark": {runs, with(large, func(f *Facts) { f.Watermark = time.Time{} }), Base, NoRollup,
 			RollupUnusable, 0},
-		"5 shared":           {byPerson, shared, Base, NoRollup, KeysShared, 0},
-		"5 shared, not used": {runs, shared, RollupAggregates, DeltaNone, "", RollupUnaltered | DeltaHolds},
-		"6 before the watermark": {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark.Add(-1) }), RollupRows, DeltaNone,
+		"5 before the watermark": {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark.Add(-1) }), RollupRows, DeltaNone,
 			AsOfBeforeWatermark, RollupUnaltered | DeltaHolds},
-		"6 at the watermark": {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark }), RollupAggregates, DeltaNone, "",
+		"5 at the watermark": {runs, with(large, func(f *Facts) { f.AsOf = f.Watermark }), RollupAggregates, DeltaNone, "",
 			RollupUnaltered | DeltaHolds},
-		"6 off spans": {initiators, large, RollupRows, DeltaNone, RangeOffSpans, RollupUnaltered | DeltaHolds},
-		"6 no such projection": {runs + `,"dimensions":["agent_id","user_type"]`, large, RollupRows, DeltaNone,
+		"5 off spans": {initiators, large, RollupRows, DeltaNone, RangeOffSpans, RollupUnaltered | DeltaHolds | KeysDistinct},
+		"5 no such projection": {runs + `,"dimensions":["agent_id","user_type"]`, large, RollupRows, DeltaNone,
 			ProjectionLacksKey,
 			RollupUnaltered | DeltaHolds},
-		"7 cached":               {byDay, cached, RollupAggregates, DeltaCached, "", RollupUnaltered | DeltaHolds},
-		"7 cached, invalidated":  {byDay, refuted(cached, DeltaHolds), RollupAggregates, DeltaInline, "", RollupUnaltered},
-		"7 inline":               {byDay, inline, RollupAggregates, DeltaInline, "", RollupUnaltered},
-		"7 inline, with keys":    {byPerson, inline, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
-		"9 sent":                 {states, outside, BaseRunsSent, NoRollup, MemberNotInRollup, ClockForward},
-		"9 no states":            {pairs, outside, Base, NoRollup, MemberNotInRollup, 0},
-		"9 clock was set back":   {states, refuted(outside, ClockForward), Base, NoRollup, MemberNotInRollup, 0},
-		"9 outside is not known": {states, large, Base, NoRollup, MemberNotInRollup, 0},
+		"6 cached":              {byDay, cached, RollupAggregates, DeltaCached, "", RollupUnaltered | DeltaHolds},
+		"6 cached, invalidated": {byDay, refuted(cached, DeltaHolds), RollupAggregates, DeltaInline, "", RollupUnaltered},
+		"6 inline":              {byDay, inline, RollupAggregates, DeltaInline, "", RollupUnaltered},
+		"6 none, with keys": {byPerson, large, RollupRows, DeltaNone, RangeOffSpans,
+			RollupUnaltered | DeltaHolds | KeysDistinct},
+		"6 cached, with keys":    {byPerson, cached, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
+		"6 inline, with keys":    {byPerson, inline, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
+		"8 sent":                 {states, outside, BaseRunsSent, NoRollup, MemberNotInRollup, ClockForward},
+		"8 no states":            {pairs, outside, Base, NoRollup, MemberNotInRollup, 0},
+		"8 clock was set back":   {states, refuted(outside, ClockForward), Base, NoRollup, MemberNotInRollup, 0},
+		"8 outside is not known": {states, large, Base, NoRollup, MemberNotInRollup, 0},
 	} {
 		p := needs(t, c.body, "2026-01-01", "2026-01-31", "UTC").Plan(c.facts)
 		if p.Strategy != c.want || p.Delta != c.delta || p.Reason != c.reason || p.Assumes != c.assumes {
@@ -91,7 +91,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Rules 8 and 10.
+// Rules 7 and 9.
 func TestBaseRows(t *testing.T) {
 	year := [2]string{"2025-02-01", "2026-01-31"}
 	month := [2]string{"2026-01-01", "2026-01-31"}
@@ -140,7 +140,7 @@ func TestBaseRows(t *testing.T) {
 	}
 }
 
-// Rules 1 and 9: what pays from how many records on.
+// Rules 1 and 8: what pays from how many records on.
 func TestThresholds(t *testing.T) {
 	const (
 		month = "2026-01-01"
@@ -170,7 +170,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// Rule 11.
+// Rule 10.
 func TestOneThread(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, start string

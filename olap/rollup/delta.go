@@ -42,7 +42,7 @@ func ReadDelta(
 	options := []clickhouse.QueryOption{clickhouse.WithSettings(settings)}
 	known := ""
 	if before != nil && before.Len() > 0 {
-		sent, err := before.Table(table.DeltaColumns(), func(DeltaRow) bool { return true })
+		sent, err := before.Table(table.ColumnsBefore(), func(DeltaRow) bool { return true })
 		if err != nil {
 			return nil, err
 		}
@@ -65,32 +65,6 @@ func ReadDelta(
 		return nil, nil
 	}
 	return d, nil
-}
-
-// sharedKeys reports whether an initiator key of the organization represents two texts, those of the delta among them.
-func (d *Delta) sharedKeys(
-	ctx context.Context, conn driver.Conn, organization schema.OrganizationID,
-) (shared bool, err error) {
-	texts := ""
-	options := []clickhouse.QueryOption{clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1})}
-	if d.Len() > 0 {
-		columns := []string{"organization_id", "initiator_key", "initiator_identifier", "initiator_name"}
-		sent, err := d.Table(columns, func(DeltaRow) bool { return true })
-		if err != nil {
-			return false, err
-		}
-		options = append(options, clickhouse.WithExternalTable(sent))
-		texts = "SELECT DISTINCT organization_id, initiator_key," +
-			" assumeNotNull(initiator_identifier) AS initiator_identifier, initiator_name" +
-			" FROM " + schema.TableDelta + " WHERE isNotNull(initiator_identifier)"
-	}
-	err = conn.QueryRow(clickhouse.Context(ctx, options...),
-		"SELECT count() > 0 FROM (\n"+schema.AnySharedKey(texts)+"\n)",
-		clickhouse.Named("organization", string(organization))).Scan(&shared)
-	if err != nil {
-		return false, failure.Of("read shared initiator keys", err)
-	}
-	return shared, nil
 }
 
 // collect keeps rows as ClickHouse takes them.

@@ -2,14 +2,12 @@ package rollup
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/snapshot"
-	"github.com/runlens/runlens/schema"
 )
 
 const (
@@ -20,10 +18,8 @@ const (
 	deltaAge  = time.Minute
 	// backOff is how long a delta is not read again after it had too many rows.
 	backOff = 2 * time.Second
-	// batchPatience is how long a query waits for the end of a refresh batch. To compute the delta inline meanwhile takes
-	// longer, and the batch too. A batch that takes longer is that of a large load; no query waits for it again.
-	batchPatience = time.Second
-	batchPoll     = 20 * time.Millisecond
+	// idleFor is how long nothing has been stored where an empty delta is worth to be read for its own sake.
+	idleFor = 2 * time.Second
 )
 
 // A Cached is a delta with the state of the store that it completes.
@@ -32,12 +28,11 @@ const (
 // counters are read when the query begins. What is written to the log from then on, before the statement has its
 // snapshots, makes the statement fail (schema.RollupUnchanged).
 type Cached struct {
-	State      State
-	Delta      *Delta            // nil where it could not be read apart from a statement
-	SharedKeys bool              // an initiator key represents two texts, those of the delta among them
-	Counters   snapshot.Counters // before it was read; Now is when it was last found to be valid
-	since      time.Time         // what the delta lacks was stored after it
-	readAt     time.Time
+	State    State
+	Delta    *Delta            // nil where it could not be read apart from a statement
+	Counters snapshot.Counters // before it was read; Now is when it was last found to be valid
+	since    time.Time         // what the delta lacks was stored after it
+	readAt   time.Time
 }
 
 // Deltas caches deltas by organization and source, and reads what was stored since.
@@ -45,33 +40,30 @@ type Deltas struct {
 	conn    driver.Conn
 	cached  *cache.Cache[snapshot.Records, Cached]
 	reading cache.Group[Cached]
-	waiting cache.Group[struct{}] // for a batch
 
-	// Most, Patience and Margin are maxDelta, batchPatience and snapshot.ClockMargin but for tests.
-	Most     int
-	Patience time.Duration
-	Margin   time.Duration
-
-	mu        sync.Mutex
-	longBatch uint64 // number before that of a batch that took longer than batchPatience
+	// Most, IdleFor and Margin are maxDelta, idleFor and snapshot.ClockMargin but for tests.
+	Most    int
+	IdleFor time.Duration
+	Margin  time.Duration
 }
 
 // NewDeltas returns Deltas that have cached nothing.
 func NewDeltas(conn driver.Conn) *Deltas {
 	return &Deltas{
 		conn: conn, cached: cache.New[snapshot.Records, Cached](maxDeltas, deltaAge),
-		Most: maxDelta, Patience: batchPatience, Margin: snapshot.ClockMargin,
+		Most: maxDelta, IdleFor: idleFor, Margin: snapshot.ClockMargin,
 	}
 }
 
 // Get returns the delta of an organization's records, with everything that was acknowledged before the call. Its Delta
-// is nil where a statement has to compute the delta inline.
+// is nil where a statement has to compute the delta inline. onlyEmpty says that the query cannot use the rows of a
+// delta, only that it has none.
 //
 //  1. Read the counters. Where they are those of the cached delta, that is the answer.
-//  2. Wait for a refresh batch in progress, batchPatience at most: what it writes would count twice.
-//  3. Read the delta again, once for all queries that need it meanwhile. While no refresh begins, the cached rows stay
-//     valid, and only what was stored since is read.
-func (d *Deltas) Get(ctx context.Context, of snapshot.Records) (Cached, error) {
+//  2. Read the delta again, once for all queries that need it meanwhile, unless only an empty one is of use and rows are
+//     arriving. While no refresh begins, the cached rows stay valid, and only what was stored since is read. While a
+//     refresh batch is in progress there is no delta: what the batch writes would count twice.
+func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (Cached, error) {
 	counters, err := snapshot.ReadCounters(ctx, d.conn, of)
 	if err != nil {
 		return Cached{}, err
@@ -84,11 +76,10 @@ func (d *Deltas) Get(ctx context.Context, of snapshot.Records) (Cached, error) {
 	if known && last.Delta == nil && time.Since(last.readAt) < backOff {
 		return Cached{}, nil
 	}
-	key := string(of.Organization) + "\x00" + of.Source
-	wait := func(ctx context.Context) (struct{}, error) { return struct{}{}, d.awaitBatch(ctx, of) }
-	if _, err := d.waiting.Do(ctx, key, wait); err != nil {
-		return Cached{}, err
+	if onlyEmpty && counters.Idle() < d.IdleFor {
+		return Cached{}, nil
 	}
+	key := string(of.Organization) + "\x00" + of.Source
 	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of) })
 }
 
@@ -98,29 +89,6 @@ func (d *Deltas) Len(of snapshot.Records) int {
 		return last.Delta.Len()
 	}
 	return -1
-}
-
-// awaitBatch waits for the end of a refresh batch, if one is in progress and the rollup can be used after it.
-func (d *Deltas) awaitBatch(ctx context.Context, of snapshot.Records) error {
-	for began := time.Now(); ; {
-		state, err := ReadState(ctx, d.conn)
-		if err != nil || !state.Refreshing || state.Watermark(of).IsZero() || d.isLong(state.Number, time.Since(began)) {
-			return err
-		}
-		if err := snapshot.Pause(ctx, batchPoll); err != nil {
-			return err
-		}
-	}
-}
-
-// isLong reports whether the batch after a number takes longer than batchPatience, for which somebody has waited.
-func (d *Deltas) isLong(number uint64, waited time.Duration) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if waited >= d.Patience {
-		d.longBatch = number
-	}
-	return d.longBatch == number
 }
 
 // read reads a delta and caches it, also one that has too many rows.
@@ -145,9 +113,6 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err e
 	}
 	c.since = inserts.Oldest.Add(-d.Margin - time.Millisecond)
 	c.Delta, err = ReadDelta(ctx, d.conn, of, since, before, d.Most)
-	if err == nil && c.Delta != nil && len(schema.RollupOf(of.Source).Texts) > 0 {
-		c.SharedKeys, err = c.Delta.sharedKeys(ctx, d.conn, of.Organization)
-	}
 	if err == nil {
 		c.readAt = time.Now()
 		d.cached.Put(of, c)

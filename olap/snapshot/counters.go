@@ -48,6 +48,9 @@ type Count struct {
 // Since is how many rows were inserted between an earlier count and this one.
 func (c Count) Since(earlier Count) uint64 { return c.rows - earlier.rows }
 
+// Idle is for how long nothing has been stored of the records.
+func (c Counters) Idle() time.Duration { return c.Now.Sub(time.UnixMilli(c.Records.latest)) }
+
 // StoredUntil reports whether all of the records were stored until an instant, inclusive.
 func (c Counters) StoredUntil(at time.Time) bool { return c.Records.latest <= at.UnixMilli() }
 

@@ -29,14 +29,6 @@ FROM
                     AND indexHint(created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC'))
                     AND quarter >= 1963584
                     AND quarter < 1966560
-                UNION ALL
-                WITH
-                    initiator_key AS f_initiator_key
-                SELECT
-                    f_initiator_key,
-                    runs AS s_runs
-                FROM changes
-                WHERE asked
             ) AS r
             GROUP BY f_initiator_key
         ) AS r
@@ -45,17 +37,12 @@ FROM
             SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
             FROM initiator_keys
             WHERE organization_id = {organization:String}
-            UNION ALL
-            SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
-            FROM
-            (
-                SELECT DISTINCT initiator_key, initiator_identifier, initiator_name
-                FROM changes
-                WHERE isNotNull(initiator_identifier)
-            )
         ) AS t USING (f_initiator_key)
         WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
     ) AS r
+    WHERE NOT throwIf(1 IN (
+        SELECT 1 FROM shared_initiator_keys WHERE organization_id = {organization:String}
+    ), 'initiator keys are shared')
     GROUP BY f_user_identifier
     HAVING sum(s_runs) > 0
 ) AS g
