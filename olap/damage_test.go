@@ -30,8 +30,7 @@ func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.R
 
 // Damage of the rollup heals while the server runs, without any command. From its entry in the log on, questions of its
 // organization are answered right, from the base tables; those of others go on from the rollup, but for the moments
-// when the log is written. Servers that cache what
-// changed since the last refresh are no exception.
+// when the log is written. Servers that cache the delta are no exception.
 func TestDamageHealsItself(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	const runs = 60

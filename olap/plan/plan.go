@@ -17,9 +17,9 @@
 //
 // A rollup answer needs the delta:
 //
-//  6. DeltaNone if the delta was read apart and is empty. DeltaInline if it could not be read apart (too many rows, or
-//     a refresh batch in progress), was invalidated by a refresh, or lacks the initiator keys that the answer needs. Else
-//     DeltaCached.
+//  6. DeltaNone if the delta was read apart and is empty. DeltaInline if it could not be read apart (too many rows,
+//     or a refresh batch in progress), was invalidated by a refresh, or lacks the initiator keys that the answer
+//     needs. Else DeltaCached.
 //
 // Base rows:
 //

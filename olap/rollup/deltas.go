@@ -60,9 +60,9 @@ func NewDeltas(conn driver.Conn) *Deltas {
 // delta, only that it has none.
 //
 //  1. Read the counters. Where they are those of the cached delta, that is the answer.
-//  2. Read the delta again, once for all queries that need it meanwhile, unless only an empty one is of use and rows are
-//     arriving. While no refresh begins, the cached rows stay valid, and only what was stored since is read. While a
-//     refresh batch is in progress there is no delta: what the batch writes would count twice.
+//  2. Read the delta again, once for all queries that need it meanwhile, unless only an empty one is of use and rows
+//     are arriving. While no refresh begins, the cached rows stay valid, and only what was stored since is read. While
+//     a refresh batch is in progress there is no delta: what the batch writes would count twice.
 func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (Cached, error) {
 	counters, err := snapshot.ReadCounters(ctx, d.conn, of)
 	if err != nil {
