@@ -28,8 +28,8 @@ func (v *Verifier) Follow(ctx context.Context) {
 // Refresh reads whether a key changed since the last refresh:
 //
 //  1. No: everything that was read since the last change is right, as of the instant before the statement was sent.
-//  2. Yes, or it is the first refresh: the established keys are read, in one statement for all organizations. The
-//     others are looked up when they are used.
+//  2. Yes, or it is the first refresh, or the established keys could not be read since: they are read, in one
+//     statement for all organizations. The others are looked up when they are used.
 //
 // An error of the first refresh means that the keys cannot be read. After any error, keys are looked up.
 func (v *Verifier) Refresh(ctx context.Context) error {
@@ -39,13 +39,13 @@ func (v *Verifier) Refresh(ctx context.Context) error {
 		return err
 	}
 	v.mu.Lock()
-	changed := fingerprint != v.fingerprint
-	if changed {
+	if fingerprint != v.fingerprint {
 		v.epoch++
 	}
 	v.fingerprint, v.checked = fingerprint, now
+	read := v.established == v.epoch
 	v.mu.Unlock()
-	if !changed {
+	if read {
 		return nil
 	}
 	_, err = v.readEstablished(ctx, now)
@@ -90,6 +90,7 @@ func (v *Verifier) readEstablished(ctx context.Context, now time.Time) (map[Cred
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.established = epoch
 	valid := make(map[Credential]bool, len(used))
 	for _, use := range used {
 		c := Credential{KeyID: use.KeyID, Hash: use.SecretHash}

@@ -146,6 +146,22 @@ func TestARefreshThatFailsLetsTrustLapse(t *testing.T) {
 	}
 }
 
+// If the established keys cannot be read after a change, the next refresh reads them, and no further one.
+func TestEstablishedKeysAreReadAgainAfterAFailure(t *testing.T) {
+	v, shelf, clock := refreshed(t)
+	shelf.revoke(shelf.add(), clock.at)
+	shelf.unread = errors.New("no answer")
+	if err := v.Refresh(context.Background()); err == nil {
+		t.Fatal("the refresh did not fail")
+	}
+	shelf.unread, shelf.work = nil, nil
+	refresh(t, v)
+	refresh(t, v)
+	if !slices.Equal(shelf.work, []string{"fingerprint", "read uses", "fingerprint"}) {
+		t.Errorf("the work was %v", shelf.work)
+	}
+}
+
 // A process that is stopped during a refresh, or between two, trusts nothing when it goes on.
 func TestAStoppedProcessTrustsNothing(t *testing.T) {
 	for _, during := range []bool{false, true} {

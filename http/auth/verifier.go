@@ -104,6 +104,7 @@ type Verifier struct {
 	fingerprint string    // of the keys, as of checked
 	checked     time.Time
 	epoch       uint64 // how often the fingerprint was another one
+	established uint64 // the epoch in which the established keys were read
 }
 
 // NewVerifier returns a Verifier on a store. The budget is for well-formed credentials without a

@@ -29,6 +29,8 @@ type shelf struct {
 	changes int
 	// During a fingerprint, after the store computed it.
 	during func() error
+	// unread is the error of reading uses.
+	unread error
 }
 
 func newShelf() *shelf { return &shelf{keys: map[string]schema.APIKey{}, uses: map[string]time.Time{}} }
@@ -49,6 +51,9 @@ func (s *shelf) valid(id string, at time.Time) bool {
 
 func (s *shelf) Used(_ context.Context, since, at time.Time) (used []schema.APIKeyUse, _ error) {
 	s.work = append(s.work, "read uses")
+	if s.unread != nil {
+		return nil, s.unread
+	}
 	for id, last := range s.uses {
 		if key := s.keys[id]; s.valid(id, at) && !last.Before(since) {
 			used = append(used, schema.APIKeyUse{APIKey: key, LastUsedAt: last})

@@ -51,7 +51,7 @@ func (p Plan) Rejected() (rejected []Rejection) {
 	return rejected
 }
 
-// noRunsSent is why rule 9 does not send the runs outside the join window.
+// noRunsSent is why rule 8 does not send the runs outside the join window.
 func (p Plan) noRunsSent() Reason {
 	switch {
 	case len(p.RunFields) == 0:
