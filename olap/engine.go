@@ -144,7 +144,7 @@ type attempt struct {
 	conflicts bool
 
 	boundary boundary
-	waited   time.Time      // a boundary that pages can share, if the last attempt waited for one
+	waited   time.Time      // a boundary that pages can share, if an attempt waited for one
 	after    []cursor.Value // of the cursor
 	asOf     time.Time      // likewise
 

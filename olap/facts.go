@@ -86,7 +86,7 @@ type boundary struct {
 //     that of its own statement. So does one that was not asked before and probably has one page. If the organization
 //     is idle, it is enough that it possibly has: should a page follow, both can share that clock;
 //  3. another first page takes one without waiting, if the organization is idle;
-//  4. otherwise it waits for one.
+//  4. otherwise it waits for one, which a further attempt uses again.
 func (e *Engine) chooseBoundary(ctx context.Context, a *attempt) (asOf time.Time, err error) {
 	pages := a.Query.Pages()
 	a.boundary = boundary{page: "first"}
@@ -107,7 +107,8 @@ func (e *Engine) chooseBoundary(ctx context.Context, a *attempt) (asOf time.Time
 		a.boundary.assumes, a.boundary.idle = plan.Idle, idle
 		return idle.AsOf, nil
 	}
-	return e.boundaries.PageBoundary(ctx)
+	a.waited, err = e.boundaries.PageBoundary(ctx)
+	return a.waited, err
 }
 
 // A confirmation is what was found about a boundary.
