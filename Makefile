@@ -19,7 +19,7 @@ run: build engine ## Set up everything and run the API over sample data
 # What runs concurrently, and takes less than a minute. It is tested once more with the race detector: that takes half a
 # minute of processor time, and as much again when the packages are compiled for it the first time. (ingest/worker and
 # the query engine take minutes: run `go test -race` on them when you change them.)
-RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain
+RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain ./olap/snapshot
 
 test: engine postgres generators console lint ## Set up everything and run every test
 	go test -timeout 30m ./...

@@ -41,7 +41,7 @@ type command struct {
 	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
 	KillsOf     []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
-	OracleRuns  int           `default:"600000" placeholder:"N" help:"Runs of the largest organization (${default})."`
+	OracleRuns  int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
