@@ -63,10 +63,7 @@ func (b *bench) measureArrivals(ctx context.Context) error {
 // reportStream compares what the questions of a stream took while rows arrived with the same in quiet.
 func (b *bench) reportStream(s stream, busy, quiet times) {
 	for i, q := range s.asked {
-		r := result{Scenario: "arrivals", Name: s.name + ": " + q.title(), Unit: "ms",
-			Ours: statsOf(busy[i]), Against: "quiet", Reference: statsOf(quiet[i])}
-		r.Measured = r.Ours.Median / r.Reference.Median
-		b.report.add(r)
+		b.report.add(comparison("arrivals", s.name+": "+q.title(), "quiet", statsOf(busy[i]), statsOf(quiet[i])))
 	}
 	ours, reference := relative(busy, quiet), relative(quiet, quiet)
 	all := ratio("arrivals", s.name+": all questions", "quiet", ours, reference, mostWhileArriving)

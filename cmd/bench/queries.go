@@ -64,8 +64,14 @@ func (b *bench) measureQueries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, q := range all {
-		a := b.inquiry(q, b.world.large.first())
+	return b.compareWithNaive(ctx, "query", "", b.world.large, all)
+}
+
+// compareWithNaive measures questions of a class against the naive tables as they are. The names of the results begin
+// with prefix.
+func (b *bench) compareWithNaive(ctx context.Context, scenario, prefix string, c class, asked []question) error {
+	for _, q := range asked {
+		a := b.inquiry(q, c.first())
 		measured, err := b.compare(ctx, a.api, a.naive)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.title(), err)
@@ -73,7 +79,7 @@ func (b *bench) measureQueries(ctx context.Context) error {
 		if err := a.check(); err != nil {
 			return err
 		}
-		b.report.add(ratio("query", q.title(), "naive", measured[0], measured[1], q.atMost))
+		b.report.add(ratio(scenario, prefix+q.title(), "naive", measured[0], measured[1], q.atMost))
 	}
 	return nil
 }

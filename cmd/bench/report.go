@@ -75,9 +75,18 @@ func newReport(c command) *report {
 
 // ratio is a result about the ratio of medians, which should be at most the bound.
 func ratio(scenario, name, against string, ours, reference *stats, atMost float64) result {
+	return comparison(scenario, name, against, ours, reference).atMost(atMost)
+}
+
+// comparison is a ratio of medians, in milliseconds, without a goal.
+func comparison(scenario, name, against string, ours, reference *stats) result {
 	r := result{Scenario: scenario, Name: name, Unit: "ms", Ours: ours, Against: against, Reference: reference}
 	r.Measured = ours.Median / reference.Median
-	return r.goal(fmt.Sprintf("at most %.2f", atMost), r.Measured <= atMost)
+	return r
+}
+
+func (r result) atMost(most float64) result {
+	return r.goal(fmt.Sprintf("at most %.2f", most), r.Measured <= most)
 }
 
 func (r result) goal(text string, met bool) result {

@@ -37,16 +37,8 @@ func (b *bench) measureSizes(ctx context.Context) error {
 		}
 	}
 	for _, c := range []class{b.world.medium, b.world.sizes[2]} {
-		for _, q := range all {
-			a := b.inquiry(q, c.first())
-			measured, err := b.compare(ctx, a.api, a.naive)
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", c.name, q.title(), err)
-			}
-			if err := a.check(); err != nil {
-				return err
-			}
-			b.report.add(ratio("sizes", c.title()+": "+q.title(), "naive", measured[0], measured[1], q.atMost))
+		if err := b.compareWithNaive(ctx, "sizes", c.title()+": ", c, all); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
 	return nil
@@ -54,6 +46,12 @@ func (b *bench) measureSizes(ctx context.Context) error {
 
 func (b *bench) measureSize(ctx context.Context, c class, asked []question, small bool) error {
 	var ours, reference, statements float64
+	report := func(r result) {
+		if small {
+			r = r.atMost(mostOfOne)
+		}
+		b.report.add(r)
+	}
 	for _, q := range asked {
 		a := b.inquiry(q, c.first())
 		a.naiveSQL = strings.ReplaceAll(a.naiveSQL, "naive_", mergedPrefix)
@@ -67,14 +65,13 @@ func (b *bench) measureSize(ctx context.Context, c class, asked []question, smal
 		api, naive := found[0], found[1]
 		b.report.Costs = append(b.report.Costs, questionCost{c.name, c.size, q.title(), api, naive})
 		name := c.title() + ": " + q.title()
-		b.report.add(ratio("sizes", name, "merged naive", api.latency, naive.latency, mostOfOne).goalOf(small))
+		report(comparison("sizes", name, "merged naive", api.latency, naive.latency))
 		statements = max(statements, api.Statements)
 		if naive.processor.Median == 0 { // it is known in ticks of 10 ms, if at all
 			continue
 		}
 		ours, reference = ours+api.processor.Median, reference+naive.processor.Median
-		r := ratio("sizes, processor", name, "merged naive", api.processor, naive.processor, mostOfOne)
-		b.report.add(r.goalOf(small))
+		report(comparison("sizes, processor", name, "merged naive", api.processor, naive.processor))
 	}
 	if reference > 0 && small {
 		b.report.add(ratio("sizes, processor", c.title()+": all questions", "merged naive",
@@ -84,14 +81,6 @@ func (b *bench) measureSize(ctx context.Context, c class, asked []question, smal
 		Ours: statsOf([]float64{statements}), Measured: statements}
 	b.report.add(most.goal(fmt.Sprintf("at most %d", mostStatements), statements <= mostStatements))
 	return nil
-}
-
-// goalOf is the result without a goal, unless it is that of a small organization.
-func (r result) goalOf(small bool) result {
-	if !small {
-		r.Goal, r.Met = "", nil
-	}
-	return r
 }
 
 // measureThreshold compares an organization just below the size from which the rollup answers questions of a year with

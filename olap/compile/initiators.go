@@ -30,10 +30,18 @@ func (w *printer) texts() string {
 	const texts = "SELECT initiator_key AS f_initiator_key," +
 		" CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name\nFROM"
 	known := texts + " " + schema.TableInitiatorKeys + "\nWHERE " + schema.OfOrganization
-	if w.Delta == plan.DeltaInline {
-		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(schema.InitiatorKeys(w.stored())) + "\n)"
+	if stored := w.textsStored(); stored != "" {
+		known += "\nUNION ALL\n" + texts + "\n(\n" + indent(stored) + "\n)"
 	}
 	return known
+}
+
+// textsStored are the initiator keys with their texts of an inline delta; empty where there is none.
+func (w *printer) textsStored() string {
+	if w.Delta != plan.DeltaInline {
+		return ""
+	}
+	return schema.InitiatorKeys(w.stored())
 }
 
 // withTexts are sums by initiator key with the texts that the keys represent. A key without a text is an error: people
@@ -52,12 +60,7 @@ func (w *printer) withTexts(from string) string {
 // SharedKeysMessage. Texts that are written while the statement runs are among those of the delta. The set of an IN is
 // read in the statement's snapshot, a scalar subquery is not.
 func (w *printer) noSharedKey() string {
-	texts := ""
-	if w.Delta == plan.DeltaInline {
-		texts = schema.InitiatorKeys(w.stored())
-	}
-	shared := schema.AnySharedKey(texts)
-	return "NOT throwIf(1 IN (\n" + indent(shared) + "\n), '" + SharedKeysMessage + "')"
+	return "NOT throwIf(1 IN (\n" + indent(schema.AnySharedKey(w.textsStored())) + "\n), '" + SharedKeysMessage + "')"
 }
 
 // personNames are the companions of the groups of people.
