@@ -64,9 +64,8 @@ var agentRuns = Model{
 			Name: "run_success_rate", Kind: Ratio,
 			Description: "The share of COMPLETED runs among those that are COMPLETED or FAILED, from 0 to 1. Cancelled and " +
 				"active runs play no part. Null when no run is COMPLETED or FAILED.",
-			Derived: "if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count " +
-				"+ m_failed_run_count))",
-			From: []string{"completed_run_count", "failed_run_count"},
+			Derived: "m_completed_run_count / nullIf(m_completed_run_count + m_failed_run_count, 0)",
+			From:    []string{"completed_run_count", "failed_run_count"},
 		},
 		{
 			Name: "unique_initiator_count",

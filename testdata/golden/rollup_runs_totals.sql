@@ -1,7 +1,7 @@
 -- {"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}
 SELECT
     toUInt64(m_run_count) AS c0,
-    if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count + m_failed_run_count)) AS c1
+    m_completed_run_count / nullIf(m_completed_run_count + m_failed_run_count, 0) AS c1
 FROM
 (
     SELECT

@@ -8,7 +8,7 @@ WITH
     uniqExactIf(f_initiator, f_initiator != 0) AS m_unique_initiator_count
 SELECT
     m_run_count AS c0,
-    if(m_completed_run_count + m_failed_run_count = 0, NULL, m_completed_run_count / (m_completed_run_count + m_failed_run_count)) AS c1,
+    m_completed_run_count / nullIf(m_completed_run_count + m_failed_run_count, 0) AS c1,
     m_unique_initiator_count AS c2
 FROM runs FINAL
 WHERE organization_id = {organization:String}
