@@ -3,7 +3,9 @@ package olap_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"pgregory.net/rapid"
@@ -140,5 +142,48 @@ func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
 		if answer != answers[0] {
 			t.Errorf("two winners:\n%s\n%s", answers[0], answer)
 		}
+	}
+}
+
+// A copy that does not count, because the record counts under another clock, does not count when it is sent again
+// either, as workers do: it is in the delta then.
+func TestRepeatsUnderAnotherClockCountOnce(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	refresher := rollup.New(conn, quiet, 0)
+	engines := brokenEngines(conn)
+	first := olaptest.Attribution{Organization: "acme", ID: olaptest.ShortID(1), RunID: olaptest.ShortID(1),
+		AgentID: olaptest.ShortID(1), Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
+		Source: "web", OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}
+	second := first
+	second.OccurredAt = first.OccurredAt.Add(time.Hour)
+	older, newer := runOn(1, 1, "RUNNING"), runOn(1, 2, "COMPLETED") // of which the clock of the newer one counts
+	refreshes := func(n int, run olaptest.Run, attribution olaptest.Attribution) {
+		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run},
+			Attributions: []olaptest.Attribution{attribution}})
+		pass(t, conn, 2*time.Millisecond)
+		for range n {
+			refreshed(t, refresher)
+		}
+	}
+	refreshes(1, older, first)
+	refreshes(1, newer, second)
+	for n := range 3 {
+		for name, e := range engines {
+			for _, q := range []olaptest.Query{
+				{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Range: january, Limit: 100},
+				{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Dimensions: []string{"activity_type"},
+					Range: january, Limit: 100},
+			} {
+				want := [][]any{{1.0, 1.0}}
+				if q.Model == "agent_user_activity" {
+					want = [][]any{{"interacted", 1.0}}
+				}
+				if got := ask(t, e, "acme", q).Rows; !reflect.DeepEqual(got, want) {
+					t.Errorf("%d repeats, %s, %s: %v, want %v", n, name, q.Model, got, want)
+				}
+			}
+		}
+		refreshes(n, older, second) // what was superseded is refreshed before the second repeat
+		refreshes(0, older, second)
 	}
 }

@@ -23,6 +23,8 @@ type RollupTable struct {
 	// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every
 	// row counts: those of superseded clocks say so themselves.
 	Counts string
+	// CountsOfOrganization is Counts over a row of the organization in the parameter organization.
+	CountsOfOrganization string
 	// SumColumns is how many of the first Columns the sums are made of.
 	SumColumns int
 	// DeltaColumns is how many of the first Columns a delta has that is read apart from a statement (DeltaRows).
@@ -83,7 +85,7 @@ func SpanOf(millis, length int64) int64 {
 var RollupTables = []*RollupTable{
 	{
 		Table: "rollup_runs", Source: TableRuns, Clock: "created_at", ID: "run_id", StoredAt: "last_stored_at",
-		Counts: "true",
+		Counts: "true", CountsOfOrganization: "true",
 		// As the winner of record is chosen: the name decides by its text, not by the hash in initiator_key.
 		Columns: []RollupColumn{
 			{Name: "state", SQL: "tupleElement(record, 'state')"},
@@ -120,6 +122,7 @@ var RollupTables = []*RollupTable{
 		First:    "inverted_timestamp",
 		Counts: "(organization_id, occurred_at, attribution_id) NOT IN" +
 			" (SELECT organization_id, clock, id" + supersededAttributions + ")",
+		CountsOfOrganization: "(occurred_at, attribution_id) NOT IN (" + SupersededAttributions(OfOrganization) + ")",
 		Columns: []RollupColumn{
 			{Name: "activity_type", SQL: "activity_type"},
 			{Name: "agent_id", SQL: "agent_id"},

@@ -169,9 +169,9 @@ func (w *printer) rollupRows(further ...string) string {
 // ofRollup is the SQL of a key over a row of the rollup.
 func ofRollup(k schema.RollupKey) string { return k.Name }
 
-// stored is the condition that a row of the source in the range was stored after the watermark.
+// stored is the condition that a row of the source in the range was stored after the watermark, and counts.
 func (w *printer) stored() string {
-	return strings.Join(w.inRange(), " AND ") + " AND " + w.Rollup.StoredAt + " > " +
+	return strings.Join(append(w.inRange(), w.counted()...), " AND ") + " AND " + w.Rollup.StoredAt + " > " +
 		instant(w.Watermark)
 }
 

@@ -121,11 +121,15 @@ func (w *printer) conditions() []string {
 	if w.Source.Predicate != "" {
 		conditions = append(conditions, w.Source.Predicate)
 	}
-	if w.Conflicts && !w.Source.Mutable {
-		conditions = append(conditions, "("+w.Source.ClockColumn+", "+schema.RollupOf(w.Source.Table).ID+")"+
-			" NOT IN ("+schema.SupersededAttributions(schema.OfOrganization)+")")
+	return slices.Concat(conditions, w.counted(), w.kept())
+}
+
+// counted is the condition that no other clock of a record counts instead, where records have conflicts.
+func (w *printer) counted() []string {
+	if !w.Conflicts || w.Source.Mutable {
+		return nil
 	}
-	return append(conditions, w.kept()...)
+	return []string{schema.RollupOf(w.Source.Table).CountsOfOrganization}
 }
 
 // kept are the conditions over what is grouped by: the filters, and to come after the cursor, unless that is only known

@@ -48,7 +48,8 @@ func ReadDelta(
 		}
 		known, options = schema.TableDelta, append(options, clickhouse.WithExternalTable(sent))
 	}
-	stored := schema.OfOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')"
+	stored := schema.OfOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')" +
+		" AND " + table.CountsOfOrganization
 	rows, err := conn.Query(clickhouse.Context(ctx, options...),
 		table.DeltaRows(schema.OfOrganization, stored, known)+"\nLIMIT {most:UInt64}",
 		clickhouse.Named("organization", string(of.Organization)),
