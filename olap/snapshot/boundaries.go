@@ -128,7 +128,8 @@ func (b *Boundaries) read(ctx context.Context) (*reading, error) {
 //     be shared by a query that begins now. The reading's own boundary lies before all of them anyway.
 //  3. Where the store's clock was set back since the reading, what was stored since seems older. By idleFrom it may:
 //     organizations that stored anything so shortly before the reading are not idle. If it was set back by half of
-//     that, nothing is confirmed.
+//     that, nothing is confirmed; nor is the reading's own boundary if it was set back at all, since nobody waits until
+//     the clock has passed it again.
 func (b *Boundaries) Confirm(
 	ctx context.Context, boundary IdleBoundary,
 ) (confirmed bool, waited time.Time, err error) {
@@ -146,6 +147,7 @@ func (b *Boundaries) Confirm(
 			}
 		}
 	}
+	now := boundary.last.now()
 	counters, err := ReadInsertCounter(ctx, b.conn, boundary.of)
 	if err != nil {
 		return false, time.Time{}, err
@@ -154,6 +156,10 @@ func (b *Boundaries) Confirm(
 		b.active.Put(boundary.of, struct{}{})
 		return false, time.Time{}, nil
 	}
-	setBack := !counters.Now.IsZero() && boundary.last.now().Sub(counters.Now) > idleFrom/2
+	tolerated := idleFrom / 2
+	if boundary.fresh {
+		tolerated = safety // one clock may run a little slower than the other
+	}
+	setBack := !counters.Now.IsZero() && now.Sub(counters.Now) > tolerated
 	return !setBack, time.Time{}, nil
 }

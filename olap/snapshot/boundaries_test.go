@@ -85,6 +85,8 @@ func TestConfirm(t *testing.T) {
 		{name: "in flight", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }, inFlight: true},
 		{name: "clock set back", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
 			setBack: 1500 * time.Millisecond},
+		{name: "clock set back a little", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
+			setBack: 500 * time.Millisecond, confirmed: true},
 	} {
 		for _, way := range []string{"derived", "fresh", "own clock"} {
 			t.Run(c.name+", "+way, func(t *testing.T) {
@@ -120,8 +122,13 @@ func TestConfirm(t *testing.T) {
 					boundary = boundary.At(now)
 				}
 				confirmed, _, err := b.Confirm(t.Context(), boundary)
-				if err != nil || confirmed != c.confirmed {
-					t.Errorf("confirmed: %t, want %t; %v", confirmed, c.confirmed, err)
+				want := c.confirmed && !(way == "fresh" && c.setBack > 0)
+				if err != nil || confirmed != want {
+					t.Errorf("confirmed: %t, want %t; %v", confirmed, want, err)
+				}
+				now, err := snapshot.Now(t.Context(), conn)
+				if err != nil || confirmed && !now.After(boundary.AsOf) {
+					t.Errorf("at %v it is confirmed that nothing is stored until %v any more; %v", now, boundary.AsOf, err)
 				}
 			})
 		}
