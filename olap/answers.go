@@ -19,7 +19,8 @@ import (
 //  2. When it is asked again, the store is asked for the organization's version (snapshot.Version), and then the query
 //     executes. The answer is cached with the version, which is not newer than the rows that the statement read.
 //  3. From then on the store is asked for the version, after the request arrived. If it is the same, the cached answer
-//     is the answer now, and its asOf the instant of the version. Else as 2.
+//     is the answer now, and its asOf the instant of the version. Else as 2. Where the answer was read from the rollup,
+//     the rollup has to be the same too: an answer depends on everything that it rests on.
 //
 // Requests that wait for a version at once share the statement that reads it. The pages of an answer keep the asOf that
 // they share.
@@ -38,6 +39,17 @@ type answers struct {
 type answered struct {
 	result  *Result
 	version snapshot.Version
+}
+
+// holds reports whether it is the answer of a version.
+func (a answered) holds(now snapshot.Version) bool {
+	switch {
+	case a.result == nil:
+		return false
+	case a.result.fromRollup:
+		return a.version.SameRollup(now)
+	}
+	return a.version.Same(now)
 }
 
 // CacheAnswers makes the engine cache answers, in at most so many bytes. Call it before the first query.
@@ -61,7 +73,7 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if before.result != nil && before.version.Same(version) {
+	if before.holds(version) {
 		return before.result.again(now), nil
 	}
 	result, err := e.answer(ctx, r, version)

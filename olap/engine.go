@@ -195,7 +195,8 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{request: a.Request, execution: a.QueryID, strategy: strategy, asOf: p.AsOf, table: table}
+	result := &Result{request: a.Request, execution: a.QueryID, strategy: strategy, asOf: p.AsOf, table: table,
+		fromRollup: p.Assumes&plan.RollupUnaltered != 0}
 	if statement.OwnClock {
 		result.asOf = table.AsOf
 	}

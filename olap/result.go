@@ -21,12 +21,13 @@ const instantFormat = "2006-01-02T15:04:05.000Z"
 
 // A Result is the answer to a query (spec 2.14).
 type Result struct {
-	request   Request
-	execution uuid.UUID
-	strategy  Strategy
-	asOf      time.Time
-	table     *exec.Table
-	cursor    string // empty for the last page
+	request    Request
+	execution  uuid.UUID
+	strategy   Strategy
+	fromRollup bool // it rests on the rollup
+	asOf       time.Time
+	table      *exec.Table
+	cursor     string // empty for the last page
 }
 
 // Execution is ClickHouse's query_id of the statement that gave the answer: the request's QueryID, unless the

@@ -61,7 +61,8 @@ func NewDeltas(conn driver.Conn) *Deltas {
 //
 //  1. Read the counters. Where they are those of the cached delta, that is the answer.
 //  2. Read the delta again, once for all queries that need it meanwhile, unless only an empty one is of use and rows
-//     are arriving. While no refresh begins, the cached rows stay valid, and only what was stored since is read. While
+//     are arriving. If the rollup is the one that the cached rows complete, they stay valid, and only what was stored
+//     since is read. Both states say so, each of them read by one statement: the counters are of another moment. While
 //     a refresh batch is in progress there is no delta: what the batch writes would count twice.
 func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (Cached, error) {
 	counters, err := snapshot.ReadCounters(ctx, d.conn, of)
@@ -108,7 +109,7 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err e
 		return c, err
 	}
 	var before *Delta
-	if last, _ := d.cached.Get(of); last.Delta != nil && last.Counters.Log == c.Counters.Log && last.since.After(since) {
+	if last, _ := d.cached.Get(of); last.Delta != nil && c.State.SameRollup(last.State) && last.since.After(since) {
 		since, before = last.since, last.Delta
 	}
 	c.since = inserts.Oldest.Add(-d.Margin - time.Millisecond)

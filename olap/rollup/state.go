@@ -63,6 +63,13 @@ func (s State) StoreWatermark() time.Time {
 	return s.Until
 }
 
+// SameRollup reports whether the rollup was the same at two readings: no batch was begun or committed in between, no
+// lease taken and no damage found. Rows are only changed after such an entry, and numbers in the log only grow.
+func (s State) SameRollup(other State) bool {
+	return s.Number == other.Number && s.Begun == other.Begun && s.Committed == other.Committed &&
+		s.Lease == other.Lease && s.LastDamage == other.LastDamage
+}
+
 // damage returns the entry of some records, or nil.
 func (s State) damage(of snapshot.Records) *Damage {
 	for i, d := range s.Damaged {

@@ -20,11 +20,18 @@ type Version struct {
 	runs, attributions, agents, conflicts Count
 	repairs                               Count // of the organization's rollup, which answers may have used
 	leases                                Count // of all organizations
+	log                                   Count // likewise: every entry of the rollup log
 	started                               time.Time
 }
 
-// Same reports whether nothing changed between two versions.
+// Same reports whether nothing changed between two versions, of which the rollup may have been refreshed.
 func (v Version) Same(other Version) bool {
+	other.log = v.log
+	return v.SameRollup(other)
+}
+
+// SameRollup reports whether nothing changed, and the rollup was not refreshed either.
+func (v Version) SameRollup(other Version) bool {
 	same := sameStart(v.started, other.started)
 	v.started = other.started
 	return same && v == other
@@ -74,7 +81,7 @@ func ReadVersions(
 	v.Of = make(map[schema.OrganizationID]Version, len(organizations))
 	for _, organization := range organizations {
 		version := read[organization]
-		version.leases, version.started = read[""].repairs, started
+		version.leases, version.log, version.started = read[""].repairs, read[""].log, started
 		v.Of[organization] = version
 	}
 	return v, nil
@@ -93,6 +100,8 @@ func (v *Version) count(source string) *Count {
 		return &v.conflicts
 	case schema.SourceAlterations:
 		return &v.repairs
+	case schema.TableRollupLog:
+		return &v.log
 	}
 	return nil
 }

@@ -1,0 +1,131 @@
+package olap_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// refreshedUntil refreshes what was stored until an instant of the store's clock.
+func refreshedUntil(t olaptest.Failer, conn driver.Conn, until time.Time) {
+	t.Helper()
+	refreshed(t, rollup.New(conn, quiet, storeClock(t, conn).Sub(until)))
+}
+
+func storeClock(t olaptest.Failer, conn driver.Conn) time.Time {
+	t.Helper()
+	now, err := snapshot.Now(context.Background(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// later returns the store's clock when it has passed an instant by some milliseconds.
+func later(t olaptest.Failer, conn driver.Conn, than time.Time) time.Time {
+	t.Helper()
+	for {
+		if now := storeClock(t, conn); now.Sub(than) > 5*time.Millisecond {
+			return now
+		}
+	}
+}
+
+// A history is what an organization has when a question of it is interrupted: refreshed runs, runs of a cached delta,
+// and one that was stored since.
+type history struct {
+	organization string
+	conn         driver.Conn
+	runs         int
+	partly       time.Time // some of the delta's runs were stored before
+}
+
+func (h *history) store(t olaptest.Failer, n int) {
+	t.Helper()
+	var records olaptest.Records
+	for range n {
+		run := runOn(h.runs, 1+h.runs%20, "RUNNING")
+		run.Organization = h.organization
+		records.Runs = append(records.Runs, run)
+		h.runs++
+	}
+	olaptest.Load(t, h.conn, records)
+}
+
+// Whatever another process does between two statements of a question, the answer has every run that was acknowledged
+// before the question once, and the next answer has all of them.
+func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
+	ctx := context.Background()
+	store := olaptest.OpenStore(t).Conn()
+	refreshed(t, rollup.New(store, quiet, 0))
+	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
+	for name, action := range map[string]func(t *testing.T, h *history) (stored int){
+		"a refresh of everything": func(t *testing.T, h *history) int {
+			refreshed(t, rollup.New(store, quiet, 0))
+			return 0
+		},
+		"a refresh of a part": func(t *testing.T, h *history) int {
+			refreshedUntil(t, store, h.partly)
+			return 0
+		},
+		"a refresh of a part, and a row": func(t *testing.T, h *history) int {
+			refreshedUntil(t, store, h.partly)
+			h.store(t, 1)
+			return 1
+		},
+		"a row, and a refresh of everything": func(t *testing.T, h *history) int {
+			h.store(t, 1)
+			refreshed(t, rollup.New(store, quiet, 0))
+			return 1
+		},
+		"a rebuild": func(t *testing.T, h *history) int {
+			if err := rollup.Rebuild(ctx, store, rollup.Abandoned); err != nil {
+				t.Fatal(err)
+			}
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for number, sent := 1, 1; number <= sent; number++ {
+				h := &history{organization: fmt.Sprintf("%s, %d", name, number), conn: store}
+				conn := olaptest.Hold(store)
+				engine := olap.NewEngine(conn, []byte("secret"))
+				engine.CacheAnswers(1 << 20)
+				engine.TakeAsLarge()
+				engine.TrustClock()
+				h.store(t, 10)
+				refreshed(t, rollup.New(store, quiet, 0))
+				h.store(t, 3)
+				h.partly = later(t, store, storeClock(t, store))
+				later(t, store, h.partly)
+				h.store(t, 2)
+				for engine.CachedDelta(schema.OrganizationID(h.organization), "runs") != 5 { // an insert may seem to be in flight
+					ask(t, engine, h.organization, totals)
+				}
+				h.store(t, 1)
+				conn.Restart()
+				before, stored := float64(h.runs), 0
+				conn.Before(number, func() { stored = action(t, h) })
+				got := ask(t, engine, h.organization, totals).Rows[0][0].(float64)
+				sent = max(sent, conn.Sent())
+				if got < before || got > before+float64(stored) {
+					t.Errorf("before statement %d: %v runs, want %v to %v", number, got, before, before+float64(stored))
+				}
+				for range 3 {
+					if got := ask(t, engine, h.organization, totals).Rows[0][0].(float64); got != float64(h.runs) {
+						t.Errorf("afterwards, %d: %v runs, want %v", number, got, h.runs)
+					}
+				}
+			}
+		})
+	}
+}
