@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/plan"
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -54,7 +53,7 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 		}
 	}
 	if a.delta.State.Now.IsZero() {
-		if a.delta.State, err = rollup.ReadState(ctx, e.conn); err != nil {
+		if a.delta.State, err = e.deltas.State(ctx); err != nil {
 			return err
 		}
 	}
@@ -62,8 +61,13 @@ func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (er
 	f.Watermark, f.Lease, f.Damage, f.Begun = state.Watermark(a.records), state.Lease, state.LastDamage, state.Begun
 	if f.AsOf.IsZero() && !f.Watermark.IsZero() {
 		// Rows stored from then on may be absent. One of the two was read for this query.
-		if f.AsOf = state.Now; a.delta.Counters.Now.After(f.AsOf) {
-			f.AsOf = a.delta.Counters.Now
+		if a.delta.Counters.Now.IsZero() {
+			if a.delta.Counters, err = snapshot.ReadInsertCounter(ctx, e.conn, a.records); err != nil {
+				return err
+			}
+		}
+		if f.AsOf = state.Now; a.delta.Counters.Clock().After(f.AsOf) {
+			f.AsOf = a.delta.Counters.Clock()
 		}
 	}
 	if a.delta.Delta != nil {
@@ -100,14 +104,14 @@ func (e *Engine) chooseBoundary(ctx context.Context, a *attempt) (asOf time.Time
 		return time.Time{}, nil
 	case !pages:
 		a.boundary.page = "single"
-		return snapshot.Now(ctx, e.conn)
+		return snapshot.ClockOf(ctx, e.conn, a.records)
 	case !a.waited.IsZero():
 		return a.waited, nil
 	case a.refuted&plan.Idle == 0 && isIdle:
 		a.boundary.assumes, a.boundary.idle = plan.Idle, idle
 		return idle.AsOf, nil
 	}
-	a.waited, err = e.boundaries.PageBoundary(ctx)
+	a.waited, err = e.boundaries.PageBoundaryOf(ctx, a.records)
 	return a.waited, err
 }
 

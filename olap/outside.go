@@ -71,7 +71,6 @@ func (e *Engine) outsideFacts(ctx context.Context, a *attempt, f *plan.Facts) er
 		return err
 	}
 	o, err := e.outside.get(ctx, e, a)
-	o.age = time.Since(o.at)
 	if err != nil || o.hashes == nil || !f.AsOf.IsZero() && !o.valid(f.AsOf) {
 		return err
 	}
@@ -84,7 +83,8 @@ func (r *outsideRuns) get(ctx context.Context, e *Engine, a *attempt) (outside, 
 	of := rangeOf{a.OrganizationID, a.Query.Range.StartUTC.UnixMilli(), a.Query.Range.EndUTC.UnixMilli()}
 	if o, known := r.cached.Get(of); known {
 		stored, err := snapshot.ReadInsertCounter(ctx, e.conn, a.records)
-		if err != nil || stored.Records.Since(o.records) <= maxSince {
+		o.age = time.Since(o.at)
+		if err != nil || stored.Records.Since(o.records) <= maxSince && o.valid(stored.Now) {
 			return o, err
 		}
 	}

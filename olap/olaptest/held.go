@@ -2,16 +2,21 @@ package olaptest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // A Held is a connection whose statements can be held before they are sent, or when they have been executed, while
-// something else happens: the store changes between any two statements of a process. It is safe for concurrent use.
+// something else happens: the store changes between any two statements of a process. To its statements the store's
+// clock can be another one. It is safe for concurrent use.
 type Held struct {
 	driver.Conn
+	shift atomic.Int64 // in milliseconds
 
 	mu    sync.Mutex
 	sent  int
@@ -52,6 +57,21 @@ func (h *Held) After(text string, do func()) {
 	h.add(&hook{fits: func(sql string, _ int) bool { return strings.Contains(sql, text) }, after: true, do: do})
 }
 
+// Shift makes the store's clock seem so much ahead of what it is, to the millisecond. What is stored keeps the stamps of
+// the store.
+func (h *Held) Shift(by time.Duration) { h.shift.Store(by.Milliseconds()) }
+
+func (h *Held) shifted(sql string) string {
+	by := h.shift.Load()
+	if by == 0 {
+		return sql
+	}
+	for _, clock := range []string{"now64(3, 'UTC')", "nowInBlock64(3, 'UTC')"} {
+		sql = strings.ReplaceAll(sql, clock, fmt.Sprintf("(%s + toIntervalMillisecond(%d))", clock, by))
+	}
+	return sql
+}
+
 func (h *Held) add(one *hook) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,20 +109,20 @@ func (h *Held) hold(sql string) (answered func()) {
 // Query is part of driver.Conn. So are the others.
 func (h *Held) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
 	defer h.hold(sql)()
-	return h.Conn.Query(ctx, sql, args...)
+	return h.Conn.Query(ctx, h.shifted(sql), args...)
 }
 
 func (h *Held) QueryRow(ctx context.Context, sql string, args ...any) driver.Row {
 	defer h.hold(sql)()
-	return h.Conn.QueryRow(ctx, sql, args...)
+	return h.Conn.QueryRow(ctx, h.shifted(sql), args...)
 }
 
 func (h *Held) Select(ctx context.Context, dest any, sql string, args ...any) error {
 	defer h.hold(sql)()
-	return h.Conn.Select(ctx, dest, sql, args...)
+	return h.Conn.Select(ctx, dest, h.shifted(sql), args...)
 }
 
 func (h *Held) Exec(ctx context.Context, sql string, args ...any) error {
 	defer h.hold(sql)()
-	return h.Conn.Exec(ctx, sql, args...)
+	return h.Conn.Exec(ctx, h.shifted(sql), args...)
 }

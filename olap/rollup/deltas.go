@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -30,9 +31,10 @@ const (
 type Cached struct {
 	State    State
 	Delta    *Delta            // nil where it could not be read apart from a statement
-	Counters snapshot.Counters // before it was read; Now is when it was last found to be valid
+	Counters snapshot.Counters // before it was read; Now is when it was last found to be valid. Always there
 	since    time.Time         // what the delta lacks was stored after it
 	readAt   time.Time
+	setBacks uint64 // how often the store's clock had been set back
 }
 
 // Deltas caches deltas by organization and source, and reads what was stored since.
@@ -40,6 +42,11 @@ type Deltas struct {
 	conn    driver.Conn
 	cached  *cache.Cache[snapshot.Records, Cached]
 	reading cache.Group[Cached]
+	clock   setBacks
+
+	mu       sync.Mutex
+	setBacks uint64 // how often the clock had been set back when the log was read last
+	setBackN uint64 // the commit that was the last one when it was found to be set back; 0 once there is a later one
 
 	// Most, IdleFor and Margin are maxDelta, idleFor and snapshot.ClockMargin but for tests.
 	Most    int
@@ -64,21 +71,24 @@ func NewDeltas(conn driver.Conn) *Deltas {
 //     are arriving. If the rollup is the one that the cached rows complete, they stay valid, and only what was stored
 //     since is read. Both states say so, each of them read by one statement: the counters are of another moment. While
 //     a refresh batch is in progress there is no delta: what the batch writes would count twice.
+//
+// Where the store's clock was set back, rows that are stored from then on seem older than those before. What is cached
+// is not used any more, nor is the rollup, until a refresher has moved the watermark back.
 func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (Cached, error) {
-	counters, err := snapshot.ReadCounters(ctx, d.conn, of)
+	counters, setBacks, err := d.readCounters(ctx, of)
 	if err != nil {
 		return Cached{}, err
 	}
 	last, known := d.cached.Get(of)
-	if known && counters.Same(last.Counters) {
+	if known && counters.Same(last.Counters) && last.setBacks == setBacks {
 		last.Counters.Now = counters.Now
 		return last, nil
 	}
 	if known && last.Delta == nil && time.Since(last.readAt) < backOff {
-		return Cached{}, nil
+		return Cached{Counters: counters}, nil
 	}
 	if onlyEmpty && counters.Idle() < d.IdleFor {
-		return Cached{}, nil
+		return Cached{Counters: counters}, nil
 	}
 	key := string(of.Organization) + "\x00" + of.Source
 	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of) })
@@ -92,12 +102,42 @@ func (d *Deltas) Len(of snapshot.Records) int {
 	return -1
 }
 
+func (d *Deltas) readCounters(ctx context.Context, of snapshot.Records) (c snapshot.Counters, setBacks uint64,
+	err error) {
+	asked := time.Now()
+	if c, err = snapshot.ReadCounters(ctx, d.conn, of); err != nil {
+		return c, 0, err
+	}
+	return c, d.clock.observe(asked, c.Now, time.Now()), nil
+}
+
+// State reads the rollup log. Since the store's clock was found to be set back, it says so until something was committed
+// that is later than the first reading from then on.
+func (d *Deltas) State(ctx context.Context) (State, error) {
+	asked := time.Now()
+	state, err := ReadState(ctx, d.conn)
+	if err != nil {
+		return state, err
+	}
+	setBacks := d.clock.observe(asked, state.Now, time.Now())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if setBacks > d.setBacks {
+		d.setBacks, d.setBackN = setBacks, state.Committed
+	}
+	if state.Committed > d.setBackN {
+		d.setBackN = 0
+	}
+	state.SetBack = state.SetBack || d.setBackN > 0
+	return state, nil
+}
+
 // read reads a delta and caches it, also one that has too many rows.
 func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err error) {
-	if c.Counters, err = snapshot.ReadCounters(ctx, d.conn, of); err != nil {
+	if c.Counters, c.setBacks, err = d.readCounters(ctx, of); err != nil {
 		return c, err
 	}
-	if c.State, err = ReadState(ctx, d.conn); err != nil {
+	if c.State, err = d.State(ctx); err != nil {
 		return c, err
 	}
 	since := c.State.Watermark(of)
@@ -109,7 +149,8 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err e
 		return c, err
 	}
 	var before *Delta
-	if last, _ := d.cached.Get(of); last.Delta != nil && c.State.SameRollup(last.State) && last.since.After(since) {
+	if last, _ := d.cached.Get(of); last.Delta != nil && c.State.SameRollup(last.State) && last.since.After(since) &&
+		last.setBacks == c.setBacks {
 		since, before = last.since, last.Delta
 	}
 	c.since = inserts.Oldest.Add(-d.Margin - time.Millisecond)

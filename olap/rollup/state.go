@@ -29,12 +29,16 @@ type State struct {
 	LeasedAt    time.Time
 	Refreshing  bool      // a batch was begun that is not committed
 	Committed   uint64    // number of the last commit
+	CommittedAt time.Time // and when
 	Begun       uint64    // number of the last batch that was begun
 	Refresher   int64     // the random name of the process that began it
 	BegunAt     time.Time // and when
 	Damaged     []Damage  // the parts of the rollup that are not what their sources say
 	// LastDamage is the number of the newest entry of a damage, also of one that has been repaired; 0 for none.
 	LastDamage uint64
+	// SetBack says that the store's clock was set back since the last commit: rows may have been stored since that
+	// seem older than the watermark. The next commit is of a refresher that knows it, and moves the watermark back.
+	SetBack bool
 }
 
 // A Damage is an entry that keeps queries of an organization's records away from the rollup, until it is taken out of
@@ -57,7 +61,7 @@ func (s State) Watermark(of snapshot.Records) time.Time {
 
 // StoreWatermark is the Watermark of records without damage; zero where the rollup may not be used.
 func (s State) StoreWatermark() time.Time {
-	if s.Leased || s.Number == 0 || s.Until.After(s.Now) || s.Now.Sub(s.Until) > staleness {
+	if s.Leased || s.Number == 0 || s.SetBack || s.Until.After(s.Now) || s.Now.Sub(s.Until) > staleness {
 		return time.Time{}
 	}
 	return s.Until
@@ -130,9 +134,11 @@ func ReadState(ctx context.Context, conn driver.Conn) (s State, err error) {
 	s.Lease, s.LeaseHolder, s.LeasedAt = leased.number, leased.value, leased.at
 	s.Number = max(committed.number, leased.number)
 	s.Leased = leased.number > 0 && leased.number >= committed.number
-	s.Committed, s.Begun, s.Refresher, s.BegunAt = committed.number, begun.number, begun.value, begun.at
+	s.Committed, s.CommittedAt = committed.number, committed.at
+	s.Begun, s.Refresher, s.BegunAt = begun.number, begun.value, begun.at
 	s.Refreshing = s.Begun > s.Number
 	s.LastDamage = newest[damage].number
+	s.SetBack = s.CommittedAt.Sub(s.Now) >= tolerance
 	return s, nil
 }
 

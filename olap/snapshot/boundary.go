@@ -36,14 +36,38 @@ const (
 // shows others that the process is alive, and that the statement stores no records.
 func RefreshQueryID() string { return RefreshQueryPrefix + rand.Text() }
 
+// ClockOf is the store's clock, but not before the newest stamp of some records: whatever of them was acknowledged
+// before the call has an earlier or the same stamp, also where the clock was set back.
+func ClockOf(ctx context.Context, conn driver.Conn, of Records) (time.Time, error) {
+	counters, err := ReadInsertCounter(ctx, conn, of)
+	if err != nil || !counters.Now.IsZero() {
+		return counters.Clock(), err
+	}
+	return Now(ctx, conn)
+}
+
 // Now is the store's clock, cut to the millisecond: the clock that stamps rows. Whatever was acknowledged before the
-// call has an earlier or the same stamp.
+// call has an earlier or the same stamp, unless the clock was set back (ClockOf).
 func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
 	var now time.Time
 	if err := conn.QueryRow(ctx, readNow).Scan(&now); err != nil {
 		return time.Time{}, failure.Of("read the clock", err)
 	}
 	return now, nil
+}
+
+// PageBoundaryOf is PageBoundary, but not before the newest stamp of some records. It is later only where the store's
+// clock was set back behind that stamp. Until the clock has passed it again, rows that are stored later have earlier
+// stamps, so that later pages may have them.
+func (b *Boundaries) PageBoundaryOf(ctx context.Context, of Records) (asOf time.Time, err error) {
+	if asOf, err = b.PageBoundary(ctx); err != nil {
+		return asOf, err
+	}
+	counters, err := ReadInsertCounter(ctx, b.conn, of)
+	if clock := counters.Clock(); clock.After(counters.Now) {
+		asOf = clock
+	}
+	return asOf, err
 }
 
 // PageBoundary is an inclusion boundary that several pages can share (contract 4.1). It has everything that was

@@ -48,6 +48,15 @@ type Count struct {
 // Since is how many rows were inserted between an earlier count and this one.
 func (c Count) Since(earlier Count) uint64 { return c.rows - earlier.rows }
 
+// Clock is the store's clock, or when the newest of the records was stored if the clock was set back since: rows that
+// were acknowledged before the reading have no later stamps. Zero before the first row.
+func (c Counters) Clock() time.Time {
+	if newest := time.UnixMilli(c.Records.latest).UTC(); !c.Now.IsZero() && newest.After(c.Now) {
+		return newest
+	}
+	return c.Now
+}
+
 // Idle is for how long nothing has been stored of the records.
 func (c Counters) Idle() time.Duration { return c.Now.Sub(time.UnixMilli(c.Records.latest)) }
 
