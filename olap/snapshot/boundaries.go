@@ -52,7 +52,8 @@ func activeFor(idleFrom time.Duration) time.Duration { return 5 * idleFrom }
 // in flight began is visible to it, or never appears.
 type reading struct {
 	Inserts
-	at time.Time // by this server's clock, when they had been read
+	at     time.Time // by this server's clock, when they had been read
+	failed failures  // read after them
 }
 
 // now is the store's clock, rather a little earlier than later.
@@ -97,9 +98,14 @@ func (b *Boundaries) Idle(of Records) (boundary IdleBoundary, ok bool) {
 // Read reads what is being stored and of which organizations rows arrive. It is called again and again, so that the
 // first query of an organization need not wait for a boundary.
 func (b *Boundaries) Read(ctx context.Context) error {
-	if _, err := b.read(ctx); err != nil {
+	seen, err := b.inFlight(ctx)
+	if err == nil {
+		seen.failed, err = failedInserts(ctx, b.conn)
+	}
+	if err != nil {
 		return err
 	}
+	b.last.Store(seen)
 	active, err := readActive(ctx, b.conn, activeFor(b.idleFrom), maxActive)
 	for _, of := range active {
 		b.active.Put(of, struct{}{})
@@ -107,14 +113,10 @@ func (b *Boundaries) Read(ctx context.Context) error {
 	return err
 }
 
-func (b *Boundaries) read(ctx context.Context) (*reading, error) {
+// inFlight begins a reading, which is complete with what failed.
+func (b *Boundaries) inFlight(ctx context.Context) (*reading, error) {
 	inserts, err := InFlight(ctx, b.conn)
-	if err != nil {
-		return nil, err
-	}
-	seen := &reading{inserts, time.Now()}
-	b.last.Store(seen)
-	return seen, nil
+	return &reading{Inserts: inserts, at: time.Now()}, err
 }
 
 // Confirm reports whether pages can share a boundary. It may run before, beside or after the query, in any order. Every
@@ -123,6 +125,8 @@ func (b *Boundaries) read(ctx context.Context) (*reading, error) {
 //
 //  1. An insert that was in flight then, or began later, counts with an instant after the reading's own boundary. If
 //     all of the organization's records were counted before that, none of those inserts has ended (StoredUntil).
+//     Nor has one of them failed, which is not counted, if none has: the numbers of inserts that failed say so. They
+//     are read after the inserts in flight, and again with the counters.
 //  2. Nor does one end later, if no insert in flight began at or before the boundary. Such inserts, of whatever
 //     organization, are waited for before the counters are read. If one takes too long, waited is a boundary that can
 //     be shared by a query that begins now. The reading's own boundary lies before all of them anyway.
@@ -136,9 +140,9 @@ func (b *Boundaries) Confirm(
 	if boundary.last == nil {
 		return false, waited, nil
 	}
+	var seen *reading
 	if !boundary.fresh {
-		seen, err := b.read(ctx)
-		if err != nil {
+		if seen, err = b.inFlight(ctx); err != nil {
 			return false, waited, err
 		}
 		if boundary.AsOf.Sub(seen.Now) > idleFrom/2 {
@@ -154,6 +158,13 @@ func (b *Boundaries) Confirm(
 	counters, err := ReadInsertCounter(ctx, b.conn, boundary.of)
 	if err != nil {
 		return false, time.Time{}, err
+	}
+	if seen != nil {
+		seen.failed = counters.failed
+		b.last.Store(seen)
+	}
+	if !counters.failed.same(boundary.last.failed) {
+		return false, time.Time{}, nil
 	}
 	if !counters.StoredUntil(boundary.last.boundary().Add(-b.idleFrom)) {
 		b.active.Put(boundary.of, struct{}{})

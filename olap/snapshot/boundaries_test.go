@@ -82,6 +82,12 @@ func TestConfirm(t *testing.T) {
 			after: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }},
 		{name: "of others", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
 			after: func(t *testing.T, conn driver.Conn) { store(t, conn, "others") }, confirmed: true},
+		{name: "an insert failed", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
+			after: func(t *testing.T, conn driver.Conn) {
+				if conn.Exec(t.Context(), "INSERT INTO runs (organization_id) SELECT toString(throwIf(1))") == nil {
+					t.Fatal("it did not fail")
+				}
+			}},
 		{name: "in flight", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") }, inFlight: true},
 		{name: "clock set back", before: func(t *testing.T, conn driver.Conn) { store(t, conn, "acme") },
 			setBack: 1500 * time.Millisecond},

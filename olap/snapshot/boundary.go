@@ -60,10 +60,15 @@ func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
 // clock was set back behind that stamp. Until the clock has passed it again, rows that are stored later have earlier
 // stamps, so that later pages may have them.
 func (b *Boundaries) PageBoundaryOf(ctx context.Context, of Records) (asOf time.Time, err error) {
-	if asOf, err = b.PageBoundary(ctx); err != nil {
+	asOf, seen, err := b.pageBoundary(ctx)
+	if err != nil {
 		return asOf, err
 	}
 	counters, err := ReadInsertCounter(ctx, b.conn, of)
+	if err == nil {
+		seen.failed = counters.failed
+		b.last.Store(seen)
+	}
 	if clock := counters.Clock(); clock.After(counters.Now) {
 		asOf = clock
 	}
@@ -76,21 +81,26 @@ func (b *Boundaries) PageBoundaryOf(ctx context.Context, of Records) (asOf time.
 // It waits two seconds at most for inserts that began at or before the boundary. If one takes longer, the boundary is
 // the millisecond before it began: then rows that other inserts stored since are left out too, and asOf says so.
 func (b *Boundaries) PageBoundary(ctx context.Context) (asOf time.Time, err error) {
+	asOf, _, err = b.pageBoundary(ctx)
+	return asOf, err
+}
+
+func (b *Boundaries) pageBoundary(ctx context.Context) (asOf time.Time, seen *reading, err error) {
 	if err := Pause(ctx, tick); err != nil {
-		return asOf, err
+		return asOf, nil, err
 	}
-	inserts, err := b.read(ctx)
-	if err != nil {
-		return asOf, err
+	if seen, err = b.inFlight(ctx); err != nil {
+		return asOf, nil, err
 	}
-	asOf = inserts.Now.Add(-time.Millisecond)
-	if inserts.Oldest.After(asOf) {
-		return asOf, nil
+	asOf = seen.Now.Add(-time.Millisecond)
+	if seen.Oldest.After(asOf) {
+		return asOf, seen, nil
 	}
 	if err := Pause(ctx, insertPoll); err != nil {
-		return asOf, err
+		return asOf, nil, err
 	}
-	return AwaitInserts(ctx, b.conn, asOf)
+	asOf, err = AwaitInserts(ctx, b.conn, asOf)
+	return asOf, seen, err
 }
 
 // AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond

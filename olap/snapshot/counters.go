@@ -28,11 +28,13 @@ type Counters struct {
 	Records Count     // no insert of these records ended while it is the same
 	Log     Count     // no entry of the rollup log was written while it is the same
 	started time.Time // when ClickHouse was started
+	failed  failures
 }
 
 // Same reports whether nothing was stored, nor the log written, between two readings.
 func (c Counters) Same(other Counters) bool {
-	return c.Records == other.Records && c.Log == other.Log && sameStart(c.started, other.started)
+	return c.Records == other.Records && c.Log == other.Log && sameStart(c.started, other.started) &&
+		c.failed.same(other.failed)
 }
 
 // sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds: counts that
@@ -74,7 +76,8 @@ func ReadInsertCounter(ctx context.Context, conn driver.Conn, of Records) (Count
 }
 
 func readCounters(ctx context.Context, conn driver.Conn, of Records, where string) (c Counters, err error) {
-	rows, err := readCounts(ctx, conn, where, clickhouse.Named("organization", string(of.Organization)))
+	rows, failed, err := readCounts(ctx, conn, where, clickhouse.Named("organization", string(of.Organization)))
+	c.failed = failed
 	for _, row := range rows {
 		c.Now, c.started = row.Now, row.started()
 		switch row.Source {
@@ -95,16 +98,32 @@ type countRow struct {
 	Organization string    `ch:"organization_id"`
 	Rows         uint64    `ch:"rows"`
 	LastStoredAt time.Time `ch:"last_stored_at"`
+	Failed       uint64    `ch:"failed"`
 }
 
-// readCounts reads rows of insert_counters. They are summed in Go: every function in the text costs ClickHouse more.
-func readCounts(ctx context.Context, conn driver.Conn, where string, parameter any) (rows []countRow, err error) {
-	err = conn.Select(OneThread(ctx), &rows, "SELECT now64(3, 'UTC') AS now, uptime() AS uptime, source, organization_id,"+
-		" rows, last_stored_at FROM "+schema.TableInsertCounters+" WHERE "+where, parameter)
-	if err != nil {
-		return nil, failure.Of("read the insert counters", err)
+const readRows = "SELECT now64(3, 'UTC') AS now, uptime() AS uptime, source, organization_id, rows, last_stored_at, " +
+	"%s AS failed FROM " + schema.TableInsertCounters + " WHERE "
+
+// readCounts reads rows of insert_counters, and the inserts that failed. They are summed in Go: every function in the
+// text costs ClickHouse more.
+func readCounts(ctx context.Context, conn driver.Conn, where string, parameter any) (
+	rows []countRow, failed failures, err error,
+) {
+	err = conn.Select(OneThread(ctx), &rows, fmt.Sprintf(readRows, "("+readFailures+")")+where, parameter)
+	if refused(err) {
+		err = conn.Select(OneThread(ctx), &rows, fmt.Sprintf(readRows, "toUInt64(0)")+where, parameter)
+		failed.unknown = true
 	}
-	return rows, nil
+	switch {
+	case err != nil:
+		return nil, failed, failure.Of("read the insert counters", err)
+	case len(rows) == 0 && !failed.unknown:
+		failed, err = failedInserts(ctx, conn)
+		return nil, failed, err
+	case len(rows) > 0:
+		failed.n = rows[0].Failed
+	}
+	return rows, failed, nil
 }
 
 // started is when ClickHouse was started, from its clock and its age in seconds.

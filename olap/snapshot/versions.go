@@ -15,13 +15,15 @@ import (
 // same answer: nothing was stored, renamed, purged, found to be in conflict or repaired.
 //
 // It rests on the views that count inserts (schema.CountingViews), each of which counts before the insert is
-// acknowledged, and on leases, which whoever changes rows in another way has (package rollup).
+// acknowledged, on the number of inserts that failed, and on leases, which whoever changes rows in another way has
+// (package rollup).
 type Version struct {
 	runs, attributions, agents, conflicts Count
 	repairs                               Count // of the organization's rollup, which answers may have used
 	leases                                Count // of all organizations
 	log                                   Count // likewise: every entry of the rollup log
 	started                               time.Time
+	failed                                failures
 }
 
 // Same reports whether nothing changed between two versions, of which the rollup may have been refreshed.
@@ -32,7 +34,7 @@ func (v Version) Same(other Version) bool {
 
 // SameRollup reports whether nothing changed, and the rollup was not refreshed either.
 func (v Version) SameRollup(other Version) bool {
-	same := sameStart(v.started, other.started)
+	same := sameStart(v.started, other.started) && v.failed.same(other.failed)
 	v.started = other.started
 	return same && v == other
 }
@@ -63,7 +65,7 @@ func ReadVersions(
 	for _, organization := range organizations {
 		names = append(names, string(organization))
 	}
-	rows, err := readCounts(ctx, conn, "organization_id IN {organizations:Array(String)}",
+	rows, failed, err := readCounts(ctx, conn, "organization_id IN {organizations:Array(String)}",
 		clickhouse.Named("organizations", names))
 	if err != nil {
 		return v, err
@@ -82,6 +84,7 @@ func ReadVersions(
 	for _, organization := range organizations {
 		version := read[organization]
 		version.leases, version.log, version.started = read[""].repairs, read[""].log, started
+		version.failed = failed
 		v.Of[organization] = version
 	}
 	return v, nil
