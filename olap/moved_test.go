@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"pgregory.net/rapid"
 
+	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
@@ -186,4 +188,81 @@ func TestRepeatsUnderAnotherClockCountOnce(t *testing.T) {
 		refreshes(n, older, second) // what was superseded is refreshed before the second repeat
 		refreshes(0, older, second)
 	}
+}
+
+// A record that was stored under two clocks counts once, whatever was purged of it and stored again: under the clock
+// that is left, or under the one that comes back.
+func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	refresher, checker := rollup.New(conn, quiet, 0), rollup.NewChecker(conn, quiet)
+	at := func(n, minutes int, person string) olaptest.Records {
+		return olaptest.Records{Attributions: []olaptest.Attribution{{Organization: "acme", ID: olaptest.ShortID(n),
+			RunID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), Identifier: person, Activity: "interacted",
+			InitiationType: "human", Source: "web",
+			OccurredAt: time.Date(2026, 1, 5, 10, minutes, 0, 0, time.UTC)}}}
+	}
+	store := func(records ...olaptest.Records) {
+		t.Helper()
+		for _, r := range records {
+			olaptest.Load(t, conn, r)
+			pass(t, conn, 2*time.Millisecond)
+		}
+		refreshed(t, refresher)
+	}
+	ada, bob := "ada@example.com", "bob@example.com"
+	store(at(1, 0, ada), at(2, 0, ada), at(3, 0, ada), at(4, 0, bob))
+	store(at(1, 1, ada), at(2, 1, bob), at(3, 1, bob), at(4, 1, ada)) // of each the clock of minute 0 counts
+	store(at(3, 2, bob))
+	counts := func(when string, want float64) {
+		t.Helper()
+		for name, e := range brokenEngines(conn) {
+			got := ask(t, e, "acme", olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},
+				Dimensions: []string{"activity_type"}, Range: january, Limit: 10}).Rows
+			if !reflect.DeepEqual(got, [][]any{{"interacted", want}}) {
+				t.Errorf("%s, %s: %v, want %v", when, name, got, want)
+			}
+		}
+		if differences, err := rollup.Check(ctx, conn); err != nil || len(differences) > 0 {
+			t.Errorf("%s: %+v, %v", when, differences, err)
+		}
+	}
+	repair := func() {
+		t.Helper()
+		for state, err := rollup.ReadState(ctx, conn); len(state.Damaged) > 0; state, err = rollup.ReadState(ctx, conn) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := checker.Step(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	counts("at first", 4)
+	if err := purge.Person("acme", ada).Run(ctx, conn, func(purge.Step) {}); err != nil {
+		t.Fatal(err)
+	}
+	repair()
+	counts("without ada", 3) // records 2 and 3 as bob's copies, and 4
+	store(at(1, 1, ada))
+	counts("one of hers under its other clock", 4)
+	store(at(1, 0, ada), at(4, 1, ada))
+	counts("and under the first one", 4)
+
+	// As an earlier version left it: of a record only the clock is there that does not count.
+	store(at(5, 0, ada))
+	store(at(5, 1, ada))
+	if err := conn.Exec(ctx, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 10:00:00' AND attribution_id = '"+
+		olaptest.ShortID(5).String()+"' SETTINGS mutations_sync = 2"); err != nil {
+		t.Fatal(err)
+	}
+	want := rollup.Difference{Table: "conflicting_records", Organization: "acme", Records: 1}
+	if differences, err := rollup.Check(ctx, conn); err != nil || !slices.Contains(differences, want) {
+		t.Errorf("a record that does not count: %+v, %v", differences, err)
+	}
+	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+		t.Fatal(err)
+	}
+	refreshed(t, refresher)
+	counts("after a rebuild", 5)
 }

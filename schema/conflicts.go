@@ -85,6 +85,27 @@ func ConflictingAttributions(stored string) string {
 		"')"
 }
 
+// WronglySuperseded is SQL that selects, of the attribution records none of whose clocks counts, the one that should:
+// organization_id, clock and id. That happens where the rows of the clock that did were taken out of the store.
+// condition is over organization_id.
+func WronglySuperseded(condition string) string {
+	superseded := supersededAttributions + " AND " + condition
+	return "SELECT organization_id, argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock, attribution_id AS id" +
+		" FROM " + TableAttributions + " WHERE " + condition +
+		" AND attribution_hash IN (SELECT " + strings.Replace(AttributionHashSQL, "?", "id", 1) + superseded + ")" +
+		" AND (organization_id, attribution_id) IN (SELECT organization_id, id" + superseded + ")" +
+		" GROUP BY organization_id, attribution_id" +
+		" HAVING countIf((organization_id, occurred_at, attribution_id) NOT IN (SELECT organization_id, clock, id" +
+		superseded + ")) = 0"
+}
+
+// OfWronglySuperseded is the condition that a row of TableConflicts says of a clock of WronglySuperseded that it does not
+// count.
+func OfWronglySuperseded(condition string) string {
+	return "kind = '" + ConflictAttribution + "' AND superseded AND (organization_id, clock, id) IN (" +
+		WronglySuperseded(condition) + ")"
+}
+
 // candidates is the condition that a row of a table is of a record of which a row satisfies the condition stored and
 // which has rows that differ, an aggregate condition, or of another one whose id has the same hash. Only the narrow
 // columns are read of all rows. Half of the hash, for which ClickHouse has a table without collisions, rules most rows

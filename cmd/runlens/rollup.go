@@ -73,6 +73,9 @@ func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 			case d.Projection != "":
 				fmt.Fprintf(io.out, "%s, organization %s, %s: the projection %s has %d records, the rows %d, or other sums\n",
 					d.Table, d.Organization, d.Span, d.Projection, d.InRollup, d.Records)
+			case d.Table == schema.TableConflicts:
+				fmt.Fprintf(io.out, "organization %s: %d attribution records count under none of their clocks: run 'runlens "+
+					"rollup rebuild'\n", d.Organization, d.Records)
 			case d.Table == schema.TableInitiatorKeys:
 				fmt.Fprintf(io.out,
 					"%s, organization %s, %s: %d keys of initiators, of which %d have their name, or there are wrong names\n",

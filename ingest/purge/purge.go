@@ -38,6 +38,7 @@ type Step struct {
 	Rows  int64  `json:"rows"` // stored rows, repeats and older versions included
 
 	again  string // condition for the rows that are marked beforehand as just stored, so that they are refreshed again
+	damage string // SQL of the organizations whose rollup of attributions is damaged by it, if there are any
 	change string // what ALTER TABLE does
 	where  string
 }
@@ -138,7 +139,17 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 		// The number of an identifier says who it is just as well.
 		change: "UPDATE record = " + recordWithout + ", initiator = " + initiatorWithout,
 	})
+	// What is stored in the place of a record may have another clock, so that conflicts go with the rows. They go before
+	// them: a purge that ended in between finds them again. A copy under another clock, with another person, counts when
+	// the one that did is gone; it is not in the rollup.
+	p.delete(schema.TableConflicts, p.ofOrganization()+" AND kind = '"+schema.ConflictAttribution+"' AND (clock, id) IN"+
+		" (SELECT occurred_at, attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
 	p.delete(schema.TableAttributions, ofPerson)
+	p.Steps = append(p.Steps, Step{
+		Table: schema.TableConflicts, What: WhatDeleted, change: deletes,
+		where:  p.ofOrganization() + " AND " + schema.OfWronglySuperseded(p.ofOrganization()),
+		damage: schema.WronglySuperseded(p.ofOrganization()),
+	})
 	return p
 }
 
@@ -208,6 +219,11 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 				if s.again != "" {
 					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.UnixMilli())
 					if err := lease.Alter(ctx, s.Table, stored, s.again); err != nil {
+						return err
+					}
+				}
+				if s.damage != "" {
+					if err := lease.Damage(ctx, schema.TableAttributions, s.damage); err != nil {
 						return err
 					}
 				}

@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -25,8 +26,12 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 	s := New(conn, slog.New(slog.DiscardHandler), Margin)
 	for {
 		next, err := w.next(ctx)
-		if next == nil || err != nil {
+		if err != nil {
 			return found, err
+		}
+		if next == nil {
+			uncounted, err := uncounted(ctx, conn)
+			return append(found, uncounted...), err
 		}
 		differences, err := s.checkPatiently(ctx, *next)
 		if err != nil {
@@ -34,6 +39,24 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 		}
 		found = append(found, differences...)
 	}
+}
+
+// uncounted are the attribution records none of whose clocks counts, which a rebuild mends.
+func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
+	rows, err := conn.Query(ctx, "SELECT toString(organization_id), toInt64(count()) FROM ("+
+		schema.WronglySuperseded("true")+") GROUP BY organization_id ORDER BY organization_id")
+	if err != nil {
+		return nil, fmt.Errorf("rollup: look for records that do not count: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		d := Difference{Table: schema.TableConflicts}
+		if err := rows.Scan(&d.Organization, &d.Records); err != nil {
+			return nil, err
+		}
+		found = append(found, d)
+	}
+	return found, rows.Err()
 }
 
 // checkPatiently waits for its turn.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/snapshot"
@@ -101,9 +102,28 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 				return err
 			}
 		}
+		// Of each record one clock counts from now on, whatever was taken out of the store before.
+		if err := l.Alter(ctx, schema.TableConflicts, "DELETE", schema.OfWronglySuperseded("true")); err != nil {
+			return err
+		}
 		// What was damaged is gone with the rest.
 		return l.Alter(ctx, schema.TableRollupLog, "DELETE", damaged)
 	})
+}
+
+// Damage keeps queries of organizations away from the rollup of a source until a server has repaired it. organizations is
+// SQL of a table with a column organization_id; where it has no rows, nothing is written.
+func (l *Lease) Damage(ctx context.Context, source, organizations string) error {
+	err := l.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
+		" SELECT '"+string(damage)+"', organization, if(organization = '', '', {source:String}),"+
+		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
+		" FROM (SELECT arrayJoin(arrayPushBack(groupUniqArray(toString(organization_id)), '')) AS organization FROM ("+
+		organizations+") HAVING count() > 0) WHERE "+l.fence,
+		clickhouse.Named("source", source), clickhouse.Named("number", l.number))
+	if err != nil {
+		return fmt.Errorf("rollup: write damage %d: %w", l.number, err)
+	}
+	return l.check(ctx)
 }
 
 // take waits for its turn. With after it takes over a lease that gave no sign of life for so long; with 0 it has what
