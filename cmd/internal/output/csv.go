@@ -4,9 +4,12 @@ import (
 	"encoding/csv"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
 )
 
 // csvFile is RFC 4180 with the values as they are; null is empty.
@@ -29,29 +32,49 @@ func (c *csvFile) Head(columns []report.Column) error {
 		}
 	}
 	c.columns, c.record = columns, make([]string, len(columns))
+	values := make(report.Row, len(columns))
 	for i, column := range columns {
-		c.record[i] = column.Name
+		values[i] = client.StringValue(column.Name)
 	}
-	return c.w.Write(c.record)
+	return c.write(values, func(int) bool { return true })
 }
 
 func (c *csvFile) Row(row report.Row) error {
+	return c.write(row, func(i int) bool {
+		_, err := time.Parse(time.DateOnly, row[i].String())
+		return !row[i].IsNumber() && !row[i].IsNull() && (c.columns[i].Kind != report.Date || err != nil)
+	})
+}
+
+// write writes a record. Where spreadsheets read it, the texts that one of them would change are formulas, and all
+// texts after such a cell are: a spreadsheet that separates by something else takes the rest of the line as a part of
+// the first formula, where only literals are harmless.
+func (c *csvFile) write(row report.Row, text func(i int) bool) error {
+	formulas := false
 	for i, v := range row {
 		c.record[i] = v.String()
-		if c.spreadsheets && c.columns[i].Kind == report.Text && mangled.MatchString(v.String()) {
-			c.record[i] = formula(v.String())
+		if c.spreadsheets && text(i) && c.record[i] != "" {
+			if formulas = formulas || mangled.MatchString(c.record[i]); formulas {
+				c.record[i] = formula(c.record[i])
+			}
 		}
 	}
 	return c.w.Write(c.record)
 }
 
 // formula is one whose result is the text: spreadsheets show it, and neither compute nor reformat it. A literal of a
-// formula may have 255 characters.
+// formula may have 255 characters, and ends after each separator: what follows one in the file is a quotation mark,
+// whatever the spreadsheet separates by.
 func formula(text string) string {
 	const most = 250
 	var literals []string
-	for rest := []rune(text); len(rest) > 0; rest = rest[min(most, len(rest)):] {
-		literals = append(literals, `"`+strings.ReplaceAll(string(rest[:min(most, len(rest))]), `"`, `""`)+`"`)
+	for rest := []rune(text); len(rest) > 0; {
+		n := min(most, len(rest))
+		if at := slices.IndexFunc(rest[:n], func(r rune) bool { return strings.ContainsRune(separators, r) }); at >= 0 {
+			n = at + 1
+		}
+		literals = append(literals, `"`+strings.ReplaceAll(string(rest[:n]), `"`, `""`)+`"`)
+		rest = rest[n:]
 	}
 	return "=" + strings.Join(literals, "&")
 }
@@ -61,7 +84,10 @@ func (c *csvFile) End(report.Facts) error {
 	return c.w.Error()
 }
 
+// separators are those that spreadsheets separate cells and rows by, besides the comma, which cells are quoted for.
+const separators = ";|\t\r\n"
+
 // mangled is text that a spreadsheet takes for a formula, a number, a date or a truth value: what begins with a sign,
-// a digit or white space, and those words.
-var mangled = regexp.MustCompile(`(?i)^(?:[=+\-@\s.,'0-9(%$€£]|true$|false$|` +
-	`(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ \-/.]?[0-9])`)
+// a digit or white space, and those words. A text with a separator would be several cells, each of which may be one.
+var mangled = regexp.MustCompile(`(?i)^(?:[=+\-@\s.,'0-9(%$€£＝＋－＠]|true$|false$|` +
+	`(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ \-/.]?[0-9])|[` + separators + `]`)

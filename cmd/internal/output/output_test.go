@@ -80,7 +80,7 @@ func TestTexts(t *testing.T) {
 		"csv for spreadsheets": {"csv", Options{Spreadsheets: true},
 			"\ufeffday,user_identifier,user_name,run_count,run_success_rate,run_count_percent\n" +
 				"2026-01-01,\"=\"\"+15550100004\"\"\",\"=\"\"=1+1\"\"\",9007199254740993,0.5,-12.5\n2026-01-02,\"=\"\"007\"\"\"," +
-				"\"a,b \"\"c\"\" | <d>\x1b[31m\n\",2,,\n2026-01-03,,,0,0.92653,3\n"},
+				"\"=\"\"a,b \"\"\"\"c\"\"\"\" |\"\"&\"\" <d>\x1b[31m\n\"\"\",2,,\n2026-01-03,,,0,0.92653,3\n"},
 		"ndjson": {"ndjson", Options{}, `{"day":"2026-01-01","user_identifier":"+15550100004","user_name":"=1+1",` +
 			`"run_count":9007199254740993,"run_success_rate":0.5,"run_count_percent":-12.5}` + "\n" +
 			`{"day":"2026-01-02","user_identifier":"007","user_name":"a,b \"c\" | <d>\u001b[31m\n","run_count":2,` +

@@ -113,16 +113,17 @@ func (w *workbook) text(i int, text string, style int) {
 
 var (
 	xmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
-	// notInXML is what XML cannot hold, or what looks as if it stood for such a character.
-	notInXML = regexp.MustCompile(`[\x00-\x08\x0B-\x1F\x{FFFE}\x{FFFF}]|_x[0-9A-Fa-f]{4}_`)
+	// notInXML is what XML cannot hold.
+	notInXML = regexp.MustCompile(`[\x00-\x08\x0B-\x1F\x{FFFE}\x{FFFF}]`)
+	// likeEscape is what begins as the escape of a character does. Its end is not looked at: the next one, or an escape of
+	// ours, may follow, and a reader takes the first that it finds.
+	likeEscape = regexp.MustCompile(`_(x[0-9A-Fa-f]{4})`)
 )
 
-// escaped is text of a cell; what XML cannot hold is written as ECMA-376 has it, such as _x001B_.
+// escaped is text of a cell; what XML cannot hold is written as ECMA-376 (ST_Xstring) has it, such as _x001B_.
 func escaped(text string) string {
+	text = likeEscape.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "_x005F_$1")
 	return xmlEscapes.Replace(notInXML.ReplaceAllStringFunc(text, func(found string) string {
-		if found[0] == '_' {
-			return "_x005F" + found
-		}
 		return fmt.Sprintf("_x%04X_", []rune(found)[0])
 	}))
 }
