@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/ingest"
 )
 
@@ -35,11 +36,12 @@ func newRejects(path, run string, continued bool, stderr io.Writer) (*rejects, e
 	if path == "" {
 		return &rejects{stderr: stderr}, nil
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return appendRejects(path, stderr)
+	path, old, err := output.Place(path)
+	if err != nil {
+		return nil, err
 	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
+	if old != nil && !old.Mode().IsRegular() {
+		return appendRejects(path, stderr)
 	}
 	if run == "" {
 		file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // A File takes the place of the one at its path when it is kept; until then that one is whole. The new file is in the
@@ -17,30 +18,80 @@ type File struct {
 }
 
 // Create begins the file. Only its owner can read a new one, for its rows can name people; one that replaces another
-// has that one's permissions.
+// of the same owner has that one's permissions.
 func Create(path string) (*File, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s is a folder", path)
-	case err == nil && !info.Mode().IsRegular():
+	path, old, err := Place(path)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil && !old.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		return &File{Writer: file, file: file}, err
-	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 	if err != nil {
 		return nil, err
 	}
-	if info != nil {
-		if err := file.Chmod(info.Mode().Perm()); err != nil {
+	if old != nil && owner(old) == os.Geteuid() {
+		if err := readableAs(file, old); err != nil {
 			file.Close()
 			return nil, errors.Join(err, os.Remove(file.Name()))
 		}
 	}
 	return &File{Writer: file, file: file, path: path}, nil
+}
+
+// Place is where a file of this path goes, behind symbolic links, and what is there; nil for nothing. In a folder like
+// /tmp, where everybody may put files but only replace their own, another user's file, link or pipe is refused: it
+// cannot be replaced, or whoever put it there would choose what is overwritten and who reads it.
+func Place(path string) (target string, old os.FileInfo, err error) {
+	link, err := os.Lstat(path)
+	if err != nil {
+		return path, nil, nil // whoever creates it finds what is wrong
+	}
+	if err := refuseForeign(path, link); err != nil {
+		return "", nil, err
+	}
+	target, err = filepath.EvalSymlinks(path)
+	if err != nil { // a link to nothing is replaced; others, as to /dev/stdout, have no name behind them
+		target = path
+	}
+	old, err = os.Stat(target)
+	switch {
+	case err != nil:
+		return target, nil, nil
+	case old.IsDir():
+		return "", nil, fmt.Errorf("%s is a folder", path)
+	}
+	return target, old, refuseForeign(target, old)
+}
+
+// refuseForeign refuses what another user has put into a sticky folder. The folder's own user may put things there.
+func refuseForeign(path string, info os.FileInfo) error {
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil || folder.Mode()&os.ModeSticky == 0 {
+		return err
+	}
+	of, mine := owner(info), os.Geteuid()
+	replaced := info.Mode().IsRegular() && (mine == 0 || mine == owner(folder)) // these may replace everybody's
+	if of == mine || replaced || of == owner(folder) && !info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("%s belongs to another user, and only they may replace it in %s: name another file", path,
+		filepath.Dir(path))
+}
+
+// owner is the user whose file it is, as a number.
+func owner(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+// readableAs gives the file the permissions of an older one. Those of its group are left out where the group cannot be
+// the same.
+func readableAs(file *os.File, old os.FileInfo) error {
+	mode := old.Mode().Perm()
+	if file.Chown(-1, int(old.Sys().(*syscall.Stat_t).Gid)) != nil {
+		mode &^= 0o070
+	}
+	return file.Chmod(mode)
 }
 
 // Keep puts the whole file in its place.
