@@ -22,10 +22,12 @@ import (
 type deskConsole struct {
 	tab
 	desk  *desk
-	base  string
+	base  string                        // with the path of the session, and without a / at its end
 	stop  func()                        // of the console
 	asked atomic.Int32                  // how many requests the server got
 	hold  atomic.Pointer[chan struct{}] // the server answers no query until it is closed; nil for at once
+
+	config console.Config
 
 	unknown atomic.Bool // the server gets a key that it does not know, as if the console's had been revoked
 }
@@ -77,6 +79,7 @@ func (o office) console(t *testing.T, organization string, config console.Config
 	if config.Now == nil {
 		config.Now = func() time.Time { return consoleNow }
 	}
+	d.config = config
 	d.serve(t, config)
 	return d
 }
@@ -95,8 +98,8 @@ func (d *deskConsole) serve(t *testing.T, config console.Config) {
 	server.Start()
 	d.stop = sync.OnceFunc(server.Close)
 	t.Cleanup(d.stop)
-	d.base = "http://" + address
 	d.open(first)
+	d.base = d.text(`location.origin + "/" + location.pathname.split("/")[1]`)
 }
 
 // TestConsole has the tests of one server. Those that run no command that asks it run at the same time.
@@ -106,7 +109,7 @@ func TestConsole(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, office){
 		"explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies, "failures": consoleFailures,
 		"dashboards": consoleDashboards, "operator": consoleOperator, "worker": consoleWorker, "looks": consoleLooks,
-		"speed": consoleSpeed,
+		"speed": consoleSpeed, "neighbours": consoleNeighbours,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

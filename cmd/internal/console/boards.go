@@ -61,8 +61,7 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	first := d.Panels[0].withRange(values)
-	p := page{Title: d.Title, Nav: c.nav(dashboardAddress(d.file)), Look: first, Periods: c.periodChoices(first),
-		Here: r.URL.RequestURI()}
+	p := page{Title: d.Title, Nav: c.nav(dashboardAddress(d.file)), Look: first, Periods: c.periodChoices(first)}
 	p.Span, _ = first.Span(c.Now())
 	p.Board = &boardView{Title: d.Title, Refresh: int(d.Refresh.Seconds()), Zone: first.Timezone,
 		Form: []hidden{{"file", d.file}}}
@@ -75,7 +74,7 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		v := panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i),
-			Address: "/panel?" + address.Encode(), Explore: l.address()}
+			Address: "panel?" + address.Encode(), Explore: l.address()}
 		if d.Refresh > 0 { // the panels are asked one after another, all over the interval
 			v.Delay = int(d.Refresh.Milliseconds()) * i / len(d.Panels)
 		}

@@ -87,7 +87,7 @@ func (c *Console) model(name string) client.Model {
 // listener's. used is called when such an address was opened, with the next one: each is valid once.
 func (c *Console) Handler(address string, used func(next string)) (handler http.Handler, first string) {
 	open := func(token string) string { return fmt.Sprintf("http://%s/?%s=%s", address, secret, token) }
-	g := newGuard(address, func(token string) { used(open(token)) })
+	g := newGuard(address, c.Now, func(token string) { used(open(token)) })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", c.home)
 	mux.HandleFunc("GET /explore", c.explore)
@@ -105,7 +105,8 @@ func (c *Console) Handler(address string, used func(next string)) (handler http.
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no page here.")
 	})
-	return gzhttp.GzipHandler(g.protect(mux, c.signIn)), open(g.current())
+	refuse := func(w http.ResponseWriter, r *http.Request) { c.signIn(w, g.again(r)) }
+	return gzhttp.GzipHandler(g.protect(mux, refuse)), open(g.current())
 }
 
 // assetTypes are the files that browsers may load.

@@ -49,7 +49,7 @@ const (
 )
 
 // dashboardAddress is where the console shows a dashboard.
-func dashboardAddress(file string) string { return "/dashboard?" + url.Values{"file": {file}}.Encode() }
+func dashboardAddress(file string) string { return "dashboard?" + url.Values{"file": {file}}.Encode() }
 
 // dashboards are those of the command line and of the person's folder that can be read.
 func (c *Console) dashboards() (all []*dashboard) {

@@ -3,11 +3,14 @@ package console
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // policy is the Content-Security-Policy of every page: scripts and styles are files of the console, and nothing else
@@ -15,21 +18,39 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// A guard lets only the browser in that has opened the printed address.
-type guard struct {
-	hosts   []string // host:port as the browser may name this console
-	cookie  string   // its name has the port: browsers share cookies among the ports of a host
-	session string
-	used    func(address string) // called when an address was opened, with the next one
+const (
+	// sessionIdle is how long a session lasts without a request, and sessionLife with them. A dashboard that is asked
+	// again by itself sends requests.
+	sessionIdle = time.Hour
+	sessionLife = 24 * time.Hour
+	// maxAddress is how long the question of an address may be, in bytes, inclusive. Hundreds of links in a page repeat it.
+	maxAddress = 4 << 10
+	// cookieName is that of every session's cookie.
+	cookieName = "runlens-console"
+)
 
-	mu    sync.Mutex
-	token string // valid once
+// A guard lets only browsers in that have opened a printed address. Each gets pages below a path of its own that
+// nobody can guess. Browsers send a cookie to all ports of a host, and so to other users of this machine; they send it
+// only to addresses below its path, however, which others don't know: pages tell it to nobody (policy, Referrer-Policy).
+type guard struct {
+	hosts []string             // host:port as the browser may name this console
+	used  func(address string) // called when an address was opened, with the next one
+	now   func() time.Time
+
+	mu       sync.Mutex
+	token    string              // valid once
+	sessions map[string]*session // by the first element of the paths of its pages
+}
+
+type session struct {
+	secret       string // of the cookie
+	opened, seen time.Time
 }
 
 // newGuard guards the console of a listener's address.
-func newGuard(address string, used func(string)) *guard {
+func newGuard(address string, now func() time.Time, used func(string)) *guard {
 	_, port, _ := net.SplitHostPort(address)
-	g := &guard{cookie: "runlens-console-" + port, session: rand.Text(), token: rand.Text(), used: used}
+	g := &guard{token: rand.Text(), sessions: make(map[string]*session), used: used, now: now}
 	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
 		g.hosts = append(g.hosts, net.JoinHostPort(host, port))
 	}
@@ -42,15 +63,19 @@ func newGuard(address string, used func(string)) *guard {
 // secret is a query parameter that opens the console once.
 const secret = "token"
 
-// take exchanges the token for a session, once. It returns the next token.
-func (g *guard) take(token string) (next string, ok bool) {
+// take exchanges the token for a session, once. It returns the next token, the session's path and its cookie's value.
+func (g *guard) take(token string) (next, path, cookie string, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) != 1 {
-		return "", false
+		return "", "", "", false
 	}
-	g.token = rand.Text()
-	return g.token, true
+	now := g.now()
+	maps.DeleteFunc(g.sessions, func(_ string, s *session) bool { return s.ended(now) })
+	s := &session{secret: rand.Text(), opened: now, seen: now}
+	path, g.token = rand.Text(), rand.Text()
+	g.sessions[path] = s
+	return g.token, path, s.secret, true
 }
 
 func (g *guard) current() string {
@@ -59,8 +84,15 @@ func (g *guard) current() string {
 	return g.token
 }
 
+// ended compares clocks on the wall: a computer that sleeps has other ones that stand still.
+func (s *session) ended(now time.Time) bool {
+	now = now.Round(0)
+	return now.Sub(s.seen) >= sessionIdle || now.Sub(s.opened) >= sessionLife
+}
+
 // protect keeps everybody else out: pages of other sites by the Host (a name of theirs may lead to this address) and
-// by the cookie, which browsers send for no other site; other users of the machine by the cookie's value.
+// by the cookie, which browsers send for no other site; other users of the machine by the path and the cookie's value.
+// next sees paths without the session's element.
 func (g *guard) protect(next http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -80,32 +112,68 @@ func (g *guard) protect(next http.Handler, refuse http.HandlerFunc) http.Handler
 			http.Error(w, "the console only reads", http.StatusMethodNotAllowed)
 		case foreign:
 			http.Error(w, "the console answers its own pages only", http.StatusForbidden)
+		case len(r.URL.RawQuery) > maxAddress:
+			http.Error(w, "this question is too long for an address; it needs fewer filters", http.StatusRequestURITooLong)
 		case r.URL.Path == "/" && r.URL.Query().Has(secret):
 			g.open(w, r, refuse)
-		case !g.known(r) && !strings.HasPrefix(r.URL.Path, "/assets/"): // files that everybody can read elsewhere
+		case strings.HasPrefix(r.URL.Path, "/assets/"): // files that everybody can read elsewhere
+			next.ServeHTTP(w, r)
+		case !g.known(r):
 			refuse(w, r)
 		default:
-			next.ServeHTTP(w, r)
+			path, _, _ := strings.Cut(r.URL.Path[1:], "/")
+			http.StripPrefix("/"+path, next).ServeHTTP(w, r)
 		}
 	})
 }
 
+// known reports whether the request is one of a session that lasts, which it extends.
 func (g *guard) known(r *http.Request) bool {
-	cookie, err := r.Cookie(g.cookie)
-	return err == nil && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(g.session)) == 1
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.session(r)
+	if s == nil {
+		return false
+	}
+	for _, cookie := range r.CookiesNamed(cookieName) { // others may have set some of this name
+		if subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(s.secret)) == 1 {
+			s.seen = g.now()
+			return true
+		}
+	}
+	return false
+}
+
+// session is the one whose path the request has; nil if it has none of a session that lasts.
+func (g *guard) session(r *http.Request) *session {
+	path, _, below := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	s := g.sessions[path]
+	if !below || s == nil || s.ended(g.now()) {
+		return nil
+	}
+	return s
+}
+
+// again is the address of the request where it is a page of a session: a browser sends the cookie if a link of ours
+// leads there. It begins with the session's path, and so leads nowhere else. It is empty for all other requests.
+func (g *guard) again(r *http.Request) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.session(r) == nil {
+		return ""
+	}
+	return (&url.URL{Path: r.URL.Path, RawQuery: r.URL.RawQuery}).String()
 }
 
 // open answers the printed address: it leads to the console, and is of no use to anybody afterwards.
 func (g *guard) open(w http.ResponseWriter, r *http.Request, refuse http.HandlerFunc) {
-	next, ok := g.take(r.URL.Query().Get(secret))
-	switch {
-	case ok:
-		http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.session, Path: "/", HttpOnly: true,
-			SameSite: http.SameSiteStrictMode})
-		g.used(next)
-	case !g.known(r):
+	next, path, value, ok := g.take(r.URL.Query().Get(secret))
+	if !ok {
 		refuse(w, r)
 		return
 	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: "/" + path + "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
+	g.used(next)
+	http.Redirect(w, r, "/"+path+"/", http.StatusSeeOther)
 }

@@ -14,11 +14,12 @@ const fresh = 10 * time.Second
 
 // home leads to the first page.
 func (c *Console) home(w http.ResponseWriter, r *http.Request) {
-	address := "/explore"
+	address := "explore"
 	if len(c.Dashboards) > 0 {
 		address = dashboardAddress(c.Dashboards[0])
 	}
-	http.Redirect(w, r, address, http.StatusSeeOther)
+	w.Header().Set("Location", address) // http.Redirect would make it absolute, without the session's path
+	w.WriteHeader(http.StatusSeeOther)
 }
 
 // explore answers the whole page. To a browser it leaves the answer out, which the page then asks for: the controls
@@ -26,7 +27,7 @@ func (c *Console) home(w http.ResponseWriter, r *http.Request) {
 func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
-	page.Nav = c.nav("/explore")
+	page.Nav = c.nav("explore")
 	switch {
 	case err != nil:
 		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
@@ -146,13 +147,14 @@ func (c *Console) identifier(member, typed string) string {
 	return typed
 }
 
-// signIn says how to open the console.
-func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+// signIn says how to open the console. again is a link to the page itself; empty for none.
+func (c *Console) signIn(w http.ResponseWriter, again string) {
 	w.WriteHeader(http.StatusUnauthorized)
-	c.render(w, "signin.html", page{Title: "Open the console", Here: r.URL.RequestURI()})
+	c.render(w, "signin.html", page{Title: "Open the console", Here: again})
 }
 
-func (c *Console) failure(w http.ResponseWriter, _ *http.Request, status int, text string) {
+func (c *Console) failure(w http.ResponseWriter, r *http.Request, status int, text string) {
 	w.WriteHeader(status)
-	c.render(w, "failure.html", page{Title: text})
+	up := strings.Repeat("../", max(strings.Count(r.URL.Path, "/")-1, 0))
+	c.render(w, "failure.html", page{Title: text, Here: up + "explore"})
 }

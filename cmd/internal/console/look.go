@@ -27,6 +27,10 @@ type look struct {
 const (
 	defaultTop = 8
 	maxTop     = 50
+	// maxWider is how many periods can be gone back to, and maxPeriod how many bytes one of them has, inclusive. Each is
+	// in all links of a page.
+	maxWider  = 12
+	maxPeriod = 64
 )
 
 // firstLook is what a person sees who has asked nothing yet.
@@ -62,7 +66,8 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 		}
 	}
 	l.Chart = cmp.Or(values.Get("chart"), l.Chart)
-	l.Sort, l.Wider = values.Get("sort"), values["wider"]
+	l.Sort = values.Get("sort")
+	l.widen(values["wider"]...)
 	l.takeForm(values)
 	if member, value := values.Get("filter-member"), strings.TrimSpace(values.Get("filter-value")); value != "" {
 		l.addFilter(member, c.identifier(member, value))
@@ -139,9 +144,16 @@ func (l *look) setPeriod(text string) {
 
 // narrowed is the look at some of its days, which remembers those that it had.
 func (l look) narrowed(span report.Span) look {
-	l.Wider = append(slices.Clone(l.Wider), l.period())
+	l.widen(l.period())
 	l.setPeriod("start=" + span.Start.Format(time.DateOnly) + "&end=" + span.End.Format(time.DateOnly))
 	return l
+}
+
+// widen remembers periods that were narrowed, the last maxWider of them.
+func (l *look) widen(periods ...string) {
+	l.Wider = slices.Concat(l.Wider, periods)
+	l.Wider = slices.DeleteFunc(l.Wider, func(period string) bool { return len(period) > maxPeriod })
+	l.Wider = l.Wider[max(len(l.Wider)-maxWider, 0):]
 }
 
 // addFilter adds a value to the filter on a member.
@@ -197,8 +209,9 @@ func (l look) values() url.Values {
 	return values
 }
 
-// address is where the console shows the look.
-func (l look) address() string { return "/explore?" + l.values().Encode() }
+// address is where the console shows the look. As all addresses in pages it is relative to the session's path, which
+// differs from browser to browser.
+func (l look) address() string { return "explore?" + l.values().Encode() }
 
 // fieldsOf are the fields of a question by their names in addresses and saved questions.
 func fieldsOf(q *report.Question) func(yield func(string, reflect.Value) bool) {

@@ -53,7 +53,7 @@ func (c *Console) operator(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "Start the console with --admin ADDRESS to see the operator's page.")
 		return
 	}
-	c.render(w, "operator.html", page{Title: "Operator", Nav: c.nav("/operator")})
+	c.render(w, "operator.html", page{Title: "Operator", Nav: c.nav("operator")})
 }
 
 func (c *Console) operatorStatus(w http.ResponseWriter, r *http.Request) {

@@ -63,7 +63,7 @@ func viewOfUsage(address string, n int, o usage.Overview) *usageView {
 		row := rowOfUsage(s, group)
 		row.What = shapeText(group)
 		group.Set("admin", strconv.Itoa(n))
-		row.Explain = "/operator/explain?" + group.Encode()
+		row.Explain = "operator/explain?" + group.Encode()
 		view.Slowest = append(view.Slowest, row)
 	}
 	return view

@@ -16,7 +16,7 @@ import (
 // A page is what every template gets.
 type page struct {
 	Title string
-	Here  string // the address of the page
+	Here  string // where a page that shows nothing leads; empty for nowhere
 	Nav   []link
 	Part  bool // only the answer is sent, with the parts of the form that follow from it
 
@@ -79,7 +79,7 @@ type tile struct {
 type hidden struct{ Name, Value string }
 
 func (c *Console) explorePage(l look) page {
-	p := page{Title: "Explore", Look: l, Model: c.model(l.Model), Here: l.address()}
+	p := page{Title: "Explore", Look: l, Model: c.model(l.Model)}
 	c.mu.Lock()
 	p.Models = c.catalog.Models
 	c.mu.Unlock()
@@ -90,12 +90,12 @@ func (c *Console) explorePage(l look) page {
 }
 
 func (c *Console) nav(here string) []link {
-	links := []link{{"Explore", "/explore", here == "/explore"}}
+	links := []link{{"Explore", "explore", here == "explore"}}
 	for _, d := range c.dashboards() {
 		links = append(links, link{d.Title, dashboardAddress(d.file), dashboardAddress(d.file) == here})
 	}
 	if len(c.Admin) > 0 {
-		links = append(links, link{"Operator", "/operator", here == "/operator"})
+		links = append(links, link{"Operator", "operator", here == "operator"})
 	}
 	return links
 }

@@ -91,7 +91,7 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	v.Days = append(v.Days, hidden{"wider", s.look.period()})
 	for _, format := range downloads {
 		v.Downloads = append(v.Downloads, link{Text: format.text,
-			Href: "/download?format=" + format.name + "&" + s.look.values().Encode()})
+			Href: "download?format=" + format.name + "&" + s.look.values().Encode()})
 	}
 	v.Copies = c.copies(s)
 	return v
