@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,7 +30,7 @@ func (c *Console) copies(s *shown) []snippet {
 		return nil // it was answered before
 	}
 	queries := run.Queries()
-	saved, err := yaml.Marshal(withoutDefaults(s.look.Question))
+	saved, err := savedText(withoutDefaults(s.look.Question))
 	if err != nil {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (c *Console) copies(s *shown) []snippet {
 		{"curl", curl(queries, c.Client.URL())},
 		{"Go", goProgram(queries, c.Client.URL())},
 		{"TypeScript", typeScript(queries, c.Client.URL())},
-		{"YAML", "# a saved question: ~/.config/runlens/queries/NAME.yaml, or a panel of a dashboard\n" + string(saved)},
+		{"YAML", "# a saved question: ~/.config/runlens/queries/NAME.yaml, or a panel of a dashboard\n" + saved},
 	}
 }
 
@@ -59,7 +60,7 @@ func withoutDefaults(q report.Question) report.Question {
 // commandLine is the question as flags of runlens query.
 func commandLine(q report.Question, server string) string {
 	var b strings.Builder
-	b.WriteString("runlens query --url " + quoted(server))
+	b.WriteString("runlens query --url=" + quoted(server))
 	q = withoutDefaults(q)
 	for name, field := range fieldsOf(&q) {
 		if field.IsZero() {
@@ -71,19 +72,20 @@ func commandLine(q report.Question, server string) string {
 		case []string:
 			if name == "filter" {
 				for _, filter := range v {
-					b.WriteString(" --filter " + quoted(filter))
+					b.WriteString(" --filter=" + quoted(filter))
 				}
 				continue
 			}
-			b.WriteString(" --" + name + " " + quoted(strings.Join(v, ",")))
+			b.WriteString(" --" + name + "=" + quoted(strings.Join(v, ",")))
 		default:
-			fmt.Fprintf(&b, " --%s %s", name, quoted(fmt.Sprint(v)))
+			fmt.Fprintf(&b, " --%s=%s", name, quoted(fmt.Sprint(v)))
 		}
 	}
 	return b.String()
 }
 
-// quoted is a word of a shell's command line.
+// quoted is a word of a shell's command line, in printable characters alone: a terminal would obey others when the line
+// is pasted. bash, zsh and ksh know the form with a dollar.
 func quoted(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=.,:/@", r)
@@ -91,15 +93,53 @@ func quoted(text string) string {
 	if text != "" && strings.TrimFunc(text, plain) == "" {
 		return text
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, output.Hidden) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	b.WriteString("$'")
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && size == 1 || output.Hidden(r) || strings.ContainsRune(`\'!`, r) {
+			for _, c := range []byte(text[:size]) {
+				fmt.Fprintf(&b, `\x%02x`, c)
+			}
+		} else {
+			b.WriteRune(r)
+		}
+		text = text[size:]
+	}
+	return b.String() + "'"
 }
 
-func body(q client.Query) string {
+// literal is a value of ours as JSON, in printable characters alone.
+func literal(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(q) // texts and numbers only
-	return strings.TrimSpace(b.String())
+	_ = e.Encode(v) // texts and numbers only
+	return output.Printable(strings.TrimSpace(b.String()))
+}
+
+// savedText is the content of a saved question. Texts that have hidden characters are quoted, for only then YAML can
+// spell them out.
+func savedText(q report.Question) (string, error) {
+	var node yaml.Node
+	if err := node.Encode(q); err != nil {
+		return "", err
+	}
+	quoteHidden(&node)
+	text, err := yaml.Marshal(&node)
+	return output.PrintableSource(string(text)), err
+}
+
+func quoteHidden(node *yaml.Node) {
+	if strings.ContainsFunc(node.Value, output.Hidden) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	for _, child := range node.Content {
+		quoteHidden(child)
+	}
 }
 
 func curl(queries []client.Query, server string) string {
@@ -109,7 +149,7 @@ func curl(queries []client.Query, server string) string {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "curl -s %s \\\n  -H \"Authorization: Bearer $RUNLENS_API_KEY\" \\\n"+
-			"  -H 'Content-Type: application/json' \\\n  -d %s\n", quoted(server+"/api/v1/analytics/query"), quoted(body(q)))
+			"  -H 'Content-Type: application/json' \\\n  -d %s\n", quoted(server+"/api/v1/analytics/query"), quoted(literal(q)))
 	}
 	return b.String()
 }
@@ -154,16 +194,17 @@ func goProgram(queries []client.Query, server string) string {
 	if err != nil {
 		return err.Error() // it is no Go, which a test would find
 	}
-	return string(text)
+	return output.PrintableSource(string(text))
 }
 
 func typeScript(queries []client.Query, server string) string {
 	var b strings.Builder
 	b.WriteString("import { Runlens, type Query } from \"runlens-client\";\n\n")
-	fmt.Fprintf(&b, "const runlens = new Runlens({ url: %q, key: process.env.RUNLENS_API_KEY ?? \"\" });\n", server)
+	fmt.Fprintf(&b, "const runlens = new Runlens({ url: %s, key: process.env.RUNLENS_API_KEY ?? \"\" });\n",
+		literal(server))
 	b.WriteString("const queries: Query[] = [\n")
 	for _, q := range queries {
-		b.WriteString("  " + body(q) + ",\n")
+		b.WriteString("  " + literal(q) + ",\n")
 	}
 	b.WriteString("];\nfor (const query of queries) {\n  for await (const page of runlens.pages(query)) {\n" +
 		"    for (const row of page.rows) console.log(row);\n  }\n}\n")

@@ -3,7 +3,6 @@ package output
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
@@ -29,24 +28,6 @@ func shown(c report.Column, v client.Value) string {
 		return v.String()
 	}
 	return Printable(v.String())
-}
-
-// Printable spells out what is no visible character: controls, and marks that turn the direction of text.
-func Printable(text string) string {
-	hidden := func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) || r == '\u2028' || r == '\u2029' }
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			quoted := fmt.Sprintf("%+q", string(r))
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // width is how many columns of a terminal a text takes.

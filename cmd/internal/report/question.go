@@ -141,13 +141,33 @@ func ParseFilter(text string) (client.Filter, error) {
 	if list == "" {
 		return client.In(member, ""), nil // the server says what is wrong with it
 	}
-	r := csv.NewReader(strings.NewReader(list))
-	values, err := r.Read()
-	if err != nil || r.InputOffset() != int64(len(list)) {
-		return client.Filter{}, fmt.Errorf(
-			"--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
+	list = strings.TrimSuffix(strings.TrimSuffix(list, "\n"), "\r") // of a block in YAML
+	var values []string
+	for more := true; more; {
+		var value string
+		if value, list, more, ok = cutValue(list); !ok {
+			return client.Filter{}, fmt.Errorf(
+				"--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
+		}
+		values = append(values, value)
 	}
 	return client.In(member, values...), nil
+}
+
+// cutValue cuts a list behind its first value, as encoding/csv does, which would change line breaks in it.
+func cutValue(list string) (value, rest string, more, ok bool) {
+	quoted, rest := "", list
+	for strings.HasPrefix(rest, `"`) {
+		part, after, closed := strings.Cut(rest[1:], `"`)
+		if !closed {
+			return "", "", false, false
+		}
+		if quoted, rest = quoted+part, after; strings.HasPrefix(rest, `"`) {
+			quoted += `"`
+		}
+	}
+	plain, rest, more := strings.Cut(rest, ",")
+	return quoted + plain, rest, more, !strings.ContainsAny(plain, "\"\r\n") && (plain == "" || !strings.HasPrefix(list, `"`))
 }
 
 // FilterText is the text that ParseFilter reads as a filter on these values.

@@ -159,15 +159,17 @@ func TestCompared(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	for text, want := range map[string][]string{
-		"source=a":             {"a"},
-		"source=a,b":           {"a", "b"},
-		`source="a,b",c`:       {"a,b", "c"},
-		`source="say ""hi"""`:  {`say "hi"`},
-		"source=a=b":           {"a=b"},
-		"source= a ":           {" a "},
-		"user_identifier=+155": {"+155"},
-		"source=":              {""},
-		"source":               nil, `source="a`: nil, "source=a\nb": nil,
+		"source=a":              {"a"},
+		"source=a,b":            {"a", "b"},
+		`source="a,b",c`:        {"a,b", "c"},
+		`source="say ""hi"""`:   {`say "hi"`},
+		"source=a=b":            {"a=b"},
+		"source= a ":            {" a "},
+		"user_identifier=+155":  {"+155"},
+		"source=":               {""},
+		"source=\"a\r\nb\n\"":   {"a\r\nb\n"},
+		"source=\"\",,\"\"\"\"": {"", "", `"`},
+		"source":                nil, `source="a`: nil, "source=a\nb": nil, `source="a"b`: nil, `source=a"b`: nil,
 	} {
 		got, err := ParseFilter(text)
 		if (err != nil) != (want == nil) || !slices.Equal(got.Values, want) {
