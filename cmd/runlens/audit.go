@@ -9,6 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
@@ -70,7 +71,8 @@ func (c auditCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		fmt.Fprintln(table, "AT\tACTION\tOUTCOME\tORGANIZATION\tKEY ID\tACTOR\tDETAILS")
 		for _, e := range entries {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				instant(e.At), e.Action, e.Outcome, e.OrganizationID, e.KeyID, e.Actor, e.Details)
+				instant(e.At), e.Action, e.Outcome, e.OrganizationID, e.KeyID, output.Printable(e.Actor),
+				output.Printable(e.Details))
 		}
 		return table.Flush()
 	})

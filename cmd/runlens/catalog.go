@@ -11,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/explain"
 	"github.com/runlens/runlens/cmd/internal/members"
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 )
 
@@ -52,5 +53,5 @@ func (c catalogCmd) Run(ctx context.Context, command *kong.Context, io streams) 
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(catalog)
 	}
-	return catalog.Write(io.out, terminalWidth(io.out))
+	return catalog.Write(io.out, output.Columns(io.out))
 }

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
@@ -137,7 +138,7 @@ func (x explanation) writeText(out io.Writer) error {
 		fmt.Fprintf(&text, "%s = %s\n", p.Name, value)
 	}
 	fmt.Fprintf(&text, "\nClickHouse's plan\n%s\n", strings.Join(x.Plan, "\n"))
-	_, err := io.WriteString(out, text.String())
+	_, err := io.WriteString(out, output.PrintableLines(text.String()))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
 )
@@ -86,7 +87,8 @@ func printKeysText(out io.Writer, list []keys.Listed, now time.Time) error {
 		}
 		networks := cmp.Or(strings.Join(shownNetworks(k.Networks), ", "), "all")
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			k.KeyID, k.Name, shownScopes(k.Scopes), networks, instant(k.CreatedAt), used, stateOf(k.APIKey, now))
+			k.KeyID, output.Printable(k.Name), shownScopes(k.Scopes), networks, instant(k.CreatedAt), used,
+			stateOf(k.APIKey, now))
 	}
 	return table.Flush()
 }

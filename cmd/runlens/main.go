@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/completion"
+	"github.com/runlens/runlens/cmd/internal/output"
 )
 
 // Exit codes of contract 2.
@@ -65,7 +67,9 @@ type streams struct {
 }
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	stderr := output.Guarded(os.Stderr)
+	log.SetOutput(stderr) // where libraries log that take no logger
+	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, output.Guarded(os.Stdout), stderr}))
 }
 
 // run executes one command line and returns the exit code.
@@ -94,7 +98,7 @@ func run(ctx context.Context, args []string, io streams) int {
 	}
 	if err != nil {
 		name := commandName(command, err)
-		fmt.Fprintf(io.err, "%s: %v; '%s --help' says what it takes\n", name, err, name)
+		say(io.err, "%s: %v; '%s --help' says what it takes", name, err, name)
 		return exitUsage
 	}
 	return exitCode(command.Run(), commandName(command, nil), io.err)
@@ -128,10 +132,26 @@ func exitCode(err error, command string, stderr io.Writer) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "%s: %v\n", command, err)
+		say(stderr, "%s: %v", command, err)
 		return exitUsage
 	default:
-		fmt.Fprintf(stderr, "runlens: %v\n", err)
+		for _, one := range joinedErrors(err) {
+			say(stderr, "runlens: %v", one)
+		}
 		return exitFailed
 	}
+}
+
+// joinedErrors are the errors that errors.Join has put together.
+func joinedErrors(err error) []error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok && errors.Join(all.Unwrap()...).Error() == err.Error() {
+		return all.Unwrap()
+	}
+	return []error{err}
+}
+
+// say writes one line for a person. Whatever it quotes, of a file or a server, stays within the line: who reads a log
+// or a mail of cron takes each line for ours.
+func say(w io.Writer, format string, values ...any) {
+	fmt.Fprintln(w, output.Printable(fmt.Sprintf(format, values...)))
 }

@@ -3,12 +3,11 @@ package main
 import (
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/ingest"
 )
 
@@ -26,12 +25,12 @@ type progress struct {
 // newProgress takes the bytes to read, 0 when unknown.
 func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger) *progress {
 	p := &progress{what: what, total: total, logger: logger, last: time.Now()}
-	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if output.IsTerminal(stderr) {
 		if total == 0 {
 			total = -1
 		}
 		p.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(stderr),
+			progressbar.OptionSetWriter(output.Controls(stderr)),
 			progressbar.OptionSetDescription(what),
 			progressbar.OptionShowBytes(true),
 			progressbar.OptionClearOnFinish(),

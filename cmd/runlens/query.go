@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/report"
@@ -117,7 +115,7 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	if ask.format, err = c.format(); err != nil {
 		return nil, err
 	}
-	terminal := c.File == "" && isTerminal(io.out)
+	terminal := c.File == "" && output.IsTerminal(io.out)
 	if terminal && output.Binary(ask.format) {
 		return nil, fmt.Errorf("--output %s is for files: add -o FILE", ask.format)
 	}
@@ -125,7 +123,7 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	if terminal {
 		ask.options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if !c.Wide {
-			ask.options.Width = terminalWidth(io.out)
+			ask.options.Width = output.Columns(io.out)
 		}
 	}
 	if c.File == "" {
@@ -153,21 +151,4 @@ func (c *queryCmd) format() (string, error) {
 			c.File, strings.Join(output.Formats, ", "))
 	}
 	return ending, nil
-}
-
-func isTerminal(stream io.Writer) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// terminalWidth is in columns; 0 for what is no terminal.
-func terminalWidth(stream io.Writer) int {
-	if !isTerminal(stream) {
-		return 0
-	}
-	columns, _, err := term.GetSize(int(stream.(*os.File).Fd()))
-	if err != nil {
-		return 0
-	}
-	return columns
 }

@@ -36,7 +36,7 @@ func TestQuery(t *testing.T) {
 		"watch": queryWatch, "catalog": queryCatalog, "completion": queryCompletion, "shells": queryShells,
 		"alerts": queryAlerts, "report": queryReport, "sheets": querySheets, "grafana": queryGrafana,
 		"metabase": queryMetabase,
-		"console":  consoleCommand, "operator": adminOperator,
+		"console":  consoleCommand, "operator": adminOperator, "hostile": queryHostile,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

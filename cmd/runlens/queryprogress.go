@@ -8,6 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
 )
@@ -23,8 +24,9 @@ type queryProgress struct {
 
 func newQueryProgress(a *asking) *queryProgress {
 	p := &queryProgress{stderr: a.err, quiet: a.quiet, last: time.Now()}
-	if isTerminal(a.err) && (a.file != "" || !isTerminal(a.out)) && !a.quiet {
-		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(a.err), progressbar.OptionClearOnFinish(),
+	if output.IsTerminal(a.err) && (a.file != "" || !output.IsTerminal(a.out)) && !a.quiet {
+		p.bar = progressbar.NewOptions64(-1,
+			progressbar.OptionSetWriter(output.Controls(a.err)), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetWidth(10), progressbar.OptionThrottle(100*time.Millisecond))
 	}
 	return p
@@ -41,7 +43,7 @@ func (p *queryProgress) page(f *report.Facts) {
 		p.bar.Add(1)
 	case !p.quiet && time.Since(p.last) >= progressEvery:
 		p.last = time.Now()
-		fmt.Fprintln(p.stderr, text)
+		say(p.stderr, "%s", text)
 	}
 }
 
@@ -55,10 +57,10 @@ func (p *queryProgress) end() {
 func reportWait(stderr io.Writer) func(client.Wait) {
 	return func(w client.Wait) {
 		seconds := math.Ceil(w.For.Seconds()*10) / 10
-		if isTerminal(stderr) {
-			fmt.Fprint(stderr, "\r\x1b[K") // over the progress
+		if output.IsTerminal(stderr) {
+			fmt.Fprint(output.Controls(stderr), "\r\x1b[K") // over the progress
 		}
-		fmt.Fprintf(stderr, "waiting %v s: %v\n", seconds, w.Cause)
+		say(stderr, "waiting %v s: %v", seconds, w.Cause)
 	}
 }
 
@@ -69,15 +71,15 @@ func summarize(stderr io.Writer, f *report.Facts, took time.Duration) {
 	if !f.AsOfLast.Equal(f.AsOf) {
 		asOf += " to " + f.AsOfLast.UTC().Format(form)
 	}
-	fmt.Fprintf(stderr, "%s as of %s, %s, %.2f s\n", plural(f.Rows, "row"), asOf, plural(f.Pages, "page"), took.Seconds())
+	say(stderr, "%s as of %s, %s, %.2f s", plural(f.Rows, "row"), asOf, plural(f.Pages, "page"), took.Seconds())
 	for _, warning := range f.Warnings {
-		fmt.Fprintf(stderr, "warning: %s\n", warning.Message)
+		say(stderr, "warning: %s", warning.Message)
 	}
 	for _, note := range f.Notes {
-		fmt.Fprintf(stderr, "note: %s\n", note)
+		say(stderr, "note: %s", note)
 	}
 	if f.More {
-		fmt.Fprintln(stderr, "note: There are further rows: --all shows them.")
+		say(stderr, "note: There are further rows: --all shows them.")
 	}
 }
 

@@ -122,17 +122,17 @@ func (a *asking) rows(run *report.Run, table report.Table, crossed *crossings, o
 		return err
 	}
 	if cut, ok := w.(interface{ Cut() bool }); ok && cut.Cut() && !a.quiet {
-		fmt.Fprintln(a.err, "note: the table is wider than the terminal; --vertical and --wide show all of it")
+		say(a.err, "note: the table is wider than the terminal; --vertical and --wide show all of it")
 	}
 	return nil
 }
 
 // watch asks until it is interrupted. What may pass, such as a server that restarts, ends nothing.
 func (a *asking) watch(ctx context.Context, pause time.Duration) error {
-	clear := a.file == "" && isTerminal(a.out)
+	clear := a.file == "" && output.IsTerminal(a.out)
 	for {
 		if clear {
-			fmt.Fprint(a.out, "\x1b[H\x1b[2J")
+			fmt.Fprint(output.Controls(a.out), "\x1b[H\x1b[2J")
 		}
 		err := a.once(ctx)
 		var usage usageError
@@ -143,7 +143,7 @@ func (a *asking) watch(ctx context.Context, pause time.Duration) error {
 		case errors.As(err, &usage):
 			return err
 		case err != nil && !errors.As(err, &crossed):
-			fmt.Fprintf(a.err, "runlens: %v\n", err)
+			say(a.err, "runlens: %v", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -176,9 +176,9 @@ func (c *crossings) add(row report.Row) {
 
 func (c *crossings) report(stderr io.Writer) {
 	for _, text := range c.first {
-		fmt.Fprintf(stderr, "threshold: %s\n", text)
+		say(stderr, "threshold: %s", text)
 	}
 	if c.count > shownCrossings {
-		fmt.Fprintf(stderr, "threshold: and %d more\n", c.count-shownCrossings)
+		say(stderr, "threshold: and %d more", c.count-shownCrossings)
 	}
 }

@@ -88,7 +88,7 @@ func (c *queryCmd) save(io streams) error {
 	}
 	path, err := folder.SaveQuestion(c.Save, savedQuery{c.Question, c.Output})
 	if err == nil && !c.Quiet {
-		fmt.Fprintf(io.err, "saved as %s; 'runlens query @%s' asks it again\n", path, c.Save)
+		say(io.err, "saved as %s; 'runlens query @%s' asks it again", path, c.Save)
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func appendRejects(path string, stderr io.Writer) (*rejects, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rejects{file: file, out: bufio.NewWriter(file)}, nil
+	return &rejects{file: file, out: bufio.NewWriter(output.Guarded(file))}, nil
 }
 
 func (r *rejects) add(reject ingest.Reject) error {
@@ -87,7 +87,7 @@ func (r *rejects) add(reject ingest.Reject) error {
 			if reject.Field != "" {
 				place = reject.Field + " " + place
 			}
-			fmt.Fprintf(r.stderr, "rejected: %s line %d: %s\n", reject.Source, reject.Line, place)
+			say(r.stderr, "rejected: %s line %d: %s", reject.Source, reject.Line, place)
 		}
 		return nil
 	}
@@ -139,7 +139,7 @@ func (r *rejects) close() error {
 			return fmt.Errorf("write the rejects: %w", err)
 		}
 	case r.count > shownRejects:
-		fmt.Fprintf(r.stderr, "rejected: %d more; --rejects FILE keeps all of them\n", r.count-shownRejects)
+		say(r.stderr, "rejected: %d more; --rejects FILE keeps all of them", r.count-shownRejects)
 	}
 	return nil
 }

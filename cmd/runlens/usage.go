@@ -64,7 +64,7 @@ func (c usageCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		return err
 	}
 	if further {
-		fmt.Fprintln(io.err, "note: There are further rows: --limit shows more.")
+		say(io.err, "note: There are further rows: --limit shows more.")
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (c usageCmd) print(io streams, by usage.Grouping, summaries []usage.Summary
 	if format == "json" {
 		format = "ndjson"
 	}
-	w, err := output.New(format, io.out, output.Options{Width: terminalWidth(io.out)})
+	w, err := output.New(format, io.out, output.Options{Width: output.Columns(io.out)})
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func printStatus(out io.Writer, r worker.Report) error {
 	}
 	for _, kind := range normalize.Kinds {
 		if name := r.Kinds[kind].WaitsFor; name != "" {
-			fmt.Fprintf(out, "%s: not certain because of %s\n", kind, name)
+			say(out, "%s: not certain because of %s", kind, name)
 		}
 	}
 	for _, kind := range normalize.Kinds {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/cmd/internal/output"
 )
 
 // Command is the first word of the command lines that come from the scripts.
@@ -72,7 +74,8 @@ func (c Completer) Answer(ctx context.Context, words []string, out io.Writer) {
 	}
 	fmt.Fprintln(out, "words")
 	for _, word := range found {
-		if word != "" && strings.HasPrefix(word, l.text) {
+		name, _, _ := strings.Cut(word, "\t")
+		if name != "" && strings.HasPrefix(name, l.text) && !strings.ContainsFunc(name, output.Hidden) {
 			fmt.Fprintln(out, l.before+word)
 		}
 	}
@@ -105,7 +108,7 @@ func commands(l *Line) (found []string) {
 
 // described is a line of an answer.
 func described(word, description string) string {
-	return word + "\t" + strings.Join(strings.Fields(description), " ")
+	return word + "\t" + output.Printable(strings.Join(strings.Fields(description), " "))
 }
 
 // bounded is what a finder finds in time. Whatever it asks may hang: a server, a name server, or a pipe in the place of

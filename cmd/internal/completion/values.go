@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
-	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
 )
@@ -51,7 +50,7 @@ func (v Values) finders() map[string]finder {
 
 func (v Values) models(ctx context.Context, l *Line) (words []string) {
 	for _, m := range v.catalog(ctx, l).Models {
-		words = append(words, described(m.Name, m.Description))
+		words = appendMember(words, m.Name, "", m.Description)
 	}
 	return words
 }
@@ -68,14 +67,14 @@ func (v Values) model(ctx context.Context, l *Line) client.Model {
 
 func metrics(m client.Model) (words []string) {
 	for _, metric := range m.Metrics {
-		words = append(words, described(metric.Name, metric.Description))
+		words = appendMember(words, metric.Name, "", metric.Description)
 	}
 	return words
 }
 
 func dimensions(m client.Model) (words []string) {
 	for _, dimension := range m.Dimensions {
-		words = append(words, described(dimension.Name, dimension.Description))
+		words = appendMember(words, dimension.Name, "", dimension.Description)
 	}
 	return words
 }
@@ -111,7 +110,7 @@ func (v Values) filter(ctx context.Context, l *Line) (words []string) {
 		return words
 	}
 	for _, dimension := range m.Dimensions {
-		words = append(words, described(dimension.Name+"=", dimension.Description))
+		words = appendMember(words, dimension.Name, "=", dimension.Description)
 	}
 	return words
 }
@@ -139,15 +138,23 @@ func (v Values) dimensionValues(ctx context.Context, l *Line, m client.Model, me
 			continue // no filter finds null
 		}
 		if len(row) > 2 && !row[1].IsNull() {
-			word = described(word, output.Printable(row[1].String()))
+			word = described(word, row[1].String())
 		}
 		words = append(words, word)
 	}
 	return words
 }
 
-// special characters mean something to a shell or to the list of a filter. Values with them come from other people, and
-// are not offered: a Tab must not write a command.
+// appendMember offers a name of the catalog, with what is typed after it.
+func appendMember(words []string, name, after, description string) []string {
+	if strings.ContainsFunc(name, special) {
+		return words
+	}
+	return append(words, described(name+after, description))
+}
+
+// special characters mean something to a shell or to the list of a filter. Values and names with them come from other
+// people, and are not offered: a Tab must not write a command.
 func special(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@._:+/-", r)
 }

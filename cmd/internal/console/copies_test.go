@@ -28,8 +28,10 @@ var hostileNames = []string{
 	"\x1b[201~\rtouch pasted\r", "\x1b[201~\ntouch pasted\n", "a\r\ntouch pasted\r\n", "'; touch pasted; '",
 	"\"; touch pasted; \"", "$(touch pasted)", "`touch pasted`", "a\\'; touch pasted #", "!touch", "!!\x01",
 	"\x7f\x7f\x7ftouch pasted\r", "\u0085touch", "\u009b201~x",
-	"\u202etxt.exe\u202c", "\u2066x\u2069", "a\u2028b\u2029c", "a\u200bb\ufeffc", "\U000e0041\U000e0001", "a\tb", "\x03\x04\x1a\x15", "~/*?[a]{b,c}",
-	"%s%n", "\\x41\\", "a,b", "é漢字😀", "-rf", "\u034f\u3164", "x\x00y", "#comment", "a=b&c;d|e>f<g", "\x1b]52;c;eA==\x07",
+	"\u202etxt.exe\u202c", "\u2066x\u2069", "a\u2028b\u2029c", "a\u200bb\ufeffc", "\U000e0041\U000e0001", "a\tb",
+	"\x03\x04\x1a\x15", "~/*?[a]{b,c}",
+	"%s%n", "\\x41\\", "a,b", "é漢字😀", "-rf", "\u034f\u3164", "x\x00y", "#comment", "a=b&c;d|e>f<g",
+	"\x1b]52;c;eA==\x07",
 }
 
 // What is copied has no character that a terminal obeys, and every shell, compiler and parser reads the name as it is.

@@ -23,15 +23,15 @@ const (
 	// again by itself sends requests.
 	sessionIdle = time.Hour
 	sessionLife = 24 * time.Hour
-	// maxAddress is how long the question of an address may be, in bytes, inclusive. Hundreds of links in a page repeat it.
+	// maxAddress is how long the question of an address may be, in bytes, inclusive. All links of a page repeat it.
 	maxAddress = 4 << 10
 	// cookieName is that of every session's cookie.
 	cookieName = "runlens-console"
 )
 
 // A guard lets only browsers in that have opened a printed address. Each gets pages below a path of its own that
-// nobody can guess. Browsers send a cookie to all ports of a host, and so to other users of this machine; they send it
-// only to addresses below its path, however, which others don't know: pages tell it to nobody (policy, Referrer-Policy).
+// nobody can guess. Browsers send a cookie to all ports of a host, and so to other users of this machine, but only to
+// addresses below its path. Others don't know it: pages tell it to nobody (policy, Referrer-Policy).
 type guard struct {
 	hosts []string             // host:port as the browser may name this console
 	used  func(address string) // called when an address was opened, with the next one

@@ -21,7 +21,8 @@ type guarded struct {
 
 func newGuarded() *guarded {
 	c := &guarded{now: time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)}
-	c.guard = newGuard("127.0.0.1:8100", func() time.Time { return c.now }, func(next string) { c.used = append(c.used, next) })
+	c.guard = newGuard("127.0.0.1:8100", func() time.Time { return c.now },
+		func(next string) { c.used = append(c.used, next) })
 	refuse := func(w http.ResponseWriter, r *http.Request) { (&Console{}).signIn(w, c.again(r)) }
 	inside := func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("inside " + r.URL.Path)) }
 	c.handler = c.protect(http.HandlerFunc(inside), refuse)
@@ -142,16 +143,16 @@ func TestContinueStaysInTheConsole(t *testing.T) {
 	c := newGuarded()
 	path, _ := c.opened(t)
 	for address, want := range map[string]string{
-		path + "explore?last=7d&metrics=run_count": `<a href="` + path + `explore?last=7d&amp;metrics=run_count">continue</a>`,
-		path + "/evil.example":                     `<a href="` + path + `/evil.example">continue</a>`,
-		"//evil.example":                           "",
-		"//evil.example" + path:                    "",
-		"/%5Cevil.example":                         "",
-		"/\\evil.example/" + path:                  "",
-		"/%09/evil.example":                        "",
-		"/javascript:alert(1)":                     "",
-		"/" + path + "explore":                     "",
-		"/explore":                                 "",
+		path + "explore?last=7d&top=5": `<a href="` + path + `explore?last=7d&amp;top=5">continue</a>`,
+		path + "/evil.example":         `<a href="` + path + `/evil.example">continue</a>`,
+		"//evil.example":               "",
+		"//evil.example" + path:        "",
+		"/%5Cevil.example":             "",
+		"/\\evil.example/" + path:      "",
+		"/%09/evil.example":            "",
+		"/javascript:alert(1)":         "",
+		"/" + path + "explore":         "",
+		"/explore":                     "",
 	} {
 		w := c.send("GET", address)
 		_, link, _ := strings.Cut(w.Body.String(), "followed a link to here, ")

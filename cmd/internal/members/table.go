@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 )
 
@@ -21,7 +22,7 @@ const (
 // fits; 0 is for lines of any length.
 func (c Catalog) Write(out io.Writer, width int) error {
 	buffered := bufio.NewWriter(out)
-	fmt.Fprintln(buffered, "Catalog version", c.CatalogVersion)
+	fmt.Fprintln(buffered, "Catalog version", output.Printable(c.CatalogVersion))
 	for _, m := range c.Models {
 		m.write(buffered, width)
 	}
@@ -29,7 +30,7 @@ func (c Catalog) Write(out io.Writer, width int) error {
 }
 
 func (m Model) write(out io.Writer, width int) {
-	fmt.Fprintf(out, "\n%s\n", m.Name)
+	fmt.Fprintf(out, "\n%s\n", output.Printable(m.Name))
 	for _, text := range []string{m.Description, "A row: " + m.Grain, "A range selects by " + m.EventClock + "."} {
 		for _, line := range wrapped(text, width-len(indent)) {
 			fmt.Fprintln(out, indent+line)
@@ -66,6 +67,11 @@ func outdated(d *client.Deprecated) string {
 // table prints aligned rows after an empty line. The last column, of descriptions, goes on below itself.
 func table(out io.Writer, rows [][]string, width int) {
 	last := len(rows[0]) - 1
+	for _, row := range rows {
+		for column := range last {
+			row[column] = output.Printable(row[column])
+		}
+	}
 	left := len(indent)
 	for column := range last {
 		longest := 0
@@ -96,6 +102,7 @@ func table(out io.Writer, rows [][]string, width int) {
 func wrapped(text string, width int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
+		word = output.Printable(word)
 		if line != "" && width > 0 && len([]rune(line))+1+len([]rune(word)) > width {
 			lines, line = append(lines, line), ""
 		}

@@ -26,7 +26,10 @@ func Create(path string) (*File, error) {
 	}
 	if old != nil && !old.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		return &File{Writer: file, file: file}, err
+		if err != nil {
+			return nil, err
+		}
+		return &File{Writer: Guarded(file), file: file}, nil
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 	if err != nil {

@@ -17,10 +17,11 @@ type markdown struct {
 }
 
 func (m *markdown) Head(columns []report.Column) error {
+	columns = printable(columns)
 	m.columns, m.w = columns, bufio.NewWriter(m.out)
 	names, rules := make([]string, len(columns)), make([]string, len(columns))
 	for i, c := range columns {
-		names[i], rules[i] = c.Name, "---"
+		names[i], rules[i] = markdownNames.Replace(c.Name), "---"
 		if c.Numeric() {
 			rules[i] = "---:"
 		}
@@ -31,6 +32,10 @@ func (m *markdown) Head(columns []report.Column) error {
 
 // What Markdown and the HTML in it would take for its own is escaped.
 var markdownEscapes = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`,
+	`~`, `\~`, `<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`)
+
+// Names of columns are members, whose underscores need no escape within a word.
+var markdownNames = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", `*`, `\*`, `[`, `\[`, `]`, `\]`,
 	`~`, `\~`, `<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`)
 
 func (m *markdown) Row(row report.Row) error {

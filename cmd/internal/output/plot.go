@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
 )
 
 const (
@@ -26,7 +27,7 @@ type plot struct {
 }
 
 func (p *plot) Head(columns []report.Column) error {
-	p.columns = columns
+	p.columns = printable(columns)
 	return nil
 }
 
@@ -34,6 +35,12 @@ func (p *plot) Row(row report.Row) error {
 	if len(p.rows) == maxPlotted {
 		return fmt.Errorf("a plot has at most %d rows: set --limit, fewer dimensions or a filter, "+
 			"or write another format", maxPlotted)
+	}
+	row = slices.Clone(row)
+	for i, v := range row {
+		if !v.IsNumber() && !v.IsNull() {
+			row[i] = client.StringValue(Printable(v.String()))
+		}
 	}
 	p.rows = append(p.rows, row)
 	return nil
@@ -69,7 +76,7 @@ func (p *plot) End(report.Facts) error {
 			p.bars(&text, i)
 		}
 	}
-	_, err := io.WriteString(p.out, text.String())
+	_, err := io.WriteString(Controls(p.out), text.String()) // colors
 	return err
 }
 

@@ -25,8 +25,8 @@ func Hidden(r rune) bool {
 	return r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
-// spelled is text without hidden characters but those kept. What is no UTF-8 is hidden: terminals take some of its bytes
-// for controls.
+// spelled is text without hidden characters but those kept. What is no UTF-8 is hidden: terminals take some of its
+// bytes for controls.
 func spelled(text, kept string, form func(rune) string) string {
 	shown := func(r rune) bool { return !Hidden(r) || strings.ContainsRune(kept, r) }
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !shown(r) }) {

@@ -18,8 +18,10 @@ import (
 
 // hostileTexts become formulas where a spreadsheet separates by something else than commas.
 var hostileTexts = []string{
-	"x;=1+1", "x\t=1+1", "x\n=1+1", "x\r\n@SUM(A1)", "x;\t;=cmd|' /C calc'!A0", "x\";=1+1;\"", "\";=1+1", "\"\";\"=1+1",
-	"=1+1", "x|-2+3", "a;b", "\"\n=1+1\n\"", "x,=1+1", "x\",=1+1", "＝1+1", "plain", "HYPERLINK(A1)", ";", "=", "\"", "\"\"",
+	"x;=1+1", "x\t=1+1", "x\n=1+1", "x\r\n@SUM(A1)", "x;\t;=cmd|' /C calc'!A0", "x\";=1+1;\"",
+	"\";=1+1", "\"\";\"=1+1",
+	"=1+1", "x|-2+3", "a;b", "\"\n=1+1\n\"", "x,=1+1", "x\",=1+1", "＝1+1", "plain", "HYPERLINK(A1)", ";", "=",
+	"\"", "\"\"",
 	"x;" + strings.Repeat("=1;", 160), strings.Repeat("\"=", 240),
 }
 

@@ -29,7 +29,7 @@ type table struct {
 }
 
 func (t *table) Head(columns []report.Column) error {
-	t.columns = columns
+	t.columns = printable(columns)
 	t.lines = bufio.NewWriter(t.out)
 	return nil
 }
@@ -142,8 +142,8 @@ type vertical struct {
 }
 
 func (v *vertical) Head(columns []report.Column) error {
-	v.columns = columns
-	for _, c := range columns {
+	v.columns = printable(columns)
+	for _, c := range v.columns {
 		v.name = max(v.name, width(c.Name))
 	}
 	return nil

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -13,7 +14,7 @@ import (
 // shownNull stands for null where people read.
 const shownNull = "-"
 
-// shown is a value as people read it. Control characters of names are spelled out: a terminal would obey them.
+// shown is a value as people read it. What is hidden in names is spelled out.
 func shown(c report.Column, v client.Value) string {
 	switch {
 	case v.IsNull():
@@ -28,6 +29,15 @@ func shown(c report.Column, v client.Value) string {
 		return v.String()
 	}
 	return Printable(v.String())
+}
+
+// printable is columns whose names are.
+func printable(columns []report.Column) []report.Column {
+	columns = slices.Clone(columns)
+	for i, c := range columns {
+		columns[i].Name, columns[i].Member = Printable(c.Name), Printable(c.Member)
+	}
+	return columns
 }
 
 // width is how many columns of a terminal a text takes.

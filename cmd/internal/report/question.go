@@ -167,7 +167,8 @@ func cutValue(list string) (value, rest string, more, ok bool) {
 		}
 	}
 	plain, rest, more := strings.Cut(rest, ",")
-	return quoted + plain, rest, more, !strings.ContainsAny(plain, "\"\r\n") && (plain == "" || !strings.HasPrefix(list, `"`))
+	ok = !strings.ContainsAny(plain, "\"\r\n") && (plain == "" || !strings.HasPrefix(list, `"`))
+	return quoted + plain, rest, more, ok
 }
 
 // FilterText is the text that ParseFilter reads as a filter on these values.
