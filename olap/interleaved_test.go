@@ -188,3 +188,48 @@ func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
 	conn.Shift(time.Hour)
 	asked("set forward", old, engine())
 }
+
+// A delta that is cached while an insert is in flight, whose rows are stamped before it and become visible after it,
+// has those rows later.
+func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	engine := olap.NewEngine(conn, []byte("secret"))
+	engine.TakeAsLarge()
+	engine.TrustClock()
+	h := &history{organization: "acme", conn: conn}
+	h.store(t, 1)
+	refreshed(t, rollup.New(conn, quiet, 0))
+	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
+	asked := func(want float64) {
+		t.Helper()
+		if got := ask(t, engine, "acme", totals).Rows[0][0]; got != want {
+			t.Errorf("%v runs, want %v", got, want)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at)
+			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
+				now64(3) FROM numbers(3) WHERE sleepEachRow(0.7) = 0`)
+	}()
+	for began := storeClock(t, conn); ; {
+		inserts, err := snapshot.InFlight(ctx, conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inserts.Now.Sub(inserts.Oldest) > 50*time.Millisecond && inserts.Oldest.After(began.Add(-time.Second)) {
+			break
+		}
+	}
+	h.store(t, 1)
+	asked(2)
+	if n := engine.CachedDelta("acme", "runs"); n != 1 {
+		t.Fatalf("the cached delta has %d rows, want 1", n)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	asked(5)
+	asked(5)
+}

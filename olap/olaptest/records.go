@@ -108,8 +108,10 @@ func load[R any](t Failer, conn driver.Conn, table string, columns []string, rec
 	for _, c := range columns[1:] {
 		names += ", " + c
 	}
-	ctx := clickhouse.Context(context.Background(),
-		clickhouse.WithSettings(clickhouse.Settings{"max_partitions_per_insert_block": 0}))
+	// As package write stores them: versions of one insert are not collapsed before they are stored.
+	ctx := clickhouse.Context(context.Background(), clickhouse.WithSettings(clickhouse.Settings{
+		"max_partitions_per_insert_block": 0, "optimize_on_insert": 0,
+	}))
 	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+names+")")
 	if err != nil {
 		t.Fatal(err)
