@@ -32,7 +32,7 @@ build: ## Build bin/runlens
 engine: $(ENGINE) ## Fetch the embedded ClickHouse engine
 
 $(ENGINE): deploy/engine/package.json deploy/engine/package-lock.json
-	cd deploy/engine && npm ci --no-audit --no-fund
+	cd deploy/engine && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 postgres: $(POSTGRES) ## Fetch the PostgreSQL server that tests run against

@@ -20,6 +20,9 @@ const (
 	// lockDescriptor is where the child finds the engine lock its parent took for it.
 	lockDescriptor = 3
 
+	// exitInterval is how often the engine's session is told to end until it does.
+	exitInterval = 50 * time.Millisecond
+
 	// endTimeout bounds the engine's own orderly end, after which its process just exits. Nothing
 	// acknowledged is lost by that.
 	endTimeout = 10 * time.Second
@@ -104,7 +107,9 @@ func (t childTask) run() error {
 func (t childTask) runEngine() error {
 	syscall.CloseOnExec(lockDescriptor)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM) // only its users decide when it ends
-	syscall.Umask(0o077)                                           // the engine's own files are its owner's alone, too
+	// Else the Go runtime ends the process when a thread of the engine writes to a client that has gone.
+	signal.Ignore(syscall.SIGPIPE)
+	syscall.Umask(0o077) // the engine's own files are its owner's alone, too
 	l := layout{t.Dir}
 	password, err := l.readPassword()
 	if err != nil {
@@ -117,8 +122,12 @@ func (t childTask) runEngine() error {
 	}
 	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge},
 		password: password}
+	session, err := openTerminal()
+	if err != nil {
+		return err
+	}
 	ending := make(chan struct{})
-	go t.endAfterUsers(l, client, ending)
+	go t.endAfterUsers(l, session, ending)
 	query, err := loadLibrary(t.Library)
 	if err != nil {
 		return err
@@ -126,10 +135,8 @@ func (t childTask) runEngine() error {
 	go t.announce(l, client)
 	err = confined(l.dir, t.Library, func() error {
 		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning",
-			"--http_max_uri_size=8388608", "--query",
-			"SYSTEM START LISTEN HTTP; "+
-				// The engine lives as long as this statement, which reads nothing and returns nothing.
-				"SELECT 1 FROM numbers(9000000000000000000) WHERE sleepEachRow(0.1) SETTINGS max_block_size = 1, max_threads = 1")
+			"--http_max_uri_size=8388608", "--interactive", "--disable_suggestion", "--history_file=/dev/null",
+			"--query", "SYSTEM START LISTEN HTTP")
 		return err
 	})
 	select {
@@ -157,9 +164,8 @@ func (t childTask) announce(l layout, client engineClient) {
 	}
 }
 
-// endAfterUsers waits for the last user to leave, and ends the engine's start-up statement and
-// with it the engine.
-func (t childTask) endAfterUsers(l layout, client engineClient, ending chan<- struct{}) {
+// endAfterUsers waits for the last user to leave, and ends the engine's session and with it the engine.
+func (t childTask) endAfterUsers(l layout, session *terminal, ending chan<- struct{}) {
 	if _, err := waitExclusive(l.usersLock()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -168,14 +174,10 @@ func (t childTask) endAfterUsers(l layout, client engineClient, ending chan<- st
 		t.cleanUp(l)
 		os.Exit(0)
 	})
-	for range time.Tick(lockPollInterval) { // the engine may only be starting
-		for _, addr := range listeningSockets() {
-			client.address.Addr = addr
-			// The start-up session has no user name. Once it is killed no further connection may be
-			// opened: it would delay the end by five seconds.
-			if killed, err := client.query("KILL QUERY WHERE user = ''"); err == nil && killed != "" {
-				return
-			}
+	for range time.Tick(exitInterval) { // what is typed before the session has begun may be lost
+		if err := session.exit(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
 		}
 	}
 }

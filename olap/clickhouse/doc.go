@@ -4,8 +4,9 @@
 // # The embedded engine
 //
 // The engine library holds all of ClickHouse, with the entry point of `clickhouse local`. A child process of our own
-// executable runs it and listens for HTTP on a loopback port that the system picks. (Over the native protocol a
-// connection that fails outside a query would abort the engine; over HTTP nothing of the kind happens.) Its files are
+// executable runs it and listens for HTTP on a loopback port that the system picks. It runs an interactive session on a
+// terminal that nobody else has: only such a session survives what fails outside a statement, as a connection does that
+// breaks off amid a request (schema/decisions/engine-port.md). It ignores SIGPIPE for the same reason. Its files are
 // in <data>/engine:
 //
 //	users.lock    held shared by every process that uses the engine, exclusively by an ending engine
@@ -36,7 +37,8 @@
 //     since another program may have been given the port.
 //   - Leave: drop the users lock, or die.
 //   - End: the engine waits for the users lock, exclusively, and gets it when the last user has gone. It
-//     keeps it until its process is gone: who comes meanwhile waits, and then starts a new one.
+//     keeps it until its process is gone: who comes meanwhile waits, and then starts a new one. It types "exit" to its
+//     session, which ends in order; after ten seconds it just exits.
 //   - Die: every user tries the engine lock ten times a second. When the engine dies, one of them gets it and starts
 //     another; the pause between further tries grows to 15 s. The connection pools stay: they read the address for
 //     every new connection, and the password is the same for the life of the data directory.

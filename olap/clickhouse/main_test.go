@@ -50,6 +50,17 @@ func member(dir string) int {
 		case "query":
 			version, err := s.Version(context.Background())
 			fmt.Println("answer", version, err)
+		case "stream": // reads an answer without end until the process ends
+			rows, err := s.Conn().Query(context.Background(), "SELECT number FROM numbers(1000000000000)")
+			if err != nil {
+				fmt.Println("failed:", err)
+				return 1
+			}
+			fmt.Println("streaming", rows.Next())
+			go func() {
+				for rows.Next() {
+				}
+			}()
 		case "close":
 			fmt.Println("closed", s.Close())
 		}

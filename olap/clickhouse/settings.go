@@ -76,7 +76,7 @@ var configTemplate = parse("config", `<clickhouse>
 
 // usersTemplate gives the data to one user with a password. The engine's own start-up session logs
 // in as "default", which therefore must have no password: it may only make the engine listen, its quota is used up by
-// the two start-up statements, and no handler of the port lets it in.
+// the start-up statement, and no handler of the port lets it in.
 //
 // The data user has what migrations, writes, questions and tests need, and nothing that reaches out of the engine: no
 // sources (file, url, remote and so on), no table engine but those that keep their rows in the data directory, none of
@@ -97,7 +97,7 @@ var usersTemplate = parse("users", `<clickhouse>
     </profiles>
     <quotas>
         <default/>
-        <startup><interval><duration>2147483647</duration><queries>2</queries></interval></startup>
+        <startup><interval><duration>2147483647</duration><queries>1</queries></interval></startup>
     </quotas>
     <users>
         <default>
