@@ -65,7 +65,9 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	return s, nil
 }
 
-// Conn returns the pool of connections. It survives the end and the restart of the server; statements meanwhile fail.
+// Conn returns the pool of connections. It survives the end and the restart of the server. Meanwhile statements wait for
+// the embedded engine, for restartPatience at most; what only reads (Query, QueryRow, Select) runs again once when its
+// connection died over HTTP. Anything else fails then: it may have had its effect.
 func (s *Server) Conn() driver.Conn { return s.conn }
 
 // DB returns a new database/sql handle on the same server and database, for the sake of
@@ -117,7 +119,7 @@ func (s *Server) connect(ctx context.Context) error {
 		conn.Close()
 		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), errors.Join(err, creating))
 	}
-	s.conn = conn
+	s.conn = repeatingPool{conn}
 	return nil
 }
 
@@ -189,7 +191,7 @@ func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
 		if embedded {
 			transport.Proxy = nil
 		}
-		return cost.Transport{Transport: transport}, nil
+		return repeater{Transport: cost.Transport{Transport: transport}, embedded: embedded}, nil
 	}
 	return options
 }

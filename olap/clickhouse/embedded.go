@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -26,6 +25,8 @@ type engine struct {
 	password string
 	logger   *slog.Logger
 	users    *fileLock
+	child    *child // the engine's process, where this process started it; nil for none
+	reported int    // the process of the engine whose death was logged last
 	stop     context.CancelFunc
 	stopped  chan struct{}
 	warnRoot sync.Once
@@ -65,9 +66,35 @@ func (e *engine) close() {
 	e.users.release()
 }
 
-// dial connects to wherever the engine is now: a new one listens on another port, and another program may have the
-// old one.
+// restartPatience is how long a connection waits for an engine that is being started again. An attempt that has begun
+// by then may still succeed.
+const restartPatience = 3 * time.Second
+
+// errNoEngine is the failure to reach the embedded engine within restartPatience.
+var errNoEngine = errors.New("the embedded engine does not answer")
+
+// dial connects to wherever the engine is now, and waits while it is being started again.
 func (e *engine) dial(ctx context.Context, _ string) (net.Conn, error) {
+	began := time.Now()
+	tick := time.NewTicker(lockPollInterval)
+	defer tick.Stop()
+	for {
+		conn, err := e.reach(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if ctx.Err() != nil || time.Since(began) > restartPatience {
+			return nil, fmt.Errorf("%w: %w", errNoEngine, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// reach connects to the published engine: a new one listens on another port, and another program may have the old one.
+func (e *engine) reach(ctx context.Context) (net.Conn, error) {
 	a, err := e.layout.readAddress()
 	if err != nil {
 		return nil, fmt.Errorf("the embedded engine is not ready: %w", err)
@@ -99,9 +126,9 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 	}
 }
 
-// join reports whether the published engine answers. An open port proves nothing: dial has it prove who it is.
+// join reports whether the published engine answers. An open port proves nothing: reach has it prove who it is.
 func (e *engine) join(ctx context.Context) bool {
-	conn, err := e.dial(ctx, "")
+	conn, err := e.reach(ctx)
 	if err != nil {
 		return false
 	}
@@ -118,6 +145,10 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 		e.warnRoot.Do(func() {
 			e.logger.Warn("the embedded engine runs as root; run runlens as a user of its own, who owns the data directory")
 		})
+	}
+	// The folder may have come into other hands since it was made.
+	if err := e.layout.own(); err != nil {
+		return explain(err, "")
 	}
 	began := time.Now()
 	if err := os.Remove(e.layout.address()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -137,7 +168,7 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	if e.config.Ephemeral {
 		task.RemoveDir = e.config.DataDir
 	}
-	ended, err := e.spawn(task, lock)
+	child, err := e.spawn(task, lock)
 	if err != nil {
 		return explain(err, "")
 	}
@@ -147,10 +178,11 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 		if a, err := e.layout.readAddress(); err == nil && a.challenge == task.Challenge {
 			e.logger.Info("embedded engine started", "version", version, "pid", a.PID, "took",
 				time.Since(began).Round(time.Millisecond))
+			e.child = child
 			return nil
 		}
 		select {
-		case err := <-ended:
+		case err := <-child.ended:
 			report := tail(e.layout.output()) + "\n" + tail(e.layout.log())
 			e.logger.Error("embedded engine ended while starting", "status", err, "log", lastLines(report, 10))
 			err = fmt.Errorf("%w; its log is %s", ErrEngineEnded, e.layout.log())
@@ -166,7 +198,7 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 }
 
 // spawn runs the task with the lock as descriptor 3 and new logs, of which the previous ones are kept.
-func (e *engine) spawn(task childTask, lock *fileLock) (ended <-chan error, err error) {
+func (e *engine) spawn(task childTask, lock *fileLock) (*child, error) {
 	for _, path := range []string{e.layout.log(), e.layout.output()} {
 		if err := os.Rename(path, path+".previous"); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
@@ -187,12 +219,13 @@ func (e *engine) spawn(task childTask, lock *fileLock) (ended <-chan error, err 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return wait(cmd), nil
+	c := &child{pid: cmd.Process.Pid, ended: make(chan error, 1)}
+	go func() { c.ended <- cmd.Wait() }() // collected whenever it ends, so that it never stays a zombie
+	return c, nil
 }
 
-// wait collects the child's exit status whenever it ends, so that it never stays a zombie.
-func wait(cmd *exec.Cmd) <-chan error {
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return ended
+// A child is an engine that this process started.
+type child struct {
+	pid   int
+	ended chan error // receives how the process ended: nil, or its exit status or signal
 }

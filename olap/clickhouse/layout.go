@@ -31,12 +31,17 @@ func (l layout) config() string     { return filepath.Join(l.dir, "config.xml") 
 func (l layout) users() string      { return filepath.Join(l.dir, "users.xml") }
 func (l layout) store() string      { return filepath.Join(l.dir, "store") }
 
-// create makes the engine's folder, which no other user of the machine may enter. It refuses one that
-// belongs to another user, even where this process is root and could take it: its owner could read everything in it.
+// create makes the engine's folder, which no other user of the machine may enter.
 func (l layout) create() error {
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
+	return l.own()
+}
+
+// own closes the folder to other users. It refuses one that belongs to another user, even where this process is root and
+// could take it: its owner could read everything in it.
+func (l layout) own() error {
 	info, err := os.Stat(l.dir)
 	if err != nil {
 		return err

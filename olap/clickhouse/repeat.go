@@ -1,0 +1,123 @@
+package clickhouse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/cost"
+)
+
+// maxHeldBytes is the longest answer of the embedded engine that is held back until its end has come, so that the
+// statement can run again when the connection dies amid it. ClickHouse itself holds back the first MiB.
+const maxHeldBytes = 16 << 20
+
+type readsKey struct{}
+
+// A repeatingPool marks what only reads: Query, QueryRow, Select and Ping, which no caller uses to write. Over HTTP a
+// repeater then runs it again once when its connection dies.
+type repeatingPool struct{ driver.Conn }
+
+func reads(ctx context.Context) context.Context { return context.WithValue(ctx, readsKey{}, true) }
+
+func (p repeatingPool) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	return p.Conn.Query(reads(ctx), query, args...)
+}
+
+func (p repeatingPool) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	return p.Conn.QueryRow(reads(ctx), query, args...)
+}
+
+func (p repeatingPool) Select(ctx context.Context, dest any, query string, args ...any) error {
+	return p.Conn.Select(reads(ctx), dest, query, args...)
+}
+
+func (p repeatingPool) Ping(ctx context.Context) error { return p.Conn.Ping(reads(ctx)) }
+
+// A repeater sends statements over HTTP. One that only reads is sent again, once, when its connection died before it
+// was answered. To dial waits for the engine's restart, so the second attempt meets the next engine.
+type repeater struct {
+	cost.Transport
+	embedded bool
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (r repeater) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Context().Value(readsKey{}) == nil || request.Body != nil && request.GetBody == nil {
+		return r.Transport.RoundTrip(request)
+	}
+	response, failure := r.attempt(request)
+	if failure == nil || !connectionDied(request.Context(), failure) {
+		return result(response, failure)
+	}
+	if response != nil {
+		response.Body.Close()
+	}
+	again := request.Clone(request.Context())
+	if request.GetBody != nil {
+		var err error
+		if again.Body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	// The first attempt may still run, under the same query_id, where only the connection died.
+	again.URL.RawQuery += "&replace_running_query=1"
+	return result(r.attempt(again))
+}
+
+// attempt sends the request and holds its answer back. A response beside a failure was cut off; its body reads as it
+// came, with the failure at its end.
+func (r repeater) attempt(request *http.Request) (response *http.Response, failure error) {
+	if response, failure = r.Transport.RoundTrip(request); failure != nil || !r.embedded {
+		return response, failure
+	}
+	var held bytes.Buffer
+	_, err := io.CopyN(&held, response.Body, maxHeldBytes)
+	rest := io.Reader(response.Body)
+	switch {
+	case errors.Is(err, io.EOF): // it is whole
+		err = nil
+	case err != nil && saysException(held.Bytes()):
+		rest, err = failing{err}, nil
+	case err != nil:
+		rest = failing{err}
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(&held, rest), response.Body}
+	return response, err
+}
+
+// result is what a RoundTripper returns: a response that was cut off is one.
+func result(response *http.Response, failure error) (*http.Response, error) {
+	if response != nil {
+		return response, nil
+	}
+	return nil, failure
+}
+
+// saysException reports whether an answer that was cut off may end with an exception: ClickHouse cuts an answer off when
+// the statement fails amid it.
+func saysException(answer []byte) bool {
+	const longest = 32 << 10
+	return bytes.Contains(answer[max(0, len(answer)-longest):], []byte("DB::Exception"))
+}
+
+// connectionDied reports whether a statement failed because its connection did, and not because time is up or because
+// dialing has waited for an engine in vain.
+func connectionDied(ctx context.Context, failure error) bool {
+	var network net.Error
+	late := errors.As(failure, &network) && network.Timeout()
+	return ctx.Err() == nil && !late && !errors.Is(failure, errNoEngine)
+}
+
+// failing is a reader that fails.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,185 @@
+package clickhouse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	driver "github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+func killEngine(t *testing.T, dir string) {
+	t.Helper()
+	if err := syscall.Kill(enginePID(t, dir), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Contract 25: "costs time and not errors". However often the engine dies, the next start is not put off: it is not the
+// starts that fail.
+func TestReadsWaitForTheRestart(t *testing.T) {
+	dir := dataDir(t)
+	s := open(t, config(dir))
+	for range 7 {
+		killEngine(t, dir)
+		began := time.Now()
+		if version, err := s.Version(context.Background()); err != nil {
+			t.Fatalf("after %v: %q, %v", time.Since(began), version, err)
+		}
+	}
+}
+
+// awaitStatement waits until a statement with the mark has read so many rows.
+func awaitStatement(t *testing.T, s *clickhouse.Server, mark string, rows int) {
+	t.Helper()
+	eventually(t, "the statement runs", func() bool {
+		var n uint64
+		err := s.Conn().QueryRow(context.Background(), fmt.Sprintf("SELECT count() FROM system.processes WHERE "+
+			"query LIKE '%%%s%%' AND query NOT LIKE '%%system.processes%%' AND read_rows >= %d", mark, rows)).Scan(&n)
+		return err == nil && n > 0
+	})
+}
+
+// What only reads runs again when the engine dies while it runs, also when a part of its answer has come.
+func TestReadsRunAgain(t *testing.T) {
+	dir := dataDir(t)
+	s := open(t, config(dir))
+	for name, test := range map[string]struct {
+		statement string
+		rows      int // that it has read when the engine dies
+	}{
+		"no answer yet": {"SELECT 'x' FROM numbers(1000) WHERE sleepEachRow(0.001) = 0 SETTINGS max_block_size = 1000", 0},
+		"part of the answer": {"SELECT repeat('x', 10000) FROM numbers(1000) WHERE sleepEachRow(0.001) = 0 " +
+			"SETTINGS max_block_size = 100", 500}, // ClickHouse sends what exceeds a MiB
+	} {
+		t.Run(name, func(t *testing.T) {
+			type answer struct {
+				rows int
+				err  error
+			}
+			answered := make(chan answer, 1)
+			go func() {
+				rows, err := s.Conn().Query(context.Background(), test.statement)
+				if err != nil {
+					answered <- answer{0, err}
+					return
+				}
+				defer rows.Close()
+				n := 0
+				for rows.Next() {
+					n++
+				}
+				answered <- answer{n, rows.Err()}
+			}()
+			awaitStatement(t, s, "sleepEachRow(0.001)", test.rows)
+			killEngine(t, dir)
+			if a := <-answered; a.err != nil || a.rows != 1000 {
+				t.Errorf("%d rows, %v; want 1000", a.rows, a.err)
+			}
+		})
+	}
+}
+
+// A statement that fails amid its answer does not run again, and its exception arrives.
+func TestExceptionAmidAnAnswer(t *testing.T) {
+	s := open(t, config(dataDir(t)))
+	rows, err := s.Conn().Query(context.Background(),
+		"SELECT throwIf(number = 900, 'amid'), repeat('x', 10000) FROM numbers(1000) SETTINGS max_block_size = 100")
+	if err == nil {
+		for rows.Next() {
+		}
+		err = rows.Err()
+		rows.Close()
+	}
+	var exception *driver.Exception
+	if !errors.As(err, &exception) || exception.Code != 395 {
+		t.Errorf("%v, want exception 395", err)
+	}
+}
+
+// What may have had its effect does not run again.
+func TestWritesDoNotRunAgain(t *testing.T) {
+	ctx := context.Background()
+	dir := dataDir(t)
+	s := open(t, config(dir))
+	if err := s.Conn().Exec(ctx, "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n"); err != nil {
+		t.Fatal(err)
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		wrote <- s.Conn().Exec(ctx, "INSERT INTO t SELECT number FROM numbers(1000) WHERE sleepEachRow(0.002) = 0 "+
+			"SETTINGS max_block_size = 1000")
+	}()
+	awaitStatement(t, s, "INSERT INTO t", 0)
+	killEngine(t, dir)
+	if err := <-wrote; err == nil {
+		t.Error("the insert is acknowledged")
+	}
+	var n uint64
+	if err := s.Conn().QueryRow(ctx, "SELECT count() FROM t").Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows (%v), want none", n, err)
+	}
+}
+
+// Whoever starts the next engine, the process that started the dead one logs how it ended, and says so once.
+func TestDeathIsLoggedWithItsStatus(t *testing.T) {
+	dir := dataDir(t)
+	var log, other logBuffer
+	withLog := func(b *logBuffer) clickhouse.Config {
+		c := config(dir)
+		c.Logger = slog.New(slog.NewTextHandler(b, nil))
+		return c
+	}
+	s := open(t, withLog(&log))
+	joined := open(t, withLog(&other))
+	pids := map[int]bool{}
+	for range 6 {
+		pids[enginePID(t, dir)] = true
+		killEngine(t, dir)
+		if !works(s) || !works(joined) {
+			t.Fatal("the engine does not answer")
+		}
+	}
+	for pid := range pids {
+		died := fmt.Sprintf("msg=\"embedded engine died\" pid=%d status=\"signal: killed\"", pid)
+		eventually(t, died, func() bool { return strings.Contains(log.String()+other.String(), died) })
+		if n := strings.Count(log.String()+other.String(), died); n != 1 {
+			t.Errorf("%d times: %s", n, died)
+		}
+	}
+}
+
+// A folder that has come into another user's hands gets no engine.
+func TestRestartRefusesAFolderOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	var log logBuffer
+	c := config(dataDir(t))
+	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := open(t, c)
+	folder := filepath.Join(c.DataDir, "engine")
+	pid := enginePID(t, c.DataDir)
+	if err := os.Chown(folder, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	killEngine(t, c.DataDir)
+	refused := fmt.Sprintf("%s belongs to user %d", folder, nobody)
+	eventually(t, refused, func() bool { return strings.Contains(log.String(), refused) })
+	if now := enginePID(t, c.DataDir); now != pid {
+		t.Errorf("engine %d was started all the same", now)
+	}
+	if err := os.Chown(folder, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the engine answers again", func() bool { return works(s) })
+}
