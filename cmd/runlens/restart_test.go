@@ -20,7 +20,8 @@ const (
 	kills = 3
 	// answersBetween is how many answers come between two deaths: a statement that dies twice is not bridged.
 	answersBetween = 24
-	// slowRestart is what a restart may take at most for the server to be able to bridge it. A busy machine may take longer.
+	// slowRestart is what a restart may take at most for the server to be able to bridge it. On a busy machine it may
+	// take longer.
 	slowRestart = 2500 * time.Millisecond
 	// clients is how many ask at once.
 	clients = 6
@@ -34,8 +35,8 @@ func TestEngineDeathsAreNoErrors(t *testing.T) {
 	if code, _, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "1000000", "--org-concurrency", strconv.Itoa(clients),
-		"--answer-cache-mib", "0")...)
+	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "1000000", "--answer-cache-mib", "0",
+		"--org-concurrency", strconv.Itoa(clients))...)
 	_, key := createKey(t, flags)
 	load := newLoad(base, key)
 	var slowest time.Duration
@@ -130,7 +131,8 @@ func (l *load) question(base, key string, client, n int) (status int, body strin
 		{`"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"]`, `["agent_id"]`},
 		{`"agent_user_activity","metrics":["attributed_run_count"]`, `["user_identifier","day"]`},
 	}[n%3]
-	question := fmt.Sprintf(`{"model":%s,"dimensions":%s,"limit":%d,"range":{"start":%q,"end":"2027-01-01","timezone":"UTC"}}`,
+	question := fmt.Sprintf(
+		`{"model":%s,"dimensions":%s,"limit":%d,"range":{"start":%q,"end":"2027-01-01","timezone":"UTC"}}`,
 		members[0], members[1], 1+(client*67+n)%400, day)
 	request, err := http.NewRequest(http.MethodPost, base+"/api/v1/analytics/query", strings.NewReader(question))
 	if err != nil {

@@ -65,9 +65,9 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	return s, nil
 }
 
-// Conn returns the pool of connections. It survives the end and the restart of the server. Meanwhile statements wait for
-// the embedded engine, for restartPatience at most; what only reads (Query, QueryRow, Select) runs again once when its
-// connection died over HTTP. Anything else fails then: it may have had its effect.
+// Conn returns the pool of connections. It survives the end and the restart of the server. Meanwhile statements wait
+// for the embedded engine, for restartPatience at most; what only reads (Query, QueryRow, Select) runs again once when
+// its connection died over HTTP. Anything else fails then: it may have had its effect.
 func (s *Server) Conn() driver.Conn { return s.conn }
 
 // DB returns a new database/sql handle on the same server and database, for the sake of

@@ -40,8 +40,11 @@
 //     keeps it until its process is gone: who comes meanwhile waits, and then starts a new one. It types "exit" to its
 //     session, which ends in order; after ten seconds it just exits.
 //   - Die: every user tries the engine lock ten times a second. When the engine dies, one of them gets it and starts
-//     another; the pause between further tries grows to 15 s. The connection pools stay: they read the address for
-//     every new connection, and the password is the same for the life of the data directory.
+//     another at once; only after starts that failed there is a pause, which grows to 15 s. The process that had
+//     started the dead engine logs its exit status or signal. The connection pools stay: they read the address for every new
+//     connection, and the password is the same for the life of the data directory. Meanwhile new connections wait for
+//     three seconds, and what only reads runs again once when its connection died, so that a death costs time and no
+//     errors (repeat.go).
 //
 // The child has a session of its own and ignores SIGINT, SIGTERM and SIGHUP: a Ctrl-C, or a service
 // manager that signals a whole group, must not take the engine from users that are still draining.

@@ -39,8 +39,8 @@ func (l layout) create() error {
 	return l.own()
 }
 
-// own closes the folder to other users. It refuses one that belongs to another user, even where this process is root and
-// could take it: its owner could read everything in it.
+// own closes the folder to other users. It refuses one that belongs to another user, even where this process is root
+// and could take it: its owner could read everything in it.
 func (l layout) own() error {
 	info, err := os.Stat(l.dir)
 	if err != nil {

@@ -102,8 +102,8 @@ func result(response *http.Response, failure error) (*http.Response, error) {
 	return nil, failure
 }
 
-// saysException reports whether an answer that was cut off may end with an exception: ClickHouse cuts an answer off when
-// the statement fails amid it.
+// saysException reports whether an answer that was cut off may end with an exception: ClickHouse cuts an answer off
+// when the statement fails amid it.
 func saysException(answer []byte) bool {
 	const longest = 32 << 10
 	return bytes.Contains(answer[max(0, len(answer)-longest):], []byte("DB::Exception"))
