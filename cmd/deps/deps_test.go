@@ -95,6 +95,26 @@ func TestLockFilesOfThisRepository(t *testing.T) {
 	}
 }
 
+// No package that npm fetches runs a script of its own.
+func TestPackagesRunNoScripts(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetches := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "npm ci ") {
+			fetches++
+			if !strings.Contains(line, " --ignore-scripts") {
+				t.Errorf("scripts may run: %s", line)
+			}
+		}
+	}
+	if fetches != len(lockFolders) {
+		t.Errorf("the Makefile fetches %d times for %d lock files", fetches, len(lockFolders))
+	}
+}
+
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
