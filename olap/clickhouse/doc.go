@@ -41,10 +41,10 @@
 //     session, which ends in order; after ten seconds it just exits.
 //   - Die: every user tries the engine lock ten times a second. When the engine dies, one of them gets it and starts
 //     another at once; only after starts that failed there is a pause, which grows to 15 s. The process that had
-//     started the dead engine logs its exit status or signal. The connection pools stay: they read the address for every new
-//     connection, and the password is the same for the life of the data directory. Meanwhile new connections wait for
-//     three seconds, and what only reads runs again once when its connection died, so that a death costs time and no
-//     errors (repeat.go).
+//     started the dead engine logs its exit status or signal. The connection pools stay: they read the address for
+//     every new connection, and the password is the same for the life of the data directory. Meanwhile new connections
+//     wait for three seconds, and what only reads runs again once when its connection died, so that a death costs time
+//     and no errors (repeat.go).
 //
 // The child has a session of its own and ignores SIGINT, SIGTERM and SIGHUP: a Ctrl-C, or a service
 // manager that signals a whole group, must not take the engine from users that are still draining.

@@ -15,6 +15,7 @@ import (
 	driver "github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/cost"
 )
 
 // slowStart is a start of the engine that may take longer than reads wait, with the time until it is begun.
@@ -119,7 +120,8 @@ func TestReadsRunAgain(t *testing.T) {
 // A statement that fails amid its answer does not run again, and its exception arrives.
 func TestExceptionAmidAnAnswer(t *testing.T) {
 	s := open(t, config(dataDir(t)))
-	rows, err := s.Conn().Query(context.Background(),
+	ctx, meter := cost.Measure(context.Background())
+	rows, err := s.Conn().Query(ctx,
 		"SELECT throwIf(number = 900, 'amid'), repeat('x', 10000) FROM numbers(1000) SETTINGS max_block_size = 100")
 	if err == nil {
 		for rows.Next() {
@@ -130,6 +132,9 @@ func TestExceptionAmidAnAnswer(t *testing.T) {
 	var exception *driver.Exception
 	if !errors.As(err, &exception) || exception.Code != 395 {
 		t.Errorf("%v, want exception 395", err)
+	}
+	if n := meter.Cost().Statements; n != 1 {
+		t.Errorf("it ran %d times", n)
 	}
 }
 
