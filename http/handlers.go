@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cost"
@@ -104,6 +105,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 		return err
 	}
 	exchangeOf(c).principal = principal
+	conns.Authenticated(c.Context().Conn(), true)
 	admitted, state := s.rates.Take(principal.KeyID, time.Now())
 	setRateHeaders(c, state)
 	if !admitted {

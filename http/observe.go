@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cost"
 	"github.com/runlens/runlens/olap/usage"
@@ -89,6 +90,7 @@ func (s *Server) begin(c *fiber.Ctx, x *exchange) {
 
 // finish counts and logs an answer. The log names ids, never a key, a person or the content of a query.
 func (s *Server) finish(c *fiber.Ctx, x *exchange) {
+	conns.Authenticated(c.Context().Conn(), x.principal.KeyID != "")
 	took := time.Since(x.began)
 	status := c.Response().StatusCode()
 	route := "other"

@@ -35,7 +35,11 @@ func (f adminFlags) open(listen string, logger *slog.Logger) (*admin.Server, err
 	if err != nil {
 		return nil, err
 	}
-	server, err := admin.Open(admin.Config{Listen: listen, Token: token, Profiling: f.Pprof, Logger: logger})
+	caps, err := fewCaps()
+	if err != nil {
+		return nil, err
+	}
+	server, err := admin.Open(admin.Config{Listen: listen, Token: token, Profiling: f.Pprof, Logger: logger, Caps: caps})
 	if err != nil {
 		return nil, fmt.Errorf("--admin-listen: %w", err)
 	}

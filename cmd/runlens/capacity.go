@@ -17,31 +17,64 @@ const (
 	// bodyBytes is how much memory the bodies of requests may take while they are received, beyond 16 KiB each.
 	bodyBytes = 64 << 20
 
-	// otherFiles are the descriptors that a server needs besides those of the API's connections and of the
-	// connections to the store: the admin address, logs, locks, certificates.
-	otherFiles = 128
+	// otherFiles are the descriptors that a server needs besides those of its connections: logs, locks, certificates.
+	otherFiles = 64
 	// fewestFiles is the least limit of open files that a server can work with.
 	fewestFiles = 64
+
+	// fewConnections are those of an address for operators, or for the programs of one person, at once.
+	fewConnections = 64
+
+	// Of all connections to the API, one address may hold an eighth: so many that a company behind one address lacks
+	// none, so few that it takes eight addresses to hold all places.
+	addressShare = 8
+	// fewestPerAddress is for servers with few descriptors.
+	fewestPerAddress = 16
 )
+
+// openFiles is how many files the process may have open.
+func openFiles() (int, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("read the limit of open files: %w", err)
+	}
+	files := int(min(limit.Cur, 1<<30))
+	if files < fewestFiles {
+		return 0, fmt.Errorf("the limit of open files is %d; raise it to %d or more (ulimit -n)", files, fewestFiles)
+	}
+	return files, nil
+}
+
+// fewCaps are the caps of every address but the API's: an admin address, the console, MCP over HTTP. They leave
+// descriptors for everything else, however low the limit is.
+func fewCaps() (conns.Caps, error) {
+	files, err := openFiles()
+	most := min(fewConnections, files/8)
+	return conns.Caps{All: most, PerAddress: most}, err
+}
 
 // connectionCaps are the caps of the flags, lowered where the process may not open as many files: the store,
 // the admin address and new connections must find descriptors at any time.
 func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
-	caps := conns.Caps{All: c.MaxConnections, PerAddress: c.MaxConnectionsPerAddress}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return caps, fmt.Errorf("read the limit of open files: %w", err)
+	proxies, err := parseNetworks(c.TrustedProxies)
+	if err != nil {
+		return conns.Caps{}, err
 	}
-	files := int(min(limit.Cur, 1<<30))
-	if files < fewestFiles {
-		return caps, fmt.Errorf("the limit of open files is %d; raise it to %d or more (ulimit -n)", files, fewestFiles)
+	files, err := openFiles()
+	if err != nil {
+		return conns.Caps{}, err
 	}
+	caps := conns.Caps{All: c.MaxConnections, Exempt: proxies}
 	// A low limit is shared out: not every connection to the store is open at all times.
-	available := max(files-clickhouse.Connections(c.GlobalConcurrency)-otherFiles, files/4)
+	available := max(files-clickhouse.Connections(c.GlobalConcurrency)-otherFiles-fewConnections, files/4)
 	if available < caps.All {
 		logger.Warn("fewer connections than configured: the limit of open files allows no more (ulimit -n)",
 			"max_connections", available, "configured", caps.All, "open_files", files)
 		caps.All = available
+	}
+	caps.PerAddress = max(caps.All/addressShare, fewestPerAddress)
+	if c.MaxConnectionsPerAddress != nil {
+		caps.PerAddress = *c.MaxConnectionsPerAddress
 	}
 	caps.PerAddress = min(caps.PerAddress, caps.All)
 	return caps, nil
@@ -76,5 +109,7 @@ func connectionMetrics(l *conns.Listener) []prometheus.Collector {
 			ConstLabels: prometheus.Labels{"cap": by},
 		}, func() float64 { return float64(l.Refused(by)) }))
 	}
-	return metrics
+	return append(metrics, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "runlens_connections_displaced_total", Help: "Connections that were closed to make room for others.",
+	}, func() float64 { return float64(l.Displaced()) }))
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"os/signal"
 	"syscall"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/conns"
 )
 
 const (
@@ -44,7 +45,7 @@ Example:
   runlens console --dashboard ./health.yaml --export health.html`
 }
 
-func (c consoleCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+func (c consoleCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if c.Export != "" && len(c.Dashboard) != 1 {
@@ -57,7 +58,7 @@ func (c consoleCmd) Run(ctx context.Context, command *kong.Context, io streams) 
 	if c.Export != "" {
 		return c.export(ctx, pages, io)
 	}
-	listener, err := listenLoopback(c.Listen)
+	listener, err := listenLoopback(c.Listen, logger)
 	if err != nil {
 		return err
 	}
@@ -65,8 +66,7 @@ func (c consoleCmd) Run(ctx context.Context, command *kong.Context, io streams) 
 		fmt.Fprintf(io.err, "opened; for another browser: %s\n", next)
 	})
 	fmt.Fprintln(io.out, address)
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	return serveUntil(ctx, server, listener, consoleDrain)
+	return serveUntil(ctx, conns.NewServer(handler, logger), listener, consoleDrain)
 }
 
 func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams) (*console.Console, error) {

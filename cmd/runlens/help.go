@@ -51,10 +51,11 @@ var flagHelp = kong.Vars{
 	"verify_limit":    "Verifications a minute, all together, of keys that were not used in seven days.",
 	"answer_cache":    "Memory for answers that are asked for again; 0 for none.",
 	"org_concurrency": "Queries of one organization at once.",
-	"max_connections": "Connections to the API at once. A new one closes the one that is idle for the longest time. " +
-		"While all are busy, new ones are refused.",
-	"max_per_address": "Connections of one client address, or proxy, at once.",
-	"max_body_bytes":  "Largest request body, in bytes.",
+	"max_connections": "Connections to the API at once. When all are open, a new one takes the place of one of the " +
+		"address that holds most, never of an idle one of a client with a key.",
+	"max_per_address": "Connections of one client address at once; trusted proxies have no such limit. Default: an " +
+		"eighth of all, at least 16.",
+	"max_body_bytes": "Largest request body, in bytes.",
 	"cursor_secret_file": "File with the secret that signs cursors, the same on every server. A second line is " +
 		"accepted too. " +
 		"Or set RUNLENS_CURSOR_SECRET. Default: the secret that the store keeps.",
@@ -65,7 +66,7 @@ var flagHelp = kong.Vars{
 	"tls_cert":      "Certificate chain in PEM. With --tls-key the API speaks TLS.",
 	"tls_key":       "Private key in PEM. Both files are read again when they change.",
 	"trusted_proxies": "Comma-separated networks of proxies. Their X-Forwarded-For says where a request comes from, " +
-		"for keys with networks.",
+		"for keys with networks. They may hold any number of connections.",
 
 	// worker
 	"status_listen":   "The worker's admin address.",

@@ -20,7 +20,7 @@ var arrows = map[string]string{
 	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema",
 
 	"http":       "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/usage",
-	"http/admin": "",
+	"http/admin": "http/conns",
 	"http/auth":  "schema",
 	// A client is for programs that have nothing else of ours.
 	"http/client": "",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -32,4 +33,21 @@ func (c serveCmd) secured(listener net.Listener, logger *slog.Logger) (net.Liste
 		return nil, err
 	}
 	return tls.NewListener(listener, certificate.config()), nil
+}
+
+// listenLoopback opens an address for programs of one person on this machine. It refuses one that other hosts can reach.
+func listenLoopback(address string, logger *slog.Logger) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, usageError{errors.New("--listen must be a loopback address such as 127.0.0.1:8765")}
+	}
+	caps, err := fewCaps()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return conns.Limit(listener, caps, logger), nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
@@ -20,6 +21,7 @@ import (
 	"github.com/runlens/runlens/cmd/internal/assistant"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/conns"
 )
 
 const (
@@ -48,7 +50,7 @@ Example:
   runlens mcp --listen 127.0.0.1:8765`
 }
 
-func (c mcpCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+func (c mcpCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	asked, err := c.server(explicitFlags(command))
@@ -57,7 +59,7 @@ func (c mcpCmd) Run(ctx context.Context, command *kong.Context, io streams) erro
 	}
 	var listener net.Listener
 	if c.Listen != "" {
-		if listener, err = listenLoopback(c.Listen); err != nil {
+		if listener, err = listenLoopback(c.Listen, logger); err != nil {
 			return err
 		}
 		defer listener.Close()
@@ -78,7 +80,7 @@ func (c mcpCmd) Run(ctx context.Context, command *kong.Context, io streams) erro
 	}
 	if listener != nil {
 		fmt.Fprintf(io.err, "serving MCP at http://%s%s\n", listener.Addr(), mcpPath)
-		return serveMCP(ctx, listener, server, asked.Key)
+		return serveMCP(ctx, listener, server, asked.Key, logger)
 	}
 	return overStreams(ctx, server, io)
 }
@@ -97,27 +99,16 @@ type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-// listenLoopback refuses addresses that other hosts can reach.
-func listenLoopback(address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, usageError{errors.New("--listen must be a loopback address such as 127.0.0.1:8765")}
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
-	}
-	return listener, nil
-}
-
 // serveMCP answers until ctx is done. Every user of the machine reaches the address, so callers show the key; and a
 // page in a browser is kept out by its Origin and its Host.
-func serveMCP(ctx context.Context, listener net.Listener, server *mcp.Server, key string) error {
+func serveMCP(
+	ctx context.Context, listener net.Listener, server *mcp.Server, key string, logger *slog.Logger,
+) error {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, MaxRequestBodyBytes: mcpRequestBytes, PropagateRequestCancellation: true})
 	mux := http.NewServeMux()
 	mux.Handle(mcpPath, http.NewCrossOriginProtection().Handler(withKey(key, handler)))
-	return serveUntil(ctx, &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}, listener, mcpDrain)
+	return serveUntil(ctx, conns.NewServer(mux, logger), listener, mcpDrain)
 }
 
 // serveUntil answers until ctx is done; then requests in flight have the time of drain.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +20,8 @@ func TestOverloadIsNoFault(t *testing.T) {
 	flags := store(t)
 	base, _, _ := started(
 		t,
-		append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000")...)
+		append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000",
+			"--max-connections-per-address", "1000")...)
 	_, key := createKey(t, flags)
 	var clients sync.WaitGroup
 	var mu sync.Mutex
@@ -70,8 +72,71 @@ func TestOverloadIsNoFault(t *testing.T) {
 	t.Logf("statuses: %v", statuses)
 }
 
-// A server with few descriptors and a thousand idle connections of strangers answers an honest one, on its admin
-// address too, and lives on.
+// Two addresses want all the places, with half a request on every connection, and open one again when it is closed.
+// Another address has every request answered, those on a connection that it keeps among them.
+func TestBusyAddressesStarveNobody(t *testing.T) {
+	flags := store(t)
+	_, key := createKey(t, flags)
+	base, _, _ := started(t, append(flags, "--max-connections", "64", "--max-connections-per-address", "32",
+		"--rate-limit-per-minute", "100000")...)
+	ctx, stop := context.WithCancel(context.Background())
+	var attackers sync.WaitGroup
+	defer attackers.Wait()
+	defer stop()
+	holding := make(chan struct{}, 100)
+	for i := range 100 {
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%2))}}
+		attackers.Go(func() {
+			for first := true; ctx.Err() == nil; first = false {
+				conn, err := from.DialContext(ctx, "tcp", strings.TrimPrefix(base, "http://"))
+				if err != nil {
+					continue
+				}
+				closed := context.AfterFunc(ctx, func() { conn.Close() })
+				io.WriteString(conn, "POST /api/v1/analytics/query HTTP/1.1\r\nHost: x\r\n")
+				if first {
+					holding <- struct{}{}
+				}
+				io.Copy(io.Discard, conn)
+				closed()
+				conn.Close()
+			}
+		})
+	}
+	for range cap(holding) {
+		<-holding
+	}
+	kept := &http.Client{Transport: &http.Transport{}}
+	defer kept.CloseIdleConnections()
+	failures := 0
+	for i := range 100 {
+		request, err := http.NewRequest(http.MethodGet, base+"/api/v1/analytics/catalog", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+key)
+		client := http.DefaultClient
+		if request.Close = i%2 == 0; !request.Close {
+			client = kept
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			failures++
+			t.Log(err)
+			continue
+		}
+		io.Copy(io.Discard, response.Body)
+		if response.Body.Close(); response.StatusCode != http.StatusOK {
+			t.Errorf("the API answers %d", response.StatusCode)
+		}
+	}
+	if failures > 0 {
+		t.Errorf("%d of 100 requests had no answer", failures)
+	}
+}
+
+// A server with few descriptors, and a thousand idle connections of strangers to each of its addresses, answers an
+// honest one on both, and lives on.
 func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 	flags := store(t)
 	_, key := createKey(t, flags)
@@ -82,15 +147,17 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 		flags...)
 	p := spawnCommand(t, nil, "/bin/sh", arguments...)
 	address := waitForFile(t, p, ready)
-	for range 1000 {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
+	for _, full := range []string{admin, address} {
+		for range 1000 {
+			conn, err := net.Dial("tcp", full)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
 		}
-		defer conn.Close()
-	}
-	if status, body := get(t, "http://"+address+"/api/v1/analytics/catalog", key); status != 200 {
-		t.Errorf("the API answers %d: %s", status, body)
+		if status, body := get(t, "http://"+address+"/api/v1/analytics/catalog", key); status != 200 {
+			t.Errorf("the API answers %d when %s is full: %s", status, full, body)
+		}
 	}
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		if status, body := get(t, "http://"+admin+path, ""); status != 200 {
@@ -101,6 +168,11 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 	case <-p.ended:
 		t.Errorf("the server ended: %s", p.err.String())
 	default:
+	}
+	p.Process.Kill()
+	<-p.ended
+	if log := p.err.String(); strings.Contains(log, "too many open files") {
+		t.Errorf("the addresses take descriptors from each other: %s", log)
 	}
 }
 

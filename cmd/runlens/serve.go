@@ -28,7 +28,7 @@ type serveCmd struct {
 	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"@max_connections"`
 	MaxBodyBytes         int `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"@max_body_bytes"`
 
-	MaxConnectionsPerAddress int `env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" default:"2048" help:"@max_per_address"`
+	MaxConnectionsPerAddress *int `env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" help:"@max_per_address"`
 
 	CursorSecretFile string        `env:"RUNLENS_CURSOR_SECRET_FILE" placeholder:"FILE" help:"@cursor_secret_file"`
 	QueryTimeout     time.Duration `env:"RUNLENS_QUERY_TIMEOUT" default:"30s" help:"@query_timeout"`
@@ -51,6 +51,10 @@ Example:
 
 // check refuses settings that cannot work, one clear line each.
 func (c serveCmd) check() error {
+	perAddress := 1
+	if c.MaxConnectionsPerAddress != nil {
+		perAddress = *c.MaxConnectionsPerAddress
+	}
 	for _, number := range []struct {
 		flag  string
 		value int
@@ -58,7 +62,7 @@ func (c serveCmd) check() error {
 		{"--rate-limit-per-minute", c.RateLimitPerMinute}, {"--verify-limit-per-minute", c.VerifyLimitPerMinute},
 		{"--org-concurrency", c.OrgConcurrency}, {"--global-concurrency", c.GlobalConcurrency},
 		{"--max-body-bytes", c.MaxBodyBytes},
-		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", c.MaxConnectionsPerAddress},
+		{"--max-connections", c.MaxConnections}, {"--max-connections-per-address", perAddress},
 		{"--query-timeout", int(c.QueryTimeout)}, {"--drain-timeout", int(c.DrainTimeout)},
 	} {
 		if number.value < 1 {

@@ -7,10 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
-)
 
-const readHeaderTimeout = 10 * time.Second
+	"github.com/runlens/runlens/http/conns"
+)
 
 // Config says where and to whom a process answers on its admin address.
 type Config struct {
@@ -18,7 +17,11 @@ type Config struct {
 	Token     string // required as "Authorization: Bearer TOKEN" but for /healthz and /readyz; empty for none
 	Profiling *bool  // nil is yes on a loopback address, no on others
 	Logger    *slog.Logger
+	Caps      conns.Caps // on connections; zero for fewCaps
 }
+
+// fewCaps are enough for operators, probes and what collects metrics.
+var fewCaps = conns.Caps{All: 64, PerAddress: 64}
 
 // A Server is an admin address. The socket is open from the start, so that an address that is taken is known before
 // anything else is done.
@@ -34,7 +37,10 @@ func Open(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, listener: listener}
+	if config.Caps.All == 0 {
+		config.Caps = fewCaps
+	}
+	s := &Server{config: config, listener: conns.Limit(listener, config.Caps, config.Logger)}
 	if config.Token == "" && !s.loopback() {
 		config.Logger.Warn("the admin address can be reached from other hosts and requires no token; set RUNLENS_ADMIN_TOKEN",
 			"address", s.Address())
@@ -65,7 +71,7 @@ func (s *Server) Start(content Content, ended func(error)) {
 			mux.Handle(pattern, ownPages(private))
 		}
 	}
-	s.http = &http.Server{Handler: s.guard(mux), ReadHeaderTimeout: readHeaderTimeout}
+	s.http = conns.NewServer(s.guard(mux), s.config.Logger)
 	s.config.Logger.Info("serving the admin address", "address", s.Address(),
 		"profiling", profiling, "token", s.config.Token != "")
 	go func() { ended(s.http.Serve(s.listener)) }()

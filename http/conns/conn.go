@@ -2,7 +2,6 @@ package conns
 
 import (
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,48 +11,86 @@ import (
 type conn struct {
 	net.Conn
 	listener *Listener
-	address  netip.Addr
+	origin   *origin
+	place    int         // in listener.open, -1 for none; with listener.mu
 	unread   atomic.Bool // drain before closing
 
-	mu       sync.Mutex
-	received int64         // bytes of the request; 0 while there is none
-	waited   time.Duration // for bytes of the request, from its first one on
-	since    time.Time     // of being idle
-	deadline time.Time     // for reading, as the server set it; zero for none
-	draining bool
+	mu            sync.Mutex
+	reading       bool          // the server waits for bytes, or has not begun to
+	received      int64         // bytes of the request; 0 while there is none
+	waited        time.Duration // for bytes of the request, from its first one on
+	began         time.Time     // the wait for bytes that goes on
+	since         time.Time     // of being idle, or of the request's first byte
+	deadline      time.Time     // for reading, as the server set it; zero for none
+	answering     bool          // the server took the deadline away
+	authenticated bool          // the last request had a valid key
+	draining      bool
 }
 
-// idle reports whether nobody loses anything by the end of the connection, and since when.
-func (c *conn) idle() (bool, time.Time) {
+// A state says what is lost with a connection, from the least on.
+type state int
+
+const (
+	idle     state = iota // nothing
+	arriving              // a request of which the server has a part
+	working               // an answer that the server is at work on
+)
+
+// An activity is what a connection does, and since when.
+type activity struct {
+	state
+	since         time.Time
+	authenticated bool // its last request had a valid key
+}
+
+func (c *conn) does() activity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.received == 0 || c.draining, c.since
+	a := activity{idle, c.since, c.authenticated && !c.draining}
+	switch {
+	case c.draining:
+	case c.answering || !c.reading:
+		a.state = working
+	case c.received > 0:
+		a.state = arriving
+	}
+	return a
 }
 
 // Read keeps a request to its least rate, besides the server's own deadline. Only the time in which the server
 // waits counts: one that has much to do is no fault of the client.
 func (c *conn) Read(p []byte) (int, error) {
-	began := time.Now()
 	c.mu.Lock()
-	deadline := c.deadline
-	if c.received > 0 {
-		due := began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond - c.waited)
-		if deadline.IsZero() || due.Before(deadline) {
-			deadline = due
-		}
-	}
+	c.reading, c.began = true, time.Now()
+	err := c.Conn.SetReadDeadline(c.due())
 	c.mu.Unlock()
-	if err := c.Conn.SetReadDeadline(deadline); err != nil {
-		return 0, err
+	n := 0
+	if err == nil {
+		n, err = c.Conn.Read(p)
 	}
-	n, err := c.Conn.Read(p)
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = false
+	now := time.Now()
 	if c.received > 0 {
-		c.waited += time.Since(began)
+		c.waited += now.Sub(c.began)
+	} else if n > 0 {
+		c.since = now
 	}
 	c.received += int64(max(n, 0))
-	c.mu.Unlock()
 	return n, err
+}
+
+// due is when the wait for bytes ends. The caller holds c.mu.
+func (c *conn) due() time.Time {
+	if c.received == 0 || c.answering {
+		return c.deadline
+	}
+	due := c.began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond - c.waited)
+	if !c.deadline.IsZero() && c.deadline.Before(due) {
+		return c.deadline
+	}
+	return due
 }
 
 // Write ends the request: whatever is read next belongs to another one. The client has to take what is written at
@@ -70,12 +107,17 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline is part of net.Conn. It holds from the next Read on.
+// SetReadDeadline is part of net.Conn. A Read that waits ends by it, too. To take the deadline away says that the request
+// is whole, until there is a deadline again: net/http then reads ahead to learn that the client is gone, which owes it
+// nothing.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.deadline = t
-	return nil
+	c.deadline, c.answering = t, t.IsZero()
+	if !c.reading {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(c.due())
 }
 
 // SetDeadline is part of net.Conn.

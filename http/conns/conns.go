@@ -2,12 +2,15 @@
 // in which a request has to arrive. It wraps a listener and knows nothing of HTTP but that a server reads a
 // request and then writes its answer.
 //
-//  1. A connection that waits for the next request is idle. It is closed when another one needs its place.
+//  1. When places run out, a new connection takes the place of another one, as room.go says. The new one is closed
+//     only where all others are worth more.
 //  2. From its first byte on, the server waits for a request for Grace, and a second for each MinBytesPerSecond of it.
 //     As long it waits for the client to take an answer.
 //  3. A connection whose answer came before the end of its request is drained before it is closed (LeaveUnread).
 //     Closed at once, the kernel resets it, and the client may lose the answer.
-//  4. Accept never fails while the listener is open. Out of descriptors, it closes an idle connection and tries again.
+//  4. Accept never fails while the listener is open. Out of descriptors, it closes a connection and tries again.
+//
+// Every address on which a command answers has a Listener, and a server of net/http there is made by NewServer.
 package conns
 
 import (
@@ -50,7 +53,8 @@ const (
 // Caps are the most connections at once, each at least 1.
 type Caps struct {
 	All        int
-	PerAddress int // of one IPv4 address or one IPv6 network of 64 bits
+	PerAddress int            // of one IPv4 address or one IPv6 network of 64 bits
+	Exempt     []netip.Prefix // networks of proxies: each of their connections may be somebody else's, and counts for itself
 }
 
 // A Listener is a listener with bounds. Make it with Limit. It is safe for concurrent use.
@@ -63,9 +67,10 @@ type Listener struct {
 	turns  chan struct{} // held while a connection is drained
 
 	mu        sync.Mutex
-	open      map[*conn]struct{}
-	byAddress map[netip.Addr]int
+	open      []*conn // each knows its place
+	origins   map[netip.Addr]*origin
 	refused   map[string]uint64 // by the cap that was reached
+	displaced uint64
 	logged    map[string]time.Time
 }
 
@@ -73,9 +78,8 @@ type Listener struct {
 func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 	l := &Listener{
 		Listener: inner, caps: caps, logger: logger, closed: make(chan struct{}),
-		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		open:  map[*conn]struct{}{}, byAddress: map[netip.Addr]int{}, refused: map[string]uint64{},
-		logged: map[string]time.Time{},
+		turns:   make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		origins: map[netip.Addr]*origin{}, refused: map[string]uint64{}, logged: map[string]time.Time{},
 	}
 	l.close = sync.OnceValue(func() error {
 		close(l.closed)
@@ -100,7 +104,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			if c != nil {
 				return c, nil
 			}
-			l.report(full, "connections are refused: those that may be open are all busy", "cap", full)
+			l.report(full, "connections are refused: nobody's place can be taken for them", "cap", full)
 			continue
 		}
 		if l.isClosed() {
@@ -108,7 +112,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		l.report("accept", "a connection could not be accepted", "error", err)
 		l.mu.Lock()
-		l.makeRoom(func(*conn) bool { return true })
+		l.makeRoom(func(_ *conn, does activity) int {
+			if does.state == working {
+				return 0
+			}
+			return does.classFor(false)
+		})
 		l.mu.Unlock()
 		select {
 		case <-l.closed:
@@ -128,60 +137,6 @@ func (l *Listener) isClosed() bool {
 	}
 }
 
-// admit accepts a connection, in place of an idle one if it must. Where all are busy it closes the new
-// one and returns the cap that was reached.
-func (l *Listener) admit(inner net.Conn) (c net.Conn, full string) {
-	address := addressOf(inner)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.byAddress[address] >= l.caps.PerAddress && !l.makeRoom(func(c *conn) bool { return c.address == address }):
-		full = CapPerAddress
-	case len(l.open) >= l.caps.All && !l.makeRoom(func(*conn) bool { return true }):
-		full = CapAll
-	default:
-		c := &conn{Conn: inner, listener: l, address: address, since: time.Now()}
-		l.open[c] = struct{}{}
-		l.byAddress[address]++
-		return c, ""
-	}
-	l.refused[full]++
-	inner.Close()
-	return nil, full
-}
-
-// makeRoom closes the connection that is idle for the longest time among those that fit, if there is one.
-// The caller holds l.mu.
-func (l *Listener) makeRoom(fits func(*conn) bool) bool {
-	var oldest *conn
-	var since time.Time
-	for c := range l.open {
-		if !fits(c) {
-			continue
-		}
-		if idle, at := c.idle(); idle && (oldest == nil || at.Before(since)) {
-			oldest, since = c, at
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	l.forget(oldest)
-	oldest.Conn.Close()
-	return true
-}
-
-// forget counts a connection no longer. The caller holds l.mu.
-func (l *Listener) forget(c *conn) {
-	if _, ok := l.open[c]; !ok {
-		return
-	}
-	delete(l.open, c)
-	if l.byAddress[c.address]--; l.byAddress[c.address] == 0 {
-		delete(l.byAddress, c.address)
-	}
-}
-
 // Open is the number of connections.
 func (l *Listener) Open() int {
 	l.mu.Lock()
@@ -194,6 +149,13 @@ func (l *Listener) Refused(by string) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused[by]
+}
+
+// Displaced is how many connections were closed so far because others needed their places.
+func (l *Listener) Displaced() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.displaced
 }
 
 // report logs one kind of trouble, now and then.
@@ -210,29 +172,28 @@ func (l *Listener) report(kind, message string, attributes ...any) {
 	}
 }
 
-// addressOf is whom the cap per address counts: an IPv4 address, or the 64 bits of IPv6 that one customer of a
-// provider has for itself.
-func addressOf(c net.Conn) netip.Addr {
-	peer, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	address := peer.Addr().Unmap().WithZone("")
-	if address.Is6() {
-		if network, err := address.Prefix(64); err == nil {
-			return network.Addr()
-		}
-	}
-	return address
-}
-
 // LeaveUnread says that a server is going to close a connection before it has read all of the request, so
 // that Close first drains it. c may be a TLS connection. A connection that no Listener accepted is left alone.
 func LeaveUnread(c net.Conn) {
+	if ours := accepted(c); ours != nil {
+		ours.unread.Store(true)
+	}
+}
+
+// Authenticated says whether the last request of a connection had a valid key. c is as for LeaveUnread.
+func Authenticated(c net.Conn, valid bool) {
+	if ours := accepted(c); ours != nil {
+		ours.mu.Lock()
+		ours.authenticated = valid
+		ours.mu.Unlock()
+	}
+}
+
+// accepted is the connection of a Listener, also beneath TLS; nil where there is none.
+func accepted(c net.Conn) *conn {
 	if secured, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = secured.NetConn()
 	}
-	if ours, ok := c.(*conn); ok {
-		ours.unread.Store(true)
-	}
+	ours, _ := c.(*conn)
+	return ours
 }
