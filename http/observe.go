@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -88,7 +89,8 @@ func (s *Server) begin(c *fiber.Ctx, x *exchange) {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 }
 
-// finish counts and logs an answer. The log names ids, never a key, a person or the content of a query.
+// finish counts and logs an answer. The log names ids, never a key, a person or the content of a query, and has of
+// strangers only what refusalLog leaves.
 func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	conns.Authenticated(c.Context().Conn(), x.principal.KeyID != "")
 	took := time.Since(x.began)
@@ -104,9 +106,21 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	if s.Usage != nil && route == queryPath && x.principal.KeyID != "" {
 		s.Usage(x.used(took))
 	}
+	if r := x.refusal; r != nil {
+		if r.limit != "" {
+			s.Metrics.limited.WithLabelValues(r.limit).Inc()
+		}
+		if x.principal.KeyID == "" && !s.refused.take(r) {
+			return
+		}
+	}
+	method := c.Method()
+	if !slices.Contains(fiber.DefaultMethods, method) {
+		method = "other"
+	}
 	attributes := []slog.Attr{
 		slog.String("request_id", x.requestID),
-		slog.String("method", c.Method()),
+		slog.String("method", method),
 		slog.String("route", route),
 		slog.Int("status", status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
@@ -129,7 +143,6 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	if r := x.refusal; r != nil {
 		attributes = append(attributes, slog.String("code", r.code))
 		if r.limit != "" {
-			s.Metrics.limited.WithLabelValues(r.limit).Inc()
 			attributes = append(attributes, slog.String("limit", r.limit))
 		}
 		if r.code == codeInternalError {

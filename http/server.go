@@ -71,6 +71,7 @@ type Server struct {
 	concurrency *limit.Concurrency
 	bodies      *limit.Bytes
 	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
+	refused     *refusalLog
 	catalog     []byte
 	catalogTag  string // weak: it stands for the catalog in every content coding
 }
@@ -87,6 +88,7 @@ func New(config Config) (*Server, error) {
 		concurrency: limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency),
 		bodies:      limit.NewBytes(config.BodyBytes),
 		large:       make(chan struct{}, runtime.GOMAXPROCS(0)),
+		refused:     newRefusalLog(config.Logger),
 		catalog:     document,
 		catalogTag:  fmt.Sprintf(`W/"%x"`, sha256.Sum256(document)),
 	}
@@ -155,6 +157,7 @@ func unknownMethod(path string) error {
 
 // Shutdown stops listening and returns when the requests in flight are answered, or when ctx is done.
 func (s *Server) Shutdown(ctx context.Context) error {
+	defer s.refused.close()
 	err := s.app.ShutdownWithContext(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("requests were still in flight when the time to drain was over")

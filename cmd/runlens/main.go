@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/completion"
+	"github.com/runlens/runlens/cmd/internal/logs"
 	"github.com/runlens/runlens/cmd/internal/output"
 )
 
@@ -74,7 +75,7 @@ func main() {
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
-	logger := slog.New(slog.NewJSONHandler(io.err, nil))
+	logger := slog.New(logs.Bounded(slog.NewJSONHandler(io.err, nil)))
 	exited := -1
 	parser, err := newParser(&cli{},
 		kong.Writers(io.out, io.err),

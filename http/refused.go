@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// refusedPerSecond is how many refusals of a kind are logged one by one in a second.
+const refusedPerSecond = 10
+
+// A refusalLog keeps strangers from filling the log: of the requests that were refused before anybody was
+// authenticated it counts those beyond refusedPerSecond of a kind, and logs the count when the second is over. It is safe
+// for concurrent use.
+type refusalLog struct {
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	kinds map[refusedKind]*refusedSecond
+}
+
+// A refusedKind is what refusals have in common. There are no more than the code knows.
+type refusedKind struct{ code, limit string }
+
+type refusedSecond struct {
+	began  time.Time
+	logged int
+	more   int
+}
+
+func newRefusalLog(logger *slog.Logger) *refusalLog {
+	return &refusalLog{logger: logger, kinds: map[refusedKind]*refusedSecond{}}
+}
+
+// take reports whether a refusal is to be logged by itself; else it is counted.
+func (l *refusalLog) take(r *refusal) bool {
+	kind, now := refusedKind{r.code, r.limit}, time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	second := l.kinds[kind]
+	if second == nil || second.more == 0 && now.Sub(second.began) >= time.Second {
+		second = &refusedSecond{began: now}
+		l.kinds[kind] = second
+	}
+	if second.logged < refusedPerSecond {
+		second.logged++
+		return true
+	}
+	if second.more++; second.more == 1 {
+		time.AfterFunc(second.began.Add(time.Second).Sub(now), func() { l.end(kind) })
+	}
+	return false
+}
+
+// end logs how many refusals of a kind were counted.
+func (l *refusalLog) end(kind refusedKind) {
+	l.mu.Lock()
+	more := 0
+	if second := l.kinds[kind]; second != nil {
+		more = second.more
+		delete(l.kinds, kind)
+	}
+	l.mu.Unlock()
+	if more == 0 { // close has logged them
+		return
+	}
+	attributes := []any{"code", kind.code, "more", more}
+	if kind.limit != "" {
+		attributes = append(attributes, "limit", kind.limit)
+	}
+	l.logger.Info("requests were refused before authentication", attributes...)
+}
+
+// close logs all that is counted.
+func (l *refusalLog) close() {
+	l.mu.Lock()
+	kinds := slices.Collect(maps.Keys(l.kinds))
+	l.mu.Unlock()
+	for _, kind := range kinds {
+		l.end(kind)
+	}
+}

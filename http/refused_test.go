@@ -1,0 +1,96 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Strangers fill no log: of each kind of refusal before authentication a few are logged one by one, the others counted
+// in lines of their own, and none is forgotten, nor in the metrics. Requests with a key are logged one by one.
+func TestStrangersFillNoLog(t *testing.T) {
+	s := serve(t, nil)
+	key := s.reader()
+	const each = 100
+	long := strings.Repeat("M", 15_800)
+	requests := map[string]string{
+		"unauthorized":  "GET " + catalogPath + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"invalid_query": "GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+		"not_found":     long + " /nothing HTTP/1.1\r\nHost: x\r\n\r\n",
+
+		"method_not_allowed": long + " " + catalogPath + " HTTP/1.1\r\nHost: x\r\n\r\n",
+	}
+	before := len(s.log.String())
+	for code, request := range requests {
+		status := 0
+		for range each {
+			for _, response := range s.raw(t, request) {
+				status = response.StatusCode
+			}
+		}
+		if status < 400 || status > 405 {
+			t.Errorf("%s: %d", code, status)
+		}
+	}
+	for range each {
+		request, err := http.NewRequest(http.MethodPost, s.base+queryPath, strings.NewReader("{"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if got := s.post(key, `{"model":"nobody"}`); got.status != 400 {
+			t.Fatal(got.status)
+		}
+	}
+	s.close()
+	log := s.log.String()[before:]
+	single, counted, authenticated, seconds := map[string]int{}, map[string]int{}, 0, map[string]int{}
+	for line := range strings.Lines(log) {
+		var entry struct {
+			Time, Msg, Code, Method string
+			More                    int
+			Key                     string `json:"key_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		if len(line) > 1000 {
+			t.Errorf("a line of %d bytes: %.100s", len(line), line)
+		}
+		switch {
+		case entry.Key != "":
+			authenticated++
+		case entry.Msg == "request":
+			single[entry.Code]++
+			seconds[entry.Code+entry.Time[:len("2006-01-02T15:04:05")]]++
+			if strings.HasPrefix(entry.Method, "M") {
+				t.Errorf("a method of a stranger: %.100s", entry.Method)
+			}
+		default:
+			counted[entry.Code] += entry.More
+		}
+	}
+	for code := range requests {
+		want := each
+		if code == "invalid_query" {
+			want = 2 * each
+		}
+		if single[code]+counted[code] != want {
+			t.Errorf("%s: %d logged and %d counted of %d", code, single[code], counted[code], want)
+		}
+	}
+	for second, n := range seconds {
+		if n > 20 { // two of our seconds touch one of the clock's
+			t.Errorf("%d lines in %s", n, second)
+		}
+	}
+	if authenticated != each {
+		t.Errorf("%d of %d requests with a key are logged", authenticated, each)
+	}
+}
