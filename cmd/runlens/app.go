@@ -35,6 +35,7 @@ type app struct {
 	api         *httpapi.Server
 	listener    net.Listener // of the API, over connections
 	connections *conns.Listener
+	certificate *certificateFiles // nil without TLS
 	failed      chan error
 
 	maintenance []*maintain.Worker
@@ -73,7 +74,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if a.connections, err = within(ctx, openAddresses, func(late *conns.Listener) { late.Close() }, listen); err != nil {
 		return err
 	}
-	if a.listener, err = c.secured(a.connections, logger); err != nil {
+	if err = a.secure(c, logger); err != nil {
 		return err
 	}
 	closeLate := func(late *admin.Server) {
@@ -110,6 +111,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	}
 	background, stop := context.WithCancel(context.Background())
 	a.stop = stop
+	if a.certificate != nil {
+		a.maintained.Go(func() { a.certificate.follow(background) })
+	}
 	engine := olap.NewEngine(conn, secrets...)
 	if c.AnswerCacheMiB > 0 {
 		engine.CacheAnswers(c.AnswerCacheMiB << 20)

@@ -23,16 +23,15 @@ func (c serveCmd) listen(logger *slog.Logger) (*conns.Listener, error) {
 	return conns.Limit(listener, caps, logger), nil
 }
 
-// secured puts TLS over a listener if a certificate is given.
-func (c serveCmd) secured(listener net.Listener, logger *slog.Logger) (net.Listener, error) {
-	if c.TLSCert == "" {
-		return listener, nil
+// secure puts TLS over the API's listener if a certificate is given.
+func (a *app) secure(c serveCmd, logger *slog.Logger) (err error) {
+	if a.listener = a.connections; c.TLSCert == "" {
+		return nil
 	}
-	certificate, err := openCertificate(c.TLSCert, c.TLSKey, logger)
-	if err != nil {
-		return nil, err
+	if a.certificate, err = openCertificate(c.TLSCert, c.TLSKey, logger); err == nil {
+		a.listener = tls.NewListener(a.connections, a.certificate.config())
 	}
-	return tls.NewListener(listener, certificate.config()), nil
+	return err
 }
 
 // listenLoopback opens an address for programs of one person on this machine. It refuses one that other hosts can reach.

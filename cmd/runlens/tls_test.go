@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -16,7 +20,10 @@ func replace(t *testing.T, path, by string) {
 	t.Helper()
 	content, err := os.ReadFile(by)
 	if err == nil {
-		err = os.WriteFile(path, content, 0o600)
+		err = os.WriteFile(path+".new", content, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -34,17 +41,18 @@ func served(t *testing.T, address string) string {
 	return string(conn.ConnectionState().PeerCertificates[0].Raw)
 }
 
-// A certificate is replaced by replacing its files. While they are broken, half replaced or gone, the one before
-// is served, with one warning for each state.
+// A certificate is replaced by replacing its files. While they are broken, half replaced, gone or no files, the one
+// before is served, with one warning for each state.
 func TestCertificateIsReadAgain(t *testing.T) {
 	certificate, key := selfSigned(t)
 	other, otherKey := selfSigned(t)
+	original := filepath.Join(t.TempDir(), "original.pem")
+	replace(t, original, certificate)
 	var log bytes.Buffer
 	files, err := openCertificate(certificate, key, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files.every = 0
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +68,19 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		"broken":        func() { os.WriteFile(certificate, []byte("no certificate"), 0o600) },
 		"half replaced": func() { replace(t, certificate, other) },
 		"gone":          func() { os.Remove(certificate) },
+		"a pipe": func() {
+			os.Remove(certificate)
+			if err := syscall.Mkfifo(certificate, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
+		replace(t, certificate, original)
+		files.refresh(t.Context())
 		change()
 		warnings++
 		for range 3 {
+			files.refresh(t.Context())
 			if served(t, address) != first {
 				t.Errorf("%s: another certificate", name)
 			}
@@ -72,8 +89,10 @@ func TestCertificateIsReadAgain(t *testing.T) {
 			t.Errorf("%s: %d warnings, want %d\n%s", name, n, warnings, &log)
 		}
 	}
+	log.Reset()
 	replace(t, certificate, other)
 	replace(t, key, otherKey)
+	files.refresh(t.Context())
 	second := served(t, address)
 	if second == first {
 		t.Errorf("the certificate before is still served\n%s", &log)
@@ -83,13 +102,54 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 }
 
-// The same for the whole server, which reads the files about once a second.
+// While a reading of the files hangs, handshakes go on, there is one warning, and no other reading.
+func TestAReadingThatHangsStopsNoHandshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		certificate, key := selfSigned(t)
+		var log bytes.Buffer
+		files, err := openCertificate(certificate, key, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings, mount := 0, make(chan struct{})
+		files.readFile = func(path string) ([]byte, error) {
+			readings++
+			<-mount
+			return readRegular(path)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			files.follow(ctx)
+			close(ended)
+		}()
+		<-time.After(time.Hour) // of the bubble's clock
+		got, err := files.config().GetCertificate(nil)
+		if err != nil || got == nil || readings != 1 || strings.Count(log.String(), "level=WARN") != 1 {
+			t.Errorf("%v, %v, %d readings\n%s", got, err, readings, &log)
+		}
+		stop()
+		<-ended
+		close(mount)
+	})
+}
+
+// The whole server reads the files about once a second. A pipe in the place of one stops no handshake.
 func TestServeReadsItsCertificateAgain(t *testing.T) {
 	certificate, key := selfSigned(t)
 	other, otherKey := selfSigned(t)
 	base, _, _ := started(t, append(store(t), "--tls-cert", certificate, "--tls-key", key)...)
 	address := strings.TrimPrefix(base, "http://")
 	first := served(t, address)
+	os.Remove(key)
+	if err := syscall.Mkfifo(key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(3 * certificateCheck); time.Now().Before(until); {
+		if served(t, address) != first {
+			t.Error("another certificate")
+		}
+	}
 	replace(t, certificate, other)
 	replace(t, key, otherKey)
 	for deadline := time.Now().Add(30 * time.Second); served(t, address) == first; {
