@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -33,8 +31,10 @@ Example:
 }
 
 func (c catalogCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	return interruptible(ctx, 0, func(ctx context.Context) error { return c.show(ctx, command, io) })
+}
+
+func (c catalogCmd) show(ctx context.Context, command *kong.Context, io streams) error {
 	server, err := c.client(explicitFlags(command), io, false)
 	if err != nil {
 		return err

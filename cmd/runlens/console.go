@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -46,8 +44,10 @@ Example:
 }
 
 func (c consoleCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	return interruptible(ctx, consoleDrain, func(ctx context.Context) error { return c.serve(ctx, command, logger, io) })
+}
+
+func (c consoleCmd) serve(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
 	if c.Export != "" && len(c.Dashboard) != 1 {
 		return usageError{errors.New("--export writes one dashboard: name it with --dashboard")}
 	}

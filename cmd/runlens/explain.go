@@ -37,6 +37,10 @@ Example:
 }
 
 func (c explainCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
+	return interruptible(ctx, 0, func(ctx context.Context) error { return c.explain(ctx, command, logger, io) })
+}
+
+func (c explainCmd) explain(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
 	organization, err := schema.ParseOrganizationID(c.Org)
 	if err != nil {
 		return usageError{fmt.Errorf("--org %w", err)}
@@ -45,8 +49,6 @@ func (c explainCmd) Run(ctx context.Context, command *kong.Context, logger *slog
 	if err != nil {
 		return usageError{err}
 	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	store, err := openMigrated(ctx, c.storeFlags, logger)
 	if err != nil {
 		return err

@@ -92,17 +92,17 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, logger *slog.Logger, io streams) error {
 	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: stop, Logger: logger}
 	var backfill *ingest.Backfill
+	// Until something is read there is nothing to store: the first signal ends it.
+	opening, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-opening.Done():
+		}
+	}()
 	if !c.DryRun {
-		// Until something is read there is nothing to store: the first signal ends it.
-		opening, cancel := context.WithCancel(ctx)
-		defer cancel()
-		go func() {
-			select {
-			case <-stop:
-				cancel()
-			case <-opening.Done():
-			}
-		}()
 		store, err := openPatiently(opening, c.storeFlags, logger, openPatience)
 		if err != nil {
 			return err
@@ -123,8 +123,13 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	if backfill != nil {
 		run = backfill.ID()[:12] // enough to distinguish runs in one folder
 	}
-	rejects, err := newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
-	if err != nil {
+	rejects, err := within(opening, openingRejects, nil, func(context.Context) (*rejects, error) {
+		return newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
+	})
+	switch {
+	case opening.Err() != nil && err != nil:
+		return err
+	case err != nil:
 		return usageError{err}
 	}
 	options.OnReject = rejects.add

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -94,8 +92,10 @@ Example:
 }
 
 func (c loginCmd) Run(ctx context.Context, io streams) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	return interruptible(ctx, 0, func(ctx context.Context) error { return c.login(ctx, io) })
+}
+
+func (c loginCmd) login(ctx context.Context, io streams) error {
 	if err := profile.CheckName(c.Profile); err != nil {
 		return usageError{fmt.Errorf("--profile: %w", err)}
 	}
@@ -105,7 +105,7 @@ func (c loginCmd) Run(ctx context.Context, io streams) error {
 	}
 	key, err := readSecret("--key-file", c.KeyFile, "RUNLENS_API_KEY")
 	if err == nil && key == "" {
-		key, err = typedKey(io)
+		key, err = typedKey(ctx, io)
 	}
 	if err != nil {
 		return err
@@ -127,10 +127,14 @@ func (c loginCmd) Run(ctx context.Context, io streams) error {
 }
 
 // typedKey reads a key from the terminal, without showing it, or the first line of standard input.
-func typedKey(streams streams) (string, error) {
+func typedKey(ctx context.Context, streams streams) (string, error) {
 	var line string
 	var err error
 	if file, ok := streams.in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		if state, err := term.GetState(int(file.Fd())); err == nil { // reading goes on after a signal
+			stop := context.AfterFunc(ctx, func() { term.Restore(int(file.Fd()), state) })
+			defer stop()
+		}
 		fmt.Fprint(streams.err, "API key: ")
 		var typed []byte
 		typed, err = term.ReadPassword(int(file.Fd()))

@@ -10,9 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -51,8 +49,10 @@ Example:
 }
 
 func (c mcpCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	return interruptible(ctx, mcpDrain, func(ctx context.Context) error { return c.serve(ctx, command, logger, io) })
+}
+
+func (c mcpCmd) serve(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
 	asked, err := c.server(explicitFlags(command))
 	if err != nil {
 		return err

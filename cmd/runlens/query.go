@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -54,10 +52,12 @@ const queryMemoryBytes = 40 << 20
 const queryGarbagePercent = 50
 
 func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
+	return interruptible(ctx, 0, func(ctx context.Context) error { return c.ask(ctx, command, io) })
+}
+
+func (c queryCmd) ask(ctx context.Context, command *kong.Context, io streams) error {
 	debug.SetMemoryLimit(queryMemoryBytes)
 	debug.SetGCPercent(queryGarbagePercent)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	given := explicitFlags(command)
 	ask, err := c.prepare(given, io)
 	if err != nil {

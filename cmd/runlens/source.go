@@ -17,7 +17,8 @@ type databaseFlags struct {
 func (f databaseFlags) open(ctx context.Context) (*postgres.Database, error) {
 	text := postgres.DefaultMapping
 	if f.Mapping != "" {
-		content, err := os.ReadFile(f.Mapping)
+		content, err := within(ctx, readingMapping, nil,
+			func(context.Context) ([]byte, error) { return os.ReadFile(f.Mapping) })
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--mapping: %w", err)}
 		}

@@ -33,7 +33,10 @@ var (
 		"see ClickHouse's log, then run it again: it goes on where this one ended"}
 	readingSecret = startStep{"read the cursor secret", 30 * time.Second,
 		"check that ClickHouse answers and may be written to"}
-	readingKeys = startStep{"read the API keys", 30 * time.Second, "check that ClickHouse answers"}
+	openingRejects = startStep{"open the file of --rejects", time.Hour, "check that it can be written to; a pipe needs a " +
+		"reader"}
+	readingMapping = startStep{"read the file of --mapping", time.Hour, "check that it can be read; a pipe needs a writer"}
+	readingKeys    = startStep{"read the API keys", 30 * time.Second, "check that ClickHouse answers"}
 )
 
 // abandonStepAfter is how long a step may take to end when it has to.
@@ -112,6 +115,32 @@ func oneLine(err error) string {
 		err = failure.Of("the store", err)
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// interruptPatience is how long a command may take to end after a signal, beyond what it needs to finish what is under
+// way.
+const interruptPatience = 3 * time.Second
+
+// interruptible runs a command with a context that SIGINT and SIGTERM end. One that then does not end within drain and
+// interruptPatience is abandoned: the opening of a pipe, a read from a terminal, a write to a reader that has stopped
+// and everything on a file system that is gone know no context, and would make the process deaf. The second signal ends
+// it at once.
+func interruptible(ctx context.Context, drain time.Duration, do func(context.Context) error) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- do(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(drain + interruptPatience):
+		return errors.New("interrupted while it waited for a file or a terminal; the output is not whole")
+	}
 }
 
 // untilSignal returns a context that SIGINT or SIGTERM ends. The second signal ends the process at once.

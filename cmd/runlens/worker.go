@@ -81,23 +81,27 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	debug.SetMemoryLimit(ingestMemoryBytes)
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	stopped := func(err error) error { // a signal before anything is copied is no failure
+		if ctx.Err() == nil {
+			return err
+		}
+		logger.Info("stopped before anything was copied", "error", err)
+		return nil
+	}
 	database, err := c.databaseFlags.open(ctx)
 	if err != nil {
-		return err
+		return stopped(err)
 	}
 	defer database.Close()
-	rejects, err := appendRejects(c.Rejects, io.err)
+	rejects, err := within(ctx, openingRejects, nil,
+		func(context.Context) (*rejects, error) { return appendRejects(c.Rejects, io.err) })
 	if err != nil {
-		return usageError{err}
+		return stopped(usageError{err})
 	}
 	defer rejects.close()
 	store, err := openPatiently(ctx, c.storeFlags, logger, 0)
-	if ctx.Err() != nil && err != nil {
-		logger.Info("stopped before the store was open", "error", err)
-		return nil
-	}
 	if err != nil {
-		return err
+		return stopped(err)
 	}
 	defer store.Close()
 	status := worker.NewStatus(time.Now)
