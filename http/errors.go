@@ -92,8 +92,8 @@ func refusalOf(err error) *refusal {
 			return &refusal{code: codeNotFound}
 		case routing.Code == fiber.StatusMethodNotAllowed:
 			return &refusal{code: codeMethodNotAllowed}
-		case routing.Code < fiber.StatusInternalServerError:
-			// Headers that cannot be read, a body that is cut off: the request is malformed.
+		case routing.Code < fiber.StatusInternalServerError, routing.Code == fiber.StatusBadGateway:
+			// Headers that cannot be read, a body that is cut off, a connection that ended: the request is malformed.
 			return &refusal{code: string(query.InvalidQuery), cause: err}
 		}
 	}

@@ -2,9 +2,12 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Strangers fill no log: of each kind of refusal before authentication a few are logged one by one, the others counted
@@ -92,5 +95,30 @@ func TestStrangersFillNoLog(t *testing.T) {
 	}
 	if authenticated != each {
 		t.Errorf("%d of %d requests with a key are logged", authenticated, each)
+	}
+}
+
+// A client that resets its connection in the middle of a request is no fault of the server.
+func TestAResetIsNoFault(t *testing.T) {
+	s := serve(t, nil)
+	for range 5 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHo"); err != nil {
+			t.Fatal(err)
+		}
+		conn.(*net.TCPConn).SetLinger(0) // so that Close resets it
+		conn.Close()
+	}
+	for deadline := time.Now().Add(time.Minute); strings.Count(s.log.String(), `"msg":"request"`) < 5; {
+		if time.Now().After(deadline) {
+			t.Fatalf("not all requests are logged: %s", s.log)
+		}
+		<-time.After(time.Millisecond)
+	}
+	if log := s.log.String(); strings.Contains(log, "internal_error") || strings.Contains(log, `"level":"ERROR"`) {
+		t.Error(log)
 	}
 }

@@ -109,22 +109,23 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // SetReadDeadline is part of net.Conn. A Read that waits ends by it, too. To take the deadline away says that the request
 // is whole, until there is a deadline again: net/http then reads ahead to learn that the client is gone, which owes it
-// nothing.
+// nothing. The error is always nil, also where the connection was closed to make room for another: fasthttp panics at
+// errors of deadlines, and the next Read or Write fails.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deadline, c.answering = t, t.IsZero()
-	if !c.reading {
-		return nil
+	if c.reading {
+		c.Conn.SetReadDeadline(c.due())
 	}
-	return c.Conn.SetReadDeadline(c.due())
+	return nil
 }
 
+// SetWriteDeadline is part of net.Conn. It does nothing: every Write has a deadline of its own.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
 // SetDeadline is part of net.Conn.
-func (c *conn) SetDeadline(t time.Time) error {
-	c.SetReadDeadline(t)
-	return c.Conn.SetWriteDeadline(t)
-}
+func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 // Close closes the connection, drained if LeaveUnread was called. It returns at once.
 func (c *conn) Close() error {
