@@ -5,10 +5,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -26,7 +29,7 @@ import (
 // they share.
 type answers struct {
 	conn   driver.Conn
-	cached *cache.Fair[answered]
+	cached *cache.Cache[answered]
 	off    atomic.Bool // inserts are not counted
 
 	mu      sync.Mutex
@@ -35,7 +38,10 @@ type answers struct {
 	leases  snapshot.Count // at the last look; only look uses it
 }
 
-// An answered is a query that was asked; its result is nil until it is asked again.
+// answerAge is how long an answer is cached at most. It bounds what memory is used for, not how old an answer is.
+const answerAge = time.Hour
+
+// An answered is a query that was asked; its result is nil until it is asked again, and never has the request.
 type answered struct {
 	result  *Result
 	version snapshot.Version
@@ -54,7 +60,7 @@ func (a answered) holds(now snapshot.Version) bool {
 
 // CacheAnswers makes the engine cache answers, in at most so many bytes. Call it before the first query.
 func (e *Engine) CacheAnswers(bytes int) {
-	e.answers = &answers{conn: e.conn, cached: cache.NewFair[answered](bytes)}
+	e.answers = &answers{conn: e.conn, cached: cache.New[answered](bytes, answerAge)}
 }
 
 // reuse answers from the cache where it can.
@@ -63,10 +69,11 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 		return e.answer(ctx, r, snapshot.Version{})
 	}
 	// An answer has a cursor, or was given to one, that other secrets do not open.
-	owner, key := string(r.OrganizationID), r.question()+"\x00"+r.Query.Cursor+"\x00"+e.sealer.Load().ID()
+	page := r.page()
+	owner, key := string(r.OrganizationID), cache.KeyOf(page[:], []byte(e.sealer.Load().ID()))
 	before, known := e.answers.cached.Get(owner, key)
 	if !known {
-		e.answers.cached.Put(owner, key, answered{}, entryBytes+len(key))
+		e.answers.cached.Put(owner, key, answered{}, 0)
 		return e.answer(ctx, r, snapshot.Version{})
 	}
 	version, now, err := e.answers.version(ctx, r.OrganizationID)
@@ -74,40 +81,53 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	if before.holds(version) {
-		return before.result.again(now), nil
+		return before.result.again(r, now), nil
 	}
 	result, err := e.answer(ctx, r, version)
 	if err == nil && !now.IsZero() && version.StoredUntil(result.asOf) {
-		e.answers.cached.Put(owner, key, answered{result, version}, entryBytes+len(key)+result.bytes())
+		kept, bytes := result.kept()
+		e.answers.cached.Put(owner, key, answered{kept, version}, bytes)
 	}
 	return result, err
 }
 
-// again is a cached result as the answer of now.
-func (r *Result) again(now time.Time) *Result {
+// again is a cached result as the answer of now to a request.
+func (r *Result) again(to Request, now time.Time) *Result {
 	result := *r
+	result.request = to
 	result.strategy = Strategy{Reads: "cached_answer", Page: r.strategy.Page}
-	if r.cursor == "" && r.request.Query.Cursor == "" && now.After(r.asOf) {
+	if r.cursor == "" && to.Query.Cursor == "" && now.After(r.asOf) {
 		result.asOf = now.UTC()
 	}
 	return &result
 }
 
-// entryBytes and valueBytes are about what an entry and a value take in memory, besides their texts.
-const (
-	entryBytes = 1 << 10
-	valueBytes = 48
-)
-
-// bytes is about what the result takes in memory.
-func (r *Result) bytes() int {
-	bytes := len(r.cursor)
-	for _, row := range r.table.Rows {
+// kept is a copy of a result that refers to nothing of its request, and about what it takes in memory.
+func (r *Result) kept() (*Result, int) {
+	kept, table := *r, *r.table
+	kept.request, kept.table = Request{}, &table
+	table.Rows = make([][]exec.Value, len(r.table.Rows))
+	bytes := int(unsafe.Sizeof(kept)+unsafe.Sizeof(table)) + len(kept.cursor) + keptBytes
+	for i, row := range r.table.Rows {
+		table.Rows[i] = row // what was cut off stays behind
+		bytes += int(unsafe.Sizeof(row)) + len(row)*int(unsafe.Sizeof(exec.Value{}))
 		for _, value := range row {
-			bytes += valueBytes + value.TextLen()
+			bytes += allocated(value.TextLen())
 		}
 	}
-	return bytes
+	bytes += cap(table.Columns) * int(unsafe.Sizeof(compile.Column{})) // their texts are the catalog's
+	return &kept, bytes
+}
+
+// keptBytes is what is left of a result: the texts of its strategy.
+const keptBytes = 256
+
+// allocated is about what a text takes that is allocated by itself: the classes of sizes are an eighth apart.
+func allocated(length int) int {
+	if length == 0 {
+		return 0
+	}
+	return length + length/8 + 8
 }
 
 // A look is a statement that reads the versions of several organizations.

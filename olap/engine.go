@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxOnePage bounds what is cached of how many pages answers had: about a MiB.
-	maxOnePage = 10_000
+	// maxOnePage bounds what is cached of how many pages answers had, in bytes: some 8,000 questions.
+	maxOnePage = 4 << 20
 	onePageAge = time.Hour
 	// attempts is how often a query is planned at most. The last plan assumes nothing.
 	attempts = 3
@@ -37,7 +37,7 @@ type Engine struct {
 	flights cache.Group[*Result]
 
 	sizes      *sizes
-	onePage    *cache.Cache[string, bool] // whether a query was answered with a single page of rows the last time
+	onePage    *cache.Cache[bool] // whether a query was answered with a single page of rows the last time
 	deltas     *rollup.Deltas
 	boundaries *snapshot.Boundaries
 	outside    *outsideRuns
@@ -51,7 +51,7 @@ func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 	e := &Engine{
 		conn:       conn,
 		sizes:      &sizes{conn: conn, maxAge: sizeAge},
-		onePage:    cache.New[string, bool](maxOnePage, onePageAge),
+		onePage:    cache.New[bool](maxOnePage, onePageAge),
 		deltas:     rollup.NewDeltas(conn),
 		boundaries: snapshot.NewBoundaries(conn),
 		outside:    newOutsideRuns(),
@@ -79,15 +79,21 @@ type Request struct {
 	KeyID     string
 }
 
-// question is the same text for equal queries of one organization, whatever their cursors.
-func (r Request) question() string {
-	return string(r.OrganizationID) + "\x00" + string(r.Query.Canonical())
+// question is the same for equal queries of one organization, whatever their cursors.
+func (r Request) question() cache.Key {
+	return cache.KeyOf([]byte(r.OrganizationID), r.Query.Canonical())
+}
+
+// page is the same for equal pages of equal queries of one organization.
+func (r Request) page() cache.Key {
+	question := r.question()
+	return cache.KeyOf(question[:], []byte(r.Query.Cursor))
 }
 
 // Run answers a request. Equal requests of one organization may share an execution, if it began after the call. The
 // error is a *query.Error for a cursor that does not fit; anything else is a failure of the store or the end of ctx.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
-	shared, err := e.flights.Do(ctx, r.question()+"\x00"+r.Query.Cursor,
+	shared, err := e.flights.Do(ctx, r.page(),
 		func(ctx context.Context) (*Result, error) { return e.reuse(ctx, r) })
 	if err != nil {
 		return nil, err

@@ -159,7 +159,7 @@ func (e *Engine) confirmOwnClock(ctx context.Context, idle snapshot.IdleBoundary
 }
 
 func (e *Engine) expectsOnePage(a *attempt, idle bool) bool {
-	if expected, known := e.onePage.Get(a.question()); known {
+	if expected, known := e.onePage.Get(string(a.OrganizationID), a.question()); known {
 		return expected
 	}
 	probably, possibly := a.needs.FitsPage()
@@ -169,6 +169,6 @@ func (e *Engine) expectsOnePage(a *attempt, idle bool) bool {
 // noteOnePage caches whether an answer was a single page. The next answer may have more pages.
 func (e *Engine) noteOnePage(a *attempt, result *Result) {
 	if a.Query.Pages() && a.Query.Cursor == "" {
-		e.onePage.Put(a.question(), result.cursor == "")
+		e.onePage.Put(string(a.OrganizationID), a.question(), result.cursor == "", 0)
 	}
 }

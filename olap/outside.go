@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/google/uuid"
@@ -20,18 +21,18 @@ import (
 const (
 	// Of more than maxOutside hashes none is cached: each statement computes them.
 	maxOutside = 100_000
-	// maxOutsideOf is of how many ranges hashes are cached: 100 take 40 MiB at most.
-	maxOutsideOf = 100
-	outsideAge   = time.Minute
+	// maxOutsideBytes bounds the hashes that are cached: those of 80 ranges with the most.
+	maxOutsideBytes = 40 << 20
+	outsideAge      = time.Minute
 	// maxSince is how many records may be stored meanwhile, whose runs are all looked up. Of a month of ten million
 	// records a year, 8,000 runs are outside the join window.
 	maxSince = 5_000
 )
 
-// A rangeOf is the range of a query, in Unix milliseconds, in an organization.
-type rangeOf struct {
-	organization schema.OrganizationID
-	start, end   int64
+// rangeKey is the same for queries of an organization with one range.
+func rangeKey(r Request) cache.Key {
+	return cache.KeyOf([]byte(r.OrganizationID), fmt.Append(nil, r.Query.Range.StartUTC.UnixMilli()),
+		fmt.Append(nil, r.Query.Range.EndUTC.UnixMilli()))
 }
 
 // An outside has the runs outside the join window of a range (compile.RunsOutside), of all records stored until an
@@ -52,15 +53,27 @@ func (o outside) valid(asOf time.Time) bool {
 	return !asOf.Before(o.until.Add(o.age - snapshot.ClockMargin))
 }
 
+// bytes is about what the runs take in memory.
+func (o outside) bytes() int {
+	bytes := 0
+	if o.hashes != nil {
+		bytes += 5 * o.hashes.Block().Rows() // grown by a quarter at a time
+	}
+	for _, part := range o.merged {
+		bytes += int(unsafe.Sizeof(part)) + allocated(len(part))
+	}
+	return bytes
+}
+
 // outsideRuns caches runs outside the join window. To find them takes a quarter of the time of a statement that needs
 // the states of runs.
 type outsideRuns struct {
-	cached  *cache.Cache[rangeOf, outside]
+	cached  *cache.Cache[outside]
 	reading cache.Group[outside]
 }
 
 func newOutsideRuns() *outsideRuns {
-	return &outsideRuns{cached: cache.New[rangeOf, outside](maxOutsideOf, outsideAge)}
+	return &outsideRuns{cached: cache.New[outside](maxOutsideBytes, outsideAge)}
 }
 
 // outsideFacts reads the runs outside the join window, unless runs of the organization moved: one that was created in
@@ -80,18 +93,18 @@ func (e *Engine) outsideFacts(ctx context.Context, a *attempt, f *plan.Facts) er
 }
 
 func (r *outsideRuns) get(ctx context.Context, e *Engine, a *attempt) (outside, error) {
-	of := rangeOf{a.OrganizationID, a.Query.Range.StartUTC.UnixMilli(), a.Query.Range.EndUTC.UnixMilli()}
-	if o, known := r.cached.Get(of); known {
+	owner, of := string(a.OrganizationID), rangeKey(a.Request)
+	if o, known := r.cached.Get(owner, of); known {
 		stored, err := snapshot.ReadInsertCounter(ctx, e.conn, a.records)
 		o.age = time.Since(o.at)
 		if err != nil || stored.Records.Since(o.records) <= maxSince && o.valid(stored.Now) {
 			return o, err
 		}
 	}
-	return r.reading.Do(ctx, fmt.Sprint(of), func(ctx context.Context) (outside, error) {
+	return r.reading.Do(ctx, of, func(ctx context.Context) (outside, error) {
 		o, err := e.readOutside(ctx, a)
 		if err == nil {
-			r.cached.Put(of, o)
+			r.cached.Put(owner, of, o, o.bytes())
 		}
 		return o, err
 	})

@@ -45,7 +45,7 @@ func (s *sizes) of(ctx context.Context, of snapshot.Records) (rollup.Size, error
 }
 
 func (s *sizes) read(ctx context.Context) (rollup.Sizes, error) {
-	return s.reading.Do(ctx, "", func(ctx context.Context) (rollup.Sizes, error) {
+	return s.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (rollup.Sizes, error) {
 		at := time.Now()
 		read, err := rollup.ReadSizes(ctx, s.conn, countedFrom)
 		if err == nil {

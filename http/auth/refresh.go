@@ -43,6 +43,7 @@ func (v *Verifier) Refresh(ctx context.Context) error {
 		v.epoch++
 	}
 	v.fingerprint, v.checked = fingerprint, now
+	v.sweep(now)
 	read := v.established == v.epoch
 	v.mu.Unlock()
 	if read {
@@ -50,6 +51,20 @@ func (v *Verifier) Refresh(ctx context.Context) error {
 	}
 	_, err = v.readEstablished(ctx, now)
 	return err
+}
+
+// sweep forgets, now and then, the credentials that are not established any more: their keys are not in use, or not
+// valid. It requires the lock.
+func (v *Verifier) sweep(now time.Time) {
+	if now.Sub(v.swept) < sweepEvery {
+		return
+	}
+	v.swept = now
+	for c, k := range v.cache {
+		if now.Sub(k.used) >= establishedFor {
+			delete(v.cache, c)
+		}
+	}
 }
 
 // reload reads which credentials are established, and forgets those that are not valid any more.

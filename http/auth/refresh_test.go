@@ -254,3 +254,28 @@ func TestEstablishedKeysAreReadAtTheStart(t *testing.T) {
 		t.Errorf("at its end: %v", err)
 	}
 }
+
+// A credential that nobody used for a week is not kept, whether its key is valid or not; one that is in use is.
+func TestUnusedCredentialsAreForgotten(t *testing.T) {
+	shelf, clock := newShelf(), newClock()
+	v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
+	unused, revoked, used := shelf.add(), shelf.add(), shelf.add()
+	for _, c := range []Credential{unused, revoked, used} {
+		if err := verify(t, v, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shelf.revoke(revoked, clock.at)
+	for range 8 {
+		clock.at = clock.at.Add(24 * time.Hour)
+		if err := verify(t, v, used); err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Refresh(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(v.cache) != 1 || v.cache[used] == nil {
+		t.Errorf("%d credentials are kept, want the one in use", len(v.cache))
+	}
+}

@@ -35,6 +35,8 @@ const (
 	// reloadEvery is how often at most the established credentials are fetched. With trustFor it is not more than the 5 s
 	// after which a revoked key must look like an unknown one.
 	reloadEvery = 2 * time.Second
+	// sweepEvery is how often at most what nobody uses any more is looked for in memory.
+	sweepEvery = time.Hour
 )
 
 // ErrUnauthorized is returned for every credential that is not valid now, whatever the reason (spec 5.3).
@@ -79,7 +81,7 @@ type Budget interface {
 }
 
 // A Verifier verifies credentials. It is safe for concurrent use. What it keeps in memory grows
-// with the number of keys that exist, never with invented ones.
+// with the number of keys that were used in the last week, never with invented ones.
 //
 // What it keeps is proven again for all keys at once: as long as the fingerprint of the keys stays what it was before a
 // key was read, that key is what it was. So a key costs a statement only after some key changed, or while the
@@ -101,6 +103,7 @@ type Verifier struct {
 	mu          sync.Mutex
 	cache       map[Credential]*cached
 	loaded      time.Time // when reload last read the uses
+	swept       time.Time
 	fingerprint string    // of the keys, as of checked
 	checked     time.Time
 	epoch       uint64 // how often the fingerprint was another one

@@ -5,10 +5,7 @@ import (
 	"time"
 )
 
-// sweepEvery is after how many hits idle windows are dropped.
-const sweepEvery = 1024
-
-// A Keyed is a window per key. Only keys with hits in the last span take memory. It is safe for
+// A Keyed is a window per key. Only keys with hits in the last two spans take memory. It is safe for
 // concurrent use.
 type Keyed struct {
 	most int
@@ -16,7 +13,7 @@ type Keyed struct {
 
 	mu      sync.Mutex
 	windows map[string]*Window
-	hits    int
+	swept   time.Time // when idle windows were dropped
 }
 
 // NewKeyed returns windows that each admit most hits in any span.
@@ -28,7 +25,8 @@ func NewKeyed(most int, span time.Duration) *Keyed {
 func (k *Keyed) Take(key string, now time.Time) (bool, State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.hits++; k.hits%sweepEvery == 0 {
+	if now.Sub(k.swept) >= k.span {
+		k.swept = now
 		for key, window := range k.windows {
 			if window.idle(now) {
 				delete(k.windows, key)

@@ -15,7 +15,7 @@ import (
 type Group[V any] struct {
 	mu sync.Mutex
 	// running has a key while an execution of it runs, with the next one, nil while nobody waits for it.
-	running map[string]*execution[V]
+	running map[Key]*execution[V]
 }
 
 // An execution is what several callers wait for.
@@ -34,12 +34,12 @@ type execution[V any] struct {
 
 // Do returns the result of run, or of another caller's run with the same key. The end of ctx ends the caller's wait,
 // and an execution that nobody waits for any longer. The value is shared: nobody may change it.
-func (g *Group[V]) Do(ctx context.Context, key string, run func(context.Context) (V, error)) (V, error) {
+func (g *Group[V]) Do(ctx context.Context, key Key, run func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	next, busy := g.running[key]
 	if !busy {
 		if g.running == nil {
-			g.running = map[string]*execution[V]{}
+			g.running = map[Key]*execution[V]{}
 		}
 		g.running[key] = nil
 		g.mu.Unlock()
@@ -71,7 +71,7 @@ func (x *execution[V]) join(ctx context.Context) {
 	}
 }
 
-func (g *Group[V]) leave(key string, x *execution[V]) {
+func (g *Group[V]) leave(key Key, x *execution[V]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if x.waiting--; x.waiting > 0 {
@@ -85,7 +85,7 @@ func (g *Group[V]) leave(key string, x *execution[V]) {
 }
 
 // ended begins the next execution of a key, for all who wait for it by now.
-func (g *Group[V]) ended(key string) {
+func (g *Group[V]) ended(key Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := g.running[key]

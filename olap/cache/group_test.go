@@ -36,9 +36,9 @@ func TestWaitingCallersShareTheNext(t *testing.T) {
 		var group cache.Group[int64]
 		g := gate{open: make(chan struct{})}
 		results := make(chan int64, 6)
-		ask := func(key string) {
+		ask := func(name string) {
 			go func() {
-				n, err := group.Do(t.Context(), key, g.run)
+				n, err := group.Do(t.Context(), key(name), g.run)
 				if err != nil {
 					t.Error(err)
 				}
@@ -77,7 +77,7 @@ func TestCallersEndAlone(t *testing.T) {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), d)
 				defer cancel()
-				_, err := group.Do(ctx, "a", g.run)
+				_, err := group.Do(ctx, key("a"), g.run)
 				result <- err
 			}()
 			synctest.Wait()
@@ -112,7 +112,7 @@ func TestCallersEndAlone(t *testing.T) {
 		<-running
 		<-abandoned
 		synctest.Wait()
-		if n, err := group.Do(t.Context(), "a", func(context.Context) (int64, error) { return 7, nil }); n != 7 ||
+		if n, err := group.Do(t.Context(), key("a"), func(context.Context) (int64, error) { return 7, nil }); n != 7 ||
 			err != nil {
 			t.Errorf("afterwards: %v, %v", n, err)
 		}
@@ -123,11 +123,11 @@ func TestAPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group cache.Group[int]
 		open := make(chan struct{})
-		go group.Do(t.Context(), "a", func(context.Context) (int, error) { <-open; return 0, nil })
+		go group.Do(t.Context(), key("a"), func(context.Context) (int, error) { <-open; return 0, nil })
 		synctest.Wait()
 		result := make(chan error, 1)
 		go func() {
-			_, err := group.Do(t.Context(), "a", func(context.Context) (int, error) { panic("seen") })
+			_, err := group.Do(t.Context(), key("a"), func(context.Context) (int, error) { panic("seen") })
 			result <- err
 		}()
 		synctest.Wait()
@@ -163,7 +163,7 @@ func TestNobodySeesThePast(t *testing.T) {
 					cancel()
 				})
 				seen := state.Add(1) // acknowledged before the call
-				got, err := group.Do(ctx, "a", func(ctx context.Context) (int64, error) {
+				got, err := group.Do(ctx, key("a"), func(ctx context.Context) (int64, error) {
 					now := state.Load()
 					for range c.work {
 						select {

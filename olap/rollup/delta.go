@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
@@ -22,6 +23,7 @@ import (
 type Delta struct {
 	table *ext.Table
 	rows  []DeltaRow
+	size  int // about what they take in memory
 }
 
 // A DeltaRow says of one row what decides whether a query needs it. Times are in Unix milliseconds.
@@ -80,6 +82,10 @@ func collect(rows driver.Rows, clock string) (d *Delta, err error) {
 		return nil, err
 	}
 	targets, values := make([]any, len(types)), make([]any, len(types))
+	ofRow := int(unsafe.Sizeof(DeltaRow{}))
+	for _, t := range types {
+		ofRow += int(t.ScanType().Size())
+	}
 	at := slices.IndexFunc(types, func(t driver.ColumnType) bool { return t.Name() == clock })
 	for rows.Next() {
 		for i, t := range types {
@@ -90,10 +96,14 @@ func collect(rows driver.Rows, clock string) (d *Delta, err error) {
 		}
 		for i, target := range targets {
 			values[i] = reflect.ValueOf(target).Elem().Interface()
+			if text, ok := values[i].(string); ok {
+				d.size += len(text)
+			}
 		}
 		if err := d.table.Append(values...); err != nil {
 			return nil, err
 		}
+		d.size += ofRow
 		last := len(values) - 1
 		d.rows = append(d.rows, DeltaRow{
 			Clock: values[at].(time.Time).UnixMilli(), FirstStoredAt: values[last-1].(time.Time).UnixMilli(),
@@ -105,6 +115,14 @@ func collect(rows driver.Rows, clock string) (d *Delta, err error) {
 
 // Len is the number of rows.
 func (d *Delta) Len() int { return len(d.rows) }
+
+// bytes is about what the delta takes in memory, nil too: slices that grow have a quarter to spare.
+func (d *Delta) bytes() int {
+	if d == nil {
+		return 0
+	}
+	return d.size * 5 / 4
+}
 
 // Table is the external table schema.TableDelta with some of the columns, and with schema.ColumnAsked: 1 for the rows
 // that the query needs.

@@ -14,8 +14,8 @@ import (
 const (
 	// maxDelta is the most rows of a delta that is cached: to send more would cost as much as to compute them inline.
 	maxDelta = 20_000
-	// maxDeltas is of how many organizations and sources deltas are cached: 50 take 150 MiB at most.
-	maxDeltas = 50
+	// maxDeltas bounds the deltas that are cached, in bytes: those of some 20 organizations with the most rows.
+	maxDeltas = 64 << 20
 	deltaAge  = time.Minute
 	// backOff is how long a delta is not read again after it had too many rows.
 	backOff = 2 * time.Second
@@ -40,7 +40,7 @@ type Cached struct {
 // Deltas caches deltas by organization and source, and reads what was stored since.
 type Deltas struct {
 	conn    driver.Conn
-	cached  *cache.Cache[snapshot.Records, Cached]
+	cached  *cache.Cache[Cached]
 	reading cache.Group[Cached]
 	clock   setBacks
 
@@ -57,7 +57,7 @@ type Deltas struct {
 // NewDeltas returns Deltas that have cached nothing.
 func NewDeltas(conn driver.Conn) *Deltas {
 	return &Deltas{
-		conn: conn, cached: cache.New[snapshot.Records, Cached](maxDeltas, deltaAge),
+		conn: conn, cached: cache.New[Cached](maxDeltas, deltaAge),
 		Most: maxDelta, IdleFor: idleFor, Margin: snapshot.ClockMargin,
 	}
 }
@@ -79,7 +79,7 @@ func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (
 	if err != nil {
 		return Cached{}, err
 	}
-	last, known := d.cached.Get(of)
+	last, known := d.cached.Get(of.Place())
 	if known && counters.Same(last.Counters) && last.setBacks == setBacks {
 		last.Counters.Now = counters.Now
 		return last, nil
@@ -90,13 +90,13 @@ func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (
 	if onlyEmpty && counters.Idle() < d.IdleFor {
 		return Cached{Counters: counters}, nil
 	}
-	key := string(of.Organization) + "\x00" + of.Source
+	_, key := of.Place()
 	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of) })
 }
 
 // Len is the number of rows of the cached delta; -1 where there is none.
 func (d *Deltas) Len(of snapshot.Records) int {
-	if last, known := d.cached.Get(of); known && last.Delta != nil {
+	if last, known := d.cached.Get(of.Place()); known && last.Delta != nil {
 		return last.Delta.Len()
 	}
 	return -1
@@ -149,15 +149,16 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err e
 		return c, err
 	}
 	var before *Delta
-	if last, _ := d.cached.Get(of); last.Delta != nil && c.State.SameRollup(last.State) && last.since.After(since) &&
-		last.setBacks == c.setBacks {
+	if last, _ := d.cached.Get(of.Place()); last.Delta != nil && c.State.SameRollup(last.State) &&
+		last.since.After(since) && last.setBacks == c.setBacks {
 		since, before = last.since, last.Delta
 	}
 	c.since = inserts.Oldest.Add(-d.Margin - time.Millisecond)
 	c.Delta, err = ReadDelta(ctx, d.conn, of, since, before, d.Most)
 	if err == nil {
 		c.readAt = time.Now()
-		d.cached.Put(of, c)
+		owner, key := of.Place()
+		d.cached.Put(owner, key, c, c.Delta.bytes())
 	}
 	return c, err
 }

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// maxActive is of how many organizations and sources it is cached that rows arrive: a few MiB.
-	maxActive = 10_000
+	// maxActive is of how many organizations and sources it is read that rows arrive, and maxActiveBytes what is cached
+	// of them.
+	maxActive      = 10_000
+	maxActiveBytes = 16 << 20
 	// idleFrom is how long before a reading the last row of an organization was stored that is idle. The store's clock
 	// may be set back by so much in between.
 	idleFrom = ClockMargin
@@ -28,7 +30,7 @@ const (
 type Boundaries struct {
 	conn     driver.Conn
 	last     atomic.Pointer[reading]
-	active   *cache.Cache[Records, struct{}] // records of which rows arrived a short time ago
+	active   *cache.Cache[struct{}] // records of which rows arrived a short time ago
 	idleFrom time.Duration
 }
 
@@ -42,7 +44,7 @@ func NewBoundaries(conn driver.Conn) *Boundaries {
 // SetIdleFrom changes when an organization is idle, for tests. Call it before the first query.
 func (b *Boundaries) SetIdleFrom(d time.Duration) {
 	b.idleFrom = d
-	b.active = cache.New[Records, struct{}](maxActive, activeFor(d))
+	b.active = cache.New[struct{}](maxActiveBytes, activeFor(d))
 }
 
 // activeFor is for how long more rows of an organization are expected after the last ones.
@@ -85,7 +87,7 @@ func (b *Boundaries) Idle(of Records) (boundary IdleBoundary, ok bool) {
 	if last == nil {
 		return IdleBoundary{}, false
 	}
-	if _, active := b.active.Get(of); active {
+	if _, active := b.active.Get(of.Place()); active {
 		return IdleBoundary{}, false
 	}
 	now := last.now()
@@ -108,9 +110,14 @@ func (b *Boundaries) Read(ctx context.Context) error {
 	b.last.Store(seen)
 	active, err := readActive(ctx, b.conn, activeFor(b.idleFrom), maxActive)
 	for _, of := range active {
-		b.active.Put(of, struct{}{})
+		b.isActive(of)
 	}
 	return err
+}
+
+func (b *Boundaries) isActive(of Records) {
+	owner, key := of.Place()
+	b.active.Put(owner, key, struct{}{}, 0)
 }
 
 // inFlight begins a reading, which is complete with what failed.
@@ -167,7 +174,7 @@ func (b *Boundaries) Confirm(
 		return false, time.Time{}, nil
 	}
 	if !counters.StoredUntil(boundary.last.boundary().Add(-b.idleFrom)) {
-		b.active.Put(boundary.of, struct{}{})
+		b.isActive(boundary.of)
 		return false, time.Time{}, nil
 	}
 	tolerated := idleFrom / 2

@@ -8,6 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
@@ -20,6 +21,11 @@ const ClockMargin = 2 * time.Second
 type Records struct {
 	Organization schema.OrganizationID
 	Source       string
+}
+
+// Place is where a cache has what it knows of the records. The key alone is of no other records either.
+func (r Records) Place() (owner string, key cache.Key) {
+	return string(r.Organization), cache.KeyOf([]byte(r.Organization), []byte(r.Source))
 }
 
 // Counters say whether anything was stored, or the rollup log written, since they were read before.

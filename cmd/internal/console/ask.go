@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unsafe"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/cache"
 )
 
 const (
 	// maxRows of an answer are drawn and shown, inclusive: 366 days of 50 agents are 18,300.
 	maxRows = 20_000
-	// keptAnswers is how many the console holds, and keptFor how long: one that is shown when the next one fails.
-	keptAnswers = 50
+	// keptAnswers and keptNames are how many bytes of answers and of names the console holds, and keptFor how long: one
+	// that is shown when the next one fails.
+	keptAnswers = 64 << 20
+	keptNames   = 16 << 20
 	keptFor     = 24 * time.Hour
 )
 
@@ -46,18 +50,41 @@ func (c *Console) ask(ctx context.Context, q report.Question, fresh time.Duratio
 	if err != nil {
 		return nil, &refusal{line: err.Error()}
 	}
-	key := look{Question: q, Top: defaultTop, Chart: "line"}.values().Encode() + " " + span.String()
+	key := keyOf(look{Question: q, Top: defaultTop, Chart: "line"}.values().Encode() + " " + span.String())
 	return c.asking.Do(ctx, key, func(ctx context.Context) (*answer, error) {
-		if kept, ok := c.answers.Get(key); ok && c.Now().Sub(kept.at) < fresh {
+		if kept, ok := c.answers.Get(everybody, key); ok && c.Now().Sub(kept.at) < fresh {
 			return kept, nil
 		}
 		a, err := c.run(ctx, q, now)
 		if err == nil {
 			c.learn(a)
-			c.answers.Put(key, a)
+			c.answers.Put(everybody, key, a, a.bytes())
 		}
 		return a, err
 	})
+}
+
+// everybody owns what the console holds: it shows one organization.
+const everybody = ""
+
+func keyOf(text string) cache.Key { return cache.KeyOf([]byte(text)) }
+
+// questionBytes is about what a question with its span, columns and facts takes.
+const questionBytes = 16 << 10
+
+// bytes is about what an answer takes in memory, nil too.
+func (a *answer) bytes() int {
+	if a == nil {
+		return 0
+	}
+	bytes := questionBytes
+	for _, row := range a.rows {
+		bytes += int(unsafe.Sizeof(row)) + len(row)*int(unsafe.Sizeof(client.Value{}))
+		for _, value := range row {
+			bytes += len(value.String()) * 9 / 8
+		}
+	}
+	return bytes
 }
 
 func (c *Console) run(ctx context.Context, q report.Question, now time.Time) (*answer, error) {

@@ -37,10 +37,10 @@ type Config struct {
 type Console struct {
 	Config
 	asking    cache.Group[*answer]
-	answers   *cache.Cache[string, *answer]
-	lastShown *cache.Cache[string, *shown]
-	names     *cache.Cache[string, string] // of dimension values, by member and identifier, and the other way round
-	panels    chan struct{}                // holds a mark while a panel is asked: one at a time
+	answers   *cache.Cache[*answer]
+	lastShown *cache.Cache[*shown]
+	names     *cache.Cache[string] // of dimension values, by member and identifier, and the other way round
+	panels    chan struct{}        // holds a mark while a panel is asked: one at a time
 
 	mu      sync.Mutex
 	catalog *client.Catalog
@@ -51,9 +51,9 @@ var files embed.FS
 
 // New reads the catalog, of which the pages are made. The error is one line that says what to do.
 func New(ctx context.Context, config Config) (*Console, error) {
-	c := &Console{Config: config, answers: cache.New[string, *answer](keptAnswers, keptFor),
-		lastShown: cache.New[string, *shown](keptAnswers, keptFor),
-		names:     cache.New[string, string](maxRows, keptFor), panels: make(chan struct{}, 1)}
+	c := &Console{Config: config, answers: cache.New[*answer](keptAnswers, keptFor),
+		lastShown: cache.New[*shown](keptAnswers, keptFor),
+		names:     cache.New[string](keptNames, keptFor), panels: make(chan struct{}, 1)}
 	catalog, err := config.Client.Catalog(ctx)
 	if err != nil {
 		line, _ := explain.Refusal(ctx, err, client.Query{}, config.Client.Catalog)

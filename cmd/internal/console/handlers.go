@@ -124,8 +124,9 @@ func (c *Console) learn(a *answer) {
 		}
 		for _, row := range a.rows {
 			if !row[i].IsNull() && !row[i-1].IsNull() {
-				c.names.Put(column.Member+"="+row[i-1].String(), row[i].String())
-				c.names.Put("id of "+column.Member+"="+strings.ToLower(row[i].String()), row[i-1].String())
+				id, name := row[i-1].String(), row[i].String()
+				c.names.Put(everybody, keyOf(column.Member+"="+id), name, len(name))
+				c.names.Put(everybody, keyOf("id of "+column.Member+"="+strings.ToLower(name)), id, len(id))
 			}
 		}
 	}
@@ -133,7 +134,7 @@ func (c *Console) learn(a *answer) {
 
 // name is the name of a dimension's value, as far as it was seen.
 func (c *Console) name(member, value string) string {
-	if name, ok := c.names.Get(member + "=" + value); ok {
+	if name, ok := c.names.Get(everybody, keyOf(member+"="+value)); ok {
 		return name
 	}
 	return value
@@ -141,7 +142,7 @@ func (c *Console) name(member, value string) string {
 
 // identifier is the value that a typed name stands for, as far as it was seen.
 func (c *Console) identifier(member, typed string) string {
-	if id, ok := c.names.Get("id of " + member + "=" + strings.ToLower(typed)); ok {
+	if id, ok := c.names.Get(everybody, keyOf("id of "+member+"="+strings.ToLower(typed))); ok {
 		return id
 	}
 	return typed

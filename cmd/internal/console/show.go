@@ -124,14 +124,14 @@ func (c *Console) show(ctx context.Context, l look, fresh time.Duration) (*shown
 	if err := l.check(); err != nil {
 		return nil, &refusal{line: err.Error()}
 	}
-	key := l.address()
+	key := keyOf(l.address())
 	s, err := c.answerBoth(ctx, l, fresh)
 	if err == nil {
-		c.lastShown.Put(key, s)
+		c.lastShown.Put(everybody, key, s, s.totals.bytes()+s.rows.bytes())
 		return s, nil
 	}
 	var refused *refusal
-	if kept, ok := c.lastShown.Get(key); ok && errors.As(err, &refused) {
+	if kept, ok := c.lastShown.Get(everybody, key); ok && errors.As(err, &refused) {
 		stale := *kept
 		stale.failed = refused
 		return &stale, nil
