@@ -80,7 +80,7 @@ func (b *body) grow(most int) error {
 	size := min(max(2*cap(b.bytes), bytes.MinRead), most+1)
 	if more := int64(size-freeBodyBytes) - b.taken; more > 0 {
 		if !b.budget.Take(more) {
-			return limited("bodies", messageTooMany, conns.Grace)
+			return limited(limitBodies, messageTooMany, conns.Grace)
 		}
 		b.taken += more
 	}

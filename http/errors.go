@@ -3,12 +3,12 @@ package httpapi
 import (
 	"errors"
 	"math"
+	"net"
 	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/query"
 )
 
@@ -20,10 +20,27 @@ const (
 	codeInternalError     = "internal_error"
 	codeNotFound          = "not_found"
 	codeMethodNotAllowed  = "method_not_allowed"
+
+	// codeClientClosed is of requests whose client went away. It is for logs and metrics: nothing is answered.
+	codeClientClosed = "client_closed_request"
 )
 
-// The two wordings of rate_limited.
+// The limits of rate_limited, in the header x-runlens-reason, in metrics and logs. Clients don't repeat limitCost.
 const (
+	limitRate         = "rate"
+	limitVerification = "verification"
+	limitConcurrency  = "concurrency"
+	limitBodies       = "bodies"
+	limitEngine       = "engine"
+	limitCost         = "query_too_expensive"
+)
+
+const headerReason = "x-runlens-reason"
+
+// The wordings of rate_limited.
+const (
+	messageTooExpensive = "Too expensive query, do not retry: it takes more time or memory than a query may. " +
+		"Narrow the range, filter, or select fewer dimensions and metrics."
 	messageTooMany           = "Too many requests, retry later."
 	messageTooManyConcurrent = "Too many concurrent requests, retry later."
 )
@@ -42,6 +59,7 @@ var answers = map[string]struct {
 	codeNotFound:                {404, "Not found"},
 	codeMethodNotAllowed:        {405, "Method not allowed"},
 	codeRateLimited:             {429, messageTooMany},
+	codeClientClosed:            {499, ""},
 	codeInternalError:           {500, "An internal error occurred"},
 }
 
@@ -51,7 +69,7 @@ type refusal struct {
 	message    string // empty for the code's own
 	param      string
 	retryAfter time.Duration // of rate_limited
-	limit      string        // of rate_limited: which limit, for the metrics
+	limit      string        // of rate_limited: which one
 	cause      error
 }
 
@@ -78,14 +96,6 @@ func refusalOf(err error) *refusal {
 		return r
 	case errors.As(err, &grammar):
 		return &refusal{code: string(grammar.Code), param: grammar.Param, cause: err}
-	case errors.Is(err, failure.ErrOverloaded):
-		return &refusal{
-			code:       codeRateLimited,
-			message:    messageTooManyConcurrent,
-			retryAfter: time.Second,
-			limit:      "engine",
-			cause:      err,
-		}
 	case errors.As(err, &routing):
 		switch {
 		case routing.Code == fiber.StatusNotFound:
@@ -100,7 +110,7 @@ func refusalOf(err error) *refusal {
 	return &refusal{code: codeInternalError, cause: err}
 }
 
-// send writes the envelope of spec section 7.
+// send writes the envelope of spec section 7. To a client that went away it writes nothing, and ends the connection.
 func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 	answer := answers[r.code]
 	message := r.message
@@ -108,7 +118,13 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 		message = answer.message
 	}
 	switch r.code {
+	case codeClientClosed:
+		c.Context().HijackSetNoResponse(true)
+		c.Context().Hijack(func(net.Conn) {})
+		c.Status(answer.status)
+		return nil
 	case codeRateLimited:
+		c.Set(headerReason, r.limit)
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(retryAfterSeconds(r.retryAfter)))
 	case codeUnauthorized:
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
@@ -122,7 +138,10 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 	return c.Status(answer.status).JSON(map[string]body{"error": {r.code, message, requestID, r.param}})
 }
 
-// retryAfterSeconds are whole seconds after which the wait is over, from 1 to 60 (contract 4.13).
+// maxRetryAfter is the longest wait that an answer asks for (contract 4.13).
+const maxRetryAfter = time.Minute
+
+// retryAfterSeconds are whole seconds after which the wait is over, at least 1.
 func retryAfterSeconds(wait time.Duration) int {
-	return min(max(int(math.Ceil(wait.Seconds())), 1), 60)
+	return int(math.Ceil(min(max(wait, time.Second), maxRetryAfter).Seconds()))
 }

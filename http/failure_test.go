@@ -83,7 +83,7 @@ func TestFailures(t *testing.T) {
 		"the deadline": {func(ctx context.Context, _ olap.Request) (*olap.Result, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, 500, "internal_error", "deadline exceeded"},
+		}, 429, "rate_limited", "deadline exceeded"},
 		"an engine that has too much to " +
 			"do": {func(context.Context, olap.Request) (*olap.Result, error) { return nil, failure.ErrOverloaded }, 429,
 			"rate_limited", ""},

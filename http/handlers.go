@@ -21,10 +21,10 @@ import (
 // getCatalog answers spec 4.1. A caller that names the catalog it has gets 304 while it is the current one. Caches may
 // keep it for the caller, but must ask each time, so that every answer is authorized.
 func (s *Server) getCatalog(c *fiber.Ctx) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
-	defer cancel()
+	ctx, end := s.work(c)
+	defer end()
 	if err := s.authorize(ctx, c); err != nil {
-		return err
+		return s.failed(ctx, err)
 	}
 	c.Set(fiber.HeaderCacheControl, "private, no-cache")
 	c.Set(fiber.HeaderETag, s.catalogTag)
@@ -50,10 +50,14 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 		return err
 	}
 	end()
-	// fasthttp never reports that a client has gone, so the deadline alone ends the work.
-	ctx, cancel := context.WithTimeout(context.Background(), s.QueryTimeout)
-	defer cancel()
-	end = s.Metrics.stage(stageAuthorize)
+	ctx, endWork := s.work(c)
+	defer endWork()
+	return s.failed(ctx, s.answerQuery(ctx, c, body))
+}
+
+// answerQuery answers a query whose body has been read, after all checks but those of the body.
+func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) error {
+	end := s.Metrics.stage(stageAuthorize)
 	if err := s.authorize(ctx, c); err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	x.shape = usage.ShapeOf(q)
 	release, wait := s.concurrency.Acquire(string(x.principal.OrganizationID), time.Now())
 	if release == nil {
-		return limited("concurrency", messageTooManyConcurrent, wait)
+		return limited(limitConcurrency, messageTooManyConcurrent, wait)
 	}
 	defer func() { release(time.Now()) }()
 	x.queryID = uuid.New()
@@ -100,7 +104,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	case errors.Is(err, auth.ErrUnauthorized):
 		return refuse(codeUnauthorized)
 	case errors.As(err, &exhausted):
-		return limited("verification", messageTooMany, exhausted.RetryAfter)
+		return limited(limitVerification, messageTooMany, exhausted.RetryAfter)
 	case err != nil:
 		return err
 	}
@@ -109,7 +113,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	admitted, state := s.rates.Take(principal.KeyID, time.Now())
 	setRateHeaders(c, state)
 	if !admitted {
-		return limited("rate", messageTooMany, state.Reset)
+		return limited(limitRate, messageTooMany, state.Reset)
 	}
 	if !principal.May(auth.ScopeAnalyticsRead) {
 		return refuse(codeInsufficientScope)

@@ -144,6 +144,9 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		attributes = append(attributes, slog.String("code", r.code))
 		if r.limit != "" {
 			attributes = append(attributes, slog.String("limit", r.limit))
+			if r.cause != nil {
+				attributes = append(attributes, slog.String("cause", r.cause.Error()))
+			}
 		}
 		if r.code == codeInternalError {
 			level = slog.LevelError

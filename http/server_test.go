@@ -189,7 +189,7 @@ var refusals = map[string]struct {
 	"insufficient_scope": {403, "API key does not have the required scope"},
 	"not_found":          {404, "Not found"},
 	"method_not_allowed": {405, "Method not allowed"},
-	"rate_limited":       {429, "Too many "},
+	"rate_limited":       {429, "Too "},
 	"internal_error":     {500, "An internal error occurred"},
 }
 

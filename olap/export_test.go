@@ -52,3 +52,6 @@ func Comment(r Request, strategy Strategy) string { return comment(r, &strategy)
 
 // CachedBytes is what the cached answers are counted as.
 func (e *Engine) CachedBytes() int { return e.answers.cached.Bytes() }
+
+// Waiting is how many callers wait for an execution of another one to end.
+func (e *Engine) Waiting() int { return e.flights.Waiting() }

@@ -104,7 +104,7 @@ type Verifier struct {
 	cache       map[Credential]*cached
 	loaded      time.Time // when reload last read the uses
 	swept       time.Time
-	fingerprint string    // of the keys, as of checked
+	fingerprint string // of the keys, as of checked
 	checked     time.Time
 	epoch       uint64 // how often the fingerprint was another one
 	established uint64 // the epoch in which the established keys were read

@@ -72,6 +72,13 @@ func (c *Concurrency) release(s *slot, now time.Time) {
 	c.typical = time.Duration(weight*float64(c.typical) + (1-weight)*float64(took))
 }
 
+// Typical is how long a slot is usually taken; 0 before the first one was given back.
+func (c *Concurrency) Typical() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.typical
+}
+
 // Running is how many slots are taken.
 func (c *Concurrency) Running() int {
 	c.mu.Lock()

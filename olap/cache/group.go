@@ -62,6 +62,18 @@ func (g *Group[V]) Do(ctx context.Context, key Key, run func(context.Context) (V
 	}
 }
 
+// Waiting is how many callers wait for an execution to begin.
+func (g *Group[V]) Waiting() (callers int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, next := range g.running {
+		if next != nil {
+			callers += next.waiting
+		}
+	}
+	return callers
+}
+
 func (x *execution[V]) join(ctx context.Context) {
 	x.waiting++
 	deadline, ok := ctx.Deadline()

@@ -95,7 +95,7 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 		clickhouse.WithExternalTable(external...))
 	rows, err := conn.Query(ctx, statement.SQL, arguments(statement)...)
 	if err != nil {
-		return nil, fault("exec: query", err)
+		return nil, fault(ctx, began, "exec: query", err)
 	}
 	defer rows.Close()
 	table := &Table{Columns: statement.Columns}
@@ -113,7 +113,7 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 		asOf = max(asOf, ofRow)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fault("exec: read rows", err)
+		return nil, fault(ctx, began, "exec: read rows", err)
 	}
 	if asOf != 0 {
 		table.AsOf = time.UnixMilli(asOf).UTC()
@@ -131,8 +131,8 @@ func arguments(statement compile.Statement) []any {
 	return args
 }
 
-// fault is the error of a statement that failed.
-func fault(doing string, err error) error {
+// fault is the error of a statement that began at an instant and failed.
+func fault(ctx context.Context, began time.Time, doing string, err error) error {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) && exception.Code == codeThrowIf {
 		switch {
@@ -142,7 +142,7 @@ func fault(doing string, err error) error {
 			return ErrLogChanged
 		}
 	}
-	return failure.Of(doing, err)
+	return failure.OfStatement(ctx, began, doing, err)
 }
 
 // A scanner owns one typed target per column, reused from row to row.

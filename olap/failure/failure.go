@@ -2,11 +2,13 @@
 package failure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -15,14 +17,47 @@ import (
 // another query. The same query may succeed a little later.
 var ErrOverloaded = errors.New("ClickHouse has too much to do")
 
-// Codes of ClickHouse by which it refuses a query because of others.
+// ErrTooExpensive is returned when a statement reached a limit of its own in ClickHouse: of time, memory, rows or bytes.
+// The same query would reach it again.
+var ErrTooExpensive = errors.New("the query is too expensive")
+
+// A LateError is returned for a statement that was under way when the deadline of its request came.
+type LateError struct {
+	Ran time.Duration // from sending the statement to the deadline
+	err error
+}
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("%v after %v", e.err, e.Ran.Round(time.Millisecond))
+}
+
+func (e *LateError) Unwrap() error { return context.DeadlineExceeded }
+
+// OfStatement is Of for a statement that was sent with a context at an instant, after it had a connection to ClickHouse
+// or while it waited for one. Where the context's deadline ended it, the error is a *LateError.
+func OfStatement(ctx context.Context, began time.Time, doing string, err error) error {
+	described := Of(doing, err)
+	deadline, _ := ctx.Deadline()
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(described, ErrOverloaded) ||
+		errors.Is(described, ErrTooExpensive) {
+		return described
+	}
+	return &LateError{deadline.Sub(began), described}
+}
+
+// Codes of ClickHouse by which it refuses a query because of others, or of what it takes.
 const (
+	codeTooManyRows    = 158 // TOO_MANY_ROWS
+	codeTimeout        = 159 // TIMEOUT_EXCEEDED
+	codeTooSlow        = 160 // TOO_SLOW
 	codeTooManyQueries = 202 // TOO_MANY_SIMULTANEOUS_QUERIES
-	codeMemoryLimit    = 241 // MEMORY_LIMIT_EXCEEDED; of all queries where the message says so
+	codeMemoryLimit    = 241 // MEMORY_LIMIT_EXCEEDED; the message says of what
+	codeTooManyBytes   = 307 // TOO_MANY_BYTES
+	codeTooManyResults = 396 // TOO_MANY_ROWS_OR_BYTES
 	codeNoThread       = 439 // CANNOT_SCHEDULE_TASK
 
-	// totalMemory begins the message of codeMemoryLimit where it is not the query's own limit.
-	totalMemory = "(total)"
+	// queryMemory is in the message of codeMemoryLimit where it is the query's own limit, not that of a user or of all.
+	queryMemory = "Query memory limit"
 )
 
 // exceptionName finds the symbolic name that ClickHouse puts after a message.
@@ -44,22 +79,32 @@ func Of(doing string, err error) error {
 	if !errors.As(err, &exception) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	if overloaded(exception) {
+	reason := reasonOf(exception)
+	if errors.Is(reason, ErrOverloaded) {
 		return ErrOverloaded
 	}
 	name := "unnamed"
 	if all := exceptionName.FindAllStringSubmatch(exception.Message, -1); all != nil {
 		name = all[len(all)-1][1]
 	}
+	if reason != nil {
+		return fmt.Errorf("%s: ClickHouse exception %d %s: %w", doing, exception.Code, name, reason)
+	}
 	return fmt.Errorf("%s: ClickHouse exception %d %s", doing, exception.Code, name)
 }
 
-func overloaded(e *clickhouse.Exception) bool {
+// reasonOf is ErrOverloaded, ErrTooExpensive, or nil for anything else.
+func reasonOf(e *clickhouse.Exception) error {
 	switch e.Code {
 	case codeTooManyQueries, codeNoThread:
-		return true
+		return ErrOverloaded
+	case codeTooManyRows, codeTimeout, codeTooSlow, codeTooManyBytes, codeTooManyResults:
+		return ErrTooExpensive
 	case codeMemoryLimit:
-		return strings.Contains(e.Message, totalMemory)
+		if strings.Contains(e.Message, queryMemory) {
+			return ErrTooExpensive
+		}
+		return ErrOverloaded
 	}
-	return false
+	return nil
 }

@@ -17,7 +17,7 @@ type Entry struct {
 	OrganizationID schema.OrganizationID
 	KeyID          string
 	Code           string // of the refusal; empty for an answer
-	LimitHit       string // of a refusal by a limit: rate, concurrency or engine
+	LimitHit       string // of a refusal by a limit: rate, concurrency, engine or query_too_expensive
 	Shape                 // empty for a refusal before the question was understood
 
 	ReturnedRows int
