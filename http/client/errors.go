@@ -19,6 +19,9 @@ const (
 	CodeInternalError     = "internal_error"
 )
 
+// ReasonTooExpensive is the Reason of a query that takes more time or memory than a query may.
+const ReasonTooExpensive = "query_too_expensive"
+
 // An Error is an answer of the server that is no result.
 type Error struct {
 	Status     int           // of HTTP
@@ -27,6 +30,7 @@ type Error struct {
 	Param      string        // the place in the request, or for CodeUnknownMember the member; may be empty
 	RequestID  string        // under which the server's log has the cause; may be empty
 	RetryAfter time.Duration // what the server asks to wait; 0 if it does not say
+	Reason     string        // of CodeRateLimited: which limit was reached; empty if the server does not say
 }
 
 func (e *Error) Error() string {
@@ -42,7 +46,8 @@ func (e *Error) Error() string {
 
 // retryable reports whether the same request may succeed later.
 func (e *Error) retryable() bool {
-	return e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError
+	limited := e.Status == http.StatusTooManyRequests && e.Reason != ReasonTooExpensive
+	return limited || e.Status >= http.StatusInternalServerError
 }
 
 // A ConnectionError says that no whole answer came.
@@ -72,7 +77,8 @@ func (a answer) refused(now time.Time) *Error {
 			RequestID string `json:"request_id"`
 		} `json:"error"`
 	}
-	e := &Error{Status: a.status, RequestID: a.requestID(), RetryAfter: retryAfter(a.header.Get("Retry-After"), now)}
+	e := &Error{Status: a.status, RequestID: a.requestID(), Reason: a.header.Get("x-runlens-reason"),
+		RetryAfter: retryAfter(a.header.Get("Retry-After"), now)}
 	if json.Unmarshal(a.body, &envelope) == nil && envelope.Error.Code != "" {
 		e.Code, e.Message, e.Param = envelope.Error.Code, envelope.Error.Message, envelope.Error.Param
 		e.RequestID = envelope.Error.RequestID

@@ -97,8 +97,13 @@ func TestBrokenExchangesAreRepeated(t *testing.T) {
 	}{
 		"a proxy's 502, 503 and 504": {faults{0: status(502, ""), 1: status(503, ""), 2: status(504, soon)}, 4, ""},
 		"429 without a time":         {faults{0: status(429, ""), 1: status(429, "soon")}, 3, ""},
-		"hung up":                    {faults{0: hangUp, 1: hangUp}, 3, ""},
-		"broken off":                 {faults{0: breakOff}, 2, ""},
+		"a query that is too expensive": {faults{0: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("x-runlens-reason", client.ReasonTooExpensive)
+			w.WriteHeader(429)
+		}}, 1, "429"},
+		"hung up":    {faults{0: hangUp, 1: hangUp}, 3, ""},
+		"broken off": {faults{0: breakOff}, 2, ""},
 		"500 for ever": {faults{0: status(500, ""), 1: status(500, ""), 2: status(500, ""), 3: status(500, ""),
 			4: status(500, "")}, 5, "500"},
 		"a redirect is none of ours": {faults{0: func(w http.ResponseWriter, r *http.Request) {

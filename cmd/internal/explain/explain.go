@@ -35,6 +35,8 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 	case refused.Status == 403:
 		return refused.Error() + "; make one with the scope: " +
 			"runlens keys create --org ORG --scopes analytics:read", false
+	case refused.Reason == client.ReasonTooExpensive:
+		return refused.Error(), false
 	case refused.Status == 429:
 		return fmt.Sprintf("%s; try again in %d s", refused.Error(), int(refused.RetryAfter/time.Second)), false
 	case refused.Code == "":

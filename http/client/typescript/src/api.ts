@@ -260,23 +260,15 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description Too many requests, or too many at once. */
+        /** @description Too many requests, too many at once, or a query that is too expensive; `x-runlens-reason` says which. */
         RateLimited: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-runlens-reason": components["headers"]["Reason"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "error": {
-                 *         "code": "rate_limited",
-                 *         "message": "Too many requests, retry later.",
-                 *         "request_id": "req-1"
-                 *       }
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
@@ -310,6 +302,13 @@ export interface components {
         RequestId: string;
         /** @description Seconds after which the request may succeed. */
         RetryAfter: number;
+        /**
+         * @description Which limit was reached: the key's `rate`; the `verification` of unknown keys; the `concurrency` of the organization or the
+         *     server; the memory for request `bodies`; what the `engine` takes. After `Retry-After` the same request may succeed. Only with
+         *     `query_too_expensive` it will not: the query takes more time or memory than a query may, so narrow the range, filter, or select
+         *     fewer dimensions and metrics.
+         */
+        Reason: string;
         /** @description Names this catalog; it changes with it. */
         ETag: string;
         /** @description What is left of the key's rate, as in the IETF draft on RateLimit header fields. */

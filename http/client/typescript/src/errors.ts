@@ -24,6 +24,8 @@ export class ApiError extends RunlensError {
     readonly requestId: string | undefined,
     /** Seconds that the server asks to wait. */
     readonly retryAfter: number | undefined,
+    /** Which limit a 429 is about, such as `query_too_expensive`. */
+    readonly reason: string | undefined,
   ) {
     super(message);
   }
@@ -38,7 +40,7 @@ export class AuthenticationError extends ApiError {}
 /** 403: the key lacks the scope `analytics:read`. */
 export class PermissionError extends ApiError {}
 
-/** 429: too many requests, or too many at once, for longer than the client may wait. */
+/** 429: too many requests, or too many at once, for longer than the client may wait; or a query that is too expensive. */
 export class RateLimitError extends ApiError {}
 
 /** 5xx: the server failed, again and again. */
@@ -63,6 +65,7 @@ export function apiError(response: Response, text: string): ApiError {
     detail?.param,
     detail?.request_id ?? response.headers.get("x-request-id") ?? undefined,
     retryAfter(response.headers.get("retry-after")),
+    response.headers.get("x-runlens-reason") ?? undefined,
   );
 }
 

@@ -23,6 +23,9 @@ export interface Sending {
 const maxAttempts = 5;
 const firstBackoff = 0.25; // seconds
 
+/** The reason of a query that takes more time or memory than a query may: it would be refused again. */
+const tooExpensive = "query_too_expensive";
+
 /** A server of which this address is known to have had an answer. */
 export interface Server {
   url: string;
@@ -40,6 +43,7 @@ export async function send(server: Server, path: string, init: RequestInit, s: S
     const outcome = await once(server, path, init, s);
     if (typeof outcome === "string") return outcome;
     const asked = (outcome instanceof ApiError && outcome.retryAfter) || 0;
+    if (outcome instanceof ApiError && outcome.reason === tooExpensive) throw outcome;
     const limited = outcome instanceof RateLimitError && asked > 0;
     if (!limited && (!mayPass(outcome, server) || ++failures >= maxAttempts)) throw outcome;
     const seconds = asked || backoff(failures);

@@ -116,6 +116,13 @@ test("429 waits as Retry-After says", async () => {
   assert.ok(times[1]! - times[0]! >= 995, `${times}`);
 });
 
+test("a query that is too expensive is not sent again", async () => {
+  const { url, times } = await proxy(status(429, { "retry-after": "1", "x-runlens-reason": "query_too_expensive" }));
+  const error = await refusal(new Runlens({ url, key }).query(totals));
+  assert.ok(error instanceof RateLimitError);
+  assert.deepEqual([error.reason, times.length], ["query_too_expensive", 1]);
+});
+
 test("maxWait bounds the waits", async () => {
   const { url, times } = await proxy(status(429, { "retry-after": "60" }));
   const error = await refusal(new Runlens({ url, key, maxWait: 59 }).catalog());
