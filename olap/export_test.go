@@ -11,6 +11,9 @@ import (
 // TakeAsLarge makes the engine take every organization for one with many records.
 func (e *Engine) TakeAsLarge() { e.atLeast = 10_000_000 }
 
+// TakeAs makes the engine take every organization for one with so many records.
+func (e *Engine) TakeAs(records uint64) { e.atLeast = records }
+
 // CacheNoDelta makes every statement compute the delta inline.
 func (e *Engine) CacheNoDelta() { e.deltas.Most = -1 }
 

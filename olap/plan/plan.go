@@ -145,6 +145,10 @@ type Plan struct {
 // hash table: 600 MiB together. A hash table doubles when it is half full: a little beyond 2^22 pairs.
 const inHashBucket = 4_000_000
 
+// maxHashBuckets bounds the text of a statement, in which every bucket is printed: ClickHouse parses 256 KiB. From 128
+// million pairs on the buckets get larger instead, and from some 800 million on they reach the memory of a statement.
+const maxHashBuckets = 32
+
 // oneThreadBelow is the number of rows that one thread reads in about the time of two: their start takes a fifth of the
 // processor time of a small query.
 const oneThreadBelow = 50_000
@@ -231,7 +235,7 @@ func (p *Plan) fromBase() {
 	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&
 		!slices.ContainsFunc(p.Aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
 	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
-		p.HashBuckets += int(p.InRange(p.Records) / inHashBucket)
+		p.HashBuckets = int(min(1+p.InRange(p.Records)/inHashBucket, maxHashBuckets))
 	}
 	p.Window = p.JoinsWindow(p.Records)
 	p.OneThread = p.rowsRead() < oneThreadBelow
