@@ -11,8 +11,8 @@ import (
 	"github.com/runlens/runlens/olap/failure"
 )
 
-// lookEvery is how often a request looks whether its client is still there. One that ends sooner never does.
-const lookEvery = 100 * time.Millisecond
+// checkEvery is how often a request checks whether its client is still there. One that ends sooner never does.
+const checkEvery = 100 * time.Millisecond
 
 // errClientGone is the cause of the end of a request's work whose client went away.
 var errClientGone = errors.New("the client closed its connection")
@@ -23,8 +23,8 @@ func (s *Server) work(c *fiber.Ctx) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ctx, stop := context.WithTimeout(ctx, s.QueryTimeout)
 	connection := c.Context().Conn()
-	look := time.AfterFunc(lookEvery, func() {
-		ticker := time.NewTicker(lookEvery)
+	check := time.AfterFunc(checkEvery, func() {
+		ticker := time.NewTicker(checkEvery)
 		defer ticker.Stop()
 		for !conns.Gone(connection) {
 			select {
@@ -36,7 +36,7 @@ func (s *Server) work(c *fiber.Ctx) (ctx context.Context, end func()) {
 		cancel(errClientGone)
 	})
 	return ctx, func() {
-		look.Stop()
+		check.Stop()
 		stop()
 		cancel(nil)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // A peer that closes or resets its connection is gone, whatever it sent before; one that waits is not, and loses nothing
-// by being looked for.
+// by being checked.
 func TestGone(t *testing.T) {
 	certified := httptest.NewUnstartedServer(http.NotFoundHandler())
 	certified.StartTLS()
