@@ -22,11 +22,12 @@ const (
 	restSlack = 16
 )
 
-// largestBody is the largest legal query: 8 filters of 50 values of 200 characters, each written as an escaped
-// surrogate pair of 12 bytes.
-func largestBody() []byte {
+// largestBody is a question with the largest legal filters: 8 of 50 values of 200 characters, each written as an
+// escaped surrogate pair of 12 bytes. The filters of different numbers, from 0 to 2^20-1, have no value in common.
+func largestBody(of question, number int) []byte {
 	var q strings.Builder
-	q.WriteString(strings.TrimSuffix(string(smallBody), "}") + `,"filters":[`)
+	q.WriteString(strings.TrimSuffix(string(of.body()), "}") + `,"filters":[`)
+	opening := fmt.Sprintf(`"\ud83d\u%04x\ud83d\u%04x`, 0xdc00+number%1024, 0xdc00+number/1024)
 	for f := range maxFilters {
 		if f > 0 {
 			q.WriteByte(',')
@@ -37,7 +38,8 @@ func largestBody() []byte {
 				q.WriteByte(',')
 			}
 			// The values differ in their last character.
-			q.WriteString(`"` + strings.Repeat(`\ud83d\ude00`, maxLength-1) + fmt.Sprintf(`\ud83d\u%04x"`, 0xde00+f*maxValues+v))
+			q.WriteString(opening + strings.Repeat(`\ud83d\ude00`, maxLength-3) +
+				fmt.Sprintf(`\ud83d\u%04x"`, 0xdc00+f*maxValues+v))
 		}
 		q.WriteString(`]}`)
 	}
@@ -45,8 +47,10 @@ func largestBody() []byte {
 	return []byte(q.String())
 }
 
-// smallBody is an honest question.
-var smallBody = question{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january}.body()
+// smallQuestion is an honest question.
+var smallQuestion = question{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january}
+
+var smallBody = smallQuestion.body()
 
 var january = dateRange{"2026-01-01", "2026-01-31", "UTC"}
 
@@ -66,7 +70,7 @@ func (s *soak) proveBodies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := largestBody()
+	body := largestBody(smallQuestion, 0)
 	if !json.Valid(body) {
 		return fmt.Errorf("the largest body is no JSON")
 	}

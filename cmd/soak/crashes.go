@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/process"
 )
 
 // crashes are when the engine was killed.
@@ -56,15 +58,12 @@ func (c *crashes) outage() time.Duration {
 	return c.longest
 }
 
-// killEngine kills the engine every KillEvery, the first time in the middle of the first such span.
-func (m *mixture) killEngine(ctx, end context.Context) {
-	for wait := m.KillEvery / 2; ; wait = m.KillEvery {
-		if !pause(end, wait) {
-			return
-		}
-		m.crashes.add(time.Now())
-		if err := m.target.product.KillEngine(); err != nil {
-			m.kills.add("%v", err)
+// killEvery kills the engine at an interval until end is done, the first time in the middle of the first such span.
+func (c *crashes) killEvery(end context.Context, interval time.Duration, product process.Product, failed *examples) {
+	for wait := interval / 2; pause(end, wait); wait = interval {
+		c.add(time.Now())
+		if err := product.KillEngine(); err != nil {
+			failed.add("%v", err)
 		}
 	}
 }

@@ -43,6 +43,7 @@ func bodyAttacks(address, key string, body []byte, hold time.Duration) []bodyAtt
 type crowd struct {
 	address string
 	size    int
+	local   string // the address that it attacks from; empty for the system's choice
 
 	outcomes counts
 	breaches examples
@@ -58,6 +59,9 @@ func (c *crowd) run(ctx context.Context, attack bodyAttack) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			var dialer net.Dialer
+			if c.local != "" {
+				dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.local)}
+			}
 			dial, cancel := context.WithTimeout(ctx, answerPatience)
 			defer cancel()
 			connection, err := dialer.DialContext(dial, "tcp", c.address)

@@ -8,6 +8,7 @@
 //   - smuggling: crafted requests through keep-alive proxies and directly, while another customer sends queries.
 //   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
 //   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
+//   - siege: attacks on the API, the engine's port and the admin address, beside honest tenants.
 package main
 
 import (
@@ -34,7 +35,7 @@ type command struct {
 	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
 	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
 	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
-	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server in bodies (${default})."`
+	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server (${default})."`
 	MixedFor    time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
 	KillEvery   time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
 	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
@@ -43,6 +44,8 @@ type command struct {
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns  int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
+	SiegeFor    time.Duration `default:"30m" help:"Length of the part siege (${default})."`
+	SiegeOf     []string      `placeholder:"NAME,…" help:"Attacks of these in the part siege: ${attacks}."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -52,19 +55,28 @@ type command struct {
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, oracle.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle, siege. Only as root does siege try what another user can read.
 
 Example:
   make soak
   go run ./cmd/soak --only smuggling --tries 100
   go run ./cmd/soak --only kills --kills-of refresh --kills 50
   go run ./cmd/soak --only oracle --answers 300 --oracle-for 10m
+  go run ./cmd/soak --only siege --siege-for 2m
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
 }
 
 func main() {
+	if slices.Equal(os.Args[1:], []string{strangerCommand}) {
+		if err := tryAsStranger(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "stranger:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var c command
 	kong.Parse(&c, kong.Name("soak"),
+		kong.Vars{"attacks": attackNames()},
 		kong.Description("Proves over a long time that the built binary holds its promises."))
 	log.SetOutput(io.Discard) // net/http tells there what a proxy sees; the parts count it
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -102,13 +114,18 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor) < time.Second ||
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor) < time.Second ||
 		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns) < 1 || c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}
 	names := make([]string, len(parts))
 	for i, p := range parts {
 		names[i] = p.name
+	}
+	for _, name := range c.SiegeOf {
+		if !slices.ContainsFunc(siegeAttacks, func(a siegeAttack) bool { return a.name == name }) {
+			return fmt.Errorf("--siege-of: there is no attack %q; there are %s", name, attackNames())
+		}
 	}
 	for _, name := range c.Only {
 		if !slices.Contains(names, name) {

@@ -109,22 +109,28 @@ func (m *mixture) loads(ctx context.Context) ([]load, error) {
 	random := rand.New(rand.NewPCG(m.Seed, uint64(len(loads))))
 	return append(loads,
 		func(ctx, end context.Context) { m.sendRefused(ctx, end, c, refused, random) },
-		m.sendMalformed, m.changeKeys, m.ingest, m.killEngine), nil
+		func(_, end context.Context) { m.crashes.killEvery(end, m.KillEvery, m.target.product, &m.kills) },
+		m.sendMalformed, m.changeKeys, m.ingest), nil
 }
 
 // runFor runs all loads for a time.
 func (m *mixture) runFor(ctx context.Context, length time.Duration, loads []load) {
-	m.say("%d loads for %s", len(loads), length)
+	m.runLoads(ctx, length, loads, func() string {
+		return fmt.Sprintf("%s; %d kills, %d runs acknowledged; memory %s",
+			&m.queried.outcomes, m.crashes.count(), m.copies.acknowledged(), size(m.target.memory.now()))
+	})
+}
+
+// runLoads runs loads for a time and reports progress.
+func (s *soak) runLoads(ctx context.Context, length time.Duration, loads []load, progress func() string) {
+	s.say("%d loads for %s", len(loads), length)
 	end, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	var wait sync.WaitGroup
 	for _, run := range loads {
 		wait.Go(func() { run(ctx, end) })
 	}
-	m.reportUntil(end, func() string {
-		return fmt.Sprintf("%s; %d kills, %d runs acknowledged; memory %s",
-			&m.queried.outcomes, m.crashes.count(), m.copies.acknowledged(), size(m.target.memory.now()))
-	})
+	s.reportUntil(end, progress)
 	wait.Wait()
 }
 

@@ -42,6 +42,7 @@ type inquiry struct {
 	refused  *examples // answers that are none, where none is excused
 	excused  func(answer) bool
 	outcomes *counts
+	took     latencies
 }
 
 // run sends a question to its last page, or to the fourth. It returns how many answers were compared.
@@ -63,6 +64,7 @@ func (i *inquiry) run(ctx context.Context, c *client, organization string, q que
 			return answered
 		}
 		i.outcomes.add(a.outcome())
+		i.took.add(a.took())
 		if a.status != http.StatusOK {
 			if !i.excused(a) {
 				i.refused.add("%d %s: %s", a.status, a.body, shorten(q))

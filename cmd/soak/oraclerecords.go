@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -53,6 +54,7 @@ type chronicle struct {
 	agents  []uuid.UUID
 	runs    []oracle.Run         // newest versions; a ring of the last ones that may change
 	records []oracle.Attribution // some, to be sent again
+	names   []string             // those of agents and people; empty for harmless ones
 }
 
 // mostRemembered bounds the runs of an organization that may change, and so the memory.
@@ -166,7 +168,7 @@ func (a *author) writeBatch(out *bufio.Writer, b batch) {
 		at := oracle.Attribution{ID: a.id(), RunID: a.id(), AgentID: one(a, c.agents), Identifier: one(a, c.people[1:]),
 			Activity: one(a, drawnActivities), InitiationType: one(a, drawnInitiations), Source: one(a, drawnSources),
 			OccurredAt: a.instant()}
-		at.Name = a.name()
+		at.Name = a.name(c)
 		if len(c.runs) > 0 && a.random.IntN(20) > 0 {
 			r := one(a, c.runs)
 			at.RunID, at.AgentID = r.ID, r.AgentID
@@ -185,7 +187,7 @@ func (a *author) writeBatch(out *bufio.Writer, b batch) {
 func (a *author) draw(c *chronicle, r *oracle.Run) {
 	r.Status, r.UpdatedAt, r.Identifier, r.Name, r.Type = one(a, drawnStatuses), a.version(), nil, nil, nil
 	if person := one(a, c.people); person != "" {
-		r.Identifier, r.Name = &person, a.name()
+		r.Identifier, r.Name = &person, a.name(c)
 	}
 	if kind := one(a, drawnTypes); kind != "" {
 		r.Type = &kind
@@ -201,17 +203,23 @@ func (a *author) kind() string {
 	return one(a, drawnKinds)
 }
 
-func (a *author) name() *string {
+func (a *author) name(c *chronicle) *string {
 	if a.random.IntN(4) == 0 {
 		return nil
 	}
 	name := "Name " + strconv.Itoa(a.random.IntN(50))
+	if len(c.names) > 0 {
+		name = one(a, c.names)
+	}
 	return &name
 }
 
 func (a *author) writeAgent(out *bufio.Writer, c *chronicle) {
 	place := a.random.IntN(len(c.agents))
 	agent := oracle.Agent{ID: c.agents[place], Name: fmt.Sprintf("Agent %d", a.random.IntN(1000)), UpdatedAt: a.version()}
+	if len(c.names) > 0 {
+		agent.Name = one(a, c.names)
+	}
 	deleted := ""
 	if slug := fmt.Sprintf("agent-%d", place); a.random.IntN(3) > 0 {
 		agent.Slug = &slug
@@ -222,8 +230,8 @@ func (a *author) writeAgent(out *bufio.Writer, c *chronicle) {
 	}
 	a.truth.PutAgent(c.name, agent)
 	fmt.Fprintf(out,
-		`{"record":"agent","organization_id":%q,"agent_id":%q,"name":%q,"slug":%s,"deleted_at":%s,"updated_at":%q}`+"\n",
-		c.name, agent.ID, agent.Name, nullable(agent.Slug), quotedOrNull(deleted),
+		`{"record":"agent","organization_id":%q,"agent_id":%q,"name":%s,"slug":%s,"deleted_at":%s,"updated_at":%q}`+"\n",
+		c.name, agent.ID, nullable(&agent.Name), nullable(agent.Slug), quotedOrNull(deleted),
 		agent.UpdatedAt.UTC().Format(instantMillis))
 }
 
@@ -251,7 +259,11 @@ func nullable(text *string) string {
 	if text == nil {
 		return "null"
 	}
-	return strconv.Quote(*text)
+	quoted, err := json.Marshal(*text)
+	if err != nil {
+		panic(err) // no text can fail
+	}
+	return string(quoted)
 }
 
 func quotedOrNull(text string) string {
@@ -259,42 +271,4 @@ func quotedOrNull(text string) string {
 		return "null"
 	}
 	return strconv.Quote(text)
-}
-
-// purgePerson forgets a person who was purged: its records are not sent again, and the runs that it started are as
-// they are stored now.
-func (a *author) purgePerson(organization, person string) {
-	a.truth.PurgePerson(organization, person)
-	c := a.of(organization)
-	for i := range c.runs {
-		if r := &c.runs[i]; r.Identifier != nil && *r.Identifier == person {
-			r.Identifier, r.Name = nil, nil
-		}
-	}
-	var kept []oracle.Attribution
-	for _, at := range c.records {
-		if at.Identifier != person {
-			kept = append(kept, at)
-		}
-	}
-	c.records = kept
-}
-
-// purgeRuns draws runs and forgets them. They are to be purged.
-func (a *author) purgeRuns(organization string, most int) (ids []uuid.UUID) {
-	c := a.of(organization)
-	for range min(most, len(c.runs)-1) {
-		last := len(c.runs) - 1
-		place := a.random.IntN(len(c.runs))
-		ids = append(ids, c.runs[place].ID)
-		c.runs[place] = c.runs[last]
-		c.runs = c.runs[:last]
-	}
-	a.truth.PurgeRuns(organization, ids)
-	return ids
-}
-
-func (a *author) purgeOrganization(organization string) {
-	a.truth.PurgeOrganization(organization)
-	delete(a.known, organization)
 }

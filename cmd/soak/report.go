@@ -121,13 +121,24 @@ type counts struct {
 	of   map[string]int
 }
 
-func (c *counts) add(outcome string) {
+func (c *counts) add(outcome string) { c.addAll(outcome, 1) }
+
+func (c *counts) addAll(outcome string, times int) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.of == nil {
 		c.of = map[string]int{}
 	}
-	c.of[outcome]++
+	c.of[outcome] += times
+}
+
+// merge adds other counts, whose outcomes get a prefix.
+func (c *counts) merge(prefix string, other *counts) {
+	other.lock.Lock()
+	defer other.lock.Unlock()
+	for outcome, times := range other.of {
+		c.addAll(prefix+outcome, times)
+	}
 }
 
 func (c *counts) get(outcome string) int {

@@ -23,6 +23,7 @@ var parts = []part{
 	{"smuggling", (*soak).proveSmuggling},
 	{"kills", (*soak).proveKills},
 	{"oracle", (*soak).proveOracle},
+	{"siege", (*soak).proveSiege},
 }
 
 // A soak is one run.

@@ -28,13 +28,17 @@ type target struct {
 }
 
 // start starts a server on an empty store. Its rates don't limit; its concurrency does.
-func (s *soak) start(ctx context.Context) (*target, error) {
+func (s *soak) start(ctx context.Context) (*target, error) { return s.startWithin(ctx, 0) }
+
+// startWithin is start with a limit of open files for the product's processes; 0 for that of this process.
+func (s *soak) startWithin(ctx context.Context, files int) (*target, error) {
 	dir := filepath.Join(s.dir, s.part)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	t := &target{soak: s, dir: dir}
-	t.product = process.Product{Binary: s.Runlens, EngineLib: s.EngineLib, DataDir: filepath.Join(dir, "store")}
+	t.product = process.Product{Binary: s.Runlens, EngineLib: s.EngineLib, DataDir: filepath.Join(dir, "store"),
+		OpenFiles: files}
 	flags := append([]string{"--admin-listen", "127.0.0.1:0", "--query-timeout", deadline.String(),
 		"--rate-limit-per-minute", plenty, "--verify-limit-per-minute", plenty}, s.Serve...)
 	var err error

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,12 +27,17 @@ type Product struct {
 	Binary    string // of cmd/runlens
 	EngineLib string // the embedded engine's library
 	DataDir   string
+	OpenFiles int // the most files that a process of it may have open; 0 for the limit of this process
 }
 
 // Command is a command of the binary. It sees none of our environment's settings. When ctx is done it gets SIGTERM,
 // and is killed if that does not end it.
 func (p Product) Command(ctx context.Context, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, p.Binary, append(args, "--data-dir", p.DataDir, "--engine-lib", p.EngineLib)...)
+	args = append([]string{p.Binary}, append(args, "--data-dir", p.DataDir, "--engine-lib", p.EngineLib)...)
+	if p.OpenFiles > 0 {
+		args = append([]string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(p.OpenFiles)}, args...)
+	}
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopPatience
 	for _, variable := range os.Environ() {
