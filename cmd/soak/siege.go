@@ -109,7 +109,7 @@ func enoughFiles() error {
 	return nil
 }
 
-// open stores the records of tenants and attackers and makes their keys.
+// open stores the records of tenants and of the attackers that are needed, and makes their keys.
 func (g *siege) open(ctx context.Context) error {
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	g.author, g.others = newAuthor(g.Seed, today), newAuthor(g.Seed+1, today)
@@ -123,16 +123,10 @@ func (g *siege) open(ctx context.Context) error {
 	if err := g.store(ctx, g.author, batches...); err != nil {
 		return err
 	}
-	for _, organization := range attackerOrganizations {
-		if err := g.store(ctx, g.others, batch{organization, 40, siegeAttackerRuns, 0, 0, siegeAttackerRuns}); err != nil {
+	if g.wantsAttack("aborted", "abandoned", "caches", "names") {
+		if err := g.openAttackers(ctx); err != nil {
 			return err
 		}
-		g.others.truth.PurgeOrganization(organization) // nobody compares it, and it takes memory
-		c, err := g.target.client(ctx, organization)
-		if err != nil {
-			return err
-		}
-		g.attackers = append(g.attackers, c)
 	}
 	for i, organization := range honest {
 		c, err := g.target.client(ctx, organization)
@@ -147,6 +141,22 @@ func (g *siege) open(ctx context.Context) error {
 	g.inquiry = inquiry{truth: g.author, verdicts: &verdicts{of: map[string]verdict{}}, refused: &examples{},
 		outcomes: &counts{}, excused: func(a answer) bool { return a.status == 429 }}
 	return g.openToStrangers()
+}
+
+// openAttackers stores the records of the attackers that have keys.
+func (g *siege) openAttackers(ctx context.Context) error {
+	for _, organization := range attackerOrganizations {
+		if err := g.store(ctx, g.others, batch{organization, 40, siegeAttackerRuns, 0, 0, siegeAttackerRuns}); err != nil {
+			return err
+		}
+		g.others.truth.PurgeOrganization(organization) // nobody compares it, and it takes memory
+		c, err := g.target.client(ctx, organization)
+		if err != nil {
+			return err
+		}
+		g.attackers = append(g.attackers, c)
+	}
+	return nil
 }
 
 func (g *siege) store(ctx context.Context, a *author, batches ...batch) error {
@@ -182,9 +192,10 @@ func attackNames() string {
 	return strings.Join(names, ", ")
 }
 
-// wantsAttack reports whether an attack is among the configured ones.
-func (c command) wantsAttack(name string) bool {
-	return len(c.SiegeOf) == 0 || slices.Contains(c.SiegeOf, name)
+// wantsAttack reports whether one of some attacks is configured.
+func (c command) wantsAttack(names ...string) bool {
+	configured := func(name string) bool { return slices.Contains(c.SiegeOf, name) }
+	return len(c.SiegeOf) == 0 || slices.ContainsFunc(names, configured)
 }
 
 // tenantLoads are the honest tenants.
