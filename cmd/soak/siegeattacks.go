@@ -78,21 +78,21 @@ func (g *siege) slowQuestion(n int) question {
 
 const (
 	longestQuestion = "longest questions"
-	// fewestLongest is how many of the longest legal questions have to be answered, so that every cache is full.
-	fewestLongest = 1600
+	// longestEvery is how often one of the longest legal questions is sent: 2,000 in half an hour. Of five of them four
+	// have to be answered: with 1,600 every cache is full.
+	longestEvery  = 900 * time.Millisecond
 	longestAtOnce = 2
 )
 
-// fillCaches sends the longest legal questions, no two of which are the same, over the whole time. A grouped one is
-// kept wherever questions are.
+// fillCaches sends the longest legal questions, no two of which are the same. A grouped one is kept wherever questions
+// are.
 func (g *siege) fillCaches(ctx, end context.Context) {
 	q := smallQuestion
 	q.Dimensions = []string{"agent_id"}
-	every := g.SiegeFor / (fewestLongest + fewestLongest/4) * longestAtOnce
 	var filling sync.WaitGroup
 	for worker := range longestAtOnce {
 		filling.Go(func() {
-			tick := time.NewTicker(every)
+			tick := time.NewTicker(longestAtOnce * longestEvery)
 			defer tick.Stop()
 			for n := worker; ; n += longestAtOnce {
 				select {
@@ -161,22 +161,22 @@ func (g *siege) occupy(end context.Context, kind, address, local string, connect
 }
 
 const (
-	floodEvery = 50 * time.Millisecond
+	floodEvery = 25 * time.Millisecond
 	// longMethod is about the longest method that the server reads.
 	longMethod = 15_800
 )
 
-// floodLog sends what could fill the log: anonymous refusals, every fourth of them with a huge method or path.
+// floodLog sends what could fill the log: anonymous refusals, most of them with a huge method or path.
 func (g *siege) floodLog(ctx, end context.Context) {
 	c := newClient(g.target.server.Address, "")
 	defer c.rest()
 	huge := strings.Repeat("A", longMethod)
 	for n := 0; pause(end, floodEvery); n++ {
 		method, path, kind := http.MethodPost, queryPath, "log flood"
-		switch n % 8 {
-		case 0:
+		switch n % 4 {
+		case 0, 2:
 			method, kind = huge, "log flood, huge method"
-		case 4:
+		case 3:
 			path, kind = "/"+huge[1:], "log flood, huge path"
 		}
 		a, err := c.send(ctx, method, path, smallBody)
