@@ -30,7 +30,7 @@ const (
 	// siegeKills is how often the engine is killed.
 	siegeKills = 6
 
-	siegeMainRuns, siegeSmallRuns, siegeAttackerRuns = 20_000, 3000, 80_000
+	siegeMainRuns, siegeSmallRuns, siegeAttackerRuns = 20_000, 3000, 160_000
 )
 
 // The organizations of attackers with legal keys. Together they may run as many queries at once as the server allows.

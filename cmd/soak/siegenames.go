@@ -66,30 +66,32 @@ func (g *siege) sendHostile(ctx, end context.Context) {
 }
 
 const (
-	showEvery    = 30 * time.Second
+	showEvery    = 15 * time.Second
 	showPatience = time.Minute
 )
 
 // showHostileNames shows the names of keys and of agents on a terminal.
 func (g *siege) showHostileNames(ctx, end context.Context) {
 	for _, name := range hostileNames {
+		if end.Err() != nil {
+			return
+		}
 		if g.target.product.Command(end, "keys", "create", "--org", hostileOrganization, "--name", name).Run() != nil {
 			g.attacks.add("hostile names of keys: refused") // an answer as good as any
 		} else {
 			g.attacks.add("hostile names of keys")
 		}
 	}
-	list := func(ctx context.Context) *exec.Cmd {
-		return g.target.product.Command(ctx, "keys", "list", "--org", hostileOrganization)
-	}
-	g.show(ctx, list)
 	formats := []string{"table", "csv", "json", "ndjson", "markdown", "plot"}
-	for n := 0; pause(end, showEvery); n++ {
-		g.show(ctx, list)
-		g.show(ctx, func(ctx context.Context) *exec.Cmd {
+	for n, on := 0, true; on; n, on = n+1, pause(end, showEvery) {
+		g.show(ctx, "keys list", func(ctx context.Context) *exec.Cmd {
+			return g.target.product.Command(ctx, "keys", "list", "--org", hostileOrganization)
+		})
+		format := formats[n%len(formats)]
+		g.show(ctx, "query --output "+format, func(ctx context.Context) *exec.Cmd {
 			c := g.tenants[len(g.tenants)-1]
 			command := exec.CommandContext(ctx, g.Runlens, "query", "--metrics", "run_count", "--dimensions", "agent_id",
-				"--last", "30d", "--output", formats[n%len(formats)])
+				"--last", "30d", "--output", format)
 			command.Env = append(os.Environ(), "RUNLENS_URL="+c.base, "RUNLENS_API_KEY="+c.key)
 			return command
 		})
@@ -97,11 +99,10 @@ func (g *siege) showHostileNames(ctx, end context.Context) {
 }
 
 // show runs a command on a terminal of its own and looks for what a terminal obeys.
-func (g *siege) show(ctx context.Context, of func(context.Context) *exec.Cmd) {
+func (g *siege) show(ctx context.Context, name string, of func(context.Context) *exec.Cmd) {
 	ctx, cancel := context.WithTimeout(ctx, showPatience)
 	defer cancel()
 	command := of(ctx)
-	name := fmt.Sprintf("%q", command.Args[1:min(len(command.Args), 3)])
 	terminal, err := pty.Start(command)
 	if err != nil {
 		g.escapes.add("%s: no terminal: %v", name, err)
@@ -110,9 +111,9 @@ func (g *siege) show(ctx context.Context, of func(context.Context) *exec.Cmd) {
 	defer terminal.Close()
 	text, _ := io.ReadAll(terminal) // its end is an error on Linux
 	if err := command.Wait(); err != nil {
-		g.attacks.add("hostile names on a terminal: failed")
+		g.attacks.add("hostile names on a terminal: " + name + " failed")
 	} else {
-		g.attacks.add("hostile names on a terminal")
+		g.attacks.add("hostile names on a terminal: " + name)
 	}
 	for _, sequence := range obeyed {
 		if strings.Contains(string(text), sequence) {
