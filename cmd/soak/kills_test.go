@@ -17,11 +17,7 @@ import (
 // lost its engine the next one waits for two minutes: package purge has tests for it.)
 func TestKillsAtChosenPoints(t *testing.T) {
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "runlens")
-	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	c := killsCommand(dir, binary)
+	c := killsCommand(dir, buildRunlens(t, dir))
 	var out, progress bytes.Buffer
 	err := c.run(t.Context(), &out, &progress)
 	if strings.Contains(out.String(), trap.ErrUnable.Error()) {
@@ -54,6 +50,15 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 }
 
 // killsCommand proves ten kills with a binary, and keeps what it makes in a folder.
+func buildRunlens(t *testing.T, dir string) (binary string) {
+	t.Helper()
+	binary = filepath.Join(dir, "runlens")
+	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
+}
+
 func killsCommand(dir, binary string) command {
 	return command{
 		Only: []string{"kills"}, Kills: 10, KillsOf: []string{"ingest", "worker", "refresh"},

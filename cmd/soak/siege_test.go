@@ -12,10 +12,34 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/query"
 )
+
+// Tenants get right answers, of which the figures tell, while somebody attacks.
+func TestTenantsDuringASiege(t *testing.T) {
+	dir := t.TempDir()
+	c := killsCommand(dir, buildRunlens(t, dir))
+	c.Only, c.SiegeOf, c.SiegeFor, c.MemoryBound = []string{"siege"}, []string{"api", "log"}, 2*time.Second, 512
+	var progress bytes.Buffer
+	s := &soak{command: c, log: &progress, report: &report{}}
+	if err := s.prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	met := map[string]bool{}
+	for _, f := range s.report.figures {
+		met[f.what] = f.met
+	}
+	for _, what := range []string{"tenants' questions without an answer, or with another one than 200 and 429",
+		"tenants' answers that differ from the oracle's", "tenants' requests that were answered with 200",
+		"engines that ended without being killed", "memory of serve", "answers to attackers outside the contract"} {
+		if !met[what] {
+			t.Errorf("%s: %+v\n%s", what, s.report, &progress)
+		}
+	}
+}
 
 // The longest questions are legal, and no two have a value in common.
 func TestLongestQuestionsDiffer(t *testing.T) {
