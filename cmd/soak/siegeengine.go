@@ -155,11 +155,17 @@ func (g *siege) leave(ctx, end context.Context) {
 		return
 	}
 	for n := 0; pause(end, leaveEvery); n++ {
+		began := time.Now()
 		second, err := g.target.product.Serve(ctx, dir, "--admin-listen", "off")
-		if err != nil {
-			if ctx.Err() == nil {
-				g.leaving.add("%v", err)
-			}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return
+		case g.crashes.during(began, time.Now()):
+			g.attacks.add("leaving servers: not started while the engine was killed")
+			continue
+		default:
+			g.leaving.add("%v", err)
 			continue
 		}
 		pause(end, leftAfter)
