@@ -27,8 +27,8 @@ const (
 	siegeFiles = 4096
 	// calmShare is the part of the time, as a divisor, that the tenants have to themselves before.
 	calmShare = 20
-	// siegeKills is how often the engine is killed.
-	siegeKills = 6
+	// siegeKillEvery is how often the engine is killed, unless the siege is shorter.
+	siegeKillEvery = 5 * time.Minute
 
 	siegeMainRuns, siegeSmallRuns, siegeAttackerRuns = 20_000, 3000, 160_000
 )
@@ -218,7 +218,7 @@ func (g *siege) attackLoads() (all []load) {
 }
 
 func (g *siege) killEngine(_, end context.Context) {
-	g.crashes.killEvery(end, g.SiegeFor/siegeKills, g.target.product, &g.kills)
+	g.crashes.killEvery(end, min(g.SiegeFor, siegeKillEvery), g.target.product, &g.kills)
 }
 
 // ask is an honest tenant.

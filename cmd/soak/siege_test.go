@@ -67,6 +67,11 @@ func TestLongestQuestionsDiffer(t *testing.T) {
 
 func TestAttackersQuestionsAreLegal(t *testing.T) {
 	g := &siege{others: newAuthor(1, date("2026-11-22"))}
+	for n, name := range hostileNames {
+		if _, err := query.Parse(hostileQuestion(name, n).body()); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 	bodies := map[string]bool{}
 	for n := range 16 * 30 {
 		body := g.slowQuestion(n).body()

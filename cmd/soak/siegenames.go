@@ -37,9 +37,7 @@ func (g *siege) sendHostile(ctx, end context.Context) {
 	address := g.target.server.Address
 	for n := 0; pause(end, hostileEvery); n++ {
 		name := hostileNames[n%len(hostileNames)]
-		q := smallQuestion
-		q.Filters = []filter{{Member: "user_identifier", Op: "in", Values: []string{name, fmt.Sprint(n)}}}
-		a, err := g.attackers[n%len(g.attackers)].query(ctx, q.body())
+		a, err := g.attackers[n%len(g.attackers)].query(ctx, hostileQuestion(name, n).body())
 		if err != nil {
 			g.attacks.add("hostile filters: no answer")
 		} else {
@@ -63,6 +61,15 @@ func (g *siege) sendHostile(ctx, end context.Context) {
 			g.judgeKeyless(kind, a)
 		}
 	}
+}
+
+// hostileQuestion has a name, or its beginning, in a legal filter.
+func hostileQuestion(name string, n int) question {
+	characters := []rune(name)
+	q := smallQuestion
+	q.Filters = []filter{{Member: "user_identifier", Op: "in",
+		Values: []string{string(characters[:min(len(characters), maxLength)]), fmt.Sprint(n)}}}
+	return q
 }
 
 const (
