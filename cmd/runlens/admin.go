@@ -26,8 +26,9 @@ type adminFlags struct {
 	Pprof *bool `env:"RUNLENS_PPROF" negatable:"" help:"@pprof"`
 }
 
-// open opens an admin address; "off" gives none.
-func (f adminFlags) open(listen string, logger *slog.Logger) (*admin.Server, error) {
+// open opens an admin address; "off" gives none. Where no token is set, what is private requires the one that the data
+// directory keeps.
+func (f adminFlags) open(listen, dataDir string, logger *slog.Logger) (*admin.Server, error) {
 	if listen == "off" {
 		return nil, nil
 	}
@@ -39,7 +40,16 @@ func (f adminFlags) open(listen string, logger *slog.Logger) (*admin.Server, err
 	if err != nil {
 		return nil, err
 	}
-	server, err := admin.Open(admin.Config{Listen: listen, Token: token, Profiling: f.Pprof, Logger: logger, Caps: caps})
+	forAll := token != ""
+	if !forAll {
+		if token, err = makeAdminToken(dataDir); err != nil {
+			logger.Warn("the admin address refuses profiles and what is private, because the data directory keeps no token; "+
+				"set RUNLENS_ADMIN_TOKEN", "cause", err)
+		}
+	}
+	server, err := admin.Open(admin.Config{
+		Listen: listen, Token: token, ForAll: forAll, Profiling: f.Pprof, Logger: logger, Caps: caps,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("--admin-listen: %w", err)
 	}

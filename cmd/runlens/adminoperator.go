@@ -24,7 +24,7 @@ import (
 const overviewTimeout = 5 * time.Second
 
 // An operatorAPI answers on the admin address what 'runlens usage' and 'runlens explain' print, for operators without
-// access to the store. It names all organizations, and quotes SQL.
+// access to the store. It names all organizations, and quotes SQL: it is for who has the token.
 type operatorAPI struct {
 	conn         driver.Conn
 	engine       *olap.Engine
@@ -70,7 +70,10 @@ func (o *operatorAPI) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body cannot be read, or is too long", http.StatusBadRequest)
 		return
 	}
-	asked, err := query.Parse(body)
+	var asked query.Query
+	if err = query.CheckSyntax(body); err == nil {
+		asked, err = query.Parse(body)
+	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -82,7 +82,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			late.Close()
 		}
 	}
-	openAdmin := func(context.Context) (*admin.Server, error) { return c.adminFlags.open(c.AdminListen, logger) }
+	openAdmin := func(context.Context) (*admin.Server, error) {
+		return c.adminFlags.open(c.AdminListen, c.DataDir, logger)
+	}
 	if a.admin, err = within(ctx, openAddresses, closeLate, openAdmin); err != nil {
 		return err
 	}

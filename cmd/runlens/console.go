@@ -30,6 +30,7 @@ type consoleCmd struct {
 	Dashboard []string `sep:"none" placeholder:"FILE" help:"@dashboard"`
 	Export    string   `placeholder:"FILE" help:"@export"`
 	Admin     []string `placeholder:"HOST:PORT" help:"@console_admin"`
+	DataDir   string   `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"@token_dir"`
 }
 
 func (consoleCmd) Help() string {
@@ -74,10 +75,6 @@ func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams)
 	if err != nil {
 		return nil, err
 	}
-	token, err := c.token()
-	if err != nil {
-		return nil, err
-	}
 	to, err := client.New(client.Config{URL: asked.URL, Key: asked.Key, UserAgent: "runlens-console/" + version,
 		MaxWait: consoleMaxWait, OnWait: reportWait(io.err)})
 	if err != nil {
@@ -89,6 +86,10 @@ func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams)
 	}
 	config := console.Config{Client: to, Home: home, Now: time.Now, Dashboards: c.Dashboard}
 	for _, address := range c.Admin {
+		token, err := c.adminToken(address, c.DataDir)
+		if err != nil {
+			return nil, err
+		}
 		config.Admin = append(config.Admin, console.Admin{Address: address, Token: token})
 	}
 	return console.New(ctx, config)

@@ -109,7 +109,7 @@ func TestConsole(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, office){
 		"explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies, "failures": consoleFailures,
 		"dashboards": consoleDashboards, "operator": consoleOperator, "worker": consoleWorker, "looks": consoleLooks,
-		"speed": consoleSpeed, "neighbours": consoleNeighbours,
+		"speed": consoleSpeed, "neighbours": consoleNeighbours, "without the token": consoleWithoutToken,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

@@ -41,7 +41,7 @@ func consoleLooks(t *testing.T, o office) {
 		t.Fatal(err)
 	}
 	d := o.console(t, "looks", console.Config{Dashboards: []string{file},
-		Admin: []console.Admin{{Address: strings.TrimPrefix(o.admin, "http://")}}})
+		Admin: []console.Admin{{Address: strings.TrimPrefix(o.admin, "http://"), Token: adminToken(t, o.flags)}}})
 	const lines = "/explore?model=agent_runs&metrics=run_count&metrics=unique_initiator_count&dimensions=user_identifier" +
 		"&dimensions=day&last=15d&compare=previous"
 	const bars = "/explore?model=agent_runs&metrics=run_success_rate&dimensions=user_identifier&filter=agent_id%3Dbilling"

@@ -24,7 +24,9 @@ func consoleOperator(t *testing.T, o office) {
 		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"user_identifier"},
 		Filters: []string{"agent_id eq"}, Days: 30, Timezone: "Europe/Stockholm", Limit: 2,
 	}, Took: 2 * time.Hour, Cost: cost.Cost{Rows: 100}})
-	d := o.console(t, "operator", console.Config{Admin: []console.Admin{{Address: admin}, {Address: "127.0.0.1:1"}}})
+	d := o.console(t, "operator", console.Config{Admin: []console.Admin{
+		{Address: admin, Token: adminToken(t, o.flags)}, {Address: "127.0.0.1:1"},
+	}})
 	d.open(d.base + "/operator")
 	d.until(`document.querySelectorAll("#status section").length === 2 &&
 		document.querySelectorAll("#usage section").length === 2`)
@@ -47,6 +49,20 @@ func consoleOperator(t *testing.T, o office) {
 	d.do(navigate(d.base + "/operator/explain?admin=0&organization_id=operator&model=agent_runs&metrics=gone&days=1" +
 		"&limit=1&timezone=UTC"))
 	d.shows(".bad", "unknown_member at gone")
+}
+
+// Without the token the operator's page says what is missing, and how to give it.
+func consoleWithoutToken(t *testing.T, o office) {
+	t.Parallel()
+	d := o.console(t, "stranger", console.Config{
+		Admin: []console.Admin{{Address: strings.TrimPrefix(o.admin, "http://")}},
+	})
+	d.open(d.base + "/operator")
+	d.shows("#status section", "Answered 200")
+	d.shows("#usage .bad", "does not say who asks what. It wants a token: name the data directory of the server")
+	d.do(navigate(d.base + "/operator/explain?admin=0&organization_id=operator&model=agent_runs&metrics=run_count&days=1" +
+		"&limit=1&timezone=UTC"))
+	d.shows(".bad", "There is no explanation: It wants a token")
 }
 
 // recorded writes an entry so many times into the log of usage.
@@ -123,6 +139,7 @@ func adminOperator(t *testing.T, o office) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		request.Header.Set("Authorization", "Bearer "+adminToken(t, o.flags))
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])
 		}
@@ -138,7 +155,12 @@ func adminOperator(t *testing.T, o office) {
 		says                  string
 	}{
 		"explained":         {"POST", o.admin + path, ada, nil, 200, "1 row as of"},
-		"by a script":       {"POST", o.admin + path, ada, []string{"Sec-Fetch-Site", "cross-site"}, 403, "cross-origin"},
+		"without the token": {"POST", o.admin + path, ada, []string{"Authorization", ""}, 401, "a token is required"},
+		"another token": {"GET", o.admin + "/usage", "", []string{"Authorization", "Bearer x"}, 401,
+			"a token is required"},
+		"invalid UTF-8": {"POST", o.admin + path, strings.Replace(ada, "2026", "\xff", 1), nil, 400,
+			"malformed JSON"},
+		"data after it":     {"POST", o.admin + path, ada + "{}", nil, 400, "data after the JSON value"},
 		"by a read":         {"GET", o.admin + path, "", nil, 405, "Method Not Allowed"},
 		"unknown member":    {"POST", o.admin + path, unknown, nil, 400, "unknown_member at x"},
 		"no body":           {"POST", o.admin + path, "", nil, 400, "invalid_query"},

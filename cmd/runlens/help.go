@@ -22,7 +22,7 @@ var flagHelp = kong.Vars{
 
 	// adminFlags
 	"admin_token_file": "File with the token that the admin address requires, except for /healthz and /readyz. " +
-		"Or set RUNLENS_ADMIN_TOKEN. Default: none.",
+		"Or set RUNLENS_ADMIN_TOKEN. Default: admin.token in the data directory, for usage, explanations and profiles only.",
 	"pprof": "Serve profiles on the admin address. Default: only on a loopback address.",
 
 	// databaseFlags
@@ -114,7 +114,8 @@ var flagHelp = kong.Vars{
 		"first page.",
 	"export": "Write the dashboard as a page of its own, which needs no server and runs no script, and end.",
 	"console_admin": "Comma-separated admin addresses of servers and workers, for the operator's page. Their token " +
-		"comes from RUNLENS_ADMIN_TOKEN or --admin-token-file.",
+		"comes from RUNLENS_ADMIN_TOKEN, --admin-token-file or, on this machine, their data directory.",
+	"token_dir": "The data directory of the servers on this machine, whose admin.token --admin sends.",
 	// query
 	"saved": "A saved question, or a file such as @./weekly.yaml. Flags beside it win.",
 	"save":  "Save the question as a YAML file of this name, once it is answered.",

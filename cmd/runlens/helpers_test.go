@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,16 @@ func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
 	_, rest, _ := strings.Cut(log.String(), `"msg":"serving the admin address","address":"`)
 	address, _, _ := strings.Cut(rest, `"`)
 	return "http://" + a.Address(), "http://" + address, stop
+}
+
+// adminToken is the token that the data directory of the flags of store keeps.
+func adminToken(t *testing.T, flags []string) string {
+	t.Helper()
+	token, err := readAdminToken(filepath.Join(flags[1], adminTokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
 }
 
 func get(t *testing.T, url, key string) (int, string) {

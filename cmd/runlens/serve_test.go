@@ -61,7 +61,7 @@ func TestRecordsToAnswers(t *testing.T) {
 	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready",
 		"/metrics":      `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`,
 		"/debug/pprof/": "goroutine", "/openapi.yaml": "openapi: 3", "/docs/": "swagger-ui"} {
-		if code, body := get(t, admin+path, ""); code != 200 || !strings.Contains(body, want) {
+		if code, body := get(t, admin+path, adminToken(t, flags)); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, without %q", path, code, want)
 		}
 		if code, _ := get(t, base+path, ""); code != 404 {

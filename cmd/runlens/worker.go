@@ -105,7 +105,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	}
 	defer store.Close()
 	status := worker.NewStatus(time.Now)
-	adminServer, err := c.adminFlags.open(c.AdminListen, logger)
+	adminServer, err := c.adminFlags.open(c.AdminListen, c.DataDir, logger)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package admin
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -23,14 +22,13 @@ type Content struct {
 	Metrics []prometheus.Collector      // of /metrics, besides those of Go and of the process
 	More    map[string]http.Handler     // by patterns of http.ServeMux
 
-	// Private is like More, and not for everybody who reaches the address: it requires the token. Where there is none, a
-	// loopback address answers it to programs on the same machine, and other addresses don't.
+	// Private is like More, and not for everybody who reaches the address: it always requires the token.
 	Private map[string]http.Handler
 }
 
-// handler answers the content's paths and, if profiling is on, /debug/pprof. The command line is not served: it is no
-// profile, and may contain what is not meant for everybody.
-func handler(content Content, profiling bool) *http.ServeMux {
+// handler answers the content's paths and, if profiling is on, /debug/pprof. Profiles and what is private pass through
+// protect. The command line is not served: it is no profile, and may contain what is not meant for everybody.
+func handler(content Content, profiling bool, protect func(http.Handler) http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -47,13 +45,16 @@ func handler(content Content, profiling bool) *http.ServeMux {
 	registry.MustRegister(content.Metrics...)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	if profiling {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		mux.Handle("/debug/pprof/", protect(http.HandlerFunc(pprof.Index)))
+		mux.Handle("/debug/pprof/profile", protect(http.HandlerFunc(pprof.Profile)))
+		mux.Handle("/debug/pprof/symbol", protect(http.HandlerFunc(pprof.Symbol)))
+		mux.Handle("/debug/pprof/trace", protect(http.HandlerFunc(pprof.Trace)))
 	}
 	for pattern, more := range content.More {
 		mux.Handle(pattern, more)
+	}
+	for pattern, private := range content.Private {
+		mux.Handle(pattern, protect(private))
 	}
 	return mux
 }
@@ -62,18 +63,4 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	w.Write([]byte(text + "\n"))
-}
-
-// ownPages refuses what pages of other sites make a browser on this machine send. A name of theirs may lead to a
-// loopback address.
-func ownPages(next http.Handler) http.Handler {
-	next = http.NewCrossOriginProtection().Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil || host != "localhost" && net.ParseIP(host) == nil {
-			answer(w, http.StatusMisdirectedRequest, "name this address by its number, or set a token")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -27,6 +27,10 @@ const (
 	// adminTimeout bounds what a page asks of one admin address.
 	adminTimeout = 10 * time.Second
 	adminBytes   = 4 << 20
+
+	wantsToken = "It wants a token: name the data directory of the server with --data-dir, or the file of its token " +
+		"with --admin-token-file, or set RUNLENS_ADMIN_TOKEN."
+
 	// From these ages on a person should look. The rollup is refreshed every few seconds where rows arrive.
 	rollupLate = 15 * time.Minute
 	workerLate = 5 * time.Minute
@@ -84,7 +88,7 @@ func (a Admin) section(ctx context.Context) section {
 		s.State, s.Says = "bad", err.Error()
 		return s
 	case status == http.StatusUnauthorized:
-		s.State, s.Says = "bad", "It wants a token: set RUNLENS_ADMIN_TOKEN, or name its file with --admin-token-file."
+		s.State, s.Says = "bad", wantsToken
 		return s
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)

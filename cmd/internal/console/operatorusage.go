@@ -21,6 +21,7 @@ const explainTimeout = time.Minute
 // A usageView is what the operator's page shows of who asks what.
 type usageView struct {
 	Address string // the admin address that says so
+	Refused string // why it does not; nothing else is there then
 	Since   string
 	Keys    []usageRow
 	Slowest []usageRow
@@ -45,6 +46,9 @@ func (c *Console) operatorUsage(w http.ResponseWriter, r *http.Request) {
 		if err == nil && status == http.StatusOK && json.Unmarshal([]byte(text), &o) == nil {
 			view = viewOfUsage(admin.Address, n, o)
 			break
+		}
+		if err == nil && status == http.StatusUnauthorized {
+			view = &usageView{Address: admin.Address, Refused: wantsToken}
 		}
 	}
 	c.render(w, "operator-usage", view)
@@ -145,6 +149,8 @@ func (c *Console) operatorExplain(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		view.Refused = err.Error()
+	case status == http.StatusUnauthorized:
+		view.Refused = wantsToken
 	case status != http.StatusOK:
 		view.Refused = strings.TrimSpace(text)
 	default:
