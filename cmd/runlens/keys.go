@@ -196,36 +196,6 @@ func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	})
 }
 
-type keysRevokeCmd struct {
-	storeFlags
-	KeyID string `arg:"" help:"The key's id, as keys list shows it."`
-}
-
-func (keysRevokeCmd) Help() string {
-	return `A revocation can't be rolled back. Revoking a key again changes nothing.
-
-Example:
-  runlens keys revoke 4fT9x0PqL2mVbN7c`
-}
-
-func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
-		key, err := find(ctx, store, c.KeyID)
-		if err != nil {
-			return err
-		}
-		err = audit.Do(ctx, conn, actionOn("keys revoke", key), func(ctx context.Context) error {
-			key, err = store.Revoke(ctx, c.KeyID)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(io.out, "revoked %s of %s at %s\n", key.KeyID, key.OrganizationID, instant(*key.RevokedAt))
-		return err
-	})
-}
-
 type rotateCursorSecrets struct{ storeFlags }
 
 func (rotateCursorSecrets) Help() string {

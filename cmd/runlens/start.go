@@ -109,7 +109,7 @@ func (f stepFailure) Unwrap() error { return f.cause }
 func oneLine(err error) string {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) {
-		if exception.Code == write.CodeNoSpace || strings.Contains(exception.Message, "No space left on device") {
+		if diskFull(err) {
 			return "the disk of ClickHouse is full; free some space and start again"
 		}
 		err = failure.Of("the store", err)
@@ -141,6 +141,13 @@ func interruptible(ctx context.Context, drain time.Duration, do func(context.Con
 	case <-time.After(drain + interruptPatience):
 		return errors.New("interrupted while it waited for a file or a terminal; the output is not whole")
 	}
+}
+
+// diskFull reports whether something failed because the disk of the store is full.
+func diskFull(err error) bool {
+	var exception *clickhouse.Exception
+	return errors.Is(err, syscall.ENOSPC) || errors.As(err, &exception) &&
+		(exception.Code == write.CodeNoSpace || strings.Contains(exception.Message, "No space left on device"))
 }
 
 // untilSignal returns a context that SIGINT or SIGTERM ends. The second signal ends the process at once.

@@ -29,6 +29,7 @@ type engine struct {
 	reported int    // the process of the engine whose death was logged last
 	stop     context.CancelFunc
 	stopped  chan struct{}
+	reserve  sync.WaitGroup // of keepReserve
 	warnRoot sync.Once
 }
 
@@ -56,6 +57,9 @@ func openEngine(ctx context.Context, config Config) (*engine, error) {
 	background, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	go e.supervise(background)
+	if !config.Ephemeral {
+		e.reserve.Go(func() { e.keepReserve(background) })
+	}
 	return e, nil
 }
 
@@ -63,6 +67,7 @@ func openEngine(ctx context.Context, config Config) (*engine, error) {
 func (e *engine) close() {
 	e.stop()
 	<-e.stopped
+	e.reserve.Wait()
 	e.users.release()
 }
 
