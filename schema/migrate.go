@@ -3,19 +3,13 @@ package schema
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
-	"github.com/golang-migrate/migrate/v4/database"
-	"github.com/golang-migrate/migrate/v4/source/iofs"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 const (
 	dirtyPatience = 5 * time.Second
@@ -28,40 +22,55 @@ const (
 type State struct {
 	Version uint `json:"version"` // the newest migration applied; 0 is none
 	Latest  uint `json:"latest"`  // the newest migration this binary carries
+	Oldest  uint `json:"oldest"`  // the newest migration that a binary must know to work with the store
 	Dirty   bool `json:"dirty"`   // a migration began and did not end
 }
 
 // Current reports whether the store has exactly the migrations of this binary.
 func (s State) Current() bool { return s.Version == s.Latest && !s.Dirty }
 
+// Works reports whether this binary works with the store as it is: it has all migrations of this binary, and those of
+// newer binaries that it may have besides work with this one, also while they are applied.
+func (s State) Works() bool { return s.Current() || s.newer() && s.compatible() == nil }
+
+// newer says that a newer binary has migrated the store, or is about to.
+func (s State) newer() bool { return s.Version > s.Latest }
+
 var (
-	// ErrNewerStore is returned when the store was migrated by a newer binary.
-	ErrNewerStore = errors.New("the store's schema is newer than this binary: upgrade runlens")
+	// ErrNewerStore is returned when the store was migrated by a newer binary, with which this one does not work.
+	ErrNewerStore = errors.New("the store was changed by a newer version of runlens, beside which this one does not " +
+		"work: upgrade runlens")
+	// ErrNewerMigrations is returned when the migrations to roll back are of a newer binary.
+	ErrNewerMigrations = errors.New("the newest migrations are of a newer version of runlens: " +
+		"roll them back with that one")
 	// ErrOlderStore is returned when the store was made before the first release.
-	ErrOlderStore = errors.New("the store was made by an unreleased version of runlens: " +
-		"start with an empty database or data directory, and copy the records again")
+	ErrOlderStore = errors.New("the store was made by an unreleased version of runlens, from which there is no upgrade: " +
+		"start with an empty database or data directory, make the keys again and copy the records again")
 )
 
-// Up applies the pending migrations to the database that db is connected to. Its errors wrap those of the database
-// and of ctx.
+// Up applies the pending migrations of this binary to the database that db is connected to. A store that a newer binary
+// has migrated stays as it is if this one works with it. The errors wrap those of the database and of ctx.
 //
 // Several processes may call it at once. ClickHouse has no lock for them, so safety comes from the migrations: each
 // statement may be run again. A process that finds a migration of another one unfinished waits for it 5 s, then takes
 // it for interrupted and runs it again. A version that cannot be recorded, as on a full disk, ends it at once.
-func Up(ctx context.Context, db *sql.DB) error {
-	m, err := open(ctx, db)
+func Up(ctx context.Context, db *sql.DB) error { return own.Up(ctx, db) }
+
+// Up is the function Up with the migrations of a series.
+func (s Series) Up(ctx context.Context, db *sql.DB) error {
+	m, err := s.open(ctx, db)
 	if err != nil {
 		return err
 	}
 	for dirtySince := time.Now(); ; {
-		state, err := status(m)
+		state, err := s.status(ctx, db, m)
 		if err == nil {
 			err = state.compatible()
 		}
 		switch {
 		case err != nil:
 			return err
-		case state.Current():
+		case state.Works():
 			return nil
 		case !state.Dirty:
 			dirtySince = time.Now()
@@ -72,7 +81,7 @@ func Up(ctx context.Context, db *sql.DB) error {
 			}
 			return fmt.Errorf("schema: migrate up: %w", err)
 		case time.Since(dirtySince) > dirtyPatience:
-			previous, err := before(state.Version)
+			previous, err := s.before(state.Version)
 			if err == nil {
 				err = m.Force(previous)
 			}
@@ -92,7 +101,7 @@ func Up(ctx context.Context, db *sql.DB) error {
 // compatible returns ErrNewerStore or ErrOlderStore for a store that this binary cannot use.
 func (s State) compatible() error {
 	switch {
-	case s.Version > s.Latest:
+	case s.Oldest > s.Latest:
 		return ErrNewerStore
 	case s.older():
 		return ErrOlderStore
@@ -103,28 +112,23 @@ func (s State) compatible() error {
 // older says that the store was made before the first release.
 func (s State) older() bool { return s.Version > 0 && s.Version < baseline }
 
-// before is the version that golang-migrate resumes from to run version again: the one before it. Versions have gaps.
-func before(version uint) (int, error) {
-	source, err := iofs.New(migrations, "migrations")
-	if err != nil {
-		return 0, err
-	}
-	previous, err := source.Prev(version)
-	if errors.Is(err, fs.ErrNotExist) {
-		return database.NilVersion, nil
-	}
-	return int(previous), err
-}
+// Down rolls the newest steps migrations back, and removes the rows of their tables. Steps is at least 1; more than
+// there are rolls all of them back. It is for databases of tests and for trials: an older binary that works with the
+// store needs no Down. The error is ErrNewerMigrations where a newer binary has migrated it.
+func Down(ctx context.Context, db *sql.DB, steps int) error { return own.Down(ctx, db, steps) }
 
-// Down rolls the newest steps migrations back, and removes the rows of their tables. Steps is at least 1;
-// more than there are rolls all of them back.
-func Down(ctx context.Context, db *sql.DB, steps int) error {
-	m, err := open(ctx, db)
+// Down is the function Down with the migrations of a series.
+func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
+	m, err := s.open(ctx, db)
 	if err != nil {
 		return err
 	}
-	state, err := status(m)
-	if err == nil && state.older() {
+	state, err := s.status(ctx, db, m)
+	switch {
+	case err != nil:
+	case state.newer():
+		err = ErrNewerMigrations
+	case state.older():
 		err = ErrOlderStore
 	}
 	if err != nil {
@@ -138,51 +142,27 @@ func Down(ctx context.Context, db *sql.DB, steps int) error {
 	return nil
 }
 
-// Status reads the state of the store; it changes nothing but for the bookkeeping table, which it makes if absent.
-func Status(ctx context.Context, db *sql.DB) (State, error) {
-	m, err := open(ctx, db)
+// Status reads the state of the store; it changes nothing but for the bookkeeping tables, which it makes if absent.
+func Status(ctx context.Context, db *sql.DB) (State, error) { return own.Status(ctx, db) }
+
+// Status is the function Status with the migrations of a series.
+func (s Series) Status(ctx context.Context, db *sql.DB) (State, error) {
+	m, err := s.open(ctx, db)
 	if err != nil {
 		return State{}, err
 	}
-	return status(m)
+	return s.status(ctx, db, m)
 }
 
-func status(m *migrate.Migrate) (State, error) {
+func (s Series) status(ctx context.Context, db *sql.DB, m *migrate.Migrate) (State, error) {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
 		return State{}, fmt.Errorf("schema: read version: %w", err)
 	}
-	latest, err := latestVersion()
-	return State{Version: version, Latest: latest, Dirty: dirty}, err
-}
-
-func open(ctx context.Context, db *sql.DB) (*migrate.Migrate, error) {
-	if _, err := db.ExecContext(ctx, createVersions); err != nil {
-		return nil, fmt.Errorf("schema: create version table: %w", err)
-	}
-	source, err := iofs.New(migrations, "migrations")
+	floor, err := recorded(ctx, db, tableFloor)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return State{}, fmt.Errorf("schema: read version: %w", err)
 	}
-	m, err := migrate.NewWithInstance("embedded", source, "clickhouse", versions{ctx, db})
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	return m, nil
-}
-
-func latestVersion() (uint, error) {
-	source, err := iofs.New(migrations, "migrations")
-	if err != nil {
-		return 0, fmt.Errorf("schema: %w", err)
-	}
-	version, err := source.First()
-	for err == nil {
-		next, nextErr := source.Next(version)
-		if errors.Is(nextErr, fs.ErrNotExist) {
-			return version, nil
-		}
-		version, err = next, nextErr
-	}
-	return 0, fmt.Errorf("schema: read migrations: %w", err)
+	latest, err := s.latest()
+	return State{Version: version, Latest: latest, Oldest: uint(max(floor.version, 0)), Dirty: dirty}, err
 }

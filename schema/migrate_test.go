@@ -31,8 +31,8 @@ func open(t *testing.T) (*clickhouse.Server, *sql.DB) {
 func tables(t *testing.T, db *sql.DB) int {
 	t.Helper()
 	var n int
-	if err := db.QueryRow("SELECT toInt64(count()) FROM system.tables WHERE database = currentDatabase() AND name != " +
-		"'schema_migrations'").Scan(&n); err != nil {
+	if err := db.QueryRow("SELECT toInt64(count()) FROM system.tables WHERE database = currentDatabase() AND " +
+		"name NOT IN ('schema_migrations', 'schema_versions')").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -12,8 +12,17 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 )
 
-// createVersions makes the bookkeeping table. IF NOT EXISTS: several processes start at once.
-const createVersions = "CREATE TABLE IF NOT EXISTS schema_migrations (version Int64, dirty UInt8, sequence UInt64)" +
+// The bookkeeping has two tables, because binaries of schema 100 read the first one only and stop at any number in it
+// that they don't know (decisions/upgrades.md).
+const (
+	// tableFloor says which binaries work with the store: those that know the migration recorded last.
+	tableFloor = "schema_migrations"
+	// tableVersions has the newest migration that was applied.
+	tableVersions = "schema_versions"
+)
+
+// createVersions makes a bookkeeping table. IF NOT EXISTS: several processes start at once.
+const createVersions = "CREATE TABLE IF NOT EXISTS %s (version Int64, dirty UInt8, sequence UInt64)" +
 	" ENGINE = MergeTree ORDER BY sequence SETTINGS " + DurableSettings
 
 // errRecord is the cause of every failure to record a version. Trying again does not help: no other process can be its
@@ -24,8 +33,9 @@ var errRecord = errors.New("schema: record the version of the schema")
 // context, and keeps a connection for ever with each version that it fails to record, until none is left and it waits
 // without end.
 type versions struct {
-	ctx context.Context // golang-migrate passes none; a driver serves one call of this package
-	db  *sql.DB
+	ctx    context.Context // golang-migrate passes none; a driver serves one call of this package
+	db     *sql.DB
+	floors map[int]int // by migration
 }
 
 var _ database.Driver = versions{}
@@ -51,24 +61,63 @@ func (v versions) Run(migration io.Reader) error {
 	return nil
 }
 
-// SetVersion records that a migration begins (dirty) or has ended. The record with the greatest sequence counts.
+// SetVersion records that a migration begins (dirty) or has ended. Binaries that don't work with it are kept away from
+// its beginning on. Those of schema 100 read that a migration of theirs is unfinished, and of no other.
 func (v versions) SetVersion(version int, dirty bool) error {
-	insert := fmt.Sprintf("INSERT INTO schema_migrations (version, dirty, sequence) SELECT %d, %t, %d",
-		version, dirty, time.Now().UnixNano())
+	last, err := recorded(v.ctx, v.db, tableFloor)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRecord, err)
+	}
+	floor := record{version: version, dirty: dirty}
+	if oldest, ok := v.floors[version]; ok && oldest != version {
+		floor = record{version: oldest}
+	}
+	if floor.version != last.version || floor.dirty != last.dirty {
+		if err := v.record(tableFloor, floor); err != nil {
+			return err
+		}
+	}
+	return v.record(tableVersions, record{version: version, dirty: dirty})
+}
+
+func (v versions) record(table string, r record) error {
+	insert := fmt.Sprintf("INSERT INTO %s (version, dirty, sequence) SELECT %d, %t, %d",
+		table, r.version, r.dirty, time.Now().UnixNano())
 	if _, err := v.db.ExecContext(v.ctx, insert); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}
 	return nil
 }
 
-// Version returns the version recorded last, database.NilVersion for none.
+// Version returns the version recorded last, database.NilVersion for none. A binary of schema 100 records it in
+// tableFloor only: whatever is the latest there counts.
 func (v versions) Version() (version int, dirty bool, err error) {
-	const last = "SELECT version, dirty != 0 FROM schema_migrations ORDER BY sequence DESC LIMIT 1"
-	err = v.db.QueryRowContext(v.ctx, last).Scan(&version, &dirty)
-	if errors.Is(err, sql.ErrNoRows) {
-		return database.NilVersion, false, nil
+	floor, err := recorded(v.ctx, v.db, tableFloor)
+	if err != nil {
+		return 0, false, err
 	}
-	return version, dirty, err
+	last, err := recorded(v.ctx, v.db, tableVersions)
+	if err == nil && floor.sequence > last.sequence {
+		last = floor
+	}
+	return last.version, last.dirty, err
+}
+
+// A record is a row of a bookkeeping table. The one with the greatest sequence counts.
+type record struct {
+	version  int
+	dirty    bool
+	sequence uint64
+}
+
+// recorded reads the record that counts; its version is database.NilVersion if there is none.
+func recorded(ctx context.Context, db *sql.DB, table string) (r record, err error) {
+	err = db.QueryRowContext(ctx, "SELECT version, dirty != 0, sequence FROM "+table+" ORDER BY sequence DESC LIMIT 1").
+		Scan(&r.version, &r.dirty, &r.sequence)
+	if errors.Is(err, sql.ErrNoRows) {
+		return record{version: database.NilVersion}, nil
+	}
+	return r, err
 }
 
 // The rest of the interface is for golang-migrate's own command, which this package does not use.

@@ -201,8 +201,9 @@ func (a *app) ready(ctx context.Context) error {
 	if err != nil {
 		return errors.New("the store's migrations cannot be read")
 	}
-	if !state.Current() {
-		return fmt.Errorf("the store has migration %d, this server needs %d", state.Version, state.Latest)
+	if !state.Works() {
+		return fmt.Errorf("the store has migration %d and works with binaries from %d on, this one has %d",
+			state.Version, state.Oldest, state.Latest)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type migrateCmd struct {
 
 func (migrateCmd) Help() string {
 	return `Servers, workers and ingest commands apply pending migrations when they start. Several may do so at once.
+Going back to an older binary needs no migration.
 
 Example:
   runlens migrate status --clickhouse-url clickhouse://runlens@db:9000/runlens --clickhouse-password-file password`
@@ -41,7 +42,8 @@ type migrateDownCmd struct {
 }
 
 func (migrateDownCmd) Help() string {
-	return `The rows of the tables that these migrations created are lost. Stop servers and workers first.
+	return `For trials: the rows of the tables that these migrations created are lost. Stop servers and workers first.
+To go back to the binary of before, just start it.
 
 Example:
   runlens migrate down --steps 1`
@@ -90,10 +92,12 @@ func (f storeFlags) migrate(
 	}
 	word := "current"
 	switch {
+	case state.Version > state.Latest && state.Works():
+		word = "newer than this binary, which works with it"
+	case state.Version > state.Latest:
+		word = "newer than this binary: upgrade runlens"
 	case state.Dirty:
 		word = "interrupted: run 'runlens migrate up'"
-	case state.Version > state.Latest:
-		word = "newer than this binary"
 	case state.Version < state.Latest:
 		word = "pending: run 'runlens migrate up'"
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/schema"
 )
 
 // A startStep is one part of a command's start. Each has an end, whatever the other side does.
@@ -92,7 +93,13 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 		text := fmt.Sprintf("cannot %s: it did not end within %v; %s", s.name, s.limit, s.advice)
 		return stepFailure{text, context.DeadlineExceeded}
 	}
-	return stepFailure{fmt.Sprintf("cannot %s: %s; %s", s.name, oneLine(err), s.advice), err}
+	text := "cannot " + s.name + ": " + oneLine(err)
+	// These say themselves what to do, and the step's advice would be another.
+	if !diskFull(err) && !errors.Is(err, schema.ErrNewerStore) && !errors.Is(err, schema.ErrOlderStore) &&
+		!errors.Is(err, schema.ErrNewerMigrations) {
+		text += "; " + s.advice
+	}
+	return stepFailure{text, err}
 }
 
 // A stepFailure is a failure in words of its own.

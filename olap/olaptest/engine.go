@@ -32,13 +32,6 @@ func EngineIn(t testing.TB, dataDir string) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	db, err := engine.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := schema.Up(context.Background(), db); err != nil {
-		t.Fatal(err)
-	}
+	Migrate(t, engine, schema.Own())
 	return engine
 }

@@ -66,15 +66,21 @@ type Records struct {
 func OpenStore(t testing.TB) *server.Server {
 	t.Helper()
 	store := clickhousetest.Open(t)
+	Migrate(t, store, schema.Own())
+	return store
+}
+
+// Migrate has a binary with a series of migrations apply them.
+func Migrate(t testing.TB, store *server.Server, series schema.Series) {
+	t.Helper()
 	db, err := store.DB()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := schema.Up(context.Background(), db); err != nil {
+	if err := series.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	return store
 }
 
 // Load writes records, one insert per kind.

@@ -1,0 +1,123 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+)
+
+//go:embed migrations/*.sql
+var embedded embed.FS
+
+// own is the series of this binary.
+var own = Series{embedded}
+
+// Own returns the series of this binary.
+func Own() Series { return own }
+
+// A Series is the migrations of one binary: the files NUMBER_NAME.up.sql and NUMBER_NAME.down.sql in the folder
+// migrations. Tests make the series of other binaries.
+//
+// The first line of a migration may be "-- Works with binaries from NUMBER on.": the newest migration that a binary
+// must know to work with a store that has this one. Without that line it is the migration's own number.
+type Series struct{ Files fs.FS }
+
+var worksWith = regexp.MustCompile(`^-- Works with binaries from (\d+) on\.\n`)
+
+func (s Series) source() (source.Driver, error) {
+	files, err := iofs.New(s.Files, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("schema: read migrations: %w", err)
+	}
+	return files, nil
+}
+
+func (s Series) open(ctx context.Context, db *sql.DB) (*migrate.Migrate, error) {
+	for _, table := range []string{tableFloor, tableVersions} {
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(createVersions, table)); err != nil {
+			return nil, fmt.Errorf("schema: create version table: %w", err)
+		}
+	}
+	floors, err := s.floors()
+	if err != nil {
+		return nil, err
+	}
+	files, err := s.source()
+	if err != nil {
+		return nil, err
+	}
+	m, err := migrate.NewWithInstance("embedded", files, "clickhouse", versions{ctx, db, floors})
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return m, nil
+}
+
+// floors has for each migration the newest migration that a binary must know to work with a store that has this one
+// and all before it.
+func (s Series) floors() (map[int]int, error) {
+	files, err := s.source()
+	if err != nil {
+		return nil, err
+	}
+	floors, floor := make(map[int]int), 0
+	version, err := files.First()
+	for ; err == nil; version, err = files.Next(version) {
+		oldest, failed := s.worksWith(files, version)
+		if failed != nil {
+			return nil, failed
+		}
+		floor = max(floor, oldest)
+		floors[int(version)] = floor
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("schema: read migrations: %w", err)
+	}
+	return floors, nil
+}
+
+func (s Series) worksWith(files source.Driver, version uint) (int, error) {
+	file, _, err := files.ReadUp(version)
+	if err != nil {
+		return 0, fmt.Errorf("schema: read migration %d: %w", version, err)
+	}
+	defer file.Close()
+	var start [256]byte
+	n, _ := file.Read(start[:])
+	if found := worksWith.FindSubmatch(start[:n]); found != nil {
+		return strconv.Atoi(string(found[1]))
+	}
+	return int(version), nil
+}
+
+// latest is the newest migration of the series; 0 for none.
+func (s Series) latest() (latest uint, err error) {
+	floors, err := s.floors()
+	for version := range floors {
+		latest = max(latest, uint(version))
+	}
+	return latest, err
+}
+
+// before is the version that golang-migrate resumes from to run version again: the one before it. Versions have gaps.
+func (s Series) before(version uint) (int, error) {
+	files, err := s.source()
+	if err != nil {
+		return 0, err
+	}
+	previous, err := files.Prev(version)
+	if errors.Is(err, fs.ErrNotExist) {
+		return database.NilVersion, nil
+	}
+	return int(previous), err
+}
