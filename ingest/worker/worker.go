@@ -56,6 +56,9 @@ func run(ctx context.Context, o Options) error {
 	if err := w.reading(ctx, "check the source", func() error { return o.Source.Check(ctx) }); err != nil {
 		return err
 	}
+	if err := w.advise(ctx); err != nil {
+		return err
+	}
 	if err := w.retry.DoIf(ctx, "finish replacements", retryable, func() error { return w.finish(ctx) }); err != nil {
 		return err
 	}

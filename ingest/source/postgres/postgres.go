@@ -132,8 +132,8 @@ func (d *Database) reading(ctx context.Context, settings string, read func(pgx.T
 	defer tx.Rollback(ctx) // has no effect after a commit
 	var pid int64
 	var began time.Time
-	if err := tx.QueryRow(ctx, "SELECT pid, began FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began, "+
-		"set_config('TimeZone', 'UTC', true)"+settings+") AS s").Scan(&pid, &began); err != nil {
+	if err := tx.QueryRow(ctx, "SELECT pid, began FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began"+
+		readSettings+settings+") AS s").Scan(&pid, &began); err != nil {
 		return err
 	}
 	name := sessionName(pid, began)

@@ -15,11 +15,6 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// pageSettings make PostgreSQL use the index on (updated_at, id). Where many rows changed at the same
-// instant, as after a migration, the planner takes a page for half of the table, and reads and sorts
-// that. The index is right for every page.
-const pageSettings = ", set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
-
 // Changed calls visit with up to limit records after a key, in the order of their keys, and returns how
 // many there were. Records and their texts are valid during the call.
 func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, limit int,
