@@ -91,7 +91,12 @@ func (b *bed) setting(name string) (value string) {
 
 func (b *bed) connect() *pgx.Conn {
 	b.Helper()
-	conn, err := pgx.Connect(context.Background(), b.server.URL())
+	return b.connectTo(b.server.URL())
+}
+
+func (b *bed) connectTo(url string) *pgx.Conn {
+	b.Helper()
+	conn, err := pgx.Connect(context.Background(), url)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -63,14 +63,14 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 	}
 	c.horizon.floor = c.saved.Certain
 	for first := true; ; first = false {
-		from, err := c.passStart(ctx, first)
+		from, asOf, err := c.passStart(ctx, first)
 		if err != nil {
 			return err
 		}
 		if first {
 			c.Logger.Info("copying", "kind", c.kind, "changed_after", from)
 		}
-		if err := c.pass(ctx, from); err != nil {
+		if err := c.pass(ctx, from, asOf); err != nil {
 			return err
 		}
 		if first {
@@ -97,16 +97,19 @@ func (c *copier) load(ctx context.Context) error {
 	return nil
 }
 
-// passStart reads what is in progress at the source and returns from where the pass has to read that begins now. The
-// source's clock counts, and no row's time does: a row with a time in the future hides nothing.
-func (c *copier) passStart(ctx context.Context, first bool) (from time.Time, err error) {
+// passStart reads what is in progress at the source and returns from where the pass has to read that begins now, and
+// the instant whose state it will see. The source's clock counts, and no row's time does: a row with a time in the
+// future hides nothing.
+func (c *copier) passStart(ctx context.Context, first bool) (from, asOf time.Time, err error) {
 	var activity postgres.Activity
 	err = c.reading(ctx, "read what is in progress at the source", func() (err error) {
+		began := time.Now()
 		activity, err = c.Source.Activity(ctx)
+		asOf = began.Add(-activity.Behind)
 		return err
 	})
 	if err != nil {
-		return from, err
+		return from, asOf, err
 	}
 	from = c.horizon.advance(activity)
 	if first && c.horizon.blind() {
@@ -125,7 +128,7 @@ func (c *copier) passStart(ctx context.Context, first bool) (from time.Time, err
 	c.recent.forget(back(remembered, c.Overlap))
 	c.inFlight.RUnlock()
 	c.warn()
-	return back(from, c.Overlap), nil
+	return back(from, c.Overlap), asOf, nil
 }
 
 // back is an instant earlier by d, or the zero one.
@@ -148,9 +151,8 @@ func (c *copier) warn() {
 	c.warned = name
 }
 
-// pass copies everything that changed at an instant or later.
-func (c *copier) pass(ctx context.Context, from time.Time) error {
-	began := time.Now()
+// pass copies everything that changed at an instant or later, as far as the source shows it, which is the state of asOf.
+func (c *copier) pass(ctx context.Context, from, asOf time.Time) error {
 	stored := 0
 	for at := (postgres.Key{At: from}); ; {
 		last, n, err := c.page(ctx, at)
@@ -171,7 +173,7 @@ func (c *copier) pass(ctx context.Context, from time.Time) error {
 		return err
 	}
 	certain, waitsFor := c.horizon.oldest(true)
-	c.Status.passed(c.kind, began, certain, waitsFor)
+	c.Status.passed(c.kind, asOf, certain, waitsFor)
 	return nil
 }
 

@@ -104,12 +104,12 @@ func (k *KindStatus) trim(now time.Time) {
 	}
 }
 
-// passed takes note that everything up to the begin of a pass was seen and stored, and what of it is certain.
-func (s *Status) passed(kind normalize.Kind, began, certain time.Time, waitsFor string) {
+// passed takes note that everything up to an instant was seen and stored, and what of it is certain.
+func (s *Status) passed(kind normalize.Kind, seenUntil, certain time.Time, waitsFor string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kinds[kind]
-	k.CaughtUp, k.seenUntil = true, began
+	k.CaughtUp, k.seenUntil = true, seenUntil
 	k.CertainUntil, k.WaitsFor = nil, waitsFor
 	if !certain.IsZero() {
 		k.CertainUntil = &certain

@@ -11,9 +11,11 @@ import (
 // An Activity is what a database has in progress at one instant.
 type Activity struct {
 	// Now is the database's clock. A transaction that is not in Open and is not visible to later statements
-	// begins at Now or after it.
+	// begins at Now or after it. That of a standby is the commit of the transaction that it replayed last.
 	Now  time.Time
 	Open []Transaction
+	// Behind is how old the state is that a standby shows, 0 for a primary.
+	Behind time.Duration
 }
 
 // A Transaction may still commit changes that later statements will see. Those carry times at or after its begin.
@@ -39,6 +41,9 @@ func (d *Database) Activity(ctx context.Context) (Activity, error) {
 	}
 	if standby {
 		a.Open = append(a.Open, Transaction{Name: Standby})
+		if err := d.replayed(ctx, &a); err != nil {
+			return a, err
+		}
 	}
 	if err := d.sessions(ctx, &a); err != nil {
 		return a, err
@@ -53,6 +58,21 @@ func (d *Database) Activity(ctx context.Context) (Activity, error) {
 		a.Open = append(a.Open, Transaction{Name: "prepared transaction " + id})
 	}
 	return a, err
+}
+
+// replayed sets the clock of a standby. What its own clock says is later than what it shows: rows that become visible
+// meanwhile would lie before the instant from which they are read. A standby that was started again and has replayed
+// no transaction yet is at its last checkpoint or after it. It is as old as its last transaction, unless it has
+// replayed all that the primary had when it sent its last message, which only pg_read_all_stats may know.
+func (d *Database) replayed(ctx context.Context, a *Activity) error {
+	var behind float64
+	err := d.pool.QueryRow(ctx, `SELECT now, coalesce(extract(epoch FROM clock_timestamp() - greatest(now,
+			CASE WHEN pg_last_wal_replay_lsn() >= latest_end_lsn THEN last_msg_send_time END)), 0)::float8
+		FROM (SELECT coalesce(pg_last_xact_replay_timestamp(),
+			(SELECT checkpoint_time FROM pg_control_checkpoint())) AS now) AS s
+		LEFT JOIN pg_stat_wal_receiver ON true`).Scan(&a.Now, &behind)
+	a.Behind = max(0, time.Duration(behind*float64(time.Second)))
+	return err
 }
 
 // sessions adds the transactions of sessions, also of those that have only read so far. Without the right to see

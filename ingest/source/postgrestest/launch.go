@@ -16,23 +16,26 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.initialize(ctx); err != nil {
 		return err
 	}
-	for attempt := 1; ; attempt++ {
-		var err error
-		if s.port, err = freePort(); err != nil {
-			return err
-		}
-		if err = s.launch(ctx); err == nil {
-			break
-		}
-		if !errors.Is(err, errPortTaken) || attempt == portAttempts {
-			return err
-		}
+	if err := s.listen(ctx); err != nil {
+		return err
 	}
 	if err := execute(ctx, s.urlOf("postgres"), "CREATE DATABASE "+quoted(s.database)); err != nil {
 		return err
 	}
 	s.url = s.urlOf(s.database)
 	return nil
+}
+
+// listen launches the server for the first time, on a port that is free.
+func (s *Server) listen(ctx context.Context) (err error) {
+	for attempt := 1; ; attempt++ {
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		if err = s.launch(ctx); err == nil || !errors.Is(err, errPortTaken) || attempt == portAttempts {
+			return err
+		}
+	}
 }
 
 // initialize makes the data directory. It does not sync it: that matters only when the machine crashes.

@@ -92,11 +92,7 @@ func Start(ctx context.Context) (_ *Server, err error) {
 	if s.binaries, err = findBinaries(ctx); err != nil {
 		return nil, err
 	}
-	if s.dir, err = os.MkdirTemp("", "runlens-postgres-"); err != nil {
-		return nil, err
-	}
-	if s.guard, err = newGuard(s.dir); err != nil {
-		os.RemoveAll(s.dir)
+	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -104,13 +100,6 @@ func Start(ctx context.Context) (_ *Server, err error) {
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	// A process's working directory, by which a crash finds the server's processes, has no links in it.
-	if s.dir, err = filepath.EvalSymlinks(s.dir); err != nil {
-		return nil, err
-	}
-	if err := s.binaries.give(s.dir); err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	err = s.start(ctx)
 	s.mu.Unlock() // Stop, which an error calls, takes it too
@@ -118,6 +107,25 @@ func Start(ctx context.Context) (_ *Server, err error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// prepare makes the directory of a server, and what removes it.
+func (s *Server) prepare() (err error) {
+	if s.dir, err = os.MkdirTemp("", "runlens-postgres-"); err != nil {
+		return err
+	}
+	if s.guard, err = newGuard(s.dir); err != nil {
+		os.RemoveAll(s.dir)
+		return err
+	}
+	// A process's working directory, by which a crash finds the server's processes, has no links in it.
+	if s.dir, err = filepath.EvalSymlinks(s.dir); err == nil {
+		err = s.binaries.give(s.dir)
+	}
+	if err != nil {
+		err = errors.Join(err, s.Stop())
+	}
+	return err
 }
 
 // URL returns the address of the test's own, empty database. It stays the same over Kill and Restart.
