@@ -17,6 +17,7 @@ type node struct {
 	Schema    string   `json:"Schema"`
 	Relation  string   `json:"Relation Name"`
 	Alias     string   `json:"Alias"`
+	Output    []string `json:"Output"` // expressions of its columns
 	SortKey   []string `json:"Sort Key"`
 	Presorted []string `json:"Presorted Key"`
 	Plans     []node   `json:"Plans"`

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -48,6 +49,7 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = applicationName
+	delete(config.ConnConfig.RuntimeParams, "timezone") // of PGTZ, which would hide that of the database
 	// A pooler gives each transaction any connection, so nothing may rest on the connection: no prepared
 	// statement, and no setting outside a transaction. Arguments are quoted into the statement, where
 	// PostgreSQL takes their types from the columns that they are compared with.
@@ -74,14 +76,14 @@ func (d *Database) Close() { d.pool.Close() }
 // Check compares the mapping with the database: every SELECT must run and have the columns it needs, and no others.
 func (d *Database) Check(ctx context.Context) error {
 	for _, kind := range normalize.Kinds {
-		var names []string
+		var columns []pgconn.FieldDescription
 		err := d.reading(ctx, "", func(tx pgx.Tx) error {
 			rows, err := tx.Query(ctx, "SELECT * FROM "+d.from(kind)+" LIMIT 0")
 			if err != nil {
 				return err
 			}
-			for _, f := range rows.FieldDescriptions() {
-				names = append(names, f.Name)
+			columns = slices.Clone(rows.FieldDescriptions())
+			for _, f := range columns {
 				if f.Name == idColumn(kind) {
 					d.mu.Lock()
 					d.uuids[kind] = f.DataTypeOID == pgtype.UUIDOID
@@ -94,14 +96,21 @@ func (d *Database) Check(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the SELECT of record %s: %w", kind, err)
 		}
-		if err := checkColumns(kind, names); err != nil {
+		if err := checkColumns(kind, columns); err != nil {
+			return err
+		}
+		if err := d.checkTypes(ctx, kind, columns); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkColumns(kind normalize.Kind, names []string) error {
+func checkColumns(kind normalize.Kind, columns []pgconn.FieldDescription) error {
+	names := make([]string, len(columns))
+	for i, column := range columns {
+		names[i] = column.Name
+	}
 	wanted := normalize.Fields(kind)
 	if !slices.Contains(wanted, "updated_at") {
 		wanted = append(slices.Clone(wanted), "updated_at")

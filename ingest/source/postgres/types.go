@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/runlens/runlens/ingest/normalize"
+)
+
+// numbers are the types of ids that are no UUIDs.
+var numbers = []uint32{pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.NumericOID}
+
+// castToInstant matches what gives a time without a zone that of the session, unless it is a constant.
+var castToInstant = regexp.MustCompile(`\)::timestamp(\(\d\))? with time zone`)
+
+// checkTypes refuses columns whose values would be taken for something else, or all be rejected.
+func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns []pgconn.FieldDescription) error {
+	fault := func(format string, args ...any) error {
+		return fmt.Errorf("the SELECT of record %s: %s", kind, fmt.Sprintf(format, args...))
+	}
+	plan, err := d.explain(ctx, "", "SELECT * FROM "+d.from(kind), nil)
+	if err != nil {
+		return err
+	}
+	for i, column := range columns {
+		switch {
+		case strings.HasSuffix(column.Name, "_id") && slices.Contains(numbers, column.DataTypeOID):
+			of := strings.TrimPrefix(strings.TrimSuffix(column.Name, "_id"), "parent_")
+			return fault("%s is a number, and ids are UUIDs: write md5('%s:' || X)::uuid AS %[1]s, with X for what it selects now",
+				column.Name, of)
+		case !strings.HasSuffix(column.Name, "_at"):
+			continue
+		}
+		compared := column.Name == "updated_at" || column.Name == clockColumn(kind)
+		switch column.DataTypeOID {
+		case pgtype.TimestamptzOID:
+			if i >= len(plan.Output) || !castToInstant.MatchString(plan.Output[i]) {
+				continue
+			}
+		case pgtype.TimestampOID, pgtype.DateOID:
+		default:
+			if compared {
+				return fault("%s must have the type timestamptz", column.Name)
+			}
+			continue
+		}
+		zone, err := d.otherZone(ctx)
+		if err != nil {
+			return err
+		}
+		if zone != "" {
+			return fault("%[1]s has no time zone, and that of the database is %[2]s: write X AT TIME ZONE '%[2]s' AS %[1]s "+
+				"if the database fills it (now()), or X AT TIME ZONE 'UTC' AS %[1]s if the application writes UTC, with X for "+
+				"the column", column.Name, zone)
+		}
+	}
+	return nil
+}
+
+// otherZone returns a time zone that sessions of the database have and that is not UTC; empty when there is none.
+// Where all have UTC, a time without a zone is UTC, whoever wrote it.
+func (d *Database) otherZone(ctx context.Context) (zone string, err error) {
+	err = d.reading(ctx, "", func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `SELECT coalesce(min(zone), '') FROM (
+				SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'
+				UNION
+				SELECT substring(setting FROM position('=' IN setting) + 1)
+				FROM pg_db_role_setting, unnest(setconfig) AS setting
+				WHERE setting ILIKE 'timezone=%'
+					AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+			) AS zones (zone)
+			WHERE EXISTS (SELECT FROM generate_series('2000-01-01Z', '2037-01-01Z', interval '29 days') AS t
+				WHERE t AT TIME ZONE zone <> t AT TIME ZONE 'UTC')`).Scan(&zone)
+	})
+	return zone, err
+}
