@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,49 @@ func TestPreparedTransactions(t *testing.T) {
 	b.overlapped(status, 3)
 	b.do("COMMIT PREPARED 'CANCELLED'")
 	b.untilEqual()
+}
+
+// Where some prepared transaction is always in progress, certainty moves all the same, and each pass reads what the
+// last one to end can have changed, and no more.
+func TestPreparedTransactionsWithoutAGap(t *testing.T) {
+	b := newBed(t)
+	if b.setting("max_prepared_transactions") == "0" {
+		t.Skip("the server allows no prepared transactions")
+	}
+	b.insert("acme", 1, 50)
+	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
+	b.untilEqual()
+	prepare := func(n int) {
+		b.do(fmt.Sprintf("BEGIN; UPDATE runs SET status = 'FAILED', updated_at = now() "+
+			"WHERE organization_id = 'acme' AND run_id = lpad(to_hex(%d), 32, '0')::uuid; PREPARE TRANSACTION 'p%[1]d'", n))
+	}
+	stored := func() int64 { return status.Report().Kinds[normalize.KindRun].Stored }
+	const rounds = 8
+	prepare(1)
+	b.waitsFor(status, "prepared")
+	var second time.Time
+	for n := 1; n < rounds; n++ {
+		b.insert("acme", 100*n, 50) // which the passes before this round's commit have read
+		before := stored()
+		b.until("the rows are stored", func() bool { return stored() >= before+50 || len(b.differences()) == 0 })
+		prepare(n + 1)
+		if n == 1 {
+			if err := b.connect().QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.overlapped(status, 2*n)
+		b.do(fmt.Sprintf("COMMIT PREPARED 'p%d'", n))
+		b.untilEqual()
+	}
+	b.until("certainty has moved on", func() bool { return certainUntil(status).After(second) })
+	b.waitsFor(status, "prepared")
+	stop()
+	b.do(fmt.Sprintf("ROLLBACK PREPARED 'p%d'", rounds))
+	// Each of 50 rows, and in every round but the last 50 rows more, 2 markers and the row that was prepared.
+	if n, want := stored(), int64(50+(rounds-1)*(50+2+1)); n > want {
+		t.Errorf("%d runs were stored for %d changes", n, want)
+	}
 }
 
 // What a worker left uncertain is read by the next one.

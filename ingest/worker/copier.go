@@ -117,7 +117,7 @@ func (c *copier) passStart(ctx context.Context, first bool) (from, asOf time.Tim
 		from = back(c.saved.Until, maxReach)
 	}
 	// What this pass or the next one may read again is remembered, within bounds.
-	remembered := c.horizon.until()
+	remembered, _ := c.horizon.oldest(separate)
 	if !first {
 		remembered = earlier(remembered, from)
 	}
@@ -141,7 +141,7 @@ func back(at time.Time, d time.Duration) time.Time {
 
 // warn says once what the source does not show.
 func (c *copier) warn() {
-	_, name := c.horizon.oldest(true)
+	_, name := c.horizon.oldest(everything)
 	if name != postgres.Hidden && name != postgres.Standby {
 		name = ""
 	}
@@ -172,7 +172,7 @@ func (c *copier) pass(ctx context.Context, from, asOf time.Time) error {
 	if err := c.save(ctx, stored, c.horizon.until(), c.horizon.certain()); err != nil {
 		return err
 	}
-	certain, waitsFor := c.horizon.oldest(true)
+	certain, waitsFor := c.horizon.oldest(everything)
 	c.Status.passed(c.kind, asOf, certain, waitsFor)
 	return nil
 }

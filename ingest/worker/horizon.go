@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/ingest/source/postgres"
@@ -16,7 +17,9 @@ import (
 //     read; so the pass begins there at the latest.
 //
 // A transaction whose begin is unknown was either in progress at the last pass, under another name, or
-// began after it: it began at or after the instant that was certain then.
+// began after it: it began at or after the instant that was certain then. A prepared one had the name of a session
+// that has no transaction of that name any more. The begin of the oldest such session bounds it, and other prepared
+// ones do not: where some are always in progress, each would have the bound of the one before, for ever.
 type horizon struct {
 	floor time.Time // what was certain before the first pass
 	now   time.Time // of the last Activity
@@ -30,9 +33,8 @@ type span struct {
 
 // advance takes note of what is in progress and returns from where the pass has to read that begins now.
 func (h *horizon) advance(a postgres.Activity) (from time.Time) {
-	floor := h.certain()
 	if from = h.now; h.open == nil {
-		from = floor
+		from = h.floor
 	}
 	open := make(map[string]span, len(a.Open))
 	for _, t := range a.Open {
@@ -40,7 +42,7 @@ func (h *horizon) advance(a postgres.Activity) (from time.Time) {
 		if t.Since.IsZero() {
 			var again bool
 			if s, again = h.open[t.Name]; !again {
-				s = span{floor, false}
+				s = span{h.bound(a, t.Name), false}
 			}
 		}
 		open[t.Name] = s
@@ -54,31 +56,56 @@ func (h *horizon) advance(a postgres.Activity) (from time.Time) {
 	return from
 }
 
+// bound is an instant at or before the begin of a transaction that was not in progress under its name at the last pass.
+func (h *horizon) bound(a postgres.Activity, name string) time.Time {
+	if h.open == nil || !isPrepared(name) {
+		return h.certain()
+	}
+	still := make(map[string]bool, len(a.Open))
+	for _, t := range a.Open {
+		still[t.Name] = !t.Ended
+	}
+	since := h.now
+	for n, s := range h.open {
+		if !isPrepared(n) && (!s.known || !still[n]) && s.since.Before(since) {
+			since = s.since
+		}
+	}
+	return since
+}
+
+func isPrepared(name string) bool { return strings.HasPrefix(name, postgres.Prepared) }
+
 // certain is the instant before which no row will be seen for the first time, once the pass has ended that
 // was last advanced for. It is zero when nothing is certain.
 func (h *horizon) certain() time.Time {
 	if h.open == nil {
 		return h.floor
 	}
-	certain, _ := h.oldest(true)
+	certain, _ := h.oldest(everything)
 	return certain
 }
 
-// until is certain without regard to transactions whose begin is unknown.
-func (h *horizon) until() time.Time {
-	until, _ := h.oldest(false)
-	return until
-}
+// Which of the transactions in progress count.
+func everything(string, span) bool      { return true }
+func shown(_ string, s span) bool       { return s.known }
+func separate(name string, s span) bool { return s.known || isPrepared(name) } // each can be seen to end
 
-// oldest returns the begin of the oldest transaction, and its name, or now.
-func (h *horizon) oldest(unknown bool) (since time.Time, name string) {
+// oldest returns the begin of the oldest transaction that counts, and its name, or now.
+func (h *horizon) oldest(counts func(string, span) bool) (since time.Time, name string) {
 	since = h.now
 	for n, s := range h.open {
-		if (unknown || s.known) && (s.since.Before(since) || name == "" && s.since.Equal(since)) {
+		if counts(n, s) && (s.since.Before(since) || name == "" && s.since.Equal(since)) {
 			since, name = s.since, n
 		}
 	}
 	return since, name
+}
+
+// until is certain without regard to transactions whose begin is unknown.
+func (h *horizon) until() time.Time {
+	until, _ := h.oldest(shown)
+	return until
 }
 
 // blind reports whether there are transactions whose begin is unknown.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,6 +23,7 @@ type Activity struct {
 type Transaction struct {
 	Name  string    // no other transaction has it
 	Since time.Time // its begin; zero where the database does not say
+	Ended bool      // it has ended since, or was prepared, which gives it another name
 }
 
 // Names for transactions that cannot be distinguished.
@@ -29,6 +31,9 @@ const (
 	Hidden  = "sessions that the source does not show to this role (grant it pg_read_all_stats)"
 	Standby = "the source is a standby, which does not show the transactions of its primary"
 )
+
+// Prepared begins the name of a prepared transaction.
+const Prepared = "prepared transaction"
 
 // Activity returns what is in progress, this process's own reads excepted. The order matters: the clock is read
 // before the sessions, and the sessions before the prepared transactions, which they can become.
@@ -45,7 +50,8 @@ func (d *Database) Activity(ctx context.Context) (Activity, error) {
 			return a, err
 		}
 	}
-	if err := d.sessions(ctx, &a); err != nil {
+	sessions, err := d.sessions(ctx)
+	if err != nil {
 		return a, err
 	}
 	rows, err := d.pool.Query(ctx, "SELECT transaction::text FROM pg_prepared_xacts WHERE database = current_database()")
@@ -55,9 +61,26 @@ func (d *Database) Activity(ctx context.Context) (Activity, error) {
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, id := range ids {
 		// What is known is when it was prepared, not when it began.
-		a.Open = append(a.Open, Transaction{Name: "prepared transaction " + id})
+		a.Open = append(a.Open, Transaction{Name: Prepared + " " + id})
 	}
+	if err == nil && len(ids) > 0 {
+		err = d.markEnded(ctx, sessions)
+	}
+	a.Open = append(a.Open, sessions...)
 	return a, err
+}
+
+// markEnded finds out which sessions' transactions are no longer in progress.
+func (d *Database) markEnded(ctx context.Context, sessions []Transaction) error {
+	now, err := d.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range sessions {
+		t := &sessions[i]
+		t.Ended = !slices.ContainsFunc(now, func(still Transaction) bool { return still.Name == t.Name })
+	}
+	return nil
 }
 
 // replayed sets the clock of a standby. What its own clock says is later than what it shows: rows that become visible
@@ -75,15 +98,15 @@ func (d *Database) replayed(ctx context.Context, a *Activity) error {
 	return err
 }
 
-// sessions adds the transactions of sessions, also of those that have only read so far. Without the right to see
+// sessions returns the transactions of sessions, also of those that have only read so far. Without the right to see
 // a session, or where it does not track its activity, PostgreSQL shows no begin.
-func (d *Database) sessions(ctx context.Context, a *Activity) error {
+func (d *Database) sessions(ctx context.Context) (open []Transaction, err error) {
 	rows, err := d.pool.Query(ctx, `SELECT pid::bigint, coalesce(xact_start, 'epoch'), xact_start IS NULL
 		FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 			AND backend_type IS DISTINCT FROM 'autovacuum worker'
 			AND (xact_start IS NOT NULL OR state = 'disabled' OR query = '<insufficient privilege>')`)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var pid int64
 	var since time.Time
@@ -97,14 +120,14 @@ func (d *Database) sessions(ctx context.Context, a *Activity) error {
 		case unknown:
 			hidden = true
 		case !own:
-			a.Open = append(a.Open, Transaction{name, since})
+			open = append(open, Transaction{Name: name, Since: since})
 		}
 		return nil
 	})
 	if hidden {
-		a.Open = append(a.Open, Transaction{Name: Hidden})
+		open = append(open, Transaction{Name: Hidden})
 	}
-	return err
+	return open, err
 }
 
 func sessionName(pid int64, began time.Time) string {
