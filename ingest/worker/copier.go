@@ -34,6 +34,8 @@ type copier struct {
 	// it for writing knows that no rows are on their way that were read before.
 	inFlight sync.RWMutex
 	recent   *recent // changed by the copier under a reading lock, by others under a writing one
+
+	timeless rejectedOnce // used by the copier in its first pass, and by the comparison after it
 }
 
 // A position is what a checkpoint of a worker contains.
@@ -70,9 +72,16 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 		if first {
 			c.Logger.Info("copying", "kind", c.kind, "changed_after", from)
 		}
-		if err := c.pass(ctx, from, asOf); err != nil {
+		if err := c.pass(ctx, from); err != nil {
 			return err
 		}
+		if first {
+			if err := c.copyTimeless(ctx); err != nil {
+				return err
+			}
+		}
+		certain, waitsFor := c.horizon.oldest(everything)
+		c.Status.passed(c.kind, asOf, certain, waitsFor)
 		if first {
 			c.Logger.Info("caught up", "kind", c.kind)
 			firstPass <- struct{}{}
@@ -151,11 +160,11 @@ func (c *copier) warn() {
 	c.warned = name
 }
 
-// pass copies everything that changed at an instant or later, as far as the source shows it, which is the state of asOf.
-func (c *copier) pass(ctx context.Context, from, asOf time.Time) error {
+// pass copies everything that changed at an instant or later.
+func (c *copier) pass(ctx context.Context, from time.Time) error {
 	stored := 0
 	for at := (postgres.Key{At: from}); ; {
-		last, n, err := c.page(ctx, at)
+		last, n, err := c.page(ctx, c.Source.Changed, at)
 		if err != nil {
 			return err
 		}
@@ -169,12 +178,7 @@ func (c *copier) pass(ctx context.Context, from, asOf time.Time) error {
 			return err
 		}
 	}
-	if err := c.save(ctx, stored, c.horizon.until(), c.horizon.certain()); err != nil {
-		return err
-	}
-	certain, waitsFor := c.horizon.oldest(everything)
-	c.Status.passed(c.kind, asOf, certain, waitsFor)
-	return nil
+	return c.save(ctx, stored, c.horizon.until(), c.horizon.certain())
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -184,15 +188,20 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
+// A reader reads a page of the source: Changed or Timeless of a postgres.Database.
+type reader func(ctx context.Context, kind normalize.Kind, after postgres.Key, limit int,
+	visit func(*source.Record, postgres.Key) error) (int, error)
+
 // page copies one page and returns its last key, or nil when nothing is after it, and how many records were new.
-func (c *copier) page(ctx context.Context, after postgres.Key) (last *postgres.Key, stored int, err error) {
+func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
+	last *postgres.Key, stored int, err error) {
 	c.inFlight.RLock()
 	defer c.inFlight.RUnlock()
 	var page page
 	var n int
 	err = c.reading(ctx, "read changes of "+string(c.kind)+" records", func() (err error) {
 		page.clear(after)
-		n, err = c.Source.Changed(ctx, c.kind, after, pageRows, func(r *source.Record, key postgres.Key) error {
+		n, err = read(ctx, c.kind, after, pageRows, func(r *source.Record, key postgres.Key) error {
 			c.add(&page, r, key)
 			return nil
 		})
@@ -247,8 +256,15 @@ func (c *copier) add(p *page, r *source.Record, key postgres.Key) {
 	}
 	p.keys = append(p.keys, key)
 	if err := p.Add(c.normalizer, &r.Raw); err != nil {
-		p.rejects = append(p.rejects, ingest.NewReject("postgres:"+string(c.kind), r, err))
+		p.rejects = append(p.rejects, c.reject(r, err))
+		if key.Timeless() {
+			c.timeless.add(key)
+		}
 	}
+}
+
+func (c *copier) reject(r *source.Record, fault error) ingest.Reject {
+	return ingest.NewReject("postgres:"+string(c.kind), r, fault)
 }
 
 // store writes a page, and then takes note of it: in this order, whatever happens in between.

@@ -74,7 +74,7 @@ func TestCopyInFlight(t *testing.T) {
 	copied := make(chan error, 1)
 	c := w.copiers[normalize.KindRun]
 	go func() {
-		_, _, err := c.page(ctx, postgres.Key{})
+		_, _, err := c.page(ctx, source.Changed, postgres.Key{})
 		copied <- err
 	}()
 	until(t, "the page is being read", func() bool {

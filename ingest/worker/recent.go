@@ -50,7 +50,7 @@ func (r *recent) has(key postgres.Key) bool {
 
 func (r *recent) add(keys []postgres.Key) {
 	for _, key := range keys {
-		if len(r.rows) < maxRecent && !key.At.Before(r.from) {
+		if len(r.rows) < maxRecent && !key.At.Before(r.from) && !key.Timeless() {
 			r.rows[r.identity(key)] = key.At.UnixMicro()
 		}
 	}

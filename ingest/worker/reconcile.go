@@ -75,6 +75,11 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 		}
 	}
 	found.Repaired = r.copied
+	for _, kind := range normalize.Kinds {
+		if err := w.copiers[kind].rejectTimeless(ctx); err != nil {
+			return found, err
+		}
+	}
 	err = w.resolve(ctx, report, &found)
 	return found, err
 }

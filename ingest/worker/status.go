@@ -137,6 +137,13 @@ func (s *Status) stored(kind normalize.Kind, stored, rejected int) {
 	k.Batches++
 }
 
+// rejected takes note of records that a full comparison rejected.
+func (s *Status) rejected(kind normalize.Kind, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds[kind].Rejected += int64(n)
+}
+
 func (s *Status) retried() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

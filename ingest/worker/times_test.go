@@ -1,10 +1,16 @@
 package worker_test
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/worker"
 )
 
 // A row without a usable time is rejected alone, with its id, and once; all others are copied, before and after.
@@ -24,14 +30,18 @@ func TestRowsWithoutATime(t *testing.T) {
 		UPDATE attributions SET occurred_at = '-infinity' WHERE attribution_id = lpad('9', 32, '0')::uuid;
 		UPDATE attributions SET updated_at = NULL WHERE attribution_id = lpad('a', 32, '0')::uuid;
 		UPDATE attributions SET updated_at = 'infinity' WHERE attribution_id = lpad('b', 32, '0')::uuid`)
-	status, stop := b.start(nil)
+	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery = 50 * time.Millisecond })
 	b.untilEqual()
 	b.insert("acme", 31, 10)
 	b.untilEqual()
-	// One without a time may come later, too.
+	// One without a time may come later, too. A full comparison finds it.
 	b.do(`UPDATE runs SET updated_at = NULL WHERE run_id = lpad('c', 32, '0')::uuid`)
 	b.until("the row is rejected", func() bool { return status.Report().Kinds[normalize.KindRun].Rejected == 8 })
+	b.reconciled(status)
 	stop()
+	if n := status.Report().Kinds[normalize.KindRun].Rejected; n != 8 {
+		t.Errorf("%d runs were rejected, want each of 8 once", n)
+	}
 	want := map[string]string{
 		"000000000001": "updated_at", "000000000002": "updated_at", "000000000003": "updated_at",
 		"000000000004": "created_at", "000000000005": "created_at",
@@ -58,5 +68,52 @@ func TestRowsWithoutATime(t *testing.T) {
 		if got := b.count("SELECT count() FROM " + table + " FINAL"); got != n {
 			t.Errorf("%d %s, want %d", got, table, n)
 		}
+	}
+}
+
+// reconciled waits for two full comparisons, so that one has begun and ended since.
+func (b *bed) reconciled(status *worker.Status) {
+	b.Helper()
+	for range 2 {
+		var last time.Time
+		if r := status.Report().Reconcile; r != nil {
+			last = r.EndedAt
+		}
+		b.until("a full comparison ends", func() bool {
+			r := status.Report().Reconcile
+			return r != nil && r.EndedAt.After(last)
+		})
+	}
+}
+
+// Polling reads rows without a time in its first pass and never again.
+func TestPollingLeavesRowsWithoutATimeAlone(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 30)
+	b.do(`ALTER TABLE runs ALTER updated_at DROP NOT NULL;
+		UPDATE runs SET updated_at = NULL WHERE get_byte(uuid_send(run_id), 15) < 5;
+		UPDATE runs SET updated_at = 'infinity' WHERE get_byte(uuid_send(run_id), 15) BETWEEN 5 AND 9;
+		CREATE TABLE trap AS SELECT false AS set;
+		CREATE FUNCTION trapped(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+			IF (SELECT set FROM trap) THEN RAISE 'a row without a time was read'; END IF; RETURN $1; END $$`)
+	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,", "kind, parent_run_id, "+
+		"CASE WHEN isfinite(updated_at) THEN status ELSE trapped(status) END AS status,", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	status, ended := worker.NewStatus(time.Now), make(chan error, 1)
+	go func() {
+		ended <- worker.Run(ctx, worker.Options{
+			Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler), Status: status,
+			PollInterval: 10 * time.Millisecond, Overlap: time.Second, OnReject: func(ingest.Reject) error { return nil },
+		})
+	}()
+	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	if n := status.Report().Kinds[normalize.KindRun].Rejected; n != 9 {
+		t.Errorf("%d runs were rejected, want 9", n)
+	}
+	b.do("UPDATE trap SET set = true")
+	b.overlapped(status, 1)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // A Key is a place in the order of changes of one kind: updated_at, id, organization. Rows without an
 // updated_at come last.
 type Key struct {
-	At           time.Time // to the microsecond, or one of Infinity, NegativeInfinity and Null
+	At           time.Time // to the microsecond, or one of Infinity, NegativeInfinity and Null; zero: before all
 	ID           string    // empty: before all rows of At
 	Organization schema.OrganizationID
 }
@@ -38,12 +38,17 @@ func parseAt(text []byte) (time.Time, error) {
 	return time.UnixMicro(micros).UTC(), err
 }
 
+// Timeless reports whether At is no instant.
+func (k Key) Timeless() bool {
+	return k.At.Equal(NegativeInfinity) || k.At.Equal(Infinity) || k.At.Equal(Null)
+}
+
 // literal writes At for PostgreSQL.
 func (k Key) literal() string {
 	switch {
 	case k.At.Equal(Infinity):
 		return "infinity"
-	case k.At.IsZero() || k.At.Equal(NegativeInfinity):
+	case k.At.Equal(NegativeInfinity):
 		return "-infinity"
 	}
 	at := k.At.UTC()

@@ -50,7 +50,7 @@ func (d *Database) explain(ctx context.Context, settings, statement string, args
 // MissingIndex returns what a page of changes lacks at the source: the statement that creates the index, or what an
 // index would have to contain where that is not known to be of one table. It is empty where nothing is missing.
 func (d *Database) MissingIndex(ctx context.Context, kind normalize.Kind) (string, error) {
-	where, order, args := changedAfter(kind, Key{At: NegativeInfinity})
+	where, order, args := changedAfter(kind, Key{})
 	const page = 1000 // of any size: the settings leave the planner no choice where there is an index
 	plan, err := d.explain(ctx, pageSettings, "SELECT * FROM "+d.from(kind)+" WHERE "+where+order, append(args, page))
 	if err != nil {

@@ -15,45 +15,68 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Changed calls visit with up to limit records after a key, in the order of their keys, and returns how
-// many there were. Records and their texts are valid during the call.
+// Changed calls visit with up to limit records after a key that have an instant as updated_at, in the order of their
+// keys, and returns how many there were. Records and their texts are valid during the call.
 func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, limit int,
 	visit func(*source.Record, Key) error) (int, error) {
-	n := 0
-	if !after.At.Equal(Null) {
-		where, order, args := changedAfter(kind, after)
-		var err error
-		if n, err = d.read(ctx, pageSettings, kind, where+order, append(args, limit), visit); err != nil || n == limit {
-			return n, err
-		}
-		after = Key{At: Null}
-	}
 	where, order, args := changedAfter(kind, after)
-	more, err := d.read(ctx, pageSettings, kind, where+order, append(args, limit-n), visit)
-	return n + more, err
+	return d.read(ctx, pageSettings, kind, where+order, append(args, limit), visit)
 }
 
-// changedAfter returns a condition for the rows after a key that have an updated_at, or for those that have none
-// where the key is among them, the order, and the arguments before the limit.
-func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
-	id := "s." + idColumn(kind)
-	if after.At.Equal(Null) {
-		// The index has these rows too, after all others.
-		where, order = "s.updated_at IS NULL", " ORDER BY "+id+", s.organization_id"
-		if after.ID != "" {
-			where += " AND (" + id + ", s.organization_id) > ($1, $2)"
-			args = append(args, after.ID, string(after.Organization))
+// Timeless is Changed for the records that have no instant as updated_at: the order of changes says nothing of them.
+func (d *Database) Timeless(ctx context.Context, kind normalize.Kind, after Key, limit int,
+	visit func(*source.Record, Key) error) (n int, err error) {
+	if after.At.IsZero() {
+		after.At = NegativeInfinity
+	}
+	for _, at := range []time.Time{NegativeInfinity, Infinity, Null} {
+		if at.Before(after.At) {
+			continue
 		}
-	} else {
-		where, order = "s.updated_at >= $1", " ORDER BY s.updated_at, "+id+", s.organization_id"
-		args = append(args, after.literal())
-		if after.ID != "" {
-			where = "(s.updated_at, " + id + ", s.organization_id) > ($1, $2, $3)"
-			args = append(args, after.ID, string(after.Organization))
+		if at.After(after.At) {
+			after = Key{At: at}
+		}
+		where, order, args := timelessAfter(kind, after)
+		more, err := d.read(ctx, pageSettings, kind, where+order, append(args, limit-n), visit)
+		if n += more; err != nil || n == limit {
+			return n, err
 		}
 	}
-	return where, fmt.Sprintf("%s LIMIT $%d", order, len(args)+1), args
+	return n, nil
 }
+
+// changedAfter returns a condition for the rows after a key, their order, and the arguments before the limit.
+func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
+	id := "s." + idColumn(kind)
+	order = " ORDER BY s.updated_at, " + id + ", s.organization_id"
+	switch {
+	case after.At.IsZero():
+		where = "s.updated_at > '-infinity'"
+	case after.ID == "":
+		where, args = "s.updated_at >= $1", []any{after.literal()}
+	default:
+		where = "(s.updated_at, " + id + ", s.organization_id) > ($1, $2, $3)"
+		args = []any{after.literal(), after.ID, string(after.Organization)}
+	}
+	return where + " AND s.updated_at < 'infinity'", limited(order, args), args
+}
+
+// timelessAfter is changedAfter for the rows with the updated_at of a key that is no instant. The index has those without
+// one, too, after all others.
+func timelessAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
+	id := "s." + idColumn(kind)
+	order = " ORDER BY " + id + ", s.organization_id"
+	if where = "s.updated_at = '" + after.literal() + "'"; after.At.Equal(Null) {
+		where = "s.updated_at IS NULL"
+	}
+	if after.ID != "" {
+		where += " AND (" + id + ", s.organization_id) > ($1, $2)"
+		args = []any{after.ID, string(after.Organization)}
+	}
+	return where, limited(order, args), args
+}
+
+func limited(order string, args []any) string { return fmt.Sprintf("%s LIMIT $%d", order, len(args)+1) }
 
 // All calls visit with every record of a kind, in no order, from one snapshot.
 func (d *Database) All(ctx context.Context, kind normalize.Kind, visit func(*source.Record) error) error {
