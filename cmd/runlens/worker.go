@@ -125,18 +125,10 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	})
 }
 
-// workerAdmin is the status besides what every admin address has. A worker is ready once it has
-// caught up with its source.
+// workerAdmin is the status besides what every admin address has.
 func workerAdmin(status *worker.Status, store *clickhouse.Server) admin.Content {
 	return admin.Content{
-		Ready: func(context.Context) error {
-			for kind, k := range status.Report().Kinds {
-				if !k.CaughtUp {
-					return fmt.Errorf("the %s records are still being copied for the first time", kind)
-				}
-			}
-			return nil
-		},
+		Ready:   func(context.Context) error { return status.Ready() },
 		Metrics: []prometheus.Collector{status, versions{store}},
 		More: map[string]http.Handler{"GET /status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

@@ -97,6 +97,9 @@ func printStatus(out io.Writer, r worker.Report) error {
 		}
 		fmt.Fprintf(out, "checkpoint of %s: %s, mapping %.8s\n", kind, checkpoint, k.Mapping)
 	}
+	if r.Failures > 0 {
+		fmt.Fprintf(out, "the full comparison has FAILED %d times: %s\n", r.Failures, r.Failure)
+	}
 	last := "none yet"
 	if d := r.Reconcile; d != nil {
 		last = fmt.Sprintf("%s: %d days compared, %d differed, %d records copied again, %d replaced, "+

@@ -16,6 +16,8 @@ var (
 		"Days of organizations and kinds in which the last full comparison found a difference.", nil, nil)
 	replacedMetric = prometheus.NewDesc("runlens_worker_reconcile_replaced_records_total",
 		"Stored records that full comparisons replaced because the source did not have their version.", nil, nil)
+	failuresMetric = prometheus.NewDesc("runlens_worker_reconcile_failures",
+		"Attempts at a full comparison that failed since the last one that ended.", nil, nil)
 	refusedMetric = prometheus.NewDesc("runlens_worker_reconcile_refused_deletions",
 		"Records missing in the source that the last full comparison did not delete because they were too many.", nil, nil)
 	missingMetric = prometheus.NewDesc("runlens_worker_reconcile_missing_records",
@@ -49,6 +51,7 @@ func (s *Status) Collect(out chan<- prometheus.Metric) {
 	}
 	out <- prometheus.MustNewConstMetric(retriesMetric, prometheus.CounterValue, float64(report.Retries))
 	out <- prometheus.MustNewConstMetric(replacedMetric, prometheus.CounterValue, float64(report.Replaced))
+	out <- prometheus.MustNewConstMetric(failuresMetric, prometheus.GaugeValue, float64(report.Failures))
 	if r := report.Reconcile; r != nil {
 		out <- prometheus.MustNewConstMetric(refusedMetric, prometheus.GaugeValue, float64(r.Refused))
 		out <- prometheus.MustNewConstMetric(differedMetric, prometheus.GaugeValue, float64(r.Differed))

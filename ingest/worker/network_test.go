@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,50 @@ func TestCanceledQueries(t *testing.T) {
 	b.until("it is made again", func() bool { return status.Report().Retries > 0 })
 	b.exec(holder, "COMMIT")
 	b.untilEqual()
+}
+
+// A lock that lock_timeout does not wait for is no reason to end.
+func TestLocksOfTheSource(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	b.do("DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || ' SET lock_timeout = 50'; END $$")
+	holder := b.connect()
+	b.exec(holder, "BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE")
+	status, _ := b.start(nil)
+	b.until("it tries again", func() bool { return status.Report().Retries > 1 })
+	b.exec(holder, "COMMIT")
+	b.untilEqual()
+}
+
+// A statement_timeout that every full comparison runs into is said in the status, the metrics and the readiness, until
+// one ends.
+func TestComparisonThatFails(t *testing.T) {
+	b := newBed(t)
+	b.insert("acme", 1, 50)
+	// Reading everything, and nothing else, is slow.
+	b.do(`CREATE TABLE trap AS SELECT true AS set;
+		CREATE FUNCTION slow(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+			IF current_setting('enable_seqscan') = 'on' AND (SELECT set FROM trap) THEN PERFORM pg_sleep(1); END IF;
+			RETURN $1; END $$;
+		DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || ' SET statement_timeout = 2000'; END $$`)
+	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,",
+		"kind, parent_run_id, slow(status) AS status,", 1))
+	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery = time.Hour })
+	b.until("it is said", func() bool {
+		err := status.Ready()
+		return err != nil && strings.Contains(err.Error(), "statement_timeout")
+	})
+	r := status.Report()
+	if n := metrics(b, status)["reconcile_failures"]; n < 3 || r.Failures < 3 || !strings.Contains(r.Failure, "ALTER ROLE") ||
+		r.Reconcile != nil {
+		t.Errorf("%v failures, %+v", n, r)
+	}
+	b.do("UPDATE trap SET set = false")
+	b.until("a comparison ends", func() bool { return status.Report().Reconcile != nil })
+	if r := status.Report(); r.Failures != 0 || status.Ready() != nil {
+		t.Errorf("%+v, %v", r, status.Ready())
+	}
+	stop()
 }
 
 // A host that accepts a connection and then says nothing is a failure that passes, within a time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -23,17 +24,25 @@ import (
 // meanwhile, if it can see them.
 const recheckAfter = 5 * time.Second
 
+// A comparison that failed is made again after a pause that doubles: it reads everything again.
+const (
+	firstPause   = time.Second
+	longestPause = 5 * time.Minute
+)
+
 // reconcileEvery compares everything from time to time and copies again what differs.
 func (w *worker) reconcileEvery(ctx context.Context) error {
+	pause := firstPause
 	for {
-		var found ReconcileStatus
-		err := w.retry.DoIf(ctx, "reconcile", retryable, func() (err error) {
-			found, err = w.reconcile(ctx)
-			return err
-		})
+		found, err := w.reconcile(ctx)
 		if err != nil {
-			return err
+			if err := w.reconcileFailed(ctx, err, pause); err != nil {
+				return err
+			}
+			pause = min(2*pause, longestPause)
+			continue
 		}
+		pause = firstPause
 		found.EndedAt = time.Now().UTC()
 		w.Status.reconciled(found)
 		w.Logger.Info("reconciled", "days_compared", found.Compared, "days_differed", found.Differed,
@@ -44,6 +53,24 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// reconcileFailed reports a failure and pauses, or returns an error that does not pass.
+func (w *worker) reconcileFailed(ctx context.Context, failure error, pause time.Duration) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !retryable(failure) {
+		return write.Describe(failure)
+	}
+	why := postgres.Describe(failure)
+	times := w.Status.reconcileFailed(why)
+	level := slog.LevelWarn
+	if times >= failuresUnready {
+		level = slog.LevelError
+	}
+	w.Logger.Log(ctx, level, "the full comparison failed: "+why, "times", times, "pause", pause.String(), "error", failure)
+	return snapshot.Pause(ctx, pause)
 }
 
 // retryable reports whether a reconcile that ended with an error is made again. One that lost its lease in the middle

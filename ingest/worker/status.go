@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ type Status struct {
 	retries  int64
 	replaced int64
 	lastDiff *ReconcileStatus
+	failures int    // of full comparisons since the last one that ended
+	failure  string // the last one
 	now      func() time.Time
 }
 
@@ -63,6 +66,9 @@ type Report struct {
 	Retries   int64                         `json:"retries"`
 	Replaced  int64                         `json:"records_replaced"` // by all full comparisons
 	Reconcile *ReconcileStatus              `json:"last_reconcile"`
+	// Failures counts attempts at a full comparison that failed since the last one that ended; Failure says why.
+	Failures int    `json:"reconcile_failures"`
+	Failure  string `json:"reconcile_failure,omitzero"`
 }
 
 // rateWindow is the span of the rates.
@@ -81,7 +87,10 @@ func NewStatus(now func() time.Time) *Status {
 func (s *Status) Report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := Report{Kinds: map[normalize.Kind]KindStatus{}, Retries: s.retries, Replaced: s.replaced, Reconcile: s.lastDiff}
+	r := Report{
+		Kinds: map[normalize.Kind]KindStatus{}, Retries: s.retries, Replaced: s.replaced, Reconcile: s.lastDiff,
+		Failures: s.failures, Failure: s.failure,
+	}
 	now := s.now()
 	for kind, k := range s.kinds {
 		copied := *k
@@ -159,5 +168,33 @@ func (s *Status) addReplaced(n int) {
 func (s *Status) reconciled(r ReconcileStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastDiff = &r
+	s.lastDiff, s.failures, s.failure = &r, 0, ""
+}
+
+func (s *Status) reconcileFailed(why string) (times int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retries++
+	s.failures++
+	s.failure = why
+	return s.failures
+}
+
+// failuresUnready is how many full comparisons fail, one after another, before a worker is not ready: an outage is
+// over by then, as a rule.
+const failuresUnready = 3
+
+// Ready returns why a worker is not ready, or nil: it has caught up with its source, and full comparisons do not fail.
+func (s *Status) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kind := range normalize.Kinds {
+		if !s.kinds[kind].CaughtUp {
+			return fmt.Errorf("the %s records are still being copied for the first time", kind)
+		}
+	}
+	if s.failures >= failuresUnready {
+		return fmt.Errorf("the full comparison has failed %d times: %s", s.failures, s.failure)
+	}
+	return nil
 }

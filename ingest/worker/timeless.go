@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 
 	"github.com/runlens/runlens/ingest"
@@ -60,25 +61,22 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 	var now rejectedOnce
 	unknown := 0
 	for at, n := (postgres.Key{}), pageRows; n == pageRows; {
-		after, rejects := at, map[postgres.Key]ingest.Reject{}
-		err := c.reading(ctx, "read records without a time", func() (err error) {
-			clear(rejects)
-			var batch write.Batch // of what breaks no rule, to nobody's use
-			n, err = c.Source.Timeless(ctx, c.kind, after, pageRows, func(r *source.Record, key postgres.Key) error {
-				at = key
-				fault := batch.Add(normalizer, &r.Raw)
-				if fault == nil {
-					return nil
-				}
-				if now.add(key); !c.timeless.has(key) {
-					rejects[key] = c.reject(r, fault)
-				}
+		rejects := map[postgres.Key]ingest.Reject{}
+		var batch write.Batch // of what breaks no rule, to nobody's use
+		var err error
+		n, err = c.Source.Timeless(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
+			at = key
+			fault := batch.Add(normalizer, &r.Raw)
+			if fault == nil {
 				return nil
-			})
-			return err
+			}
+			if now.add(key); !c.timeless.has(key) {
+				rejects[key] = c.reject(r, fault)
+			}
+			return nil
 		})
 		if err != nil {
-			return err
+			return fmt.Errorf("read records without a time: %w", err)
 		}
 		if full {
 			unknown += len(rejects) // which may have been rejected already

@@ -46,9 +46,9 @@ func Retryable(err error) bool {
 // CodeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
 const CodeNoSpace = 243
 
-// describe puts what ClickHouse said into words for an operator; its own text, which can contain paths and
+// Describe puts what ClickHouse said into words for an operator; its own text, which can contain paths and
 // statements, is in its log and, for what was tried again, in ours.
-func describe(err error) error {
+func Describe(err error) error {
 	var exception *clickhouse.Exception
 	switch {
 	case !errors.As(err, &exception):
@@ -84,14 +84,14 @@ func (r Retry) DoIf(ctx context.Context, what string, retryable func(error) bool
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := attempt()
 		if err == nil || ctx.Err() != nil || !retryable(err) {
-			return describe(err)
+			return Describe(err)
 		}
 		now := time.Now()
 		if deadline.IsZero() {
 			deadline = now.Add(r.Patience)
 		}
 		if r.Patience > 0 && now.After(deadline) {
-			return describe(err)
+			return Describe(err)
 		}
 		if r.Count != nil {
 			r.Count()

@@ -49,6 +49,9 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = applicationName
+	// What the driver needs, whatever the encoding of the database and its settings are.
+	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	config.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
 	delete(config.ConnConfig.RuntimeParams, "timezone") // of PGTZ, which would hide that of the database
 	// A pooler gives each transaction any connection, so nothing may rest on the connection: no prepared
 	// statement, and no setting outside a transaction. Arguments are quoted into the statement, where

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -16,17 +17,17 @@ import (
 )
 
 // layout starts a server with the default layout, whose triggers leave updated_at alone.
-func layout(t *testing.T) (url string, conn *pgx.Conn) {
+func layout(t *testing.T) (address string, conn *pgx.Conn) {
 	t.Helper()
-	url = postgrestest.New(t).URL()
-	conn, err := pgx.Connect(t.Context(), url)
+	address = postgrestest.New(t).URL()
+	conn, err := pgx.Connect(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	do(t, conn, postgres.Layout)
 	do(t, conn, "SET session_replication_role = replica")
-	return url, conn
+	return address, conn
 }
 
 func do(t *testing.T, conn *pgx.Conn, sql string) {
@@ -151,5 +152,42 @@ func TestMissingIndex(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The encoding of the database, and how its sessions read strings, make no difference.
+func TestEncodings(t *testing.T) {
+	server, outer := layout(t)
+	const name = "runlens_latin1"
+	do(t, outer, "DROP DATABASE IF EXISTS "+name)
+	do(t, outer, "CREATE DATABASE "+name+" ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+	t.Cleanup(func() { outer.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)") })
+	do(t, outer, "ALTER DATABASE "+name+" SET standard_conforming_strings = off")
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Path = "/" + name
+	conn, err := pgx.Connect(t.Context(), address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	do(t, conn, postgres.Layout)
+	do(t, conn, "INSERT INTO agents VALUES ('acme', gen_random_uuid(), 'Zo' || chr(235) || chr(92) || 'n')")
+	database := open(t, address.String())
+	if err := database.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	visit := func(r *source.Record, key postgres.Key) error {
+		names = append(names, string(r.Raw.Values[slices.Index(normalize.Fields(normalize.KindAgent), "name")]))
+		return nil
+	}
+	if _, err := database.Changed(t.Context(), normalize.KindAgent, postgres.Key{}, 10, visit); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(names, []string{"Zo\u00eb\\n"}) {
+		t.Errorf("%q", names)
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// canceled is the SQLSTATE of a query that was canceled, by a time-out or by a person.
+const canceled = "57014"
+
 // retryableStates are the SQLSTATE classes and codes of conditions that pass by themselves.
 var retryableStates = []string{
 	"08",    // connection exceptions
@@ -17,8 +20,9 @@ var retryableStates = []string{
 	"25P04", // transaction time-out
 	"40",    // transaction rollbacks: serialization failure, deadlock, conflict with recovery
 	"53300", // too many connections
-	"57014", // query canceled, by a time-out or by a person
-	"57P",   // admin shutdown, crash shutdown, cannot connect now, database dropped
+	"55P03", // lock not available within lock_timeout
+	canceled,
+	"57P", // admin shutdown, crash shutdown, cannot connect now, database dropped
 }
 
 // Retryable reports whether the same statement may succeed later: the list is closed, everything else
@@ -36,4 +40,18 @@ func Retryable(err error) bool {
 	var network net.Error
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed")
+}
+
+// Describe puts the failure of a long reading into words for an operator, without what the source wrote.
+func Describe(err error) string {
+	var failure *pgconn.PgError
+	switch {
+	case !errors.As(err, &failure):
+		return "the log says why"
+	case failure.Code == canceled:
+		return "the source canceled a statement, as its statement_timeout does. It reads whole tables: give the role of " +
+			"--source a longer one (ALTER ROLE ... SET statement_timeout) and start the worker again"
+	default:
+		return "the source failed with SQLSTATE " + failure.Code + "; the log says why"
+	}
 }
