@@ -53,6 +53,19 @@ func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time
 	return savedAt, true, nil
 }
 
+// Names returns the names with a prefix that have a checkpoint which was not cleared.
+func (l *Log) Names(ctx context.Context, prefix string) (names []string, err error) {
+	err = l.retry.Do(ctx, "read the checkpoints", func() error {
+		return l.conn.QueryRow(ctx, "SELECT groupArray(name) FROM (SELECT name FROM "+schema.TableCheckpoints+
+			" WHERE startsWith(name, {prefix:String}) GROUP BY name HAVING argMax(position, (revision, saved_at)) != '')",
+			clickhouse.Named("prefix", prefix)).Scan(&names)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoints: %w", err)
+	}
+	return names, nil
+}
+
 // Save stores a checkpoint, whose order among others of the name does not depend on any clock. Whoever
 // saves has seen ClickHouse acknowledge all that lies before position.
 func (l *Log) Save(ctx context.Context, name string, position any) error {

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -47,9 +46,11 @@ type position struct {
 	Until   time.Time `json:"until"`
 }
 
+const checkpointPrefix = "worker:"
+
 // checkpointName names the checkpoint of one kind of a source.
 func checkpointName(source string, kind normalize.Kind) string {
-	return fmt.Sprintf("worker:%s:%s", source, kind)
+	return checkpointPrefix + source + ":" + string(kind)
 }
 
 func newCopier(w *worker, kind normalize.Kind) *copier {

@@ -55,7 +55,8 @@ func TestHorizonOfPreparedTransactions(t *testing.T) {
 			from = h.advance(a)
 		}
 		if !from.Equal(at(c.from)) || !h.certain().Equal(at(c.certain)) {
-			t.Errorf("%s: reads from %d, certain until %d, want %d and %d", name, from.Unix(), h.certain().Unix(), c.from, c.certain)
+			t.Errorf("%s: reads from %d, certain until %d, want %d and %d", name, from.Unix(), h.certain().Unix(), c.from,
+				c.certain)
 		}
 	}
 }

@@ -67,8 +67,8 @@ func TestComparisonThatFails(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "statement_timeout")
 	})
 	r := status.Report()
-	if n := metrics(b, status)["reconcile_failures"]; n < 3 || r.Failures < 3 || !strings.Contains(r.Failure, "ALTER ROLE") ||
-		r.Reconcile != nil {
+	if n := metrics(b, status)["reconcile_failures"]; n < 3 || r.Failures < 3 || r.Reconcile != nil ||
+		!strings.Contains(r.Failure, "ALTER ROLE") {
 		t.Errorf("%v failures, %+v", n, r)
 	}
 	b.do("UPDATE trap SET set = false")

@@ -49,6 +49,9 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 			"copied_again", found.Repaired, "replaced", found.Replaced, "missing_in_source", found.Missing,
 			"deleted", found.Deleted, "deletions_refused", found.Refused, "invalid_in_source", found.Invalid,
 			"rejected", found.Rejected)
+		if left := found.Missing - found.Deleted; left > 0 {
+			w.Logger.Warn("records that the source does not have stay stored and are counted (--delete-missing)", "count", left)
+		}
 		if snapshot.Pause(ctx, w.ReconcileEvery) != nil {
 			return ctx.Err()
 		}
@@ -90,6 +93,9 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 		Compared: int64(report.Groups), Differed: int64(len(report.Differences)), Rejected: report.Rejected,
 	}
 	if err != nil {
+		return found, err
+	}
+	if err := w.saveOrganizations(ctx, report); err != nil {
 		return found, err
 	}
 	r := repairer{worker: w, normalizer: normalize.NewNormalizer()}

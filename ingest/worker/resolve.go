@@ -40,6 +40,10 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 			disputed[part] = append(disputed[part], rows.IDs...)
 		}
 	}
+	deletable, err := w.deletable(ctx, report)
+	if err != nil {
+		return err
+	}
 	absent := map[verify.Part]map[uuid.UUID]bool{}
 	missing := map[normalize.Kind]int64{}
 	for part, ids := range disputed {
@@ -49,18 +53,18 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 			return err
 		}
 		absent[part], disputed[part] = now.absent, ids
-		if known(report, part.Organization) {
+		if deletable(part) {
 			missing[part.Kind] += int64(len(now.absent))
 		}
 	}
 	tooMany := map[normalize.Kind]bool{}
 	for kind, n := range missing {
-		tooMany[kind] = w.DeleteMissing && w.tooMany(report, kind, n)
+		tooMany[kind] = w.tooMany(report, kind, n)
 	}
 	for part, ids := range disputed {
 		n := int64(len(absent[part]))
 		found.Missing += n
-		mayDelete := w.DeleteMissing && known(report, part.Organization)
+		mayDelete := deletable(part)
 		if mayDelete && tooMany[part.Kind] {
 			mayDelete, found.Refused = false, found.Refused+n
 		}

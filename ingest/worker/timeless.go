@@ -53,8 +53,8 @@ func (c *copier) copyTimeless(ctx context.Context) error {
 	}
 }
 
-// rejectTimeless rejects the rows without a time that break a rule now and did not at the last reading. Those that break
-// none have been compared.
+// rejectTimeless rejects the rows without a time that break a rule now and did not at the last reading. Those that
+// break none have been compared.
 func (c *copier) rejectTimeless(ctx context.Context) error {
 	normalizer := normalize.NewNormalizer()
 	full := len(c.timeless) == maxRejectedOnce

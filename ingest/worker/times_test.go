@@ -96,8 +96,8 @@ func TestPollingLeavesRowsWithoutATimeAlone(t *testing.T) {
 		CREATE TABLE trap AS SELECT false AS set;
 		CREATE FUNCTION trapped(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
 			IF (SELECT set FROM trap) THEN RAISE 'a row without a time was read'; END IF; RETURN $1; END $$`)
-	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,", "kind, parent_run_id, "+
-		"CASE WHEN isfinite(updated_at) THEN status ELSE trapped(status) END AS status,", 1))
+	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,",
+		"kind, parent_run_id, "+"CASE WHEN isfinite(updated_at) THEN status ELSE trapped(status) END AS status,", 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	status, ended := worker.NewStatus(time.Now), make(chan error, 1)
 	go func() {

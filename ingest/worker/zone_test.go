@@ -49,7 +49,8 @@ func TestTimesWithoutAZone(t *testing.T) {
 	b.do("UPDATE runs SET status = 'FAILED', updated_at = now() WHERE organization_id = 'acme'")
 	b.untilEqual()
 	// The first run was created at 20:00 there, which is 01:00 in UTC.
-	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'acme' AND created_at = '2026-01-01 01:00:00'"); n != 1 {
+	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'acme'" +
+		" AND created_at = '2026-01-01 01:00:00'"); n != 1 {
 		t.Errorf("%d runs at 01:00, want 1", n)
 	}
 }

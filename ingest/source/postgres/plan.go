@@ -17,6 +17,11 @@ type node struct {
 	Schema    string   `json:"Schema"`
 	Relation  string   `json:"Relation Name"`
 	Alias     string   `json:"Alias"`
+	Parent    string   `json:"Parent Relationship"`
+	Join      string   `json:"Join Type"`
+	Filter    string   `json:"Filter"`
+	OneTime   string   `json:"One-Time Filter"`
+	Cond      string   `json:"Index Cond"`
 	Output    []string `json:"Output"` // expressions of its columns
 	SortKey   []string `json:"Sort Key"`
 	Presorted []string `json:"Presorted Key"`

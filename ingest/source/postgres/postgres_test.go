@@ -67,10 +67,12 @@ func TestPagesOfEqualTimes(t *testing.T) {
 	url, conn := layout(t)
 	const rows, limit = 60_000, 5_000
 	do(t, conn, `INSERT INTO runs (organization_id, run_id, agent_id, status, updated_at)
-		SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'RUNNING', '2026-01-01' FROM (SELECT generate_series(1, 60000)) AS s`)
+		SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'RUNNING', '2026-01-01'
+		FROM (SELECT generate_series(1, 60000)) AS s`)
 	// As in a larger table: parallel workers seem to be worth it.
 	do(t, conn, "ANALYZE runs; DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || "+
-		"' SET parallel_setup_cost = 0'; EXECUTE 'ALTER DATABASE ' || current_database() || ' SET min_parallel_table_scan_size = 0'; END $$")
+		"' SET parallel_setup_cost = 0';"+
+		"EXECUTE 'ALTER DATABASE ' || current_database() || ' SET min_parallel_table_scan_size = 0'; END $$")
 	database := open(t, url, "initiator_name", "concat_ws(' ', current_setting('jit'), current_setting('enable_sort'), "+
 		"current_setting('max_parallel_workers_per_gather')) AS initiator_name")
 	read := 0
@@ -121,9 +123,11 @@ func TestMissingIndex(t *testing.T) {
 	do(t, conn, `CREATE SCHEMA "Other"; CREATE TABLE "Other".job AS SELECT * FROM runs;
 		ALTER TABLE "Other".job ADD "Changed" timestamptz`)
 	for name, c := range map[string]struct{ before, from, updatedAt, want string }{
-		"no index":       {"DROP INDEX agents_changes", "FROM runs", "updated_at", ""},
-		"another table":  {"", `FROM "Other".job AS j`, `j."Changed" AS updated_at`, `ON "Other"."job" ("Changed", run_id)`},
-		"the clock only": {"CREATE INDEX ON \"Other\".job (updated_at)", `FROM "Other".job`, "updated_at", "(updated_at, run_id)"},
+		"no index":      {"DROP INDEX agents_changes", "FROM runs", "updated_at", ""},
+		"another table": {"", `FROM "Other".job AS j`, `j."Changed" AS updated_at`, `ON "Other"."job" ("Changed", run_id)`},
+		"the clock only": {
+			`CREATE INDEX ON "Other".job (updated_at)`, `FROM "Other".job`, "updated_at", "(updated_at, run_id)",
+		},
 		"an expression": {
 			"", `FROM "Other".job`, "coalesce(updated_at, created_at) AS updated_at",
 			"(((COALESCE(updated_at, created_at))), run_id)",
@@ -142,7 +146,8 @@ func TestMissingIndex(t *testing.T) {
 				missing, err = database.MissingIndex(t.Context(), normalize.KindAgent)
 				c.want = `ON "public"."agents" (updated_at, agent_id)`
 			}
-			if err != nil || !strings.HasPrefix(missing, "CREATE INDEX CONCURRENTLY ON ") || !strings.HasSuffix(missing, c.want) {
+			if err != nil || !strings.HasPrefix(missing, "CREATE INDEX CONCURRENTLY ON ") ||
+				!strings.HasSuffix(missing, c.want) {
 				t.Fatalf("%q, %v, want %q", missing, err, c.want)
 			}
 			do(t, conn, missing)

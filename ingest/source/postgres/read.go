@@ -61,8 +61,8 @@ func changedAfter(kind normalize.Kind, after Key) (where, order string, args []a
 	return where + " AND s.updated_at < 'infinity'", limited(order, args), args
 }
 
-// timelessAfter is changedAfter for the rows with the updated_at of a key that is no instant. The index has those without
-// one, too, after all others.
+// timelessAfter is changedAfter for the rows with the updated_at of a key that is no instant. The index has those
+// without one, too, after all others.
 func timelessAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
 	id := "s." + idColumn(kind)
 	order = " ORDER BY " + id + ", s.organization_id"

@@ -33,8 +33,8 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 		switch {
 		case strings.HasSuffix(column.Name, "_id") && slices.Contains(numbers, column.DataTypeOID):
 			of := strings.TrimPrefix(strings.TrimSuffix(column.Name, "_id"), "parent_")
-			return fault("%s is a number, and ids are UUIDs: write md5('%s:' || X)::uuid AS %[1]s, with X for what it selects now",
-				column.Name, of)
+			return fault("%s is a number, and ids are UUIDs: write md5('%s:' || X)::uuid AS %[1]s, "+
+				"with X for what it selects now", column.Name, of)
 		case !strings.HasSuffix(column.Name, "_at"):
 			continue
 		}
