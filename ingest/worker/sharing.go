@@ -14,7 +14,7 @@ import (
 
 // Several sources may be copied into one store. What one of them lacks may be another's, so a comparison deletes
 // nothing of an organization that another source has too. For that each comparison saves which organizations its
-// source has, beside the checkpoints.
+// source has, next to the checkpoints.
 
 // organizations are those of a source, as hashes in ascending order: the names need not be stored once more.
 type organizations struct {

@@ -28,7 +28,7 @@ type Options struct {
 	PollInterval   time.Duration // between the end of one pass over the changes and the next
 	Overlap        time.Duration // every pass reads again what changed so long before the last one
 	ReconcileEvery time.Duration // 0 for never
-	DeleteMissing  bool          // a reconcile takes out what the source no longer has
+	DeleteMissing  bool          // a reconcile takes out what the source no longer has, and no other source has
 	// DeleteMissingShare is the largest part of a kind's rows that one reconcile may take out, 0 to 1 inclusive,
 	// where that is more than a few: a source that was emptied by mistake must not empty the store.
 	DeleteMissingShare float64

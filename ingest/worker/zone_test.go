@@ -9,7 +9,7 @@ import (
 )
 
 // A time without a zone means something only where all sessions have UTC. Elsewhere the worker refuses it, with the
-// line that mends the mapping; with that line times are right, changes are copied, and the index is used.
+// line that fixes the mapping; with that line times are right, changes are copied, and the index is used.
 func TestTimesWithoutAZone(t *testing.T) {
 	ctx := t.Context()
 	b := newBed(t)
