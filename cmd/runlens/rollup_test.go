@@ -42,3 +42,35 @@ func TestServerRepairsTheRollup(t *testing.T) {
 	server.Process.Kill()
 	<-server.ended
 }
+
+// Where nothing can be compared nothing is proved: no organization of that name, no source, no refresh.
+func TestNothingComparedIsNotEqual(t *testing.T) {
+	flags := store(t)
+	file := fileOf(t, "a.ndjson", []byte(agentsNDJSON))
+	empty := fileOf(t, "empty.ndjson", nil)
+	fails := func(args ...string) {
+		t.Helper()
+		code, out, stderr := command(t, "", append(args, flags...)...)
+		if code != exitFailed || !strings.Contains(stderr, "nothing was compared: ") || strings.Contains(out, "equal") ||
+			strings.Contains(out, "holds") {
+			t.Errorf("%v ended with %d:\n%s%s", args, code, out, stderr)
+		}
+	}
+	fails("rollup", "check")
+	fails("verify", empty)
+	if code, _, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	verified(t, flags, file)
+	fails("verify", "--org", "nobody", file)
+	fails("verify", "--subset", empty)
+	fails("verify", "--subset", "--json", "--org", "nobody", file)
+	fails("rollup", "check")
+
+	runs := fileOf(t, "runs.csv", []byte(runsCSV))
+	if code, _, stderr := command(t, "", append([]string{"ingest", "--record", "run", runs}, flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	fails("rollup", "check") // not refreshed yet
+	refreshed(t, joined(t, flags), flags)
+}

@@ -32,6 +32,7 @@ func (verifyCmd) Help() string {
 	return `Compares a source with the store: for every organization, kind of record and UTC day, the number of records
 (newest versions) and a checksum of all their fields. If something differs it names the ids, and the exit code is 1.
 Records of the source that break a rule are not compared. If nothing else differs the exit code is 3.
+If there is nothing to compare, it says so and the exit code is 1.
 It also names runs that were sent with several created_at, and attribution records that were sent with several
 contents or occurred_at. They count once and are no difference.
 
@@ -89,6 +90,8 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		return err
 	}
 	switch {
+	case report.Groups == 0:
+		return c.nothing()
 	case len(report.Differences) > 0:
 		return exitError{exitFailed}
 	case report.Rejected > 0:
@@ -96,6 +99,18 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	default:
 		return nil
 	}
+}
+
+// nothing is the error of a comparison of nothing with nothing, which proves nothing (contract 28).
+func (c verifyCmd) nothing() error {
+	of := ""
+	if c.Org != "" {
+		of = " of the organization " + c.Org
+	}
+	if c.Subset {
+		return fmt.Errorf("nothing was compared: the source has no record%s", of)
+	}
+	return fmt.Errorf("nothing was compared: neither the source nor the store has a record%s", of)
 }
 
 func (c verifyCmd) print(out io.Writer, r verify.Report) error {
@@ -131,6 +146,8 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 		rejected = fmt.Sprintf(", but for %d records of the source that BREAK A RULE and were not compared", r.Rejected)
 	}
 	switch {
+	case r.Groups == 0:
+		verdict = "nothing was compared"
 	case len(r.Differences) > 0:
 		verdict = fmt.Sprintf("%d of %d groups of organization, kind and day DIFFER", len(r.Differences), r.Groups)
 	case c.Subset:

@@ -34,10 +34,11 @@ type Options struct {
 
 // A Report says what Compare found.
 type Report struct {
-	Read        int64        `json:"read"` // records of the source, repeats and older versions included
-	Rejected    int64        `json:"rejected"`
-	Groups      int          `json:"groups"` // organizations, kinds and days that source or store have
-	Rows        int64        `json:"rows"`   // of the source, versions collapsed
+	Read     int64 `json:"read"` // records of the source, repeats and older versions included
+	Rejected int64 `json:"rejected"`
+	// Groups are the organizations, kinds and days that were compared. 0 proves nothing.
+	Groups      int          `json:"groups"`
+	Rows        int64        `json:"rows"` // of the source, versions collapsed
 	Differences []Difference `json:"differences"`
 	Conflicts   []Conflict   `json:"conflicts"` // which are no differences
 
@@ -106,11 +107,9 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 	}
 	for g, sum := range stored {
 		report.count(g, Count{Store: sum.Count})
-		if _, ok := source.sums[g]; !ok {
+		if _, ok := source.sums[g]; !ok && !o.Subset {
 			report.Groups++
-			if !o.Subset {
-				suspects = append(suspects, Difference{Group: g, Store: sum})
-			}
+			suspects = append(suspects, Difference{Group: g, Store: sum})
 		}
 	}
 	slices.SortFunc(suspects, compareGroups)

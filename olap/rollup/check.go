@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,16 +17,25 @@ import (
 // errLeased is the error of a check while a lease is valid.
 var errLeased = errors.New("rollup: the rollup is being changed under a lease")
 
+// ErrNothingToCheck says that a check found nothing to compare, which proves nothing (contract 28).
+var ErrNothingToCheck = errors.New("nothing was compared: no record of runs or attributions has been refreshed yet")
+
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
-// only while a difference is confirmed.
+// only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet.
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
 	w, err := newWalk(ctx, conn, schema.RollupTables...)
 	if err != nil {
 		return nil, err
 	}
+	if state, err := ReadState(ctx, conn); err != nil || state.Number == 0 {
+		return nil, cmp.Or(err, ErrNothingToCheck)
+	}
 	s := New(conn, slog.New(slog.DiscardHandler), Margin)
-	for {
+	for compared := false; ; compared = true {
 		next, err := w.next(ctx)
+		if next == nil && err == nil && !compared {
+			return nil, ErrNothingToCheck
+		}
 		if err != nil {
 			return found, err
 		}
