@@ -1,6 +1,8 @@
 package source
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +17,12 @@ import (
 
 // parquetRows reads a flat Parquet file whose columns carry the names of the fields of its kind, in
 // any order. A column named record is allowed and must say the kind. Every column is read page by
-// page at its own pace, so that memory does not grow with the row groups.
+// page at its own pace, and of a page value by value, so that memory does not grow with row groups nor pages.
 type parquetRows struct {
 	file    *File
 	closers []io.Closer
 	size    int64 // of the file as it is packed
-	content io.ReaderAt
 	groups  []format.RowGroup
-	plain   []parquet.ColumnChunk // see plainColumns
 	pages   pageReader
 	total   int64 // rows
 	columns []column
@@ -42,11 +42,22 @@ func newParquet(f *File, in io.Closer, plain io.Reader, isPlain bool, at Positio
 	}()
 	content, ok := in.(*os.File)
 	if !ok || !isPlain || !isRegular(content) {
-		if content, err = spool(plain); err != nil {
+		if plain, err = beginsAsParquet(plain); err != nil {
 			return nil, err
 		}
-		r.closers = append(r.closers, content)
-		r.size = f.read
+		unpacked, err := newSpool()
+		if err != nil {
+			return nil, err
+		}
+		r.closers = append(r.closers, unpacked)
+		most, err := unpacked.bound()
+		if err == nil {
+			err = unpacked.fill(plain, most)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, r.size = unpacked.File, f.read
 	}
 	info, err := content.Stat()
 	if err != nil {
@@ -67,22 +78,17 @@ func newParquet(f *File, in io.Closer, plain io.Reader, isPlain bool, at Positio
 	return r, r.seek(int64(at.Lines))
 }
 
-// spool copies a stream to where its end can be read first. The file has no name any more, so that
-// it is gone with the process, whatever ends that.
-func spool(in io.Reader) (*os.File, error) {
-	file, err := os.CreateTemp("", "runlens-*.parquet")
-	if err != nil {
-		return nil, fmt.Errorf("unpack into a temporary file: %w", err)
+// beginsAsParquet refuses a stream of anything else before all of it is unpacked.
+func beginsAsParquet(in io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(in)
+	head, err := buffered.Peek(len(parquetMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
-	err = os.Remove(file.Name())
-	if err == nil {
-		_, err = io.Copy(file, in)
+	if !bytes.Equal(head, parquetMagic) {
+		return nil, fmt.Errorf("is not a valid Parquet file: it begins with %q", head)
 	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("unpack into a temporary file: %w", err)
-	}
-	return file, nil
+	return buffered, nil
 }
 
 func isRegular(file *os.File) bool {
@@ -92,10 +98,7 @@ func isRegular(file *os.File) bool {
 
 func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
 	defer invalid(&err)
-	options := []parquet.FileOption{
-		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(32 << 10),
-	}
-	file, err := parquet.OpenFile(content, size, options...)
+	file, err := parquet.OpenFile(content, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
 	}
@@ -109,11 +112,11 @@ func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
 	if r.columns, err = columnsOf(r.file, metadata); err != nil {
 		return err
 	}
-	r.content, r.pages.content, r.groups = content, content, metadata.RowGroups
-	if len(r.groups) > 0 {
-		r.plain, err = plainColumns(metadata.Schema, r.groups[0].Columns, options...)
+	r.pages.content, r.groups = content, metadata.RowGroups
+	for i := range r.columns {
+		r.columns[i].pages.pageReader = &r.pages
 	}
-	return err
+	return nil
 }
 
 // seek opens the row group that has a row, counted from 0.
@@ -162,15 +165,7 @@ func (r *parquetRows) openColumn(c *column, chunk *format.ColumnMetaData) error 
 	if err := r.pages.vet(chunk); err != nil {
 		return err
 	}
-	unpacker, row, err := newUnpacker(r.content, chunk, r.row)
-	if err != nil {
-		return err
-	}
-	c.pages = r.plain[c.leaf].(*parquet.FileColumnChunk).PagesFrom(unpacker)
-	if row > 0 {
-		return c.pages.SeekToRow(row)
-	}
-	return nil
+	return c.open(chunk, r.row)
 }
 
 func (r *parquetRows) Next() (*Record, error) {
@@ -183,15 +178,28 @@ func (r *parquetRows) Next() (*Record, error) {
 			return nil, err
 		}
 	}
+	if err := r.readRow(); err != nil {
+		return nil, err
+	}
+	r.row++
+	r.at.Lines++
+	r.record.Line, r.record.RowGroup, r.record.Row = r.at.Lines, r.opened, int(r.row)
+	r.file.read = int64(float64(r.size) * (float64(r.at.Lines) / float64(r.total)))
+	return &r.record, nil
+}
+
+func (r *parquetRows) readRow() (err error) {
+	defer invalid(&err)
 	r.record.Fault = nil
 	for i := range r.columns {
 		c := &r.columns[i]
-		if len(c.unread) == 0 && c.form != nulls {
-			if err := c.fill(); err != nil {
-				return nil, err
-			}
+		text, err := c.next()
+		switch {
+		case errors.Is(err, ErrTooLong):
+			r.record.Fault = &normalize.Error{Field: c.name, Reason: err.Error()}
+		case err != nil:
+			return err
 		}
-		text := c.next()
 		if c.field != recordColumn {
 			r.record.Raw.Values[c.field] = text
 		} else if string(text) != string(r.record.Raw.Kind) {
@@ -199,11 +207,7 @@ func (r *parquetRows) Next() (*Record, error) {
 				", the kind of all records of this file"}
 		}
 	}
-	r.row++
-	r.at.Lines++
-	r.record.Line, r.record.RowGroup, r.record.Row = r.at.Lines, r.opened, int(r.row)
-	r.file.read = int64(float64(r.size) * (float64(r.at.Lines) / float64(r.total)))
-	return &r.record, nil
+	return nil
 }
 
 func (r *parquetRows) Position() Position { return r.at }
@@ -214,15 +218,13 @@ func (r *parquetRows) Close() error {
 }
 
 // release gives back all but the input, which belongs to the caller until there is a reader.
-func (r *parquetRows) release() (err error) {
-	defer invalid(&err)
+func (r *parquetRows) release() {
 	for _, closer := range r.closers[1:] {
 		closer.Close()
 	}
 	for i := range r.columns {
 		r.columns[i].close()
 	}
-	return nil
 }
 
 // invalid turns what the library says of a damaged file, with errors as well as with panics, into an
@@ -232,9 +234,12 @@ func invalid(err *error) {
 		*err = fmt.Errorf("is not a valid Parquet file: %v", p)
 		return
 	}
+	if *err == nil {
+		return
+	}
 	var unreadable *fs.PathError
 	var unfit columnError
-	if *err != nil && !errors.As(*err, &unreadable) && !errors.As(*err, &unfit) {
+	if !errors.As(*err, &unreadable) && !errors.Is(*err, errSpool) && !errors.As(*err, &unfit) {
 		*err = fmt.Errorf("is not a valid Parquet file: %w", *err)
 	}
 }

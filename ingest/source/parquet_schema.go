@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -31,7 +30,8 @@ func columnsOf(f *File, file *format.FileMetaData) ([]column, error) {
 				leaves++
 			}
 		}
-		c := column{name: element.Name, leaf: leaf, field: recordColumn, values: make([]parquet.Value, chunkValues)}
+		c := column{name: element.Name, leaf: leaf, field: recordColumn,
+			optional: element.RepetitionType.V == format.Optional, width: widthOf(element)}
 		schema, leaf = schema[elements:], leaf+leaves
 		if c.name != "record" {
 			if c.field = slices.Index(fields, c.name); c.field < 0 {
@@ -62,6 +62,20 @@ func columnsOf(f *File, file *format.FileMetaData) ([]column, error) {
 		}
 	}
 	return columns, nil
+}
+
+// widthOf is how many bytes PLAIN has of a value; 0 for a text.
+func widthOf(e *format.SchemaElement) int {
+	switch e.Type.V {
+	case format.FixedLenByteArray:
+		return int(e.TypeLength.V)
+	case format.Int64:
+		return 8
+	case format.Int96:
+		return 12
+	default:
+		return 0
+	}
 }
 
 // sizeOf is how many elements the first one and those in it are.

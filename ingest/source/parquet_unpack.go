@@ -1,152 +1,20 @@
 package source
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"math"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 )
-
-// An unpacker serves the pages of one column chunk to the library as if the file were not compressed. The library
-// itself loses what LZ4 unpacks into a larger buffer than it gave, and then shows older memory as values. The unpacker
-// compares the length of every unpacked page with its header. It implements io.ReaderAt for reads in order only.
-type unpacker struct {
-	pages  pageReader
-	codec  format.CompressionCodec
-	offset int64 // of what has not been unpacked
-	end    int64 // of the chunk
-	ready  []byte
-	served int64 // bytes
-
-	packed, unpacked, buffer []byte // used again for each page
-}
-
-// newUnpacker returns an unpacker of the chunk's pages from the one that has a row, counted from 0, and
-// the row's place in that page. The dictionary always comes first.
-func newUnpacker(content io.ReaderAt, chunk *format.ColumnMetaData, row int64) (*unpacker, int64, error) {
-	u := &unpacker{pages: pageReader{content: content}, codec: chunk.Codec}
-	u.offset, u.end = boundsOf(chunk)
-	for row > 0 {
-		var header format.PageHeader
-		n, err := u.pages.header(&header, u.offset, u.end)
-		if err != nil {
-			return nil, 0, err
-		}
-		rows := int64(header.DataPageHeader.V.NumValues + header.DataPageHeaderV2.V.NumValues)
-		if header.DictionaryPageHeader.Valid {
-			if err := u.next(); err != nil {
-				return nil, 0, err
-			}
-			continue
-		}
-		if rows > row {
-			break
-		}
-		row -= rows
-		u.offset += n + int64(header.CompressedPageSize)
-	}
-	return u, row, nil
-}
-
-// boundsOf is where the pages of a chunk begin, inclusive, and end, exclusive.
-func boundsOf(chunk *format.ColumnMetaData) (begin, end int64) {
-	begin = chunk.DataPageOffset
-	if chunk.DictionaryPageOffset != 0 {
-		begin = chunk.DictionaryPageOffset
-	}
-	return begin, begin + chunk.TotalCompressedSize
-}
-
-// ReadAt is part of io.ReaderAt. The offset counts the bytes of unpacked pages.
-func (u *unpacker) ReadAt(p []byte, offset int64) (n int, err error) {
-	if offset != u.served {
-		return 0, fmt.Errorf("a dictionary is missing: %w", parquet.ErrCorrupted)
-	}
-	for n < len(p) {
-		if len(u.ready) == 0 {
-			if u.offset >= u.end {
-				return n, io.EOF
-			}
-			if err := u.next(); err != nil {
-				return n, err
-			}
-		}
-		copied := copy(p[n:], u.ready)
-		u.ready = u.ready[copied:]
-		u.served += int64(copied)
-		n += copied
-	}
-	return n, nil
-}
-
-// next unpacks a page into ready.
-func (u *unpacker) next() error {
-	var header format.PageHeader
-	n, err := u.pages.header(&header, u.offset, u.end)
-	if err != nil {
-		return err
-	}
-	size, unpacked := int64(header.CompressedPageSize), int64(header.UncompressedPageSize)
-	u.packed = resized(u.packed, size)
-	if _, err := u.pages.content.ReadAt(u.packed, u.offset+n); err != nil {
-		return err
-	}
-	u.offset += n + size
-	if header.CRC != 0 && uint32(header.CRC) != crc32.ChecksumIEEE(u.packed) {
-		return fmt.Errorf("a page with another checksum than its header's: %w", parquet.ErrCorrupted)
-	}
-	levels, packed := int64(0), true // levels come before the values and are not packed
-	if page := &header.DataPageHeaderV2; page.Valid {
-		levels = int64(page.V.RepetitionLevelsByteLength) + int64(page.V.DefinitionLevelsByteLength)
-		packed = !page.V.IsCompressed.Valid || page.V.IsCompressed.V
-	}
-	values := u.packed[levels:]
-	if packed {
-		if values, err = u.unpack(values, unpacked-levels); err != nil {
-			return err
-		}
-	}
-	header.UncompressedPageSize = int32(levels) + int32(len(values))
-	header.CompressedPageSize, header.CRC = header.UncompressedPageSize, 0
-	header.DataPageHeader.V.Statistics, header.DataPageHeaderV2.V.Statistics = format.Statistics{}, format.Statistics{}
-	head, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
-	if err != nil {
-		return err
-	}
-	u.buffer = append(append(append(append(u.buffer[:0], u.ready...), head...), u.packed[:levels]...), values...)
-	u.ready = u.buffer
-	return nil
-}
-
-// unpack returns exactly size bytes.
-func (u *unpacker) unpack(packed []byte, size int64) ([]byte, error) {
-	if u.codec == format.Uncompressed || size == 0 {
-		return packed, nil
-	}
-	u.unpacked = resized(u.unpacked, size+1) // one more byte shows that a page is longer
-	var err error
-	if u.codec == format.Lz4Raw {
-		var n int
-		n, err = lz4.UncompressBlock(packed, u.unpacked)
-		u.unpacked = u.unpacked[:max(n, 0)]
-	} else {
-		u.unpacked, err = parquet.LookupCompressionCodec(u.codec).Decode(u.unpacked, packed)
-	}
-	if err == nil && int64(len(u.unpacked)) != size {
-		err = fmt.Errorf("%d bytes, not %d: %w", len(u.unpacked), size, parquet.ErrCorrupted)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("a page that is compressed with %s: %w", u.codec, err)
-	}
-	return u.unpacked, nil
-}
 
 // unpacks reports whether the pages of a codec can be unpacked.
 func unpacks(codec format.CompressionCodec) bool {
@@ -158,29 +26,121 @@ func unpacks(codec format.CompressionCodec) bool {
 	}
 }
 
-// plainColumns returns the columns of a file with the same schema that is not compressed and has one row group, for
-// unpackers to read from.
-func plainColumns(
-	schema []format.SchemaElement, columns []format.ColumnChunk, options ...parquet.FileOption,
-) ([]parquet.ColumnChunk, error) {
-	group := format.RowGroup{Columns: make([]format.ColumnChunk, len(columns))}
-	for i := range columns {
-		packed := &columns[i].MetaData
-		group.Columns[i].MetaData = format.ColumnMetaData{
-			Type: packed.Type, Encoding: packed.Encoding, PathInSchema: packed.PathInSchema,
-			TotalCompressedSize: math.MaxInt64, // the unpacker ends it
+// unpackBlock unpacks a page in memory, into at least size+1 bytes of to. It returns exactly size bytes. (The library's
+// LZ4_RAW loses what does not fit into the memory that it is given.)
+func unpackBlock(codec format.CompressionCodec, to, packed []byte, size int64) (unpacked []byte, err error) {
+	if codec == format.Lz4Raw {
+		var n int
+		n, err = lz4.UncompressBlock(packed, to)
+		unpacked = to[:max(n, 0)]
+	} else {
+		unpacked, err = parquet.LookupCompressionCodec(codec).Decode(to, packed)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("a page that is compressed with %s: %w", codec, err)
+	case int64(len(unpacked)) != size:
+		return nil, wrongLength(codec, int64(len(unpacked)), size)
+	}
+	return unpacked, nil
+}
+
+// unpack puts a page into the file, in memory that does not grow with it.
+func (s *spool) unpack(codec format.CompressionCodec, packed io.Reader, size int64) error {
+	if err := s.reset(); err != nil {
+		return err
+	}
+	to := &limited{s, codec, size}
+	err := unpackStream(codec, to, s, bufio.NewReaderSize(packed, 64<<10))
+	switch {
+	case err != nil && (errors.Is(err, errSpool) || errors.Is(err, parquet.ErrCorrupted)):
+		return err
+	case err != nil:
+		return fmt.Errorf("a page that is compressed with %s: %w", codec, err)
+	case to.left > 0:
+		return wrongLength(codec, size-to.left, size)
+	}
+	return nil
+}
+
+// A limited writer refuses more than it was to get.
+type limited struct {
+	io.Writer
+	codec format.CompressionCodec
+	left  int64
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, fmt.Errorf("a page that is compressed with %s is longer than its header says: %w",
+			l.codec, parquet.ErrCorrupted)
+	}
+	return l.Writer.Write(p)
+}
+
+// unpackStream unpacks from in to out; what it wrote can be read back from written.
+func unpackStream(codec format.CompressionCodec, out io.Writer, written io.ReaderAt, in *bufio.Reader) error {
+	var plain io.Reader
+	var err error
+	switch codec {
+	case format.Snappy:
+		return unpackSnappy(&matches{out: out, written: written}, in)
+	case format.Lz4Raw:
+		return unpackLZ4(&matches{out: out, written: written}, in)
+	case format.Gzip:
+		plain, err = gzip.NewReader(in)
+	case format.Brotli:
+		plain = brotli.NewReader(in)
+	case format.Zstd:
+		var decoder *zstd.Decoder
+		decoder, err = zstd.NewReader(narrowed(in), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(pageWindow))
+		if err == nil {
+			defer decoder.Close()
+			plain = decoder
 		}
+	default:
+		return fmt.Errorf("%s: %w", codec, parquet.ErrCorrupted)
 	}
-	metadata := format.FileMetaData{Schema: schema, RowGroups: []format.RowGroup{group}}
-	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &metadata)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	content := append([]byte("PAR1"), footer...)
-	content = append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), "PAR1"...)
-	file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)), options...)
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{plain}, make([]byte, 64<<10))
+	return err
+}
+
+// pageWindow is how far back the matches of a large ZSTD page may lie. Those of the levels up to 20 do not lie further.
+const pageWindow = 32 << 20
+
+// narrowed returns a ZSTD page whose frame does not ask for a window as long as the page, as it does if the writer
+// packed the page at once. Matches that lie further back than pageWindow are an error of the decoder.
+func narrowed(in *bufio.Reader) io.Reader {
+	head, _ := in.Peek(5) // magic and descriptor
+	if len(head) < 5 || !bytes.HasPrefix(head, zstdMagic) {
+		return in
+	}
+	const single, sizeShift, sizeOf8 = 1 << 5, 6, 3
+	descriptor := head[4]
+	if descriptor&single == 0 || descriptor>>sizeShift < 2 { // shorter than 64 KiB and 256 bytes
+		return in
+	}
+	idBytes := []int{0, 1, 2, 4}[descriptor&3]
+	sizeBytes := 4
+	if descriptor>>sizeShift == sizeOf8 {
+		sizeBytes = 8
+	}
+	head, err := in.Peek(5 + idBytes + sizeBytes)
 	if err != nil {
-		return nil, err
+		return in
 	}
-	return file.RowGroups()[0].ColumnChunks(), nil
+	size := make([]byte, 8)
+	copy(size, head[5+idBytes:])
+	if binary.LittleEndian.Uint64(size) <= pageWindow {
+		return in
+	}
+	const windowBits = 25 // of pageWindow
+	header := append(append([]byte(nil), zstdMagic...), descriptor&^single, (windowBits-10)<<3)
+	header = append(header, head[5:]...)
+	_, _ = in.Discard(len(head)) // they have been peeked
+	return io.MultiReader(bytes.NewReader(header), in)
 }

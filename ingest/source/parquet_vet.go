@@ -20,11 +20,11 @@ const (
 type pageReader struct {
 	content io.ReaderAt
 	bytes   []byte
+	packed  []byte // of a page while it is unpacked
 }
 
-// vet walks over the pages of a column chunk before anything of it is read. The library allocates the
-// memory that a header names before it reads the page, and takes pages with fewer values than
-// were announced, which moves all values after them to other rows.
+// vet walks over the pages of a column chunk before anything of it is read: pages with fewer
+// values than were announced would move all values after them to other rows.
 func (p *pageReader) vet(chunk *format.ColumnMetaData) error {
 	offset, end := boundsOf(chunk)
 	if offset < 0 || chunk.TotalCompressedSize < 0 {

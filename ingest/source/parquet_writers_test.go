@@ -3,6 +3,7 @@ package source
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
@@ -43,7 +44,7 @@ func TestParquetOfOtherWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(strings.TrimSuffix(entry.Name, ".parquet"), func(t *testing.T) {
-			parts := strings.Split(t.Name()[strings.Index(t.Name(), "/")+1:], "_")
+			parts := strings.Split(t.Name()[strings.LastIndex(t.Name(), "/")+1:], "_")
 			cell := cellOf(t, content, seen)
 			if want := strings.Join(parts[1:len(parts)-1], "_"); !strings.HasPrefix(cell, want+" ") {
 				t.Fatalf("the file has %s, not %s", cell, want)
@@ -109,10 +110,10 @@ func TestParquetInt96(t *testing.T) {
 		"1969-12-31T23:59:59.999Z": {2440587, 86_399_999_999_999},
 		"2026-01-31T09:34:56.123Z": {2461072, 34_496_123_999_999},
 	} {
-		value := parquet.Int96Value([3]uint32{uint32(day[1]), uint32(day[1] >> 32), uint32(day[0])})
-		column := column{form: int96s, unread: []parquet.Value{value}}
+		value := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, day[1]), uint32(day[0]))
+		column := column{form: int96s}
 		raw := normalize.Raw{Kind: normalize.KindRun, Binary: 1 << 2}
-		if raw.Values[2] = column.next(); string(raw.Text(2)) != want {
+		if raw.Values[2] = column.shown(value); string(raw.Text(2)) != want {
 			t.Errorf("got %s, want %s", raw.Text(2), want)
 		}
 	}
@@ -136,9 +137,15 @@ func TestParquetPagesOfWrongLength(t *testing.T) {
 		{format.Gzip, gzipped(t, []byte("xy")), 1, "GZIP: 2 bytes, not 1"},
 		{format.Zstd, zstandard(t, []byte("xy")), 3, "ZSTD: 2 bytes, not 3"},
 	} {
-		got, err := (&unpacker{codec: c.codec}).unpack(c.packed, c.size)
+		got, err := unpackBlock(c.codec, make([]byte, c.size+1), c.packed, c.size)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %d bytes: %q, %v; want %q", c.codec, c.size, got, err, c.want)
+		}
+		large := new(spool)
+		defer large.close()
+		err = large.unpack(c.codec, bytes.NewReader(c.packed), c.size)
+		if (err == nil) != (c.want == "") {
+			t.Errorf("%s of %d bytes in a file: %v; want %q", c.codec, c.size, err, c.want)
 		}
 	}
 }

@@ -50,6 +50,9 @@ type Record struct {
 	Row      int            // within the row group, from 1; else 0
 	Text     []byte         // as it was written, where that is text of its own; else nil
 	CSV      *normalize.CSV // how Text is to be read, if it is CSV
+	// QuoteLine is the line in which the quote opens that makes a CSV record longer than its first line, and QuoteLines
+	// how many lines the quote takes; 0 where there is none.
+	QuoteLine, QuoteLines int
 }
 
 // A Reader reads records one after another.
@@ -70,6 +73,7 @@ type File struct {
 	Open      func() (io.ReadCloser, error) // the bytes from the first one
 	Delimiter rune                          // of CSV; 0 is a comma
 	Null      string                        // of CSV: a cell with this text and without quotes is null; empty for none
+	Regular   bool                          // neither opening nor reading it ever waits for input
 	// IgnoreUnknown leaves out what is no field of a record, which otherwise is an error.
 	IgnoreUnknown bool
 	// Stop ends with ErrInterrupted, when it is closed, what waits for input. nil is for never.
@@ -94,6 +98,33 @@ func (f *File) From(at Position) (Reader, error) {
 		return nil, err
 	}
 	return reader, nil
+}
+
+// Check reads what a file begins with, its CSV header or the footer of a Parquet file that is not packed, and returns
+// why it cannot be read. What is not Regular is not checked: it could not be read again.
+func (f *File) Check() error {
+	if !f.Regular {
+		return nil
+	}
+	if f.Format == Parquet {
+		in, err := f.open()
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		plain, isPlain, err := f.unpack(in)
+		if err == nil && !isPlain {
+			_, err = beginsAsParquet(plain)
+		}
+		if err != nil || !isPlain {
+			return err
+		}
+	}
+	reader, err := f.From(Position{})
+	if err != nil {
+		return err
+	}
+	return reader.Close()
 }
 
 func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
