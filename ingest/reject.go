@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -32,6 +33,9 @@ func NewReject(name string, record *source.Record, fault error) Reject {
 	var broken *normalize.Error
 	if errors.As(fault, &broken) {
 		reject.Field, reject.Error = broken.Field, broken.Reason
+	}
+	if record.QuoteLines > 0 {
+		reject.Error += fmt.Sprintf("; the quote that opens in line %d takes %d lines", record.QuoteLine, record.QuoteLines)
 	}
 	if record.Text == nil {
 		reject.Record = record.Raw.AppendJSON(nil)

@@ -97,8 +97,8 @@ func (c *CSV) Fill(
 	return buffer, fault
 }
 
-// read reads the text of one record.
-func (c *CSV) read(text []byte, raw *Raw) *Error {
+// Read reads the text of one record.
+func (c *CSV) Read(text []byte, raw *Raw) *Error {
 	if Fields(c.Kind) == nil {
 		return errRecordField
 	}

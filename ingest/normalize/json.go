@@ -63,7 +63,7 @@ func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
 			return fault
 		}
 		if dialect != nil {
-			return dialect.read(text, raw)
+			return dialect.Read(text, raw)
 		}
 	}
 	kind := jsontext.Value(nil)

@@ -23,7 +23,7 @@ const maxCSVBytes = 4 << 20
 const maxRejectBytes = MaxLineBytes / 8
 
 // errOpenQuote ends a CSV file.
-var errOpenQuote = fmt.Errorf("a record is longer than %d bytes; is a quote never closed?", maxCSVBytes)
+var errOpenQuote = fmt.Errorf("a record is longer than %d bytes", maxCSVBytes)
 
 // csvRecords reads a CSV file (RFC 4180) whose header names the fields of its kind, in any order
 // (normalize.CSV).
@@ -94,33 +94,110 @@ func orEmpty(err error) error {
 	return err
 }
 
+// Next is part of Reader. A line that repeats the header, as in a file that was made of several, is left out.
 func (r *csvRecords) Next() (*Record, error) {
-	cells, err := r.csv.Read()
-	r.record = Record{}
-	var malformed *csv.ParseError
-	switch {
-	case errors.As(err, &malformed):
-		r.record.Line, r.record.Fault = r.from.Lines+malformed.StartLine, normalize.CSVFault(err)
-		r.advance()
-	case err != nil:
-		return nil, err
-	default:
-		line, _ := r.csv.FieldPos(0)
-		r.record.Line = r.from.Lines + line
-		r.advance()
-		var fault *normalize.Error
-		if r.cells, fault = r.dialect.Fill(&r.record.Raw, r.positions, cells, r.cells[:0], r.isQuoted); fault != nil {
-			r.record.Fault = fault
+	for {
+		cells, err := r.csv.Read()
+		r.record = Record{}
+		var malformed *csv.ParseError
+		switch {
+		case errors.As(err, &malformed):
+			r.record.Line, r.record.Fault = r.from.Lines+malformed.StartLine, normalize.CSVFault(err)
+			r.advance()
+		case errors.Is(err, errOpenQuote):
+			if line, _ := r.quote(r.window.kept[r.window.taken:]); line > 0 {
+				err = fmt.Errorf("%w: is the quote that opens in line %d never closed?", err, r.at.Lines+line)
+			}
+			return nil, err
+		case err != nil:
+			return nil, err
+		default:
+			line, _ := r.csv.FieldPos(0)
+			r.record.Line = r.from.Lines + line
+			r.advance()
+			if slices.Equal(cells, r.dialect.Columns) {
+				continue
+			}
+			var fault *normalize.Error
+			if r.cells, fault = r.dialect.Fill(&r.record.Raw, r.positions, cells, r.cells[:0], r.isQuoted); fault != nil {
+				r.record.Fault = fault
+			}
 		}
-	}
-	if r.record.Fault == nil {
+		if r.text = bytes.Trim(r.text, "\r\n"); bytes.HasPrefix(r.text, byteOrderMark) {
+			if r.text = r.text[len(byteOrderMark):]; r.isHeader() {
+				continue
+			}
+			r.record.Fault = nil
+			if fault := r.dialect.Read(r.text, &r.record.Raw); fault != nil {
+				r.record.Fault = fault
+			}
+		}
+		r.show()
 		return &r.record, nil
 	}
-	r.record.Text, r.record.CSV = bytes.Trim(r.text, "\r\n"), &r.dialect // blank lines before a record belong to none
+}
+
+// isHeader reports whether the text of the last record is the header again.
+func (r *csvRecords) isHeader() bool {
+	in := csv.NewReader(bytes.NewReader(r.text))
+	in.Comma = r.csv.Comma
+	cells, err := in.Read()
+	return err == nil && slices.Equal(cells, r.dialect.Columns)
+}
+
+// show adds to the record what rejects show of it. Blank lines before a record belong to none.
+func (r *csvRecords) show() {
+	if line, lines := r.quote(r.text); lines > 1 {
+		r.record.QuoteLine, r.record.QuoteLines = r.record.Line+line-1, lines
+	}
+	if r.record.Fault == nil {
+		return
+	}
+	r.record.Text, r.record.CSV = r.text, &r.dialect
 	if len(r.record.Text) > maxRejectBytes {
 		r.record.Text, r.record.CSV = r.record.Text[:keptBytes], nil // a part cannot be fixed
 	}
-	return &r.record, nil
+}
+
+// quote returns the line of a record's text, from 1, in which the quote opens that takes the most lines, and how many;
+// 0 where none takes more than one.
+func (r *csvRecords) quote(text []byte) (line, lines int) {
+	at := 1
+	for begins := true; bytes.IndexByte(text, '\n') >= 0; {
+		if begins && text[0] == '"' {
+			taken := quotedBytes(text)
+			more := bytes.Count(text[:taken], []byte{'\n'})
+			if more > 0 && more >= lines {
+				line, lines = at, more+1
+			}
+			at, text, begins = at+more, text[taken:], false
+			continue
+		}
+		if text[0] == '\n' {
+			at++
+		}
+		begins = text[0] == '\n' || bytes.HasPrefix(text, []byte(r.dialect.Delimiter))
+		if text[0] == '\n' || !begins {
+			text = text[1:]
+		} else {
+			text = text[len(r.dialect.Delimiter):]
+		}
+	}
+	return line, lines
+}
+
+// quotedBytes is how long the cell is that a text begins with, its quotes included.
+func quotedBytes(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
+		}
+		if i+1 == len(text) || text[i+1] != '"' {
+			return i + 1
+		}
+		i++
+	}
+	return len(text)
 }
 
 // isQuoted reports whether a cell of the last record has quotes.

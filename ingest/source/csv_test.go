@@ -183,7 +183,7 @@ func TestCSVOpenQuote(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	got, _, err := records(f, Position{})
 	runtime.ReadMemStats(&after)
-	if len(got) != 1 || err == nil || !strings.Contains(err.Error(), "is a quote never closed?") {
+	if len(got) != 1 || err == nil || !strings.Contains(err.Error(), "is the quote that opens in line 3 never closed?") {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 100<<20 {
@@ -235,4 +235,31 @@ func BenchmarkCSV(b *testing.B) {
 		in.WriteByte('\n')
 	}
 	benchmark(b, onDisk(b, CSV, normalize.KindRun, in.Bytes()))
+}
+
+// Whoever searches for an open quote is told where it opens and how much it takes.
+func TestCSVQuoteIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		in          string
+		line, lines int // of the second record
+	}{
+		"closed by a later quote": {"o,a,n,,,t\no,\"b,n,,,t\no,c,n,,,t\no,\"d\",n,,,t\no,e,n,,,t\n", 3, 3},
+		"never closed":            {"o,a,n,,,t\n\no,\"b,n,,,t\no,c,n,,,t\n", 4, 2},
+		"after lines of its own":  {"o,a,n,,,t\no,\"b\nb\",\"n,,,t\no,c,n,,,t\no,d,n\"\"\",,,t\n", 4, 3},
+		"a cell of lines":         {"o,a,n,,,t\no,\"b\n\nb\",n,,,t\n", 3, 3},
+		"none":                    {"o,a,n,,,t\no,\"b\"b,n,,,t\n", 0, 0},
+	} {
+		reader, err := stream(CSV, normalize.KindAgent, []byte(agentHeader+c.in)).From(Position{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reader.Next(); err != nil {
+			t.Fatal(err)
+		}
+		record, err := reader.Next()
+		if err != nil || record.QuoteLine != c.line || record.QuoteLines != c.lines {
+			t.Errorf("%s: line %d, %d lines (%v), want %d and %d",
+				name, record.QuoteLine, record.QuoteLines, err, c.line, c.lines)
+		}
+	}
 }

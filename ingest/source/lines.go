@@ -32,8 +32,8 @@ func newLines(in io.Reader, at Position) *lines {
 }
 
 // next returns the next line that is not blank, without its end, or io.EOF after the last one. A
-// line that is too long comes as its beginning and ErrTooLong as its fault. A byte order mark at the
-// beginning is skipped.
+// line that is too long comes as its beginning and ErrTooLong as its fault. A byte order mark is
+// skipped at the beginning of any line, for files that were made of several.
 func (l *lines) next() (text []byte, fault, err error) {
 	for {
 		text, fault, err := l.read()
@@ -41,9 +41,7 @@ func (l *lines) next() (text []byte, fault, err error) {
 			return nil, nil, err
 		}
 		l.at.Lines++
-		if l.at.Lines == 1 {
-			text = bytes.TrimPrefix(text, byteOrderMark)
-		}
+		text = bytes.TrimPrefix(text, byteOrderMark)
 		if len(bytes.TrimSpace(text)) > 0 {
 			return text, fault, nil
 		}

@@ -51,7 +51,7 @@ func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
 	var unpacked io.Reader
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):
-		unpacked, err = gzip.NewReader(buffered)
+		unpacked, err = newMembers(buffered)
 	case isZstd(head):
 		unpacked, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 	default:
@@ -113,4 +113,46 @@ func isBzip2(head []byte) bool {
 	const block, none = "1AY&SY", "\x17\x72\x45\x38\x50\x90"
 	return len(head) >= 10 && '1' <= head[3] && head[3] <= '9' &&
 		(string(head[4:10]) == block || string(head[4:10]) == none)
+}
+
+// members unpacks the members of a gzip file one after another. Zeros after a member, with which tapes and tar pad
+// files, are left out.
+type members struct {
+	in     *bufio.Reader
+	member *gzip.Reader
+}
+
+func newMembers(in *bufio.Reader) (*members, error) {
+	member, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	member.Multistream(false)
+	return &members{in, member}, nil
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.member.Read(p)
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if n > 0 {
+			return n, nil
+		}
+		for {
+			head, err := m.in.Peek(1)
+			if err != nil {
+				return 0, err
+			}
+			if head[0] != 0 {
+				break
+			}
+			_, _ = m.in.Discard(1) // it has been peeked
+		}
+		if err := m.member.Reset(m.in); err != nil {
+			return 0, err
+		}
+		m.member.Multistream(false)
+	}
 }

@@ -2,6 +2,10 @@ package source
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -64,5 +68,88 @@ func TestNamesWhatItCannotRead(t *testing.T) {
 			!strings.HasSuffix(got[len(got)-1], `"Ünï" - - "t"`) {
 			t.Errorf("%q: got %q", content, got)
 		}
+	}
+}
+
+// Zeros after the members of a gzip file, with which tapes and tar pad it, are no garbage; anything else is.
+func TestGzipPaddedWithZeros(t *testing.T) {
+	line := strings.Split(agentsNDJSON, "\n")[2] + "\n"
+	member, zeros := gzipped(t, []byte(line)), make([]byte, 10_240)
+	for want, content := range map[int][]byte{
+		1: append(bytes.Clone(member), zeros...),
+		2: slices.Concat(member, zeros[:1], member, zeros[:3]),
+		3: slices.Concat(member, member, zeros, member),
+	} {
+		for name, f := range map[string]*File{"stream": stream(NDJSON, "", content), "file": onDisk(t, NDJSON, "", content)} {
+			if got, _ := mustRead(t, f, Position{}); len(got) != want {
+				t.Errorf("%s: %d records, want %d", name, len(got), want)
+			}
+			checkResume(t, f)
+		}
+	}
+	for _, garbage := range []string{"x", "\x00\x00x", "\x1f"} {
+		if _, _, err := records(stream(NDJSON, "", append(bytes.Clone(member), garbage...)), Position{}); err == nil {
+			t.Errorf("%q after a member: no error", garbage)
+		}
+	}
+}
+
+// Files that were made of several have a byte order mark in the middle, and as CSV the header again.
+func TestConcatenatedFiles(t *testing.T) {
+	const mark = "\ufeff"
+	line := strings.Split(agentsNDJSON, "\n")[2] + "\n"
+	if got, _ := mustRead(t, stream(NDJSON, "", []byte(mark+line+mark+line)), Position{}); len(got) != 2 ||
+		strings.Contains(got[1], "fault") {
+		t.Errorf("NDJSON: %q", got)
+	}
+	part := mark + agentHeader + "o,a,n,,,t\n"
+	for name, content := range map[string]string{
+		"a mark and the header":         part + part,
+		"the header":                    part + strings.TrimPrefix(part, mark),
+		"a mark":                        part + mark + "o,a,n,,,t\n",
+		"a mark, and quotes":            part + mark + "\"o\",a,n,,,t\n",
+		"a mark and a header in quotes": part + mark + "\"" + strings.Replace(agentHeader, ",", "\",", 1) + "o,a,n,,,t\n",
+	} {
+		f := stream(CSV, normalize.KindAgent, []byte(content))
+		got, _ := mustRead(t, f, Position{})
+		if len(got) != 2 || !strings.HasSuffix(got[1], ` agent "o" "a" "n" - - "t"`) {
+			t.Errorf("%s: %q", name, got)
+		}
+		checkResume(t, f)
+	}
+}
+
+// What cannot be read is found without reading all of it, and nothing else is refused.
+func TestCheck(t *testing.T) {
+	small := smallLayout.write(t, smallLayout.nodes(normalize.KindAgent), sample)
+	for name, c := range map[string]struct {
+		format  Format
+		content []byte
+		want    string
+	}{
+		"NDJSON":             {NDJSON, []byte(agentsNDJSON), ""},
+		"CSV":                {CSV, []byte(agentHeader), ""},
+		"Parquet":            {Parquet, small, ""},
+		"packed Parquet":     {Parquet, gzipped(t, small), ""},
+		"UTF-16":             {NDJSON, []byte("\xff\xfe{\x00"), "UTF-16"},
+		"zip":                {NDJSON, []byte("PK\x03\x04"), "zip"},
+		"half a gzip header": {NDJSON, gzipped(t, []byte("x"))[:5], "EOF"},
+		"an unknown column":  {CSV, []byte("colour\n"), "colour"},
+		"half of Parquet":    {Parquet, small[:len(small)/2], "not a valid Parquet file"},
+		"zeros, packed":      {Parquet, gzipped(t, make([]byte, 100)), "not a valid Parquet file"},
+	} {
+		f := onDisk(t, c.format, normalize.KindAgent, c.content)
+		f.Regular = true
+		if err := f.Check(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	missing := &File{Regular: true, Open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
+	if err := missing.Check(); !errors.Is(err, os.ErrPermission) {
+		t.Error(err)
+	}
+	missing.Regular = false
+	if err := missing.Check(); err != nil {
+		t.Error(err)
 	}
 }
