@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/runlens/runlens/ingest/checkpoint"
@@ -21,15 +20,16 @@ type Fingerprint struct {
 
 // A Backfill is the run of one list of files, which a later run of the same list continues.
 type Backfill struct {
-	log   *checkpoint.Log
-	id    string
-	files []Fingerprint
+	log         *checkpoint.Log
+	id          string
+	fingerprint string
 }
 
-// backfillPosition is what a checkpoint of a backfill contains.
+// backfillPosition is what a checkpoint of a backfill contains. It is as long for any number of files.
 type backfillPosition struct {
-	Files    []Fingerprint `json:"files"`
-	Progress Progress      `json:"progress"`
+	Fingerprint string        `json:"fingerprint,omitzero"` // of all files
+	Files       []Fingerprint `json:"files,omitzero"`       // instead, as earlier versions saved it
+	Progress    Progress      `json:"progress"`
 }
 
 // NewBackfill returns the backfill of files, in this order; the order and the paths name it.
@@ -38,7 +38,16 @@ func NewBackfill(log *checkpoint.Log, files []Fingerprint) *Backfill {
 	for _, f := range files {
 		fmt.Fprintf(hash, "%q\n", f.Path)
 	}
-	return &Backfill{log: log, id: hex.EncodeToString(hash.Sum(nil)[:16]), files: files}
+	return &Backfill{log: log, id: hex.EncodeToString(hash.Sum(nil)[:16]), fingerprint: fingerprintOf(files)}
+}
+
+// fingerprintOf is one for all files.
+func fingerprintOf(files []Fingerprint) string {
+	hash := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(hash, "%q %d %d %q\n", f.Path, f.Bytes, f.ModifiedAt.UnixNano(), f.ReadAs)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // ID is 32 hexadecimal digits, the same for every run of the same list of files.
@@ -51,7 +60,10 @@ func (b *Backfill) name() string { return "ingest:" + b.id }
 func (b *Backfill) Interrupted(ctx context.Context) (Progress, time.Time, bool, error) {
 	var at backfillPosition
 	savedAt, found, err := b.log.Load(ctx, b.name(), &at)
-	if err != nil || !found || !reflect.DeepEqual(at.Files, b.files) {
+	if at.Files != nil {
+		at.Fingerprint = fingerprintOf(at.Files)
+	}
+	if err != nil || !found || at.Fingerprint != b.fingerprint {
 		return Progress{}, time.Time{}, false, err
 	}
 	return at.Progress, savedAt, true, nil
@@ -59,7 +71,7 @@ func (b *Backfill) Interrupted(ctx context.Context) (Progress, time.Time, bool, 
 
 // Save takes note of how far the store has everything.
 func (b *Backfill) Save(ctx context.Context, p Progress) error {
-	return b.log.Save(ctx, b.name(), backfillPosition{b.files, p})
+	return b.log.Save(ctx, b.name(), backfillPosition{Fingerprint: b.fingerprint, Progress: p})
 }
 
 // Finish deletes the checkpoint: the next run of the list begins again.

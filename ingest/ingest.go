@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -14,16 +13,16 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/write"
 )
 
-// A batch ends at whichever bound it reaches first (schema/decisions/ingest-batches.md). While writers are at work on
-// some batches, one more is being filled; their memory is used again.
+// A batch ends at whichever bound it reaches first, and goes on over the next file
+// (schema/decisions/ingest-batches.md). While writers are at work on some batches, one more is being filled; their
+// memory is used again.
 const (
 	batchRows   = 50_000
-	batchBytes  = 24 << 20 // of the records as they were written
+	batchBytes  = 10 << 20 // of the values of records, and of rejects
 	writers     = 2
 	liveBatches = writers + 1
 )
@@ -77,9 +76,9 @@ type batch struct {
 	write.Batch
 	read      int64
 	rejects   []Reject
-	bytes     int64 // of the records' text, about
-	source    int
-	position  source.Position // after the batch
+	bytes     int64           // of its values and rejects, about
+	source    int             // where the batch ends
+	position  source.Position // in it
 	bytesRead int64
 	err       error // ends the run after this batch
 	stored    chan error
@@ -171,128 +170,4 @@ func (p *Progress) add(b *batch) {
 	p.Summary.Runs += int64(len(b.Runs))
 	p.Summary.Attributions += int64(len(b.Attributions))
 	p.Source, p.Position, p.BytesRead = b.source, b.position, b.bytesRead
-}
-
-// read fills batches from the sources. An error of the input travels with the last batch, so that
-// what was read before it is stored.
-func read(ctx context.Context, o Options, spare <-chan *batch, send func(*batch) error) error {
-	normalizer := normalize.NewNormalizer()
-	for i := o.From.Source; i < len(o.Sources); i++ {
-		var at source.Position
-		if i == o.From.Source {
-			at = o.From.Position
-		}
-		f := filler{o: o, file: o.Sources[i], normalizer: normalizer, index: i, spare: spare}
-		if err := f.begin(ctx, at); err != nil {
-			return err
-		}
-		f.next.err = f.fill(ctx, at, send)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := send(f.next); err != nil {
-			return err
-		}
-		if f.next.err != nil {
-			return nil
-		}
-	}
-	return nil
-}
-
-// A filler fills batches from one source.
-type filler struct {
-	o          Options
-	file       *source.File
-	normalizer *normalize.Normalizer
-	index      int
-	spare      <-chan *batch
-	next       *batch
-}
-
-// begin takes a batch that nobody needs any more.
-func (f *filler) begin(ctx context.Context, at source.Position) error {
-	select {
-	case b := <-f.spare:
-		b.Clear()
-		*b = batch{Batch: b.Batch, source: f.index, position: at, bytesRead: f.file.BytesRead(), stored: make(chan error, 1)}
-		f.next = b
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (f *filler) fill(ctx context.Context, at source.Position, send func(*batch) error) error {
-	in, err := f.file.From(at)
-	if err != nil {
-		return f.failure(err)
-	}
-	defer in.Close()
-	for {
-		select {
-		case <-f.o.Stop:
-			if !f.file.Waits() { // else what has come cannot be read again and is stored
-				return ErrStopped
-			}
-		default:
-		}
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return f.failure(err)
-		}
-		if err := f.add(record); err != nil {
-			return err
-		}
-		f.next.position, f.next.bytesRead = in.Position(), f.file.BytesRead()
-		if f.next.read < batchRows && f.next.bytes < batchBytes {
-			continue
-		}
-		if err := send(f.next); err != nil {
-			return err
-		}
-		if err := f.begin(ctx, f.next.position); err != nil {
-			return err
-		}
-	}
-}
-
-// failure is the error of a source that cannot be read further.
-func (f *filler) failure(err error) error {
-	if errors.Is(err, source.ErrInterrupted) {
-		return ErrStopped
-	}
-	return fmt.Errorf("read %s: %w", f.file.Name, err)
-}
-
-// add puts a record into the batch or says why not.
-func (f *filler) add(record *source.Record) error {
-	f.next.read++
-	f.next.bytes += recordBytes(record)
-	fault := record.Fault
-	if fault == nil {
-		fault = f.next.Add(f.normalizer, &record.Raw)
-	}
-	if fault == nil {
-		return nil
-	}
-	f.next.rejects = append(f.next.rejects, NewReject(f.file.Name, record, fault))
-	if f.o.StopOnError {
-		return fmt.Errorf("%w: %s line %d: %w", ErrRejected, f.file.Name, record.Line, fault)
-	}
-	return nil
-}
-
-func recordBytes(r *source.Record) int64 {
-	if r.Text != nil {
-		return int64(len(r.Text))
-	}
-	total := 0
-	for _, value := range r.Raw.Values {
-		total += len(value)
-	}
-	return int64(total)
 }

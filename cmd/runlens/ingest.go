@@ -18,9 +18,15 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 )
 
-// ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and
-// their encoding need less.
+// ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and their
+// encoding, or the rows that are compared, need less, so that the process stays within 256 MiB (ingest/README.md).
 const ingestMemoryBytes = 180 << 20
+
+// boundMemory is for commands that read sources of any size.
+func boundMemory() {
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(ingestMemoryBytes)
+}
 
 type ingestCmd struct {
 	storeFlags
@@ -51,13 +57,15 @@ Example:
 }
 
 func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(ingestMemoryBytes)
+	boundMemory()
 	in, err := c.open(c.Files, io)
 	if err != nil {
 		return usageError{err}
 	}
 	if err := refuseInputs("--rejects", c.Rejects, io.in, append(in.names(), c.EngineLib)...); err != nil {
+		return err
+	}
+	if err := in.check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -32,8 +32,9 @@ type rollupCheckCmd struct {
 func (rollupCheckCmd) Help() string {
 	return `Compares every record in the rollup with its base table, every projection with its rows, and the names of
 initiators with their keys. Queries go on meanwhile.
-The exit code is 1 if something differs, or if there is nothing to compare. Answers that used it may have been wrong. A running server repairs it
-within a round of its own check; 'runlens rollup rebuild' builds everything again.
+The exit code is 1 if something differs, or if there is nothing to compare. Answers that used what differs may have
+been wrong. A running server repairs it within a round of its own check; 'runlens rollup rebuild' builds everything
+again.
 
 Example:
   runlens rollup check

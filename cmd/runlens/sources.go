@@ -71,6 +71,16 @@ func (f formatFlags) open(patterns []string, streams streams) (inputs, error) {
 	return in, nil
 }
 
+// check reads the beginning of every file, so that one that cannot be read is found before anything is stored.
+func (in inputs) check() error {
+	for _, file := range in.files {
+		if err := file.Check(); err != nil {
+			return fmt.Errorf("read %s: %w", file.Name, err)
+		}
+	}
+	return nil
+}
+
 // expand returns the files that match a pattern. The name of a file that exists matches
 // itself, whatever characters it has.
 func expand(pattern string) ([]string, error) {
@@ -125,7 +135,8 @@ func (f formatFlags) add(in *inputs, name string, delimiter rune, streams stream
 		Path: path, Bytes: info.Size(), ModifiedAt: info.ModTime().UTC(),
 		ReadAs: fmt.Sprintf("%s %s %q %q %t", file.Format, file.Kind, delimiter, f.Null, f.IgnoreUnknown),
 	})
-	in.resumable = in.resumable && info.Mode().IsRegular() // what was read of a pipe is gone
+	file.Regular = info.Mode().IsRegular()
+	in.resumable = in.resumable && file.Regular // what was read of a pipe is gone
 	return nil
 }
 

@@ -42,6 +42,7 @@ Example:
 }
 
 func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	boundMemory()
 	options := verify.Options{Subset: c.Subset, MaxIDs: c.IDs}
 	if c.Org != "" {
 		organization, err := schema.ParseOrganizationID(c.Org)

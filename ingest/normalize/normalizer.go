@@ -89,16 +89,30 @@ var (
 	noID   uuid.UUID
 )
 
-// maxRemembered bounds the memory of one kind of texts; what was remembered is then forgotten.
-const maxRemembered = 1 << 16
+// The bounds of the memory of one kind of texts: how many, and their bytes with those of their values. At either one
+// what was remembered is forgotten.
+const (
+	maxRemembered      = 1 << 16
+	maxRememberedBytes = 4 << 20
+)
 
 // A memory has a value for every text it met lately.
-type memory[V any] map[string]V
+type memory[V any] struct {
+	values map[string]V
+	bytes  int
+}
 
-func (m *memory[V]) add(text string, value V) V {
-	if *m == nil || len(*m) >= maxRemembered {
-		*m = make(memory[V])
+func (m *memory[V]) get(text []byte) (value V, ok bool) {
+	value, ok = m.values[string(text)]
+	return value, ok
+}
+
+// add remembers a text, whose value has so many bytes of its own.
+func (m *memory[V]) add(text string, value V, bytes int) V {
+	if m.values == nil || len(m.values) >= maxRemembered || m.bytes >= maxRememberedBytes {
+		*m = memory[V]{values: map[string]V{}}
 	}
-	(*m)[text] = value
+	m.values[text] = value
+	m.bytes += len(text) + bytes
 	return value
 }

@@ -79,7 +79,7 @@ func (n *Normalizer) organization(i int) schema.OrganizationID {
 	if n.last != "" && string(n.last) == string(text) { // as most often
 		return n.last
 	}
-	if id, ok := n.organizations[string(text)]; ok {
+	if id, ok := n.organizations.get(text); ok {
 		n.last = id
 		return id
 	}
@@ -88,7 +88,7 @@ func (n *Normalizer) organization(i int) schema.OrganizationID {
 		n.fail(i, "%v", err)
 		return ""
 	}
-	return n.organizations.add(string(id), id)
+	return n.organizations.add(string(id), id, 0)
 }
 
 // id is a UUID in its usual form of 36 characters, in any letter case.
@@ -189,11 +189,11 @@ func (n *Normalizer) checkText(i int, text []byte, least, most int) {
 }
 
 func (n *Normalizer) remember(text []byte) *string {
-	if known, ok := n.texts[string(text)]; ok {
+	if known, ok := n.texts.get(text); ok {
 		return known
 	}
 	copied := string(text)
-	return n.texts.add(copied, &copied)
+	return n.texts.add(copied, &copied, 0)
 }
 
 // absent is a value that is not there: a null, or what a faulty record has.
@@ -210,7 +210,7 @@ func (n *Normalizer) initiator(i int) *string {
 	if text == nil {
 		return nil
 	}
-	if known, ok := n.people[string(text)]; ok {
+	if known, ok := n.people.get(text); ok {
 		return known
 	}
 	n.checkText(i, text, 0, maxIdentifier)
@@ -221,9 +221,9 @@ func (n *Normalizer) initiator(i int) *string {
 		return nil
 	}
 	if identifier == "" {
-		return n.people.add(string(text), nil)
+		return n.people.add(string(text), nil, 0)
 	}
-	return n.people.add(string(text), &identifier)
+	return n.people.add(string(text), &identifier, len(identifier))
 }
 
 // person is an email address or an E.164 phone number.
@@ -232,7 +232,7 @@ func (n *Normalizer) person(i int) string {
 	if text == nil {
 		return ""
 	}
-	known, ok := n.people[string(text)]
+	known, ok := n.people.get(text)
 	if !ok {
 		identifier := schema.NormalizeIdentifier(string(text))
 		known = &identifier
@@ -243,7 +243,7 @@ func (n *Normalizer) person(i int) string {
 		return ""
 	}
 	if !ok {
-		n.people.add(string(text), known)
+		n.people.add(string(text), known, len(*known))
 	}
 	return *known
 }

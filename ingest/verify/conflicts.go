@@ -99,20 +99,23 @@ func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found 
 
 // collapse takes records out of groups that a source has under another clock too, which counts instead, maybe in
 // another group.
-func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]versions) error {
+func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]versions, known *numbers) error {
 	if o.Source.Unique() {
 		return nil
 	}
-	counting := versions{}
+	counting := newVersions(known)
 	for _, rows := range wanted {
-		for id := range rows {
-			counting[id] = newest{row: row{version: math.MinInt64}} // before all versions
+		for id := range rows.rows {
+			counting.rows[id] = newest{version: math.MinInt64} // before all versions
 		}
 	}
 	h := newHasher()
 	err := o.Source.Each(ctx, func(record *source.Record) error {
 		r, err := readRow(h, record)
-		if _, ok := counting[identity{r.Organization, r.Kind, r.id}]; ok && err == nil {
+		if err != nil {
+			return nil
+		}
+		if _, ok := counting.rows[known.identity(r.Group, r.id)]; ok {
 			counting.add(r)
 		}
 		return nil
@@ -121,11 +124,15 @@ func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]
 		return err
 	}
 	for _, g := range groups {
-		for id := range wanted[g] {
-			if counting[id].Group == g {
-				wanted[g][id] = counting[id]
-			} else {
-				delete(wanted[g], id)
+		rows, number := wanted[g], known.group(g)
+		for id := range rows.rows {
+			if counting.rows[id].group != number {
+				rows.drop(id)
+				continue
+			}
+			rows.rows[id] = counting.rows[id]
+			if others := counting.others[id]; others != nil {
+				rows.others[id] = others
 			}
 		}
 	}

@@ -39,41 +39,47 @@ func (f faults) add(g Group, id uuid.UUID, fault fault) {
 	f[g][id] = fault
 }
 
-// compareGroups compares every row of some groups.
-func (o Options) compareGroups(ctx context.Context, suspects []Difference) (faults, error) {
+// compareGroups compares a share of the rows of some groups.
+func (o Options) compareGroups(ctx context.Context, suspects []Difference, part share) (faults, error) {
 	groups := make([]Group, len(suspects))
 	wanted := make(map[Group]versions, len(suspects))
+	known := newNumbers()
 	for i, d := range suspects {
-		groups[i], wanted[d.Group] = d.Group, versions{}
+		groups[i], wanted[d.Group] = d.Group, newVersions(known)
 	}
 	h := newHasher()
 	err := o.Source.OfGroups(ctx, groups, func(record *source.Record) error {
-		if r, err := readRow(h, record); err == nil && wanted[r.Group] != nil {
-			wanted[r.Group].add(r)
+		r, err := readRow(h, record)
+		if rows, ok := wanted[r.Group]; ok && err == nil && part.has(r.id) {
+			rows.add(r)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := o.collapse(ctx, groups, wanted); err != nil {
+	if err := o.collapse(ctx, groups, wanted, known); err != nil {
 		return nil, err
 	}
 	found := faults{}
 	for _, g := range groups {
-		if err := o.compareRows(ctx, g, wanted[g], found); err != nil {
+		if err := o.compareRows(ctx, g, part, wanted[g], found); err != nil {
 			return nil, err
 		}
 	}
 	return found, o.moved(ctx, found)
 }
 
-// compareRows takes the store's rows of a group out of the source's; what is left is missing.
-func (o Options) compareRows(ctx context.Context, g Group, rows versions, found faults) error {
+// compareRows takes the store's rows of a share of a group out of the source's; what is left is missing.
+func (o Options) compareRows(ctx context.Context, g Group, part share, rows versions, found faults) error {
 	err := storeRows(ctx, o.Conn, g, func(stored row) {
-		id := identity{stored.Organization, stored.Kind, stored.id}
-		wanted, ok := rows[id]
-		delete(rows, id)
+		if !part.has(stored.id) {
+			return
+		}
+		id := rows.identity(g, stored.id)
+		wanted, ok := rows.rows[id]
+		others := rows.others[id]
+		rows.drop(id)
 		switch {
 		case !ok && !o.Subset:
 			found.add(g, stored.id, fault{extra, -1})
@@ -83,27 +89,37 @@ func (o Options) compareRows(ctx context.Context, g Group, rows versions, found 
 		case stored.version > wanted.version:
 		case stored.version < wanted.version:
 			found.add(g, stored.id, fault{stale, wanted.version})
-		case stored.hash != wanted.hash && !slices.Contains(wanted.others, stored.hash):
+		case stored.hash != wanted.hash && !slices.Contains(others, stored.hash):
 			found.add(g, stored.id, fault{changed, wanted.version})
 		}
 	})
-	for id, wanted := range rows {
+	for id, wanted := range rows.rows {
 		found.add(g, id.id, fault{missing, wanted.version})
 	}
 	return err
 }
 
-// name fills in which rows differ, up to most ids of each way, in the order of the ids. Those that moved do not.
+// name adds which rows differ, up to most ids of each way, in the order of the ids. Those that moved do not.
 func (d *Difference) name(rows rowFaults, most int) {
 	ids := make([]uuid.UUID, 0, len(rows))
 	for id := range rows {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(ids, compareIDs)
 	by := map[way]*Rows{missing: &d.Missing, stale: &d.Stale, newer: &d.Newer, changed: &d.Changed, extra: &d.Extra}
 	for _, id := range ids {
 		if r := by[rows[id].way]; r != nil {
 			r.add(id, most)
 		}
 	}
+	for _, r := range by {
+		slices.SortFunc(r.IDs, compareIDs)
+	}
+}
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// differs reports whether name has named something.
+func (d *Difference) differs() bool {
+	return d.Missing.Count+d.Stale.Count+d.Newer.Count+d.Changed.Count+d.Extra.Count > 0
 }

@@ -115,12 +115,17 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 	slices.SortFunc(suspects, compareGroups)
 	further := map[Part][]uuid.UUID{}
 	for len(suspects) > 0 {
-		n := together(suspects)
-		found, err := o.explain(ctx, suspects[:n], further)
-		if err != nil {
-			return report, err
+		n, bits := together(suspects, maxExplained)
+		for value := range uint32(1) << bits {
+			if err := o.explain(ctx, suspects[:n], share{bits, value}, further); err != nil {
+				return report, err
+			}
 		}
-		report.Differences = append(report.Differences, found...)
+		for _, d := range suspects[:n] {
+			if d.differs() {
+				report.Differences = append(report.Differences, d)
+			}
+		}
 		suspects = suspects[n:]
 	}
 	report.Conflicts, err = o.conflicts(ctx, further)
@@ -138,55 +143,64 @@ func compareGroups(a, b Difference) int {
 		strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Day, b.Day))
 }
 
-// together is how many groups can be explained at a time in bounded memory.
-func together(suspects []Difference) int {
+// maxExplained bounds the rows of a comparison row by row, of which the source's are held twice, and differences too.
+// Tests change it.
+var maxExplained int64 = maxHeld / 4
+
+// together is how many groups, of which one may have more than most rows, can be explained at a time in bounded memory,
+// and how many bits a share of their ids is to have for that.
+func together(suspects []Difference, most int64) (n int, bits uint) {
 	var rows int64
-	for i, d := range suspects {
-		if rows += d.Source.Count; rows > maxHeld && i > 0 {
-			return i
+	for _, d := range suspects {
+		more := max(d.Source.Count, d.Store.Count)
+		if rows+more > most && n > 0 {
+			break
 		}
+		rows += more
+		n++
 	}
-	return len(suspects)
+	for ; rows>>bits > most; bits++ {
+	}
+	return n, bits
 }
 
-// explain reads every row of some groups and returns those that do differ. Rows that moved are added to further.
+// explain reads a share of the rows of some groups and names those that do differ. Rows that moved are added to
+// further.
 func (o Options) explain(
-	ctx context.Context, suspects []Difference, further map[Part][]uuid.UUID,
-) ([]Difference, error) {
-	differing, err := o.compareGroups(ctx, suspects)
+	ctx context.Context, suspects []Difference, part share, further map[Part][]uuid.UUID,
+) error {
+	differing, err := o.compareGroups(ctx, suspects, part)
 	if err != nil || len(differing) == 0 {
-		return nil, err
+		return err
 	}
 	if o.RecheckAfter > 0 {
 		if snapshot.Pause(ctx, o.RecheckAfter) != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		suspects = slices.DeleteFunc(suspects, func(d Difference) bool { return differing[d.Group] == nil })
-		again, err := o.compareGroups(ctx, suspects)
+		var again []Difference
+		for _, d := range suspects {
+			if differing[d.Group] != nil {
+				again = append(again, d)
+			}
+		}
+		now, err := o.compareGroups(ctx, again, part)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		differing = still(differing, again)
+		differing = still(differing, now)
 	}
-	var found []Difference
-	for _, d := range suspects {
-		if rows := differing[d.Group]; rows != nil {
-			part := Part{d.Organization, d.Kind}
-			differs := false
-			for id, fault := range rows {
-				if fault.way == moved {
-					further[part] = append(further[part], id)
-				} else {
-					differs = true
-				}
-			}
-			if differs {
-				d.name(rows, o.MaxIDs)
-				found = append(found, d)
+	for i := range suspects {
+		d := &suspects[i]
+		rows := differing[d.Group]
+		of := Part{d.Organization, d.Kind}
+		for id, fault := range rows {
+			if fault.way == moved {
+				further[of] = append(further[of], id)
 			}
 		}
+		d.name(rows, o.MaxIDs)
 	}
-	return found, nil
+	return nil
 }
 
 // still returns the rows that differ now as they did before. That a stored row is no longer in the
