@@ -46,6 +46,9 @@ NDJSON records name their kind in the field "record". CSV and Parquet files have
 A record that breaks a rule is rejected alone. The rest is stored, and the exit code is 3.
 You can fix the file of --rejects and ingest it as it is.
 
+All files are opened before anything is stored. The process holds at most 256 MiB, whatever it reads. Packed Parquet is
+unpacked into a temporary file (TMPDIR), and refused if it takes more than half of what is free there.
+
 The first interrupt stores what was read, prints the summary and ends with exit code 1. The second ends at once.
 The same command then continues from the last acknowledged batch; --restart begins again.
 Standard input and pipes can't be continued: send the rest, or everything again.
