@@ -25,9 +25,9 @@ const (
 	// fewConnections are those of an address for operators, or for the programs of one person, at once.
 	fewConnections = 64
 
-	// Of all connections to the API, one address may hold an eighth: so many that a company behind one address lacks
-	// none, so few that it takes eight addresses to hold all places.
-	addressShare = 8
+	// Of all connections to the API, one address may hold a half while nobody else needs them, and an eighth once half
+	// are taken: it takes more than four addresses to hold all places.
+	loneShare, crowdedShare = 2, 8
 	// fewestPerAddress is for servers with few descriptors.
 	fewestPerAddress = 16
 )
@@ -72,9 +72,10 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 			"max_connections", available, "configured", caps.All, "open_files", files)
 		caps.All = available
 	}
-	caps.PerAddress = max(caps.All/addressShare, fewestPerAddress)
+	caps.PerAddress = max(caps.All/loneShare, fewestPerAddress)
+	caps.Crowded = max(caps.All/crowdedShare, fewestPerAddress)
 	if c.MaxConnectionsPerAddress != nil {
-		caps.PerAddress = *c.MaxConnectionsPerAddress
+		caps.PerAddress, caps.Crowded = *c.MaxConnectionsPerAddress, 0
 	}
 	caps.PerAddress = min(caps.PerAddress, caps.All)
 	return caps, nil

@@ -53,8 +53,8 @@ var flagHelp = kong.Vars{
 	"org_concurrency": "Queries of one organization at once.",
 	"max_connections": "Connections to the API at once. When all are open, a new one takes the place of one of the " +
 		"address that holds most, never of an idle one of a client with a key.",
-	"max_per_address": "Connections of one client address at once; trusted proxies have no such limit. Default: an " +
-		"eighth of all, at least 16.",
+	"max_per_address": "Connections of one client address at once; trusted proxies have no such limit. Default: half " +
+		"of all, and an eighth once half are taken; at least 16.",
 	"max_body_bytes": "Largest request body, in bytes.",
 	"cursor_secret_file": "File with the secret that signs cursors, the same on every server. A second line is " +
 		"accepted too. " +

@@ -20,8 +20,7 @@ func TestOverloadIsNoFault(t *testing.T) {
 	flags := store(t)
 	base, _, _ := started(
 		t,
-		append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000",
-			"--max-connections-per-address", "1000")...)
+		append(flags, "--org-concurrency", "1000", "--global-concurrency", "1000", "--rate-limit-per-minute", "100000")...)
 	_, key := createKey(t, flags)
 	var clients sync.WaitGroup
 	var mu sync.Mutex

@@ -44,8 +44,12 @@ func (l *Listener) admit(inner net.Conn) (accepted net.Conn, full string) {
 		}
 		return 0
 	}
+	perAddress := l.caps.PerAddress
+	if l.caps.Crowded > 0 && len(l.open) >= l.caps.All/2 {
+		perAddress = l.caps.Crowded
+	}
 	switch {
-	case c.origin.holds >= l.caps.PerAddress && !l.makeRoom(inAddress):
+	case c.origin.holds >= perAddress && !l.makeRoom(inAddress):
 		full = CapPerAddress
 	case len(l.open) >= l.caps.All && !l.makeRoom(inAll):
 		full = CapAll

@@ -129,6 +129,34 @@ func TestAuthenticatedConnectionsStay(t *testing.T) {
 	})
 }
 
+// One address may hold many places while there are enough for all, and no more once half of them are taken.
+func TestALoneAddressMayHoldMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newPlainListener()
+		l := conns.Limit(inner, conns.Caps{All: 12, PerAddress: 6, Crowded: 2}, slog.New(slog.DiscardHandler))
+		defer l.Close()
+		var held []pair
+		for i := range 6 {
+			later()
+			held = append(held, open(t, inner, l, fmt.Sprintf("192.0.2.1:%d", i)))
+		}
+		for i := range 4 { // the first two of another address fit, the others displace each other
+			later()
+			open(t, inner, l, fmt.Sprintf("192.0.2.2:%d", i))
+		}
+		if l.Open() != 8 || l.Displaced() != 2 {
+			t.Errorf("%d open, %d displaced, want 8 and 2", l.Open(), l.Displaced())
+		}
+		later()
+		open(t, inner, l, "192.0.2.1:9")
+		for i, p := range held {
+			if ended(p.client) != (i == 0) {
+				t.Errorf("connection %d ended: %t", i, i != 0)
+			}
+		}
+	})
+}
+
 // What is being answered is nobody's of the same address.
 func TestAnswersAreNotCutOffByTheirOwnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
