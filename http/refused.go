@@ -12,8 +12,8 @@ import (
 const refusedPerSecond = 10
 
 // A refusalLog keeps strangers from filling the log: of the requests that were refused before anybody was
-// authenticated it counts those beyond refusedPerSecond of a kind, and logs the count when the second is over. It is safe
-// for concurrent use.
+// authenticated it counts those beyond refusedPerSecond of a kind, and logs the count when the second is over. It is
+// safe for concurrent use.
 type refusalLog struct {
 	logger *slog.Logger
 

@@ -241,49 +241,6 @@ func TestTheOwnClockIsNotBeforeTheRows(t *testing.T) {
 	}
 }
 
-// Rows that were stored before the store's clock was set back are in every answer: large organizations, first pages and
-// later ones have them too.
-func TestRowsOfBeforeTheClockWasSetBack(t *testing.T) {
-	ctx := context.Background()
-	conn := olaptest.OpenStore(t).Conn()
-	small, large := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	large.TakeAsLarge()
-	refresher := rollup.New(conn, quiet, 0)
-	for day := range 5 {
-		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(day, 1+day, "FAILED")}})
-	}
-	refreshed(t, refresher)
-	// The clock was an hour ahead, and was set back.
-	ahead := time.Now().Add(time.Hour).UnixMilli()
-	for _, sql := range []string{`INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at,
-			first_stored_at)
-		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-01 12:00:00', 3, 'UTC') + toIntervalDay(number),
-			generateUUIDv4(), 'agent', 'FAILED', now64(3), fromUnixTimestamp64Milli(toInt64(?), 'UTC') FROM numbers(31)`,
-		"INSERT INTO insert_counters SELECT 'runs', 'acme', 0, fromUnixTimestamp64Milli(toInt64(?), 'UTC')"} {
-		if err := conn.Exec(ctx, sql, ahead); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, engine := range map[string]*olap.Engine{"small": small, "large": large} {
-		for range 3 {
-			totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-			if got := ask(t, engine, "acme", totals).Rows[0][0]; got != 36.0 {
-				t.Errorf("%s: %v runs, want 36", name, got)
-			}
-			days := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"},
-				Range: january, Limit: 7}
-			runs := 0.0
-			for _, row := range all(t, engine, "acme", days) {
-				runs += row[1].(float64)
-			}
-			if runs != 36 {
-				t.Errorf("%s: %v runs on all pages, want 36", name, runs)
-			}
-			engine.FollowOnce(ctx) // from then on boundaries need not be waited for
-		}
-	}
-}
-
 // A query whose answer fitted on a page until now gets more rows than that: its continuation is as consistent as any.
 func TestAnAnswerThatOutgrowsItsPage(t *testing.T) {
 	store := olaptest.OpenStore(t)

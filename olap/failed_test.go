@@ -18,8 +18,9 @@ func TestRowsOfFailedInserts(t *testing.T) {
 	large.TakeAsLarge()
 	large.TrustClock()
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	days := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
-		Limit: 31}
+	days := olaptest.Query{
+		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 31,
+	}
 	asked := func(want float64) {
 		t.Helper()
 		late := olap.NewEngine(conn, []byte("secret"))

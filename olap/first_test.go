@@ -21,8 +21,8 @@ const (
 )
 
 // The first question of an organization after a start takes one statement, if nothing is being stored of it and a page
-// may have all rows; two more if further pages follow, or probably will, or if rows are still arriving, and one more for
-// asOf if there are no rows.
+// may have all rows; two more if further pages follow, or probably will, or if rows are still arriving, and one more
+// for asOf if there are no rows.
 func TestStatementsOfAFirstQuestion(t *testing.T) {
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()

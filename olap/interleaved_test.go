@@ -130,65 +130,6 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 	}
 }
 
-// Rows that are stored after the store's clock was set back seem older than what was refreshed. They are in every
-// answer all the same, of a server that saw it and of one that starts later, and the rollup is used again when a
-// refresher has moved its watermark back.
-func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
-	ctx := context.Background()
-	store := olaptest.OpenStore(t).Conn()
-	conn := olaptest.Hold(store)
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
-	runs := 0.0
-	stored := func(back time.Duration) {
-		t.Helper()
-		runs++
-		if err := store.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at,
-				first_stored_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
-				now64(3), now64(3, 'UTC') - toIntervalMillisecond(?)`, back.Milliseconds()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	engine := func() *olap.Engine {
-		e := olap.NewEngine(conn, []byte("secret"))
-		e.TakeAsLarge()
-		e.CacheAnswers(1 << 20)
-		return e
-	}
-	refresher := rollup.New(conn, quiet, rollup.Margin)
-	stored(time.Minute)
-	refreshed(t, refresher)
-	old := engine()
-	asked := func(when string, engines ...*olap.Engine) {
-		t.Helper()
-		for _, e := range engines {
-			for range 3 {
-				if got := ask(t, e, "acme", totals).Rows[0][0]; got != runs {
-					t.Errorf("%s: %v runs, want %v", when, got, runs)
-				}
-			}
-		}
-	}
-	asked("before", old)
-	stored(0)
-	asked("a row", old)
-	const back = time.Hour
-	conn.Shift(-back)
-	stored(back)
-	asked("set back", old, engine())
-	conn.Shift(0)
-	asked("when the clock has passed the last commit again", old)
-	conn.Shift(-back)
-	stored(back)
-	refreshed(t, refresher)
-	stored(back)
-	asked("refreshed", old, engine())
-	conn.Shift(time.Second - back)
-	asked("a second later", old, engine())
-	conn.Shift(time.Hour)
-	asked("set forward", old, engine())
-}
-
 // A delta that is cached while an insert is in flight, whose rows are stamped before it and become visible after it,
 // has those rows later.
 func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {

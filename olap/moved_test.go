@@ -252,8 +252,8 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	// As an earlier version left it: of a record only the clock is there that does not count.
 	store(at(5, 0, ada))
 	store(at(5, 1, ada))
-	if err := conn.Exec(ctx, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 10:00:00' AND attribution_id = '"+
-		olaptest.ShortID(5).String()+"' SETTINGS mutations_sync = 2"); err != nil {
+	if err := conn.Exec(ctx, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 10:00:00' AND"+
+		" attribution_id = '"+olaptest.ShortID(5).String()+"' SETTINGS mutations_sync = 2"); err != nil {
 		t.Fatal(err)
 	}
 	want := rollup.Difference{Table: "conflicting_records", Organization: "acme", Records: 1}

@@ -90,7 +90,8 @@ func ConflictingAttributions(stored string) string {
 // condition is over organization_id.
 func WronglySuperseded(condition string) string {
 	superseded := supersededAttributions + " AND " + condition
-	return "SELECT organization_id, argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock, attribution_id AS id" +
+	return "SELECT organization_id, attribution_id AS id," +
+		" argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock" +
 		" FROM " + TableAttributions + " WHERE " + condition +
 		" AND attribution_hash IN (SELECT " + strings.Replace(AttributionHashSQL, "?", "id", 1) + superseded + ")" +
 		" AND (organization_id, attribution_id) IN (SELECT organization_id, id" + superseded + ")" +
@@ -99,8 +100,8 @@ func WronglySuperseded(condition string) string {
 		superseded + ")) = 0"
 }
 
-// OfWronglySuperseded is the condition that a row of TableConflicts says of a clock of WronglySuperseded that it does not
-// count.
+// OfWronglySuperseded is the condition that a row of TableConflicts says of a clock of WronglySuperseded that it does
+// not count.
 func OfWronglySuperseded(condition string) string {
 	return "kind = '" + ConflictAttribution + "' AND superseded AND (organization_id, clock, id) IN (" +
 		WronglySuperseded(condition) + ")"

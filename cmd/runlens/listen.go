@@ -34,7 +34,8 @@ func (a *app) secure(c serveCmd, logger *slog.Logger) (err error) {
 	return err
 }
 
-// listenLoopback opens an address for programs of one person on this machine. It refuses one that other hosts can reach.
+// listenLoopback opens an address for programs of one person on this machine. It refuses one that other hosts can
+// reach.
 func listenLoopback(address string, logger *slog.Logger) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {

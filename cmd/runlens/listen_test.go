@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every address has a conns.Listener, and every server of net/http the time-outs that it needs: there are two places that
-// open an address, and one that makes a server.
+// Every address has a conns.Listener, and every server of net/http the time-outs that it needs: there are two places
+// that open an address, and one that makes a server.
 func TestEveryAddressIsBounded(t *testing.T) {
 	allowed := map[string][]string{
 		"net.Listen":   {"../../http/admin/server.go", "listen.go"},

@@ -34,8 +34,8 @@ var (
 		"see ClickHouse's log, then run it again: it goes on where this one ended"}
 	readingSecret = startStep{"read the cursor secret", 30 * time.Second,
 		"check that ClickHouse answers and may be written to"}
-	openingRejects = startStep{"open the file of --rejects", time.Hour, "check that it can be written to; a pipe needs a " +
-		"reader"}
+	openingRejects = startStep{"open the file of --rejects", time.Hour,
+		"check that it can be written to; a pipe needs a reader"}
 	readingMapping = startStep{"read the file of --mapping", time.Hour, "check that it can be read; a pipe needs a writer"}
 	readingKeys    = startStep{"read the API keys", 30 * time.Second, "check that ClickHouse answers"}
 )

@@ -70,8 +70,9 @@ func (c *certificateFiles) follow(ctx context.Context) {
 	}
 }
 
-// refresh reads the files once. Files that are broken, half replaced or cannot be read leave the certificate before, with
-// a warning. A reading that hangs, as on a file system that is gone, is reported and waited for: there is one at a time.
+// refresh reads the files once. Files that are broken, half replaced or cannot be read leave the certificate before,
+// with a warning. A reading that hangs, as on a file system that is gone, is reported and waited for: there is one at a
+// time.
 func (c *certificateFiles) refresh(ctx context.Context) {
 	type reading struct {
 		contents [2][]byte
@@ -138,7 +139,8 @@ func (c *certificateFiles) take(contents [2][]byte) error {
 	return err
 }
 
-// readRegular reads a file of at most certificateBytes. It opens no pipe or device for longer than it takes to refuse it.
+// readRegular reads a file of at most certificateBytes. It opens no pipe or device for longer than it takes to refuse
+// it.
 func readRegular(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

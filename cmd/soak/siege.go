@@ -258,7 +258,8 @@ func (g *siege) report(peak int64, logged float64) {
 	g.none("tenants' answers that differ from the oracle's", different)
 	g.hold("tenants' requests that were answered with 200", fmt.Sprintf("%d of %d", answered, sent),
 		fmt.Sprintf("at least %d %%", leastAnswered), answered > 0 && 100*answered >= leastAnswered*sent)
-	g.hold("99th percentile of tenants", slow.String(), "below "+tenantPatience.String(), slow > 0 && slow < tenantPatience)
+	g.hold("99th percentile of tenants", slow.String(), "below "+tenantPatience.String(),
+		slow > 0 && slow < tenantPatience)
 	g.see("engines that ended", "%d; %d were killed", g.engines.ends(), g.crashes.count()-g.kills.count())
 	g.hold("engines that ended without being killed", fmt.Sprint(g.unexpected()), "0", g.unexpected() == 0)
 	g.none("engines that could not be killed", &g.kills)

@@ -182,7 +182,9 @@ func TestEnginesThatEndAreCounted(t *testing.T) {
 func TestWhatATerminalObeysIsFound(t *testing.T) {
 	for printed, found := range map[string]int{`\033]0;siege\007`: 1, `\342\200\256siege`: 1, `siege`: 0} {
 		g := &siege{}
-		g.show(t.Context(), "printf", func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "printf", printed) })
+		g.show(t.Context(), "printf", func(ctx context.Context) *exec.Cmd {
+			return exec.CommandContext(ctx, "printf", printed)
+		})
 		if g.escapes.count() != found {
 			t.Errorf("%s: %q", printed, g.escapes.first())
 		}

@@ -58,7 +58,8 @@ func (w *engineWatch) ends() int {
 
 // halves are beginnings of requests, and what is none.
 var halves = []string{
-	"G", "GET", "POST / HT", "GET / HTTP/1.1\r\nHost: a", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nSELECT",
+	"G", "GET", "POST / HT", "GET / HTTP/1.1\r\nHost: a",
+	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nSELECT",
 	"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nSEL", "\x16\x03\x01\x02\x00\x01", "\x00", "",
 	"GET /?query=SELECT+1 HTTP/1.1\r\nX-ClickHouse-User: default\r\n", "PROXY TCP4 127.0.0.1 127.0.0.1 1 2\r\n",
 }

@@ -18,8 +18,10 @@ import (
 // hostileNames are those of agents, people and keys of one tenant: what a terminal obeys, what a shell or a spreadsheet
 // runs, what hides or turns text, and what ends a line of a log or of a table.
 var hostileNames = []string{
-	"\x1b]0;siege\a", "\x1b[201~siege\rtouch siege\r", "\u009bsiege", "\x7fsiege", "\u202esiege\u2066", "siege\x00\x01\x02",
-	"=1+1;=1+1", "x\t=1+1", "_x0041__x0041_", "<script>alert(1)</script>", "siege\nlevel=ERROR msg=siege", "`id`$(id)'\"\\",
+	"\x1b]0;siege\a", "\x1b[201~siege\rtouch siege\r", "\u009bsiege", "\x7fsiege", "\u202esiege\u2066",
+	"siege\x00\x01\x02",
+	"=1+1;=1+1", "x\t=1+1", "_x0041__x0041_", "<script>alert(1)</script>", "siege\nlevel=ERROR msg=siege",
+	"`id`$(id)'\"\\",
 	"\ufeff\u2028\u2029", "{{.}}%s%n\u200b", strings.Repeat("\U0001f3f4\u200d\u2620\ufe0f", 125), " siege ",
 }
 

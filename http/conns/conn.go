@@ -107,10 +107,10 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline is part of net.Conn. A Read that waits ends by it, too. To take the deadline away says that the request
-// is whole, until there is a deadline again: net/http then reads ahead to learn that the client is gone, which owes it
-// nothing. The error is always nil, also where the connection was closed to make room for another: fasthttp panics at
-// errors of deadlines, and the next Read or Write fails.
+// SetReadDeadline is part of net.Conn. A Read that waits ends by it, too. To take the deadline away says that the
+// request is whole, until there is a deadline again: net/http then reads ahead to learn that the client is gone, which
+// owes it nothing. The error is always nil, also where the connection was closed to make room for another: fasthttp
+// panics at errors of deadlines, and the next Read or Write fails.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,7 +55,7 @@ type Caps struct {
 	All        int
 	PerAddress int            // of one IPv4 address or one IPv6 network of 64 bits
 	Crowded    int            // PerAddress while half of all places are taken; 0 for the same
-	Exempt     []netip.Prefix // networks of proxies: each of their connections may be somebody else's, and counts for itself
+	Exempt     []netip.Prefix // proxies: each of their connections may be somebody else's, and counts for itself
 }
 
 // A Listener is a listener with bounds. Make it with Limit. It is safe for concurrent use.

@@ -8,8 +8,8 @@ import (
 // Gone reports whether the peer of a connection has closed it, or reset it, as far as the system knows. It reads
 // nothing of what the peer sent before, and may be called while others use the connection. c may be a TLS connection.
 //
-// A peer that closed only its sending half is gone too: almost nobody who still waits for an answer does so, and nothing
-// distinguishes it from the others.
+// A peer that closed only its sending half is gone too: almost nobody who still waits for an answer does so, and
+// nothing distinguishes it from the others.
 func Gone(c net.Conn) bool {
 	for {
 		if raw, ok := c.(syscall.Conn); ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/runlens/runlens/http/conns"
 )
 
-// A peer that closes or resets its connection is gone, whatever it sent before; one that waits is not, and loses nothing
-// by being checked.
+// A peer that closes or resets its connection is gone, whatever it sent before; one that waits is not, and loses
+// nothing by being checked.
 func TestGone(t *testing.T) {
 	certified := httptest.NewUnstartedServer(http.NotFoundHandler())
 	certified.StartTLS()

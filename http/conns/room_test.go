@@ -3,7 +3,6 @@ package conns_test
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -197,61 +196,13 @@ func TestTheFullestAddressTakesNothing(t *testing.T) {
 	})
 }
 
-// A deadline ends a Read that has begun: servers end connections so.
-func TestDeadlinesEndReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := newPlainListener()
-		l, _ := limit(inner, 1, 1)
-		server := open(t, inner, l, "192.0.2.1:1").server
-		ended := make(chan error, 1)
-		go func() {
-			_, err := server.Read(make([]byte, 1))
-			ended <- err
-		}()
-		synctest.Wait()
-		server.SetReadDeadline(time.Now())
-		if err, ok := (<-ended).(net.Error); !ok || !err.Timeout() {
-			t.Error(err)
-		}
-	})
-}
-
-// Whoever serves a connection that made room learns of it by a Read or a Write: fasthttp ends the process if a deadline
-// cannot be set.
-func TestDeadlinesOfClosedConnections(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, _ := limit(inner, 1, 1)
-	defer l.Close()
-	var served []net.Conn
-	for range 2 {
-		client, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		served = append(served, accept(t, l))
-	}
-	later := time.Now().Add(time.Minute)
-	if _, err := served[0].Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("reading: %v", err)
-	}
-	for name, set := range map[string]func(time.Time) error{"both": served[0].SetDeadline,
-		"read": served[0].SetReadDeadline, "write": served[0].SetWriteDeadline} {
-		if err := set(later); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A proxy has as many connections as there are places, and each counts as if it were of an address of its own. All
 // that is known of a TLS connection is known of what is beneath it.
 func TestProxiesAreExempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := newPlainListener()
-		l := conns.Limit(inner, conns.Caps{All: 6, PerAddress: 2, Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		l := conns.Limit(inner, conns.Caps{All: 6, PerAddress: 2,
+			Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 			slog.New(slog.DiscardHandler))
 		defer l.Close()
 		var proxied []pair

@@ -25,8 +25,8 @@ type pages struct {
 	spool  *spool // of the open page; nil until there was a large one
 }
 
-// A visitor gets a page with its header, its body, which has the levels of data pages of version 1, and where its packed
-// bytes begin in the file, which has those of version 2.
+// A visitor gets a page with its header, its body, which has the levels of data pages of version 1, and where its
+// packed bytes begin in the file, which has those of version 2.
 type visitor func(header *format.PageHeader, page body, begin int64) error
 
 // open begins with the chunk's page that has a row, counted from 0, and returns the row's place in that page. A

@@ -17,8 +17,8 @@ import (
 // another query. The same query may succeed a little later.
 var ErrOverloaded = errors.New("ClickHouse has too much to do")
 
-// ErrTooExpensive is returned when a statement reached a limit of its own in ClickHouse: of time, memory, rows or bytes.
-// The same query would reach it again.
+// ErrTooExpensive is returned when a statement reached a limit of its own in ClickHouse: of time, memory, rows or
+// bytes. The same query would reach it again.
 var ErrTooExpensive = errors.New("the query is too expensive")
 
 // A LateError is returned for a statement that was under way when the deadline of its request came.

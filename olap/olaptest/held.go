@@ -57,8 +57,8 @@ func (h *Held) After(text string, do func()) {
 	h.add(&hook{fits: func(sql string, _ int) bool { return strings.Contains(sql, text) }, after: true, do: do})
 }
 
-// Shift makes the store's clock seem so much ahead of what it is, to the millisecond. What is stored keeps the stamps of
-// the store.
+// Shift makes the store's clock seem so much ahead of what it is, to the millisecond. What is stored keeps the stamps
+// of the store.
 func (h *Held) Shift(by time.Duration) { h.shift.Store(by.Milliseconds()) }
 
 func (h *Held) shifted(sql string) string {

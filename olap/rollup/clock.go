@@ -42,8 +42,8 @@ type setBacks struct {
 	n      uint64
 }
 
-// observe notes what the store's clock was between two instants of this process, zero for unknown, and returns how often
-// it was set back by then.
+// observe notes what the store's clock was between two instants of this process, zero for unknown, and returns how
+// often it was set back by then.
 func (s *setBacks) observe(before, store, after time.Time) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

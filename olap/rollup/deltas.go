@@ -111,8 +111,8 @@ func (d *Deltas) readCounters(ctx context.Context, of snapshot.Records) (c snaps
 	return c, d.clock.observe(asked, c.Now, time.Now()), nil
 }
 
-// State reads the rollup log. Since the store's clock was found to be set back, it says so until something was committed
-// that is later than the first reading from then on.
+// State reads the rollup log. Since the store's clock was found to be set back, it says so until something was
+// committed that is later than the first reading from then on.
 func (d *Deltas) State(ctx context.Context) (State, error) {
 	asked := time.Now()
 	state, err := ReadState(ctx, d.conn)

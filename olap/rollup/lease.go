@@ -111,8 +111,8 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 	})
 }
 
-// Damage keeps queries of organizations away from the rollup of a source until a server has repaired it. organizations is
-// SQL of a table with a column organization_id; where it has no rows, nothing is written.
+// Damage keeps queries of organizations away from the rollup of a source until a server has repaired it. organizations
+// is SQL of a table with a column organization_id; where it has no rows, nothing is written.
 func (l *Lease) Damage(ctx context.Context, source, organizations string) error {
 	err := l.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
 		" SELECT '"+string(damage)+"', organization, if(organization = '', '', {source:String}),"+
