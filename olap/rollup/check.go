@@ -51,7 +51,7 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 	}
 }
 
-// uncounted are the attribution records none of whose clocks counts, which a rebuild mends.
+// uncounted are the attribution records none of whose clocks counts, which a rebuild repairs.
 func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
 	rows, err := conn.Query(ctx, "SELECT toString(organization_id), toInt64(count()) FROM ("+
 		schema.WronglySuperseded("true")+") GROUP BY organization_id ORDER BY organization_id")
