@@ -32,22 +32,27 @@ const maxAnswerBytes = 4 << 10
 // dial connects to the engine and has it prove that it is the one that published the address, on that very connection:
 // nothing secret is sent before. The network and address arguments are those of the caller, which cannot detect more.
 func (a address) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", a.Addr)
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", a.Addr)
 	if err != nil {
 		return nil, err
 	}
-	interrupted := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	err = a.verify(conn)
-	if !interrupted() { // the deadline is set, or just being set
-		err = errors.Join(ctx.Err(), err)
-	}
-	if err != nil {
+	if err := within(ctx, conn, func() error { return a.verify(conn) }); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return conn, nil
+}
+
+// within does something with a new connection, until ctx is done and for dialTimeout at most.
+func within(ctx context.Context, conn net.Conn, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	interrupted := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	err := do()
+	if !interrupted() { // the deadline is set, or just being set
+		err = errors.Join(ctx.Err(), err)
+	}
+	return err
 }
 
 // verify sends the challenge and compares the answer. It leaves the connection as it was, ready for a request.

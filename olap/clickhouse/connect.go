@@ -32,10 +32,12 @@ type Server struct {
 	options *clickhouse.Options
 	conn    driver.Conn
 	engine  *engine // nil for a server that runs elsewhere
+	nodes   *nodes  // nil for the embedded engine
 }
 
 // Open connects to the server of config.URL, or starts or joins the embedded engine. It returns once a
-// query succeeds and the database exists. Errors say what to do; they carry no password.
+// query succeeds and the database exists. Errors say what to do; they carry no password. An address that reaches nodes
+// with tables of their own is an ErrOtherNode, here and from every later statement that would be sent to another node.
 func Open(ctx context.Context, config Config) (*Server, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -58,6 +60,9 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	if s.options.Auth.Database == "" {
 		s.options.Auth.Database = DefaultDatabase
 	}
+	if s.engine == nil {
+		s.nodes = guardNodes(s.options, config.Logger)
+	}
 	if err := s.connect(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -72,7 +77,7 @@ func (s *Server) Conn() driver.Conn { return s.conn }
 
 // DB returns a new database/sql handle on the same server and database, for the sake of
 // golang-migrate. The caller closes it.
-func (s *Server) DB() (*sql.DB, error) { return clickhouse.OpenDB(s.options), nil }
+func (s *Server) DB() (*sql.DB, error) { return s.nodes.openDB(s.options), nil }
 
 // Database returns the name of the database.
 func (s *Server) Database() string { return s.options.Auth.Database }
@@ -115,7 +120,11 @@ func (s *Server) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.Ping(ctx); err != nil {
+	err = conn.Ping(ctx)
+	if err == nil {
+		err = s.nodes.survey(ctx, s.options)
+	}
+	if err != nil {
 		conn.Close()
 		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), errors.Join(err, creating))
 	}

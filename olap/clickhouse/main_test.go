@@ -32,7 +32,18 @@ func TestMain(m *testing.M) {
 	if dir, ok := os.LookupEnv(memberVariable); ok {
 		os.Exit(member(dir))
 	}
-	os.Exit(m.Run())
+	if text, ok := os.LookupEnv(nodeVariable); ok {
+		var n node
+		if err := json.Unmarshal([]byte(text), &n); err != nil {
+			panic(err)
+		}
+		os.Exit(n.run())
+	}
+	code := m.Run()
+	for _, end := range atExit {
+		end()
+	}
+	os.Exit(code)
 }
 
 func member(dir string) int {

@@ -109,12 +109,12 @@ func saysException(answer []byte) bool {
 	return bytes.Contains(answer[max(0, len(answer)-longest):], []byte("DB::Exception"))
 }
 
-// connectionDied reports whether a statement failed because its connection did, and not because time is up or because
-// dialing has waited for an engine in vain.
+// connectionDied reports whether a statement failed because its connection did, and not because time is up, because
+// dialing has waited for an engine in vain, or because it met another node.
 func connectionDied(ctx context.Context, failure error) bool {
 	var network net.Error
 	late := errors.As(failure, &network) && network.Timeout()
-	return ctx.Err() == nil && !late && !errors.Is(failure, errNoEngine)
+	return ctx.Err() == nil && !late && !errors.Is(failure, errNoEngine) && !errors.Is(failure, ErrOtherNode)
 }
 
 // failing is a reader that fails.

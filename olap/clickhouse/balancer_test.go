@@ -1,0 +1,143 @@
+package clickhouse_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"sync"
+	"testing"
+)
+
+// A balancer is an address behind which nodes take turns.
+type balancer struct {
+	url func(database string) string
+
+	scheme string
+	mu     sync.Mutex
+	nodes  []*node
+	turn   int
+	open   map[net.Conn]bool
+}
+
+// balancers are what stands between an API and its ClickHouse, by name.
+var balancers = map[string]func(*testing.T) *balancer{
+	"native":         func(t *testing.T) *balancer { return byConnection(t, "clickhouse", false) },
+	"native in TLS":  func(t *testing.T) *balancer { return byConnection(t, "clickhouse", true) },
+	"http":           func(t *testing.T) *balancer { return byConnection(t, "http", false) },
+	"https":          func(t *testing.T) *balancer { return byConnection(t, "https", true) },
+	"http requests":  byRequest,
+	"https requests": byRequestInTLS,
+}
+
+// behindEach runs a test with each kind of balancer, before which there is no node yet.
+func behindEach(t *testing.T, test func(t *testing.T, b *balancer)) {
+	for name, start := range balancers {
+		t.Run(name, func(t *testing.T) { test(t, start(t)) })
+	}
+}
+
+// reach makes the nodes take turns from now on.
+func (b *balancer) reach(nodes ...*node) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes, b.turn = nodes, 0
+}
+
+func (b *balancer) next() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn++
+	return b.nodes[b.turn%len(b.nodes)].addr(b.scheme)
+}
+
+// cut ends all connections.
+func (b *balancer) cut() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for conn := range b.open {
+		conn.Close()
+	}
+}
+
+// byConnection starts a balancer of connections, which ends TLS where that is spoken.
+func byConnection(t *testing.T, scheme string, secure bool) *balancer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{scheme: scheme, open: map[net.Conn]bool{}}
+	options := ""
+	if addr := listener.Addr().String(); secure {
+		certified := httptest.NewUnstartedServer(nil)
+		certified.StartTLS()
+		listener = tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates})
+		certified.Close()
+		options = "?secure=true&skip_verify=true"
+		b.url = func(database string) string { return scheme + "://" + addr + "/" + database + options }
+	} else {
+		b.url = func(database string) string { return scheme + "://" + addr + "/" + database }
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			served.Go(func() { b.forward(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		b.cut()
+		served.Wait()
+	})
+	return b
+}
+
+func (b *balancer) forward(conn net.Conn) {
+	defer conn.Close()
+	node, err := net.Dial("tcp", b.next())
+	if err != nil {
+		return
+	}
+	b.mu.Lock()
+	b.open[conn] = true
+	b.mu.Unlock()
+	var back sync.WaitGroup
+	back.Go(func() {
+		io.Copy(conn, node)
+		conn.Close()
+	})
+	io.Copy(node, conn)
+	node.Close()
+	back.Wait()
+	b.mu.Lock()
+	delete(b.open, conn)
+	b.mu.Unlock()
+}
+
+func byRequest(t *testing.T) *balancer { return requests(t, (*httptest.Server).Start, "") }
+
+func byRequestInTLS(t *testing.T) *balancer {
+	return requests(t, (*httptest.Server).StartTLS, "?skip_verify=true")
+}
+
+// requests starts a balancer that reads HTTP: each request goes to the next node.
+func requests(t *testing.T, start func(*httptest.Server), options string) *balancer {
+	b := &balancer{scheme: "http"}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", b.next() },
+		// Each request has a connection of its own to the node: none is left after the test.
+		Transport: &http.Transport{DisableKeepAlives: true},
+	}
+	server := httptest.NewUnstartedServer(proxy)
+	start(server)
+	t.Cleanup(server.Close)
+	b.url = func(database string) string { return server.URL + "/" + database + options }
+	return b
+}

@@ -1,0 +1,150 @@
+package clickhouse
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// ErrOtherNode is returned when an address reaches ClickHouse nodes that have tables of their own. What one of them
+// stores the other does not know. Nothing is answered from another node than the one that this process met first.
+var ErrOtherNode = errors.New("the address reaches ClickHouse nodes that have tables of their own; " +
+	"give the address of one node")
+
+// refusalInterval is the least time between two log lines about refused nodes.
+const refusalInterval = time.Minute
+
+// startConnections is how many connections the start opens one after the other. A balancer that takes turns shows two
+// nodes by the second, one that draws lots with a probability of 1 in 128 not at all.
+const startConnections = 8
+
+// An identity tells ClickHouse nodes apart. Each part is a UUID, or empty where there is none: `clickhouse local`, and
+// so the embedded engine, has none of the server, and the rest is made by the first start.
+type identity struct {
+	server   string
+	database string
+	table    string // runs
+}
+
+// sharesStore reports whether two identities are of one store: of nodes that share the tables. Before there are tables
+// it is one server, or the nodes of a cluster that share the database.
+func (a identity) sharesStore(b identity) bool {
+	if a.table != "" && b.table != "" {
+		return a.table == b.table
+	}
+	return a.server != "" && a.server == b.server || a.database != "" && a.database == b.database
+}
+
+func (a identity) String() string {
+	return fmt.Sprintf("server %s with database %s and table runs %s", cmp.Or(a.server, "?"), cmp.Or(a.database, "?"),
+		cmp.Or(a.table, "?"))
+}
+
+// parseIdentity reads the answer to the statement of identify.
+func parseIdentity(answer string) (identity, error) {
+	const none = "00000000-0000-0000-0000-000000000000"
+	parts := strings.Split(strings.ReplaceAll(answer, none, ""), " ")
+	if len(parts) != 3 {
+		return identity{}, errors.New("ClickHouse does not say which node it is")
+	}
+	return identity{parts[0], parts[1], parts[2]}, nil
+}
+
+// identify is the statement that asks a node for its identity.
+func identify(database string) string {
+	name := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(database) + "'"
+	return "SELECT concat(toString(serverUUID()), ' ', " +
+		"ifNull((SELECT toString(uuid) FROM system.databases WHERE name = " + name + "), ''), ' ', " +
+		"ifNull((SELECT toString(uuid) FROM system.tables WHERE database = " + name + " AND name = 'runs'), ''))"
+}
+
+// nodes is what a Server that runs elsewhere knows of the nodes at its address. It is safe for concurrent use.
+//
+// Every new connection is asked for the node's identity before the first statement is sent on it, by nativeGuard or
+// httpGuard. The first identity is the store's; what is made later, such as the table, is learned then.
+type nodes struct {
+	statement string
+	logger    *slog.Logger
+
+	mu      sync.Mutex
+	store   identity
+	names   map[string]bool // display names of nodes that were found to share the store
+	started bool            // refusals are logged from then on: before, the error says it
+	logged  time.Time       // the last refusal
+}
+
+// guardNodes has every connection that is made with the options checked.
+func guardNodes(options *clickhouse.Options, logger *slog.Logger) *nodes {
+	n := &nodes{statement: identify(options.Auth.Database), logger: logger, names: map[string]bool{}}
+	if options.Protocol == clickhouse.HTTP {
+		n.guardHTTP(options)
+	} else {
+		n.guardNative(options)
+	}
+	return n
+}
+
+// check takes the answer of a node to the statement. It returns an ErrOtherNode unless the node shares the store.
+func (n *nodes) check(answer string) error {
+	seen, err := parseIdentity(answer)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if unknown := (identity{}); n.store == unknown {
+		n.store = seen
+	} else if !n.store.sharesStore(seen) {
+		return n.refuse(seen)
+	}
+	n.store.database = cmp.Or(n.store.database, seen.database)
+	n.store.table = cmp.Or(n.store.table, seen.table)
+	return nil
+}
+
+func (n *nodes) refuse(seen identity) error {
+	err := fmt.Errorf("%w: it reaches %v; and %v", ErrOtherNode, n.store, seen)
+	if n.started && time.Since(n.logged) >= refusalInterval {
+		n.logged = time.Now()
+		n.logger.Error("refused a connection to ClickHouse", "error", err)
+	}
+	return err
+}
+
+// survey opens some connections, each of which is checked, and asks on each once more: a balancer that reads HTTP may
+// send every request elsewhere.
+func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
+	if n == nil {
+		return nil
+	}
+	for range startConnections {
+		if err := n.visit(ctx, options); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.started = true
+	return nil
+}
+
+func (n *nodes) visit(ctx context.Context, options *clickhouse.Options) error {
+	own := *options
+	conn, err := clickhouse.Open(&own)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var answer string
+	if err := conn.QueryRow(ctx, n.statement).Scan(&answer); err != nil {
+		return err
+	}
+	return n.check(answer)
+}
