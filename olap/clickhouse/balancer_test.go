@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -14,6 +15,7 @@ import (
 // A balancer is an address behind which nodes take turns.
 type balancer struct {
 	url func(database string) string
+	cut func() // ends all connections
 
 	scheme string
 	mu     sync.Mutex
@@ -53,8 +55,14 @@ func (b *balancer) next() string {
 	return b.nodes[b.turn%len(b.nodes)].addr(b.scheme)
 }
 
-// cut ends all connections.
-func (b *balancer) cut() {
+// turnAway makes the next statement go to the next node: one whose requests take turns does that by itself.
+func (b *balancer) turnAway() {
+	if b.open != nil {
+		b.cut()
+	}
+}
+
+func (b *balancer) cutAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for conn := range b.open {
@@ -70,6 +78,7 @@ func byConnection(t *testing.T, scheme string, secure bool) *balancer {
 		t.Fatal(err)
 	}
 	b := &balancer{scheme: scheme, open: map[net.Conn]bool{}}
+	b.cut = b.cutAll
 	options := ""
 	if addr := listener.Addr().String(); secure {
 		certified := httptest.NewUnstartedServer(nil)
@@ -77,9 +86,9 @@ func byConnection(t *testing.T, scheme string, secure bool) *balancer {
 		listener = tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates})
 		certified.Close()
 		options = "?secure=true&skip_verify=true"
-		b.url = func(database string) string { return scheme + "://" + addr + "/" + database + options }
+		b.url = func(database string) string { return scheme + "://" + nodeUser + "@" + addr + "/" + database + options }
 	} else {
-		b.url = func(database string) string { return scheme + "://" + addr + "/" + database }
+		b.url = func(database string) string { return scheme + "://" + nodeUser + "@" + addr + "/" + database }
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
@@ -138,6 +147,9 @@ func requests(t *testing.T, start func(*httptest.Server), options string) *balan
 	server := httptest.NewUnstartedServer(proxy)
 	start(server)
 	t.Cleanup(server.Close)
-	b.url = func(database string) string { return server.URL + "/" + database + options }
+	b.cut = server.CloseClientConnections
+	b.url = func(database string) string {
+		return strings.Replace(server.URL, "://", "://"+nodeUser+"@", 1) + "/" + database + options
+	}
 	return b
 }

@@ -126,7 +126,10 @@ func (s *Server) connect(ctx context.Context) error {
 	}
 	if err != nil {
 		conn.Close()
-		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), errors.Join(err, creating))
+		if !errors.Is(err, ErrOtherNode) {
+			err = errors.Join(err, creating)
+		}
+		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), err)
 	}
 	s.conn = repeatingPool{conn}
 	return nil

@@ -42,6 +42,9 @@ const nodeConfig = `<clickhouse>
 </clickhouse>
 `
 
+// nodeUser and its password are in nodeUsers: the name and the password of a URL.
+const nodeUser = "tester:x"
+
 // nodeUsers has a user with a password: without one, the driver authenticates by certificates over TLS.
 const nodeUsers = `<clickhouse>
     <profiles><default/></profiles>

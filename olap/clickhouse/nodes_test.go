@@ -104,17 +104,17 @@ func TestNodesOfTheirOwnAreRefusedWhileRunning(t *testing.T) {
 			t.Errorf("logged at the start: %s", log)
 		}
 
-		b.reach(right, left)
+		b.reach(right, left, left) // not in step with a statement's connections
 		var stored, answers, refused int
 		for i := range 24 {
-			b.cut()
+			b.turnAway()
 			err := s.Conn().Exec(context.Background(), fmt.Sprintf("INSERT INTO runs VALUES (%d)", i))
 			if err == nil {
 				stored++
 			} else if errors.Is(err, clickhouse.ErrOtherNode) {
 				refused++
 			}
-			b.cut()
+			b.turnAway()
 			var n, others uint64
 			err = s.Conn().QueryRow(context.Background(), "SELECT count(), countIf(n >= 1000) FROM runs").Scan(&n, &others)
 			if err == nil {
@@ -127,7 +127,7 @@ func TestNodesOfTheirOwnAreRefusedWhileRunning(t *testing.T) {
 			}
 		}
 		t.Logf("%d stored, %d answers, %d refused", stored, answers, refused)
-		if refused == 0 || stored+answers == 0 {
+		if refused == 0 || stored == 0 {
 			t.Errorf("%d stored, %d answers, %d refused", stored, answers, refused)
 		}
 		if rows := value[uint64](t, left, "SELECT count() FROM "+database+".runs"); rows != uint64(stored) {
