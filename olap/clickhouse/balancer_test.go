@@ -62,6 +62,7 @@ func (b *balancer) turnAway() {
 	}
 }
 
+// cutAll ends the connections of a balancer of connections.
 func (b *balancer) cutAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -208,5 +208,3 @@ func value[T any](t *testing.T, n *node, statement string) (v T) {
 	}
 	return v
 }
-
-func (n *node) uuid(t *testing.T) string { return value[string](t, n, "SELECT toString(serverUUID())") }
