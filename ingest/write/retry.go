@@ -36,6 +36,11 @@ func Retryable(err error) bool {
 	if errors.As(err, &exception) {
 		return slices.Contains(retryableCodes, exception.Code)
 	}
+	// An address that reaches two nodes is wrapped in what seems to be an error of the network.
+	var lasting interface{ Permanent() bool }
+	if errors.As(err, &lasting) && lasting.Permanent() {
+		return false
+	}
 	var network net.Error
 	return errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

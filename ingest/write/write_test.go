@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"syscall"
 	"testing"
 	"time"
@@ -146,6 +147,11 @@ type writerFunc func([]byte)
 
 func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
 
+// An otherNode is an error as clickhouse.ErrOtherNode is one.
+type otherNode struct{ error }
+
+func (otherNode) Permanent() bool { return true }
+
 func TestRetryable(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -158,6 +164,7 @@ func TestRetryable(t *testing.T) {
 		{fmt.Errorf("wrapped: %w", syscall.ECONNRESET), true},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
 		{io.ErrUnexpectedEOF, true},
+		{&url.Error{Op: "Post", Err: otherNode{}}, false},
 		{errors.New("anything else"), false},
 	} {
 		if got := write.Retryable(c.err); got != c.want {

@@ -15,8 +15,16 @@ import (
 
 // ErrOtherNode is returned when an address reaches ClickHouse nodes that have tables of their own. What one of them
 // stores the other does not know. Nothing is answered from another node than the one that this process met first.
-var ErrOtherNode = errors.New("the address reaches ClickHouse nodes that have tables of their own; " +
-	"give the address of one node")
+var ErrOtherNode error = otherNode{}
+
+type otherNode struct{}
+
+func (otherNode) Error() string {
+	return "the address reaches ClickHouse nodes that have tables of their own; give the address of one node"
+}
+
+// Permanent says that trying again does not help, whatever the error is wrapped in.
+func (otherNode) Permanent() bool { return true }
 
 // refusalInterval is the least time between two log lines about refused nodes.
 const refusalInterval = time.Minute
