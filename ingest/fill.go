@@ -8,12 +8,13 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/ingest/write"
 )
 
 // read fills batches from the sources. An error of the input travels with the last batch, so that
 // what was read before it is stored.
-func read(ctx context.Context, o Options, spare <-chan *batch, send func(*batch) error) error {
-	f := filler{o: o, normalizer: normalize.NewNormalizer(), index: o.From.Source, spare: spare, send: send}
+func read(ctx context.Context, o Options, writer *write.Writer, spare <-chan *batch, send func(*batch) error) error {
+	f := filler{o: o, writer: writer, normalizer: normalize.NewNormalizer(), index: o.From.Source, spare: spare, send: send}
 	if f.index >= len(o.Sources) {
 		return nil
 	}
@@ -41,6 +42,7 @@ func read(ctx context.Context, o Options, spare <-chan *batch, send func(*batch)
 // A filler fills batches from one source after another.
 type filler struct {
 	o          Options
+	writer     *write.Writer
 	file       *source.File
 	normalizer *normalize.Normalizer
 	index      int // of file
@@ -125,6 +127,9 @@ func (f *filler) add(record *source.Record) error {
 	if fault == nil {
 		fault = f.next.Add(f.normalizer, &record.Raw)
 	}
+	if fault == nil && record.Raw.Kind == normalize.KindAttribution {
+		fault = f.excluded()
+	}
 	if fault == nil {
 		for _, value := range record.Raw.Values {
 			f.next.bytes += int64(len(value))
@@ -138,4 +143,14 @@ func (f *filler) add(record *source.Record) error {
 		return fmt.Errorf("%w: %s line %d: %w", ErrRejected, f.file.Name, record.Line, fault)
 	}
 	return nil
+}
+
+// excluded takes the last attribution record out of the batch again if its person was purged, and says so.
+func (f *filler) excluded() error {
+	last := len(f.next.Attributions) - 1
+	fault := f.writer.Purged().Excludes(&f.next.Attributions[last])
+	if fault != nil {
+		f.next.Attributions = f.next.Attributions[:last]
+	}
+	return fault
 }

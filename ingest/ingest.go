@@ -62,6 +62,7 @@ type Summary struct {
 	Runs         int64 `json:"runs"`
 	Attributions int64 `json:"attributions"`
 	Rejected     int64 `json:"rejected"`
+	Anonymous    int64 `json:"anonymous,omitzero"` // of Runs, stored without the initiator, who was purged
 }
 
 // ErrRejected ends a run whose options say to stop at the first reject.
@@ -94,6 +95,12 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		stopped.Stop = o.Stop
 		o.Sources[i] = &stopped
 	}
+	writer := write.NewWriter(o.Conn, write.Retry{Logger: o.Logger, Patience: Patience})
+	if o.Conn != nil {
+		if err := writer.ReadPurged(ctx); err != nil {
+			return done.Summary, err
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	spare := make(chan *batch, liveBatches)
 	for range liveBatches {
@@ -105,7 +112,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	group.Go(func() error {
 		defer close(ordered)
 		defer close(toWrite)
-		return read(ctx, o, spare, func(b *batch) error {
+		return read(ctx, o, writer, spare, func(b *batch) error {
 			ordered <- b // takes all batches without waiting
 			select {
 			case toWrite <- b:
@@ -115,7 +122,6 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 			}
 		})
 	})
-	writer := write.NewWriter(o.Conn, write.Retry{Logger: o.Logger, Patience: Patience})
 	for range writers {
 		group.Go(func() error {
 			for b := range toWrite {
@@ -137,6 +143,12 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 				}
 			case <-ctx.Done():
 				return ctx.Err()
+			}
+			for i := range b.Excluded {
+				b.rejects = append(b.rejects, lateReject(o.Sources[b.source].Name, &b.Excluded[i], writer.Purged()))
+			}
+			if b.err == nil && o.StopOnError && len(b.Excluded) > 0 {
+				b.err = fmt.Errorf("%w: a person was purged meanwhile", ErrRejected)
 			}
 			for _, reject := range b.rejects {
 				if err := o.OnReject(reject); err != nil {
@@ -166,6 +178,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 func (p *Progress) add(b *batch) {
 	p.Summary.Read += b.read
 	p.Summary.Rejected += int64(len(b.rejects))
+	p.Summary.Anonymous += int64(b.Anonymous)
 	p.Summary.Agents += int64(len(b.Agents))
 	p.Summary.Runs += int64(len(b.Runs))
 	p.Summary.Attributions += int64(len(b.Attributions))

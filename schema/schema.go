@@ -22,6 +22,7 @@ const (
 	TableSharedKeys     = "shared_initiator_keys"
 	TableInsertCounters = "insert_counters"
 	TablePurgeTargets   = "purge_targets"
+	TablePurgedPeople   = "purged_people"
 	TableConflicts      = "conflicting_records"
 	TableReplacements   = "replacements"
 )

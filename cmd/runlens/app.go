@@ -163,8 +163,10 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 		return
 	}
 	conn := a.store.Conn()
+	refresher := rollup.New(conn, logger, rollup.Margin)
+	refresher.TakeOutLate(takeOutLate(conn))
 	a.maintenance = []*maintain.Worker{
-		maintain.New("refresh", rollup.New(conn, logger, rollup.Margin), logger, share/2, refreshIdle),
+		maintain.New("refresh", refresher, logger, share/2, refreshIdle),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
 		maintain.New("check", rollup.NewChecker(conn, logger), logger, min(share/2, rollup.CheckShare), checkIdle),
 	}

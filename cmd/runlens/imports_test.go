@@ -48,15 +48,16 @@ var arrows = map[string]string{
 	"olap/snapshot":           "olap/cache olap/failure schema",
 	"olap/usage":              "olap/cost olap/failure olap/query schema",
 
-	"ingest":                 "ingest/checkpoint ingest/normalize ingest/source ingest/write",
+	"ingest":                 "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write",
 	"ingest/checkpoint":      "ingest/write schema",
 	"ingest/normalize":       "schema",
-	"ingest/purge":           "ingest/normalize olap/rollup olap/snapshot schema",
+	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema",
+	"ingest/purged":          "ingest/normalize schema",
 	"ingest/source":          "ingest/normalize",
 	"ingest/source/postgres": "ingest/normalize ingest/source schema",
-	"ingest/verify":          "ingest/normalize ingest/source ingest/source/postgres olap/snapshot schema",
+	"ingest/verify":          "ingest/normalize ingest/purged ingest/source ingest/source/postgres olap/snapshot schema",
 	"ingest/worker":          "ingest/... olap/rollup olap/snapshot schema",
-	"ingest/write":           "ingest/normalize schema",
+	"ingest/write":           "ingest/normalize ingest/purge ingest/purged olap/rollup schema",
 
 	"schema": "",
 

@@ -197,7 +197,8 @@ type ingestSummary struct {
 	Read      int64   `json:"read"`
 	Stored    stored  `json:"stored"`
 	Rejected  int64   `json:"rejected"`
-	Resumed   int64   `json:"resumed"` // of read, by earlier runs
+	Anonymous int64   `json:"anonymous,omitzero"` // runs stored without the initiator, who was purged
+	Resumed   int64   `json:"resumed"`            // of read, by earlier runs
 	DryRun    bool    `json:"dry_run"`
 	Complete  bool    `json:"complete"`
 	Seconds   float64 `json:"seconds"`
@@ -214,7 +215,7 @@ func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Dura
 	seconds := took.Seconds()
 	summary := ingestSummary{
 		Read: s.Read, Stored: stored{s.Agents, s.Runs, s.Attributions}, Rejected: s.Rejected, Resumed: before.Read,
-		DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds,
+		Anonymous: s.Anonymous, DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds,
 		PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
 	}
 	if c.JSON {
@@ -224,7 +225,11 @@ func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Dura
 	if c.DryRun {
 		verb = "valid"
 	}
-	_, err := fmt.Fprintf(out, "read %d, %s: agents %d, runs %d, attributions %d, rejected %d, %.1f s, %.0f records/s\n",
-		s.Read, verb, s.Agents, s.Runs, s.Attributions, s.Rejected, seconds, summary.PerSecond)
+	anonymous := ""
+	if s.Anonymous > 0 {
+		anonymous = fmt.Sprintf(" (%d without the initiator, who was purged)", s.Anonymous)
+	}
+	_, err := fmt.Fprintf(out, "read %d, %s: agents %d, runs %d%s, attributions %d, rejected %d, %.1f s, %.0f records/s\n",
+		s.Read, verb, s.Agents, s.Runs, anonymous, s.Attributions, s.Rejected, seconds, summary.PerSecond)
 	return err
 }

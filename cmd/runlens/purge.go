@@ -6,11 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/schema"
 )
+
+// takeOutLate purges people again who were purged before, for what was stored since (rollup.Refresher.TakeOutLate).
+func takeOutLate(conn driver.Conn) func(context.Context, schema.OrganizationID, string, time.Time) error {
+	return func(ctx context.Context, organization schema.OrganizationID, identifier string, until time.Time) error {
+		return purge.Late(organization, identifier, until).Run(ctx, conn, func(purge.Step) {})
+	}
+}
 
 type purgeCmd struct {
 	storeFlags
@@ -18,6 +29,7 @@ type purgeCmd struct {
 	Person string `placeholder:"IDENTIFIER" help:"Email address or phone number: purge this person only."`
 	DryRun bool   `help:"Only count what a purge would remove."`
 	Yes    bool   `help:"Purge. Without it nothing is changed."`
+	Lift   bool   `help:"Let a purged person's records in again, whenever they happened."`
 	JSON   bool   `help:"Print the counts as JSON."`
 }
 
@@ -25,11 +37,14 @@ func (purgeCmd) Help() string {
 	return `Removes all records and API keys of an organization from every table, part and projection, for good.
 With --person it deletes the attribution records of the identifier. Runs that the person started lose the
 initiator's identifier and name, so run counts stay the same.
-Purge the source first: a worker or a later ingest copies what is still there.
+What the person did until the purge stays out from then on, whatever a worker, an ingest or a comparison still
+reads; ingest rejects it. What the person does later counts. --lift ends that.
+Purge the source before you purge an organization: a worker or a later ingest copies what is still there.
 
 Example:
   runlens purge --org acme --person ada@example.com --dry-run
-  runlens purge --org acme --person ada@example.com --yes`
+  runlens purge --org acme --person ada@example.com --yes
+  runlens purge --org acme --person ada@example.com --lift`
 }
 
 func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -37,7 +52,10 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	if err != nil {
 		return usageError{fmt.Errorf("--org %w", err)}
 	}
-	if c.Yes == c.DryRun {
+	if c.Lift && (c.Person == "" || c.DryRun) {
+		return usageError{errors.New("--lift needs --person, and does not go with --dry-run")}
+	}
+	if !c.Lift && c.Yes == c.DryRun {
 		return usageError{errors.New("say either --dry-run, to count, or --yes, to purge")}
 	}
 	store, err := openMigrated(ctx, c.storeFlags, logger)
@@ -45,6 +63,9 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		return err
 	}
 	defer store.Close()
+	if c.Lift {
+		return c.lift(ctx, store.Conn(), organization, io)
+	}
 	p, of := purge.Organization(organization), "organization"
 	if c.Person != "" {
 		p, of = purge.Person(organization, c.Person), "person"
@@ -75,4 +96,18 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	return nil
+}
+
+// lift takes the person off the list of those whose records stay out.
+func (c purgeCmd) lift(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, io streams) error {
+	action := audit.Action{Name: "purge --lift", OrganizationID: organization, Details: map[string]any{"of": "person"}}
+	err := audit.Do(ctx, conn, action, func(ctx context.Context) error {
+		return purged.Lift(ctx, conn, purged.Person{Organization: organization, Identifier: c.Person})
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(io.out, "lifted; a worker copies the person's records again at its next full comparison, "+
+		"files are to be ingested again")
+	return err
 }

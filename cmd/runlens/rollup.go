@@ -110,5 +110,7 @@ func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger) error {
 	if err := rollup.Rebuild(ctx, store.Conn(), rollup.Abandoned); err != nil {
 		return err
 	}
-	return rollup.New(store.Conn(), logger, rollup.Margin).Refresh(ctx)
+	refresher := rollup.New(store.Conn(), logger, rollup.Margin)
+	refresher.TakeOutLate(takeOutLate(store.Conn()))
+	return refresher.Refresh(ctx)
 }

@@ -146,6 +146,9 @@ func (c verifyCmd) print(out io.Writer, r verify.Report) error {
 	if r.Rejected > 0 {
 		rejected = fmt.Sprintf(", but for %d records of the source that BREAK A RULE and were not compared", r.Rejected)
 	}
+	if r.Purged > 0 {
+		rejected += fmt.Sprintf(", but for %d records of people who were purged, which stay out", r.Purged)
+	}
 	switch {
 	case r.Groups == 0:
 		verdict = "nothing was compared"

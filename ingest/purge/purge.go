@@ -12,11 +12,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
@@ -29,6 +31,9 @@ type Purge struct {
 	number  uint64   // names it in every statement
 	targets []target // what it was given
 	derive  []string // statements that select further targets, kind and key, from the store
+
+	person *purged.Person // who goes on the list of purged people; nil for nobody
+	until  time.Time      // of a person: the event clock up to which records go, inclusive
 }
 
 // A Step is one table of a purge.
@@ -90,20 +95,48 @@ func Organization(organization schema.OrganizationID) *Purge {
 
 // Person takes a person out of an organization: the attribution records of the identifier are deleted, and the runs
 // it started lose the initiator's identifier and name, so that the counts of runs stay what they were. The identifier
-// is normalized as at ingest.
+// is normalized as at ingest. Records go that were stored by now, and those of event clocks up to now, which stay out
+// from then on (package purged).
+func Person(organization schema.OrganizationID, identifier string) *Purge {
+	p := person(organization, identifier, func(clock string) string {
+		return "(" + clock + " <= " + untilToken + " OR first_stored_at <= " + untilToken + ")"
+	})
+	p.person = &purged.Person{Organization: organization, Identifier: identifier}
+	return p
+}
+
+// Late is the Person of somebody who was purged before, for what was stored since although it should have stayed out:
+// records of event clocks up to until, inclusive. It leaves the list of purged people as it is.
+func Late(organization schema.OrganizationID, identifier string, until time.Time) *Purge {
+	p := person(organization, identifier, func(clock string) string { return clock + " <= " + untilToken })
+	p.until = until
+	return p
+}
+
+// untilToken stands in conditions for Purge.until, which Person does not know before it is run.
+const untilToken = "{until}"
+
+// sql is a condition with what untilToken stands for.
+func (p *Purge) sql(condition string) string {
+	return strings.ReplaceAll(condition, untilToken,
+		fmt.Sprintf("fromUnixTimestamp64Milli(%d, 'UTC')", p.until.UnixMilli()))
+}
+
+// person is the purge of the records of which a condition over the event clock, SQL of a column, is true.
 //
 // A version of a run may have a name without an identifier, which no answer shows. Such a name goes where the person
 // started the run by another version or by an attribution record, and where it is one of the names that the person
 // has anywhere in the organization.
-func Person(organization schema.OrganizationID, identifier string) *Purge {
+func person(organization schema.OrganizationID, identifier string, goes func(clock string) string) *Purge {
 	p := newPurge(target{targetOrganization, string(organization)},
 		target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
 	rollupRuns, rollupAttributions := schema.RollupOf(schema.TableRuns), schema.RollupOf(schema.TableAttributions)
-	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key")
+	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key") +
+		" AND " + goes("occurred_at")
 	ofIdentifier := p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
 	ofInitiator := fmt.Sprintf("bitShiftRight(initiator_key, %d) IN ", schema.InitiatorKeyShift) + ofIdentifier
 	// Older versions that have not been merged away have the person as well.
-	started := p.ofOrganization() + " AND " + p.startedBy()
+	started := p.ofOrganization() + " AND " + p.startedBy() + " AND " + goes("created_at")
 	// All rows of those runs, whoever started them in other versions.
 	ofRuns := "run_id IN " + p.keys(targetRun, "toUUIDOrZero(key)")
 
@@ -121,7 +154,8 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 	// Rows of the rollup do not name the person, so they go before what they are found by. So do those of runs, all
 	// of each; they are refreshed again as they will be then.
 	p.delete(rollupAttributions.Table, p.ofOrganization()+
-		" AND attribution_id IN (SELECT attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
+		" AND (occurred_at, attribution_id) IN (SELECT occurred_at, attribution_id FROM "+schema.TableAttributions+
+		" WHERE "+ofPerson+")")
 	p.delete(rollupRuns.Table, p.ofOrganization()+" AND ("+ofInitiator+" OR "+ofRuns+")")
 	// Texts go by text. Another person's may share a key with them, whose runs are refreshed again too.
 	p.delete(schema.TableInitiatorKeys, p.ofOrganization()+" AND initiator_identifier IN "+p.keys(targetIdentifier, "key"))
@@ -144,8 +178,13 @@ func Person(organization schema.OrganizationID, identifier string) *Purge {
 	// the one that did is gone; it is not in the rollup.
 	p.delete(schema.TableConflicts, p.ofOrganization()+" AND kind = '"+schema.ConflictAttribution+"' AND (clock, id) IN"+
 		" (SELECT occurred_at, attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
-	p.delete(schema.TableAttributions, ofPerson)
 	p.Steps = append(p.Steps, Step{
+		Table: schema.TableAttributions, What: WhatDeleted, change: deletes, where: ofPerson,
+		// A row with the same key that stays counts from then on. It is not in the rollup.
+		damage: "SELECT organization_id FROM " + schema.TableAttributions + " WHERE " + p.ofOrganization() +
+			" AND (occurred_at, attribution_id) IN (SELECT occurred_at, attribution_id FROM " + schema.TableAttributions +
+			" WHERE " + ofPerson + ") AND NOT (" + ofPerson + ")",
+	}, Step{
 		Table: schema.TableConflicts, What: WhatDeleted, change: deletes,
 		where:  p.ofOrganization() + " AND " + schema.OfWronglySuperseded(p.ofOrganization()),
 		damage: schema.WronglySuperseded(p.ofOrganization()),
@@ -215,19 +254,24 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 			if err != nil {
 				return err
 			}
+			if p.person != nil {
+				if err := purged.Add(ctx, conn, *p.person, p.until); err != nil {
+					return err
+				}
+			}
 			for _, s := range p.Steps {
 				if s.again != "" {
 					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.UnixMilli())
-					if err := lease.Alter(ctx, s.Table, stored, s.again); err != nil {
+					if err := lease.Alter(ctx, s.Table, stored, p.sql(s.again)); err != nil {
 						return err
 					}
 				}
 				if s.damage != "" {
-					if err := lease.Damage(ctx, schema.TableAttributions, s.damage); err != nil {
+					if err := lease.Damage(ctx, schema.TableAttributions, p.sql(s.damage)); err != nil {
 						return err
 					}
 				}
-				if err := lease.Alter(ctx, s.Table, s.change, s.where); err != nil {
+				if err := lease.Alter(ctx, s.Table, s.change, p.sql(s.where)); err != nil {
 					return err
 				}
 				after(s)
@@ -246,7 +290,8 @@ func (p *Purge) Count(ctx context.Context, conn driver.Conn) error {
 	return p.aim(ctx, conn, func() error {
 		for i := range p.Steps {
 			s := &p.Steps[i]
-			if err := conn.QueryRow(ctx, "SELECT toInt64(count()) FROM "+s.Table+" WHERE "+s.where).Scan(&s.Rows); err != nil {
+			count := "SELECT toInt64(count()) FROM " + s.Table + " WHERE " + p.sql(s.where)
+			if err := conn.QueryRow(ctx, count).Scan(&s.Rows); err != nil {
 				return fmt.Errorf("purge: count the rows of %s: %w", s.Table, err)
 			}
 		}

@@ -54,6 +54,13 @@ func (p *Purge) aim(ctx context.Context, conn driver.Conn, work func() error) er
 
 // store writes the targets as data and derives further ones from them.
 func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
+	if p.until.IsZero() {
+		now, err := snapshot.Now(ctx, conn)
+		if err != nil {
+			return err
+		}
+		p.until = now
+	}
 	// The name of the statements says that they store no records.
 	naming := func() context.Context {
 		return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
@@ -73,7 +80,7 @@ func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 	}
 	for _, statement := range p.derive {
 		err := conn.Exec(naming(), fmt.Sprintf("INSERT INTO %s (purge, kind, key) SELECT DISTINCT %d, * FROM (%s)",
-			schema.TablePurgeTargets, p.number, statement))
+			schema.TablePurgeTargets, p.number, p.sql(statement)))
 		if err != nil {
 			return fmt.Errorf("purge: find what is purged: %w", err)
 		}

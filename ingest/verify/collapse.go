@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/schema"
 )
@@ -115,6 +117,7 @@ func (s share) has(id uuid.UUID) bool {
 // sourceTotals is what one reading of a source gives.
 type sourceTotals struct {
 	read, rejected int64
+	purged         int64 // records that stay out because their person was purged
 	sums           map[Group]Sum
 }
 
@@ -125,10 +128,11 @@ func (t *sourceTotals) add(g Group, hash uint64) {
 
 // sumUp reads a source, several times if need be.
 func sumUp(
-	ctx context.Context, s Source, organization schema.OrganizationID, held int, progress func(read int64),
+	ctx context.Context, s Source, list *purged.List, organization schema.OrganizationID, held int,
+	progress func(read int64),
 ) (sourceTotals, error) {
 	t := sourceTotals{sums: map[Group]Sum{}}
-	h := newHasher()
+	h := newHasher(list)
 	for open, first := []share{{}}, true; len(open) > 0; first = false {
 		mine := open[0]
 		open = open[1:]
@@ -140,7 +144,11 @@ func sumUp(
 			}
 			r, err := readRow(h, record)
 			if err != nil {
-				if first {
+				switch {
+				case !first:
+				case errors.Is(err, errPurged):
+					t.purged++
+				default:
 					t.rejected++
 				}
 				return nil

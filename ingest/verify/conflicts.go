@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/schema"
 )
@@ -99,7 +100,7 @@ func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found 
 
 // collapse takes records out of groups that a source has under another clock too, which counts instead, maybe in
 // another group.
-func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]versions, known *numbers) error {
+func (o Options) collapse(ctx context.Context, list *purged.List, groups []Group, wanted map[Group]versions, known *numbers) error {
 	if o.Source.Unique() {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (o Options) collapse(ctx context.Context, groups []Group, wanted map[Group]
 			counting.rows[id] = newest{version: math.MinInt64} // before all versions
 		}
 	}
-	h := newHasher()
+	h := newHasher(list)
 	err := o.Source.Each(ctx, func(record *source.Record) error {
 		r, err := readRow(h, record)
 		if err != nil {

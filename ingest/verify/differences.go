@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/ingest/source"
 )
 
@@ -47,8 +48,12 @@ func (o Options) compareGroups(ctx context.Context, suspects []Difference, part 
 	for i, d := range suspects {
 		groups[i], wanted[d.Group] = d.Group, newVersions(known)
 	}
-	h := newHasher()
-	err := o.Source.OfGroups(ctx, groups, func(record *source.Record) error {
+	list, err := purged.Read(ctx, o.Conn, nil)
+	if err != nil {
+		return nil, err
+	}
+	h := newHasher(list)
+	err = o.Source.OfGroups(ctx, groups, func(record *source.Record) error {
 		r, err := readRow(h, record)
 		if rows, ok := wanted[r.Group]; ok && err == nil && part.has(r.id) {
 			rows.add(r)
@@ -58,7 +63,7 @@ func (o Options) compareGroups(ctx context.Context, suspects []Difference, part 
 	if err != nil {
 		return nil, err
 	}
-	if err := o.collapse(ctx, groups, wanted, known); err != nil {
+	if err := o.collapse(ctx, list, groups, wanted, known); err != nil {
 		return nil, err
 	}
 	found := faults{}

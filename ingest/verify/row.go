@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -36,11 +38,17 @@ type hasher struct {
 	text       []byte
 	day        string
 	dayNumber  int64
+	purged     *purged.List // what of it stays out is hashed as the store has it
 }
 
-func newHasher() *hasher { return &hasher{normalizer: normalize.NewNormalizer(), day: "1970-01-01"} }
+func newHasher(list *purged.List) *hasher {
+	return &hasher{normalizer: normalize.NewNormalizer(), day: "1970-01-01", purged: list}
+}
 
-// row normalizes a raw record. The error is a *normalize.Error.
+// errPurged is the error of a record that stays out because its person was purged.
+var errPurged = errors.New("the person was purged")
+
+// row normalizes a raw record. The error is a *normalize.Error or errPurged.
 func (h *hasher) row(raw *normalize.Raw) (row, error) {
 	h.text = h.text[:0]
 	r := row{Group: Group{Kind: raw.Kind}}
@@ -64,6 +72,7 @@ func (h *hasher) row(raw *normalize.Raw) (row, error) {
 		if err != nil {
 			return r, err
 		}
+		h.purged.Anonymize(&run)
 		r.Organization, r.id, r.version, r.Day = run.OrganizationID, run.RunID, run.UpdatedAt, h.dayOf(run.CreatedAt)
 		r.rank, r.clock = run.State()>>schema.StateStatusShift, run.CreatedAt
 		h.addNumber(run.CreatedAt)
@@ -80,6 +89,9 @@ func (h *hasher) row(raw *normalize.Raw) (row, error) {
 		a, err := h.normalizer.Attribution(raw)
 		if err != nil {
 			return r, err
+		}
+		if h.purged.Excludes(&a) != nil {
+			return r, errPurged
 		}
 		r.Organization, r.id, r.Day = a.OrganizationID, a.AttributionID, h.dayOf(a.OccurredAt)
 		r.clock = a.OccurredAt

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -36,6 +37,7 @@ type Options struct {
 type Report struct {
 	Read     int64 `json:"read"` // records of the source, repeats and older versions included
 	Rejected int64 `json:"rejected"`
+	Purged   int64 `json:"purged"` // records of purged people that stay out, which were not compared
 	// Groups are the organizations, kinds and days that were compared. 0 proves nothing.
 	Groups      int          `json:"groups"`
 	Rows        int64        `json:"rows"` // of the source, versions collapsed
@@ -85,8 +87,13 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	source, err := sumUp(ctx, o.Source, o.Organization, maxHeld, progress)
-	report := Report{Read: source.read, Rejected: source.rejected, Differences: []Difference{}, Counts: map[Part]Count{}}
+	list, err := purged.Read(ctx, o.Conn, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	source, err := sumUp(ctx, o.Source, list, o.Organization, maxHeld, progress)
+	report := Report{Read: source.read, Rejected: source.rejected, Purged: source.purged,
+		Differences: []Difference{}, Counts: map[Part]Count{}}
 	if err != nil {
 		return report, err
 	}

@@ -10,7 +10,9 @@ var (
 	storedMetric   = kindMetric("stored_records_total", "Records that ClickHouse acknowledged.")
 	batchesMetric  = kindMetric("batches_total", "Batches that ClickHouse acknowledged.")
 	rejectedMetric = kindMetric("rejected_records_total", "Records that broke a rule.")
-	retriesMetric  = prometheus.NewDesc("runlens_worker_retries_total",
+	purgedMetric   = kindMetric("purged_records_total",
+		"Records that stay out, and runs stored without their initiator, because the person was purged.")
+	retriesMetric = prometheus.NewDesc("runlens_worker_retries_total",
 		"Attempts that were made again after a failure of the source or the store.", nil, nil)
 	differedMetric = prometheus.NewDesc("runlens_worker_reconcile_differed_days",
 		"Days of organizations and kinds in which the last full comparison found a difference.", nil, nil)
@@ -48,6 +50,7 @@ func (s *Status) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(storedMetric, prometheus.CounterValue, float64(k.Stored), string(kind))
 		out <- prometheus.MustNewConstMetric(batchesMetric, prometheus.CounterValue, float64(k.Batches), string(kind))
 		out <- prometheus.MustNewConstMetric(rejectedMetric, prometheus.CounterValue, float64(k.Rejected), string(kind))
+		out <- prometheus.MustNewConstMetric(purgedMetric, prometheus.CounterValue, float64(k.Purged), string(kind))
 	}
 	out <- prometheus.MustNewConstMetric(retriesMetric, prometheus.CounterValue, float64(report.Retries))
 	out <- prometheus.MustNewConstMetric(replacedMetric, prometheus.CounterValue, float64(report.Replaced))

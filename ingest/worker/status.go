@@ -35,6 +35,7 @@ type KindStatus struct {
 	Stored     int64      `json:"stored"`  // records that ClickHouse acknowledged
 	Batches    int64      `json:"batches"`
 	Rejected   int64      `json:"rejected"`
+	Purged     int64      `json:"purged"`            // records that stay out, or runs without the initiator, because of a purge
 	PerSecond  float64    `json:"stored_per_second"` // over the last minute
 	seenUntil  time.Time
 	minute     []sample
@@ -157,6 +158,12 @@ func (s *Status) retried() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retries++
+}
+
+func (s *Status) excluded(kind normalize.Kind, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kinds[kind].Purged += int64(n)
 }
 
 func (s *Status) addReplaced(n int) {

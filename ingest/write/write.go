@@ -6,11 +6,13 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -19,6 +21,11 @@ type Batch struct {
 	Agents       []normalize.Agent
 	Runs         []normalize.Run
 	Attributions []normalize.Attribution
+
+	// What Write did to the batch because people were purged (package purged): attribution records that it took out, and
+	// the number of runs whose initiator it took out.
+	Excluded  []normalize.Attribution
+	Anonymous int
 }
 
 // Add normalizes a raw record and puts it into the batch. The error is a *normalize.Error.
@@ -44,6 +51,7 @@ func add[R any](rows *[]R, rule func(*normalize.Raw) (R, error), raw *normalize.
 // Clear empties the batch and keeps its memory for the next records.
 func (b *Batch) Clear() {
 	b.Agents, b.Runs, b.Attributions = b.Agents[:0], b.Runs[:0], b.Attributions[:0]
+	b.Excluded, b.Anonymous = b.Excluded[:0], 0
 }
 
 // Len is the number of records.
@@ -51,8 +59,9 @@ func (b *Batch) Len() int { return len(b.Agents) + len(b.Runs) + len(b.Attributi
 
 // A Writer sends batches. It is safe for concurrent use, and so are several writers on one store.
 type Writer struct {
-	conn  driver.Conn
-	retry Retry
+	conn   driver.Conn
+	retry  Retry
+	purged atomic.Pointer[purged.List] // as it was read last
 }
 
 // NewWriter returns a Writer into the database of conn, in which the migrations have been applied.
@@ -60,24 +69,43 @@ func NewWriter(conn driver.Conn, retry Retry) *Writer {
 	return &Writer{conn: conn, retry: retry}
 }
 
-// Write stores a batch and returns when ClickHouse has acknowledged all of it. A failure that may pass is tried
-// again with the same rows; any other failure is returned at once. What was stored before a failure may stay, and
-// may be stored again: repeats change no answer (contract 3). No attempt relies on another one, because nobody
-// knows what became of it (schema/decisions/insert-retries.md).
+// Write stores a batch and returns when ClickHouse has acknowledged all of it, but for what stays out because people
+// were purged (exclude.go). A failure that may pass is tried again with the same rows; any other failure is returned at
+// once. What was stored before a failure may stay, and may be stored again: repeats change no answer (contract 3). No
+// attempt relies on another one, because nobody knows what became of it (schema/decisions/insert-retries.md).
 func (w *Writer) Write(ctx context.Context, b *Batch) error {
-	if err := insert(ctx, w, schema.TableAgents, schema.AgentColumns, b.Agents, agentColumns); err != nil {
+	if b.Len() == 0 {
+		return nil
+	}
+	if err := w.ReadPurged(ctx); err != nil {
 		return err
 	}
-	if err := insert(ctx, w, schema.TableRuns, schema.RunColumns, b.Runs, runColumns); err != nil {
+	w.exclude(b, nil)
+	found := late{}
+	if err := insert(ctx, w, b, found, schema.TableAgents, schema.AgentColumns, &b.Agents, agentColumns); err != nil {
 		return err
 	}
-	return insert(ctx, w, schema.TableAttributions, schema.AttributionColumns, b.Attributions, attributionColumns)
+	if err := insert(ctx, w, b, found, schema.TableRuns, schema.RunColumns, &b.Runs, runColumns); err != nil {
+		return err
+	}
+	err := insert(ctx, w, b, found, schema.TableAttributions, schema.AttributionColumns, &b.Attributions,
+		attributionColumns)
+	if err == nil {
+		err = w.ReadPurged(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	w.exclude(b, found)
+	return w.takeOut(ctx, found)
 }
 
 // insert sends rows as one insert. One Send without a Flush is one block, of which the part in
-// each partition is stored whole or not at all.
-func insert[R any](ctx context.Context, w *Writer, table string, names []string, rows []R, columns []column[R]) error {
-	if len(rows) == 0 {
+// each partition is stored whole or not at all. rows are those of the batch, which later attempts apply the list of
+// purged people to again.
+func insert[R any](ctx context.Context, w *Writer, b *Batch, found late, table string, names []string, rows *[]R,
+	columns []column[R]) error {
+	if len(*rows) == 0 {
 		return nil
 	}
 	settings := clickhouse.Settings{
@@ -88,7 +116,18 @@ func insert[R any](ctx context.Context, w *Writer, table string, names []string,
 		"optimize_on_insert": 0,
 	}
 	statement := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ")"
+	first := true
 	err := w.retry.Do(ctx, "insert into "+table, func() error {
+		if !first {
+			if err := w.readPurged(ctx); err != nil {
+				return err
+			}
+			w.exclude(b, found)
+		}
+		first = false
+		if len(*rows) == 0 {
+			return nil
+		}
 		// ClickHouse logs a block as known before it has stored it. After a crash in between, a repeat would be
 		// dropped for rows that are not there, so no attempt may pass for a repeat of another one. (The
 		// settings that switch deduplication off differ from version to version.)
@@ -98,7 +137,7 @@ func insert[R any](ctx context.Context, w *Writer, table string, names []string,
 			return err
 		}
 		for i, fill := range columns {
-			if err := fill(batch.Column(i), rows); err != nil {
+			if err := fill(batch.Column(i), *rows); err != nil {
 				batch.Abort()
 				return err
 			}
@@ -106,7 +145,7 @@ func insert[R any](ctx context.Context, w *Writer, table string, names []string,
 		return batch.Send()
 	})
 	if err != nil {
-		return fmt.Errorf("write %d rows to %s: %w", len(rows), table, err)
+		return fmt.Errorf("write %d rows to %s: %w", len(*rows), table, err)
 	}
 	return nil
 }

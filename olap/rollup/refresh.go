@@ -37,6 +37,8 @@ type Refresher struct {
 	conn   driver.Conn
 	logger *slog.Logger
 	margin time.Duration
+	// takeOut is that of TakeOutLate; nil to look for nobody.
+	takeOut func(context.Context, schema.OrganizationID, string, time.Time) error
 
 	name  int64 // in claims
 	able  bool  // the store can refresh, which is read once
@@ -149,6 +151,11 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	lag := target.Sub(state.Until)
 	if patient && (rows == 0 && lag < renewAfter || rows > 0 && rows < smallBatch && lag < smallWait) {
 		return false, nil
+	}
+	if rows > 0 && s.takeOut != nil {
+		if found, err := s.takeOutLate(ctx, state.Until, next); found || err != nil {
+			return true, err
+		}
 	}
 	return more, s.refresh(ctx, state, next, rows)
 }

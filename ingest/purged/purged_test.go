@@ -1,0 +1,84 @@
+package purged_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/purged"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
+)
+
+// A person stays out up to the purge, in one organization, until that is lifted; and ClickHouse computes the same hash
+// as Go, of texts of all lengths.
+func TestList(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	until := time.Date(2026, 1, 5, 10, 0, 0, 123e6, time.UTC)
+	read := func() *purged.List {
+		t.Helper()
+		list, err := purged.Read(ctx, conn, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if !read().Empty() {
+		t.Error("the list of a new store has somebody")
+	}
+	if err := purged.Lift(ctx, conn, purged.Person{Organization: "acme", Identifier: "ada@x.example"}); !errors.Is(err,
+		purged.ErrNotPurged) {
+		t.Errorf("lifting nobody: %v", err)
+	}
+	identifier := ""
+	for n := range 40 {
+		identifier += string(rune('a' + n%26))
+		if err := purged.Add(ctx, conn, purged.Person{Organization: "acme", Identifier: identifier}, until); err != nil {
+			t.Fatal(err)
+		}
+		var found uint64
+		err := conn.QueryRow(ctx, fmt.Sprintf("SELECT count() FROM (%s) WHERE person = %s", schema.PurgedPeople,
+			schema.PurgedPerson("'acme'", "'"+identifier+"'"))).Scan(&found)
+		if err != nil || found != 1 {
+			t.Errorf("ClickHouse finds %q %d times, %v", identifier, found, err)
+		}
+	}
+	ada := purged.Person{Organization: "acme", Identifier: " ADA@x.example"}
+	if err := purged.Add(ctx, conn, ada, until); err != nil {
+		t.Fatal(err)
+	}
+	list := read()
+	if same, err := purged.Read(ctx, conn, list); err != nil || same != list {
+		t.Errorf("a list that did not change was read again: %v", err)
+	}
+	out := func(organization, identifier string, clock time.Time) bool {
+		a := normalize.Attribution{OrganizationID: schema.OrganizationID(organization), UserIdentifier: identifier,
+			OccurredAt: clock.UnixMilli()}
+		r := normalize.Run{OrganizationID: a.OrganizationID, InitiatorIdentifier: &identifier, CreatedAt: a.OccurredAt}
+		excluded := list.Excludes(&a) != nil
+		if list.Anonymize(&r) != excluded || (r.InitiatorIdentifier == nil) != excluded {
+			t.Errorf("%s %s: an attribution record and a run are judged otherwise", organization, identifier)
+		}
+		return excluded
+	}
+	if !out("acme", "ada@x.example", until) || out("acme", "ada@x.example", until.Add(time.Millisecond)) ||
+		out("globex", "ada@x.example", until) || out("acme", "bob@x.example", until) {
+		t.Error("not exactly ada's records up to the purge stay out")
+	}
+	if err := purged.Lift(ctx, conn, ada); err != nil {
+		t.Fatal(err)
+	}
+	if list = read(); out("acme", "ada@x.example", until) || list.Empty() {
+		t.Error("ada stays out after that was lifted, or nobody does")
+	}
+	if err := purged.Add(ctx, conn, ada, until); err != nil {
+		t.Fatal(err)
+	}
+	if list = read(); !out("acme", "ada@x.example", until) {
+		t.Error("ada does not stay out after the second purge")
+	}
+}
