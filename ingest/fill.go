@@ -13,8 +13,11 @@ import (
 
 // read fills batches from the sources. An error of the input travels with the last batch, so that
 // what was read before it is stored.
-func read(ctx context.Context, o Options, writer *write.Writer, spare <-chan *batch, send func(*batch) error) error {
-	f := filler{o: o, writer: writer, normalizer: normalize.NewNormalizer(), index: o.From.Source, spare: spare, send: send}
+func read(
+	ctx context.Context, o Options, writer *write.Writer, spare <-chan *batch, send func(*batch) error,
+) error {
+	f := filler{o: o, writer: writer, normalizer: normalize.NewNormalizer(), index: o.From.Source, spare: spare,
+		send: send}
 	if f.index >= len(o.Sources) {
 		return nil
 	}

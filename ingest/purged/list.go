@@ -96,7 +96,8 @@ func (l *List) Anonymize(r *normalize.Run) bool {
 }
 
 // readVersion is another number after each change of the list.
-const readVersion = "SELECT sum(cityHash64(person, revision, until, lifted)) FROM " + schema.TablePurgedPeople + " FINAL"
+const readVersion = "SELECT sum(cityHash64(person, revision, until, lifted)) FROM " + schema.TablePurgedPeople +
+	" FINAL"
 
 // Read reads the list, unless it is still the one that was known before, nil for none.
 func Read(ctx context.Context, conn driver.Conn, known *List) (*List, error) {

@@ -100,7 +100,9 @@ func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found 
 
 // collapse takes records out of groups that a source has under another clock too, which counts instead, maybe in
 // another group.
-func (o Options) collapse(ctx context.Context, list *purged.List, groups []Group, wanted map[Group]versions, known *numbers) error {
+func (o Options) collapse(
+	ctx context.Context, list *purged.List, groups []Group, wanted map[Group]versions, known *numbers,
+) error {
 	if o.Source.Unique() {
 		return nil
 	}

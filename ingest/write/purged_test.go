@@ -98,16 +98,18 @@ func outside(t *testing.T, when string, conn driver.Conn) {
 	if err := refresher.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	const ada = "'ada@example.com'"
+	const initiator = "tupleElement(record, 'initiator_identifier')"
 	for query, want := range map[string]uint64{
-		"SELECT count() FROM attributions FINAL WHERE user_identifier = 'ada@example.com'":                                       1,
-		"SELECT count() FROM attributions WHERE user_identifier = 'ada@example.com' AND occurred_at < now()":                     0,
-		"SELECT count() FROM attributions FINAL":                                                                                 3,
-		"SELECT count() FROM runs FINAL":                                                                                         4,
-		"SELECT count() FROM runs WHERE tupleElement(record, 'initiator_identifier') = 'ada@example.com' AND created_at < now()": 0,
-		"SELECT count() FROM runs FINAL WHERE isNull(tupleElement(record, 'initiator_name'))":                                    1,
-		"SELECT count() FROM runs FINAL WHERE tupleElement(record, 'initiator_identifier') = 'ada@example.com'":                  1,
+		"attributions FINAL WHERE user_identifier = " + ada:                   1,
+		"attributions WHERE occurred_at < now() AND user_identifier = " + ada: 0,
+		"attributions FINAL": 3,
+		"runs FINAL":         4,
+		"runs WHERE created_at < now() AND " + initiator + " = " + ada:    0,
+		"runs FINAL WHERE isNull(tupleElement(record, 'initiator_name'))": 1,
+		"runs FINAL WHERE " + initiator + " = " + ada:                     1,
 	} {
-		if n := numberOf(t, conn, query); n != want {
+		if n := numberOf(t, conn, "SELECT count() FROM "+query); n != want {
 			t.Errorf("%s: %d, want %d: %s", when, n, want, query)
 		}
 	}
