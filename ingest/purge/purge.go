@@ -249,16 +249,17 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 		if err := lease.Alter(ctx, schema.TablePurgeTargets, deletes, fmt.Sprintf("purge != %d", p.number)); err != nil {
 			return err
 		}
-		return p.aim(ctx, conn, func() error {
-			now, err := snapshot.Now(ctx, conn)
-			if err != nil {
+		now, err := snapshot.Now(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if p.person != nil { // on the list before anything is searched for: writers look for it after they have stored
+			p.until = now
+			if err := purged.Add(ctx, conn, *p.person, p.until); err != nil {
 				return err
 			}
-			if p.person != nil {
-				if err := purged.Add(ctx, conn, *p.person, p.until); err != nil {
-					return err
-				}
-			}
+		}
+		return p.aim(ctx, conn, func() error {
 			for _, s := range p.Steps {
 				if s.again != "" {
 					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.UnixMilli())

@@ -35,7 +35,7 @@ type KindStatus struct {
 	Stored     int64      `json:"stored"`  // records that ClickHouse acknowledged
 	Batches    int64      `json:"batches"`
 	Rejected   int64      `json:"rejected"`
-	Purged     int64      `json:"purged"`            // records that stay out, or runs without the initiator, because of a purge
+	Purged     int64      `json:"purged"`            // that stay out, or runs without initiator: the person was purged
 	PerSecond  float64    `json:"stored_per_second"` // over the last minute
 	seenUntil  time.Time
 	minute     []sample
