@@ -90,8 +90,8 @@ func ConflictingAttributions(stored string) string {
 // condition is over organization_id.
 func WronglySuperseded(condition string) string {
 	superseded := supersededAttributions + " AND " + condition
-	return "SELECT organization_id, attribution_id AS id," +
-		" argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock" +
+	return "SELECT organization_id, argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock," +
+		" attribution_id AS id" +
 		" FROM " + TableAttributions + " WHERE " + condition +
 		" AND attribution_hash IN (SELECT " + strings.Replace(AttributionHashSQL, "?", "id", 1) + superseded + ")" +
 		" AND (organization_id, attribution_id) IN (SELECT organization_id, id" + superseded + ")" +

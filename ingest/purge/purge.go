@@ -285,17 +285,3 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 	}
 	return p.sweep(ctx, conn)
 }
-
-// Count sets Rows of each step to what Run would change now.
-func (p *Purge) Count(ctx context.Context, conn driver.Conn) error {
-	return p.aim(ctx, conn, func() error {
-		for i := range p.Steps {
-			s := &p.Steps[i]
-			count := "SELECT toInt64(count()) FROM " + s.Table + " WHERE " + p.sql(s.where)
-			if err := conn.QueryRow(ctx, count).Scan(&s.Rows); err != nil {
-				return fmt.Errorf("purge: count the rows of %s: %w", s.Table, err)
-			}
-		}
-		return p.unchanged(ctx, conn)
-	})
-}
