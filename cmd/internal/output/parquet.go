@@ -14,7 +14,7 @@ import (
 )
 
 // groupBytes of values are a row group, which is held in memory until it is written.
-const groupBytes = 4 << 20
+const groupBytes = 2 << 20
 
 // A parquetFile has one nullable column for each of the table: BYTE_ARRAY (string), INT32 (date), INT64 (count) or
 // DOUBLE. The key-value metadata says what the rows are.
