@@ -40,7 +40,6 @@ type Engine struct {
 	onePage    *cache.Cache[bool] // whether a query was answered with a single page of rows the last time
 	deltas     *rollup.Deltas
 	boundaries *snapshot.Boundaries
-	outside    *outsideRuns
 	answers    *answers // nil where no answers are cached
 	atLeast    uint64   // how many records every organization is taken to have; 0 but for tests
 }
@@ -54,7 +53,6 @@ func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
 		onePage:    cache.New[bool](maxOnePage, onePageAge),
 		deltas:     rollup.NewDeltas(conn),
 		boundaries: snapshot.NewBoundaries(conn),
-		outside:    newOutsideRuns(),
 	}
 	e.UseCursorSecrets(cursorSecrets...)
 	return e
@@ -154,8 +152,7 @@ type attempt struct {
 	after    []cursor.Value // of the cursor
 	asOf     time.Time      // likewise
 
-	delta   rollup.Cached
-	outside outside
+	delta rollup.Cached
 
 	began    time.Time
 	executed executed // for Explain
@@ -191,9 +188,6 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 			return nil, err
 		}
 		external = append(external, sent)
-	}
-	if p.Strategy == plan.BaseRunsSent {
-		external = append(external, a.outside.hashes)
 	}
 	a.executed = executed{plan: p, statement: statement, external: external, facts: time.Since(a.began)}
 	strategy := strategyOf(a, p)
@@ -233,9 +227,6 @@ func (a *attempt) validate(
 		refuted |= a.boundary.assumes
 		a.waited = c.waited
 	}
-	if p.Assumes&plan.ClockForward != 0 && !result.asOf.IsZero() && !a.outside.valid(result.asOf) {
-		refuted |= plan.ClockForward
-	}
 	return refuted, nil
 }
 
@@ -247,5 +238,5 @@ func (a *attempt) again(refuted plan.Assumption) {
 		a.refuted = plan.Everything
 	}
 	a.QueryID, a.began = uuid.New(), time.Now()
-	a.delta, a.outside = rollup.Cached{}, outside{}
+	a.delta = rollup.Cached{}
 }

@@ -60,16 +60,13 @@ func TestExplain(t *testing.T) {
 		{"small", false, false, "base", "", []plan.Rejection{
 			{Strategy: plan.RollupAggregates, Reason: plan.RowsBelowThreshold},
 			{Strategy: plan.RollupRows, Reason: plan.RowsBelowThreshold},
-			{Strategy: plan.BaseRunsSent, Reason: plan.NeedsNoStates},
 		}, "runs", "runs)", stored},
 		// The 40 runs are on 28 days at one time of day each: so many quarters of an hour.
 		{"large", true, false, "rollup_aggregates", "none", []plan.Rejection{
-			{Strategy: plan.RollupRows, Reason: slower}, {Strategy: plan.BaseRunsSent, Reason: slower},
-			{Strategy: plan.Base, Reason: slower},
+			{Strategy: plan.RollupRows, Reason: slower}, {Strategy: plan.Base, Reason: slower},
 		}, "rollup_runs", "(by_quarter)", 28},
 		{"large with a delta", true, true, "rollup_aggregates", "cached", []plan.Rejection{
-			{Strategy: plan.RollupRows, Reason: slower}, {Strategy: plan.BaseRunsSent, Reason: slower},
-			{Strategy: plan.Base, Reason: slower},
+			{Strategy: plan.RollupRows, Reason: slower}, {Strategy: plan.Base, Reason: slower},
 		}, "rollup_runs", "(by_quarter)", 28},
 	} {
 		if c.more {

@@ -34,22 +34,6 @@ func (e *Engine) IdleFrom(d time.Duration) { e.boundaries.SetIdleFrom(d) }
 // FollowOnce does once what Follow does again and again.
 func (e *Engine) FollowOnce(ctx context.Context) { e.follow(ctx) }
 
-// RunsOutside are how many runs are cached as outside the join window of a range, and how many parts as merged.
-func (e *Engine) RunsOutside(of Request) (runs, parts int) {
-	if o, known := e.outside.cached.Get(string(of.OrganizationID), rangeKey(of)); known {
-		return o.hashes.Block().Rows(), len(o.merged)
-	}
-	return 0, 0
-}
-
-// SetRunsOutside makes what is cached of them that of another instant.
-func (e *Engine) SetRunsOutside(of Request, until time.Time) {
-	owner, key := string(of.OrganizationID), rangeKey(of)
-	o, _ := e.outside.cached.Get(owner, key)
-	o.until = until
-	e.outside.cached.Put(owner, key, o, o.bytes())
-}
-
 // Comment is the log_comment of a statement.
 func Comment(r Request, strategy Strategy) string { return comment(r, &strategy) }
 

@@ -18,11 +18,8 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 	if err := e.sizeFacts(ctx, a, &f); err != nil {
 		return f, err
 	}
-	switch {
-	case a.needs.Rollup != nil && a.needs.RollupPays(f.Records) && a.refuted&plan.RollupUnaltered == 0:
+	if a.needs.Rollup != nil && a.needs.RollupPays(f.Records) && a.refuted&plan.RollupUnaltered == 0 {
 		err = e.rollupFacts(ctx, a, &f)
-	case a.needs.JoinsWindow(f.Records) && a.refuted&plan.ClockForward == 0:
-		err = e.outsideFacts(ctx, a, &f)
 	}
 	return f, err
 }

@@ -111,8 +111,8 @@ func appendWarning(b []byte, m *catalog.Metric) []byte {
 
 // A Strategy says how an answer was computed, for logs and metrics: no answer depends on it.
 type Strategy struct {
-	// Reads is what the statement read: "base" rows, base rows with the runs outside the join window sent along
-	// ("base_runs_sent"), "rollup_rows" or "rollup_aggregates"; "cached_answer" for no statement at all.
+	// Reads is what the statement read: "base" rows, "rollup_rows" or "rollup_aggregates"; "cached_answer" for no
+	// statement at all.
 	Reads string `json:"reads"`
 	// Delta is how the statement had what the rollup lacks: "none" where it lacks nothing, "inline" (computed in the
 	// statement) or "cached" (sent along). Empty for base rows.

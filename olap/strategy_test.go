@@ -38,8 +38,8 @@ func TestStrategies(t *testing.T) {
 		want    olap.Strategy
 	}{
 		{small, true, false, runs, olap.Strategy{Reads: "base", Page: "single", Reason: "rows_below_threshold", Attempt: 1}},
-		{large, false, false, activity, olap.Strategy{Reads: "base_runs_sent", Page: "single",
-			Reason: "member_not_in_rollup", Attempt: 1}},
+		{large, false, false, activity, olap.Strategy{Reads: "base", Page: "single", Reason: "member_not_in_rollup",
+			Attempt: 1}},
 		{large, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "cached", Page: "single", Attempt: 1}},
 		{forgetful, false, false, runs, olap.Strategy{Reads: "rollup_aggregates", Delta: "inline", Page: "single",
 			Attempt: 1}},

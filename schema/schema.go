@@ -46,10 +46,6 @@ const TableDelta = "changes"
 // ColumnAsked is its column that is 1 for the rows that the query needs, else 0.
 const ColumnAsked = "asked"
 
-// TableRunsOutside is the external table, with the column run_hash, that comes with a statement to which the runs
-// outside the join window are sent (olap/compile).
-const TableRunsOutside = "runs_outside_window"
-
 // AgentColumns, RunColumns and AttributionColumns are the columns an insert names, in this order. They are the record
 // fields of contract 3; the columns that are absent here (first_stored_at above all) are computed by ClickHouse and
 // never sent.

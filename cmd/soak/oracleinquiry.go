@@ -146,8 +146,8 @@ const (
 // demanded are the classes of which answers must be seen: of every strategy enough, of each with either model a fifth
 // of that.
 func demanded(enough int) map[string]int {
-	least := map[string]int{"base": enough, "base_runs_sent": enough, refreshingClass: enough,
-		"page: single": enough, "page: first": enough, "page: next": enough}
+	least := map[string]int{"base": enough, refreshingClass: enough, "page: single": enough,
+		"page: first": enough, "page: next": enough}
 	for _, reads := range []string{wantRows, wantAggregates} {
 		for _, delta := range []string{"none", "cached", "inline"} {
 			class := reads + ", delta " + delta

@@ -14,7 +14,6 @@ const (
 	wantAggregates = "rollup_aggregates"
 	wantRows       = "rollup_rows"
 	wantBase       = "base"
-	wantRunsSent   = "base_runs_sent"
 	wantAny        = ""
 )
 
@@ -82,10 +81,9 @@ func (q *questioner) draw(want, organization string, paged bool) question {
 		days = 1 + q.random.IntN(14)
 	case wantBase:
 		drawn.Model, drawn.Metrics = "agent_user_activity", some(q, pairMetrics, 1, 4)
-		drawn.Dimensions = some(q, activityDimensions, 0, 2)
-		days = 1 + q.random.IntN(10)
-	case wantRunsSent:
-		drawn.Model, drawn.Metrics = "agent_user_activity", append(some(q, stateMetrics, 1, 3), some(q, pairMetrics, 0, 2)...)
+		if q.random.IntN(2) == 0 {
+			drawn.Metrics = append(some(q, stateMetrics, 1, 3), some(q, pairMetrics, 0, 2)...)
+		}
 		drawn.Dimensions = some(q, activityDimensions, 0, 2)
 		days = 1 + q.random.IntN(10)
 	default:

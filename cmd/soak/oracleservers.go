@@ -197,8 +197,6 @@ func (q *questioner) choose(lacking []string) (organization, want, model string,
 		want = wantRows
 	case strings.HasPrefix(class, wantAggregates):
 		want = wantAggregates
-	case class == wantRunsSent:
-		want = wantRunsSent
 	case class == wantBase:
 		want = wantBase
 	default:

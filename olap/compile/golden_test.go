@@ -54,11 +54,6 @@ func TestGolden(t *testing.T) {
 			`"active_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_statuses_totals_own_clock", `{"model":"agent_user_activity","metrics":["attributed_run_count",` +
 			`"completed_attributed_run_count"],"range":RANGE}`, nil},
-		{"activity_statuses_by_agent_outside_sent", `{"model":"agent_user_activity",` +
-			`"metrics":["completed_attributed_run_count","active_attributed_run_count"],"dimensions":["agent_id"],` +
-			`"range":RANGE}`, nil},
-		{"activity_statuses_by_agent_merged_parts", `{"model":"agent_user_activity",` +
-			`"metrics":["completed_attributed_run_count"],"dimensions":["agent_id"],"range":RANGE}`, nil},
 		{"activity_statuses_totals_of_a_year", `{"model":"agent_user_activity","metrics":["attributed_run_count",` +
 			`"completed_attributed_run_count","active_attributed_run_count","interaction_count"],` +
 			`"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
@@ -196,7 +191,7 @@ func factsOf(name string) plan.Facts {
 	if has("few") {
 		f.Records = 1000
 	}
-	if has("large") || has("sent") || has("parts") || has("rollup") {
+	if has("large") || has("rollup") {
 		f.Records = 10_000_000
 	}
 	if has("rollup") {
@@ -210,11 +205,6 @@ func factsOf(name string) plan.Facts {
 		f.DeltaRead = true
 	case has("cached_delta"):
 		f.DeltaRead, f.DeltaRows = true, 1
-	case has("outside_sent"), has("merged_parts"):
-		f.OutsideSince = f.AsOf.Add(-time.Minute)
-	}
-	if has("merged_parts") {
-		f.MergedParts = []string{"202601_1_9_2"}
 	}
 	if has("own_clock") {
 		f.AsOf = time.Time{}

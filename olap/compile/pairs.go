@@ -18,7 +18,7 @@ const maxPairConditions = 8
 func (w *printer) totalsOfPairs() string {
 	var ofPair, ofAll, names, bits []string
 	for _, f := range w.RunFields {
-		ofPair = append(ofPair, ofRun(f, "max("+w.state()+")"))
+		ofPair = append(ofPair, ofRun(f, "max(run_state)"))
 	}
 	if w.AsOf.IsZero() {
 		ofPair = append(ofPair, "max("+storedAt+") AS p_first_stored_at")

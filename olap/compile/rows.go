@@ -55,7 +55,7 @@ func (w *printer) from(bucket string) (fields []string, from string) {
 		return w.fields(), w.table(bucket)
 	}
 	for _, f := range w.RunFields {
-		fields = append(fields, ofRun(f, w.state()))
+		fields = append(fields, ofRun(f, "run_state"))
 	}
 	return fields, w.joined(bucket)
 }

@@ -82,7 +82,7 @@ func Compile(in Input) Statement {
 	columns, selected := w.columns()
 	statement := Statement{
 		Columns: columns, OwnClock: w.AsOf.IsZero(), OneThread: w.OneThread,
-		OneSnapshot: w.Delta == plan.DeltaInline || len(w.MergedParts) > 0,
+		OneSnapshot: w.Delta == plan.DeltaInline,
 	}
 	if w.Projection != nil {
 		statement.Projection = w.Projection.Name

@@ -25,8 +25,7 @@
 //
 //  7. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
 //  8. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
-//     the join window and, for runs outside it, by a look-up of their hashes. If the hashes are cached they are sent
-//     (BaseRunsSent), and runs of merged parts are read without FINAL.
+//     the join window and, for runs outside it, by a look-up of their hashes.
 //  9. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of more than a
 //     few million in a long range, with states, they are counted in hash buckets, one after the other, to bound memory.
 //
@@ -49,7 +48,6 @@ type Strategy uint8
 
 const (
 	Base             Strategy = iota // rows of the base tables
-	BaseRunsSent                     // the same, with the runs outside the join window sent along
 	RollupRows                       // rows of the rollup
 	RollupAggregates                 // a projection of the rollup, and its rows at the range's edges
 )
@@ -87,10 +85,8 @@ const (
 	DeltaHolds                             // no refresh batch began since the delta was read
 	RollupUnaltered                        // no lease was taken and no damage found since the log was read
 	KeysDistinct                           // no initiator key represents two texts
-	// the store's clock was not set back since the runs outside the window were read
-	ClockForward
 
-	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct | ClockForward
+	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct
 )
 
 // Facts are what is known of the store when an attempt begins.
@@ -107,13 +103,6 @@ type Facts struct {
 	Lease, Damage, Begun uint64    // the newest entries of the rollup log when the watermark was read
 	DeltaRead            bool      // the delta was read apart from a statement
 	DeltaRows            int       // how many rows it has
-
-	// OutsideSince is the instant until when the runs outside the join window are cached; zero where they are not. For
-	// organizations none of whose runs has moved.
-	OutsideSince time.Time
-	// MergedParts are names of parts of runs in none of which a run has two rows, nor in two of them. Runs of other parts
-	// are read apart, also of parts that are not there any more. None where parts are not distinguished.
-	MergedParts []string
 }
 
 // A Plan is everything that olap/compile prints but for the organization and the cursor.
@@ -239,14 +228,9 @@ func (p *Plan) fromBase() {
 	}
 	p.Window = p.JoinsWindow(p.Records)
 	p.OneThread = p.rowsRead() < oneThreadBelow
-	if p.Window && !p.OutsideSince.IsZero() && p.Refuted&ClockForward == 0 {
-		p.Strategy, p.Assumes = BaseRunsSent, ClockForward
-	} else {
-		p.OutsideSince, p.MergedParts = time.Time{}, nil
-	}
 }
 
-var strategyNames = []string{"base", "base_runs_sent", "rollup_rows", "rollup_aggregates"}
+var strategyNames = []string{"base", "rollup_rows", "rollup_aggregates"}
 
 // String is the strategy's name in logs and metrics.
 func (s Strategy) String() string { return strategyNames[s] }
@@ -256,7 +240,7 @@ var deltaNames = []string{"", "none", "inline", "cached"}
 // String is the delta's name in logs and metrics; empty where the rollup is not read.
 func (d Delta) String() string { return deltaNames[d] }
 
-var assumptionNames = []string{"one_page", "idle", "delta_holds", "rollup_unaltered", "keys_distinct", "clock_forward"}
+var assumptionNames = []string{"one_page", "idle", "delta_holds", "rollup_unaltered", "keys_distinct"}
 
 // Names are the names of assumptions in logs.
 func (a Assumption) Names() (names []string) {

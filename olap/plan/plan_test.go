@@ -42,7 +42,6 @@ func TestRules(t *testing.T) {
 	inline := with(large, func(f *Facts) { f.DeltaRead = false })
 	cached := with(large, func(f *Facts) { f.DeltaRows = 3 })
 	refuted := func(f Facts, a Assumption) Facts { return with(f, func(f *Facts) { f.Refuted = a }) }
-	outside := with(large, func(f *Facts) { f.OutsideSince, f.MergedParts = asOf, []string{"202601_1_9_2"} })
 	for name, c := range map[string]struct {
 		body    string
 		facts   Facts
@@ -73,20 +72,14 @@ func TestRules(t *testing.T) {
 		"6 inline":              {byDay, inline, RollupAggregates, DeltaInline, "", RollupUnaltered},
 		"6 none, with keys": {byPerson, large, RollupRows, DeltaNone, RangeOffSpans,
 			RollupUnaltered | DeltaHolds | KeysDistinct},
-		"6 cached, with keys":    {byPerson, cached, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
-		"6 inline, with keys":    {byPerson, inline, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
-		"8 sent":                 {states, outside, BaseRunsSent, NoRollup, MemberNotInRollup, ClockForward},
-		"8 no states":            {pairs, outside, Base, NoRollup, MemberNotInRollup, 0},
-		"8 clock was set back":   {states, refuted(outside, ClockForward), Base, NoRollup, MemberNotInRollup, 0},
-		"8 outside is not known": {states, large, Base, NoRollup, MemberNotInRollup, 0},
+		"6 cached, with keys": {byPerson, cached, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
+		"6 inline, with keys": {byPerson, inline, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
+		"8 states":            {states, large, Base, NoRollup, MemberNotInRollup, 0},
 	} {
 		p := needs(t, c.body, "2026-01-01", "2026-01-31", "UTC").Plan(c.facts)
 		if p.Strategy != c.want || p.Delta != c.delta || p.Reason != c.reason || p.Assumes != c.assumes {
 			t.Errorf("%s: strategy %d, delta %d, reason %q, assumes %b; want %d, %d, %q, %b",
 				name, p.Strategy, p.Delta, p.Reason, p.Assumes, c.want, c.delta, c.reason, c.assumes)
-		}
-		if (p.Strategy == BaseRunsSent) != (p.MergedParts != nil) {
-			t.Errorf("%s: parts %v", name, p.MergedParts)
 		}
 	}
 }

@@ -2,11 +2,7 @@ package plan
 
 // Reasons besides those of Plan.Reason why a strategy was rejected.
 const (
-	NeedsNoStates      Reason = "needs_no_states"
-	RangeLong          Reason = "range_long"
-	ClockSetBack       Reason = "clock_set_back"
-	RunsOutsideUnknown Reason = "runs_outside_unknown"
-	SlowerThanChosen   Reason = "slower_than_chosen"
+	SlowerThanChosen Reason = "slower_than_chosen"
 )
 
 // explanations say of every reason what it means.
@@ -19,10 +15,6 @@ var explanations = map[Reason]string{
 	AsOfBeforeWatermark: "asOf is before the watermark, so that rows decide by when they were first stored",
 	ProjectionLacksKey:  "no projection of the rollup has all keys that the question needs",
 	RangeOffSpans:       "the range does not consist of the spans of time of the projection",
-	NeedsNoStates:       "the question does not need the states of runs of other records",
-	RangeLong:           "of a long range the states of all runs are read",
-	ClockSetBack:        "the store's clock was set back since the runs outside the join window were read",
-	RunsOutsideUnknown:  "the runs outside the join window are too many, have moved, or were read after asOf",
 	SlowerThanChosen:    "the chosen strategy is quicker",
 }
 
@@ -37,31 +29,14 @@ type Rejection struct {
 
 // Rejected are the other strategies of a plan, the quickest first, with the reason of the rule that rejected each.
 func (p Plan) Rejected() (rejected []Rejection) {
-	for _, s := range []Strategy{RollupAggregates, RollupRows, BaseRunsSent, Base} {
+	for _, s := range []Strategy{RollupAggregates, RollupRows, Base} {
 		switch {
 		case s == p.Strategy:
 		case s < p.Strategy:
 			rejected = append(rejected, Rejection{s, SlowerThanChosen})
-		case s == BaseRunsSent:
-			rejected = append(rejected, Rejection{s, p.noRunsSent()})
 		default:
 			rejected = append(rejected, Rejection{s, p.Reason})
 		}
 	}
 	return rejected
-}
-
-// noRunsSent is why rule 8 does not send the runs outside the join window.
-func (p Plan) noRunsSent() Reason {
-	switch {
-	case len(p.RunFields) == 0:
-		return NeedsNoStates
-	case p.Long():
-		return RangeLong
-	case p.Records < windowFrom:
-		return RowsBelowThreshold
-	case p.Refuted&ClockForward != 0:
-		return ClockSetBack
-	}
-	return RunsOutsideUnknown
 }

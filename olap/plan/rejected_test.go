@@ -15,22 +15,13 @@ func TestRejected(t *testing.T) {
 		want   []Rejection
 	}{
 		"small": {runs, false, Facts{AsOf: asOf}, Base, []Rejection{
-			{RollupAggregates, RowsBelowThreshold}, {RollupRows, RowsBelowThreshold}, {BaseRunsSent, NeedsNoStates}}},
-		"small with states": {states, false, Facts{AsOf: asOf}, Base, []Rejection{
-			{RollupAggregates, RowsBelowThreshold}, {RollupRows, RowsBelowThreshold}, {BaseRunsSent, RowsBelowThreshold}}},
+			{RollupAggregates, RowsBelowThreshold}, {RollupRows, RowsBelowThreshold}}},
 		"aggregates": {runs, false, large, RollupAggregates, []Rejection{
-			{RollupRows, SlowerThanChosen}, {BaseRunsSent, SlowerThanChosen}, {Base, SlowerThanChosen}}},
+			{RollupRows, SlowerThanChosen}, {Base, SlowerThanChosen}}},
 		"rows": {initiators, false, large, RollupRows, []Rejection{
-			{RollupAggregates, RangeOffSpans}, {BaseRunsSent, SlowerThanChosen}, {Base, SlowerThanChosen}}},
+			{RollupAggregates, RangeOffSpans}, {Base, SlowerThanChosen}}},
 		"states": {states, false, large, Base, []Rejection{
-			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RunsOutsideUnknown}}},
-		"states, clock set back": {states, false,
-			Facts{Records: rollupFromAll, AsOf: asOf, Refuted: ClockForward, OutsideSince: asOf}, Base, []Rejection{
-				{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, ClockSetBack}}},
-		"states of a year": {states, true, large, Base, []Rejection{
-			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {BaseRunsSent, RangeLong}}},
-		"runs sent": {states, false, Facts{Records: rollupFromAll, AsOf: asOf, OutsideSince: asOf}, BaseRunsSent, []Rejection{
-			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}, {Base, SlowerThanChosen}}},
+			{RollupAggregates, MemberNotInRollup}, {RollupRows, MemberNotInRollup}}},
 	} {
 		start := "2026-01-01"
 		if c.long {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/failure"
@@ -44,15 +43,4 @@ func ReadSizes(ctx context.Context, conn driver.Conn, least uint64) (Sizes, erro
 		sizes[of] = Size{max(known.Records, f.Inserted), known.Conflicts || f.Conflicts}
 	}
 	return sizes, nil
-}
-
-// RunsMoved reports whether the created_at of any run of an organization has moved.
-func RunsMoved(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) (moved bool, err error) {
-	err = conn.QueryRow(snapshot.OneThread(ctx), "SELECT count() > 0 FROM "+schema.TableConflicts+
-		" WHERE "+schema.OfOrganization+" AND kind = '"+schema.ConflictRun+"'",
-		clickhouse.Named("organization", string(organization))).Scan(&moved)
-	if err != nil {
-		return false, failure.Of("read runs that moved", err)
-	}
-	return moved, nil
 }
