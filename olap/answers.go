@@ -2,12 +2,9 @@ package olap
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/compile"
@@ -19,23 +16,18 @@ import (
 // An answers caches the answers of queries that are asked again.
 //
 //  1. A query that was not asked before is only noted: most queries are asked once.
-//  2. When it is asked again, the store is asked for the organization's version (snapshot.Version), and then the query
-//     executes. The answer is cached with the version, which is not newer than the rows that the statement read.
-//  3. From then on the store is asked for the version, after the request arrived. If it is the same, the cached answer
-//     is the answer now, and its asOf the instant of the version. Else as 2. Where the answer was read from the rollup,
-//     the rollup has to be the same too: an answer depends on everything that it rests on.
+//  2. When it is asked again, a snapshot is taken, and then the query executes. The answer is cached with the snapshot,
+//     which is not newer than the rows that the statement read.
+//  3. From then on a snapshot is taken, after the request arrived. If the organization is the same in both, the cached
+//     answer is the answer now, and its asOf the instant of the snapshot. Else as 2. Where the answer was read from the
+//     rollup, the rollup has to be the same too: an answer depends on everything that it rests on.
 //
-// Requests that wait for a version at once share the statement that reads it. The pages of an answer keep the asOf that
-// they share.
+// Requests that come at once share a snapshot. The pages of an answer keep the asOf that they share.
 type answers struct {
-	conn   driver.Conn
+	view   *snapshot.View
 	cached *cache.Cache[answered]
-	off    atomic.Bool // inserts are not counted
-
-	mu      sync.Mutex
-	next    *look // the one that requests may join; nil for none
-	looking bool
-	leases  snapshot.Count // at the last look; only look uses it
+	off    atomic.Bool                       // inserts are not counted
+	last   atomic.Pointer[snapshot.Snapshot] // the last one that was taken for an answer
 }
 
 // answerAge is how long an answer is cached at most. It bounds what memory is used for, not how old an answer is.
@@ -43,30 +35,31 @@ const answerAge = time.Hour
 
 // An answered is a query that was asked; its result is nil until it is asked again, and never has the request.
 type answered struct {
-	result  *Result
-	version snapshot.Version
+	result *Result
+	at     snapshot.Snapshot // of before it was read
 }
 
-// holds reports whether it is the answer of a version.
-func (a answered) holds(now snapshot.Version) bool {
+// holds reports whether it is an organization's answer at a later snapshot.
+func (a answered) holds(later snapshot.Snapshot, organization schema.OrganizationID) bool {
+	all := snapshot.Records{Organization: organization}
 	switch {
 	case a.result == nil:
 		return false
 	case a.result.fromRollup:
-		return a.version.SameRollup(now)
+		return a.at.SameRollup(later, all)
 	}
-	return a.version.Same(now)
+	return a.at.Same(later, all)
 }
 
 // CacheAnswers makes the engine cache answers, in at most so many bytes. Call it before the first query.
 func (e *Engine) CacheAnswers(bytes int) {
-	e.answers = &answers{conn: e.conn, cached: cache.New[answered](bytes, answerAge)}
+	e.answers = &answers{view: e.view, cached: cache.New[answered](bytes, answerAge)}
 }
 
 // reuse answers from the cache where it can.
 func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 	if e.answers == nil || e.answers.off.Load() {
-		return e.answer(ctx, r, snapshot.Version{})
+		return e.answer(ctx, r, snapshot.Snapshot{})
 	}
 	// An answer has a cursor, or was given to one, that other secrets do not open.
 	page := r.page()
@@ -74,21 +67,33 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 	before, known := e.answers.cached.Get(owner, key)
 	if !known {
 		e.answers.cached.Put(owner, key, answered{}, 0)
-		return e.answer(ctx, r, snapshot.Version{})
+		return e.answer(ctx, r, snapshot.Snapshot{})
 	}
-	version, now, err := e.answers.version(ctx, r.OrganizationID)
+	now, err := e.answers.take(ctx, r.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
-	if before.holds(version) {
-		return before.result.again(r, now), nil
+	if before.holds(now, r.OrganizationID) {
+		return before.result.again(r, now.Now), nil
 	}
-	result, err := e.answer(ctx, r, version)
-	if err == nil && !now.IsZero() && version.StoredUntil(result.asOf) {
+	result, err := e.answer(ctx, r, now)
+	if err == nil && now.StoredUntil(result.asOf, r.OrganizationID) {
 		kept, bytes := result.kept()
-		e.answers.cached.Put(owner, key, answered{kept, version}, bytes)
+		e.answers.cached.Put(owner, key, answered{kept, now.For(r.OrganizationID)}, bytes)
 	}
 	return result, err
+}
+
+// take takes a snapshot for an organization. What was purged does not stay in memory either.
+func (a *answers) take(ctx context.Context, organization schema.OrganizationID) (snapshot.Snapshot, error) {
+	now, err := a.view.Take(ctx, 0, organization)
+	if err != nil {
+		return now, err
+	}
+	if last := a.last.Swap(&now); last != nil && last.Altered(now) {
+		a.cached.Clear()
+	}
+	return now, nil
 }
 
 // again is a cached result as the answer of now to a request.
@@ -119,8 +124,8 @@ func (r *Result) kept() (*Result, int) {
 	return &kept, bytes
 }
 
-// keptBytes is what is left of a result: the texts of its strategy.
-const keptBytes = 256
+// keptBytes is what is left of a result: the texts of its strategy, and the counts of the snapshot.
+const keptBytes = 640
 
 // allocated is about what a text takes that is allocated by itself: the classes of sizes are an eighth apart.
 func allocated(length int) int {
@@ -130,64 +135,9 @@ func allocated(length int) int {
 	return length + length/8 + 8
 }
 
-// A look is a statement that reads the versions of several organizations.
-type look struct {
-	organizations []schema.OrganizationID
-	done          chan struct{}
-	versions      snapshot.Versions
-	err           error
-}
-
-// lookPatience bounds a look, whoever waits for it.
-const lookPatience = 10 * time.Second
-
-// version returns the organization's version, read after the call, and the instant.
-func (a *answers) version(
-	ctx context.Context, of schema.OrganizationID,
-) (v snapshot.Version, now time.Time, err error) {
-	a.mu.Lock()
-	if a.next == nil {
-		a.next = &look{done: make(chan struct{})}
-	}
-	joined := a.next
-	joined.organizations = append(joined.organizations, of)
-	if !a.looking {
-		a.looking = true
-		go a.look(context.WithoutCancel(ctx))
-	}
-	a.mu.Unlock()
-	select {
-	case <-joined.done:
-		return joined.versions.Of[of], joined.versions.Now, joined.err
-	case <-ctx.Done():
-		return v, now, context.Cause(ctx)
-	}
-}
-
-// look reads versions as long as somebody waits for one.
-func (a *answers) look(ctx context.Context) {
-	for {
-		a.mu.Lock()
-		l := a.next
-		a.next, a.looking = nil, l != nil
-		a.mu.Unlock()
-		if l == nil {
-			return
-		}
-		limited, cancel := context.WithTimeout(ctx, lookPatience)
-		l.versions, l.err = snapshot.ReadVersions(limited, a.conn, l.organizations)
-		cancel()
-		if v, known := l.versions.Of[l.organizations[0]]; known && v.Leases() != a.leases {
-			a.leases = v.Leases()
-			a.cached.Clear() // what was purged does not stay in memory either
-		}
-		close(l.done)
-	}
-}
-
 // follow turns the cache off while the store does not count all inserts.
 func (a *answers) follow(ctx context.Context) {
-	counted, err := snapshot.Counted(ctx, a.conn)
+	counted, err := a.view.Counted(ctx)
 	if err != nil {
 		return // the queries say it
 	}

@@ -34,7 +34,7 @@ func TestCachedAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	fewerChecks(t, 12)
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := cachingEngine(conn), cachingEngine(conn)
-	large.TakeAsLarge()
+	large.Use(asLarge)
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,7 @@ func TestQueriesDuringBatches(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "RUNNING")}})
 	refreshed(t, rollup.New(conn, quiet, 0))
 	begin := func(kind string) {

@@ -38,11 +38,11 @@ func TestPagesKeepTheirBoundary(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store := olaptest.OpenStore(t)
 			engine := olap.NewEngine(store.Conn(), []byte("secret"))
-			if c.rollup {
-				engine.TakeAsLarge()
-			}
-			if !c.caches {
-				engine.CacheNoDelta()
+			switch {
+			case c.rollup && c.caches:
+				engine.Use(asLarge)
+			case c.rollup:
+				engine.Use(inlineDelta)
 			}
 			refresher := rollup.New(store.Conn(), quiet, 0)
 			pagesKeepTheirBoundary(t, store.Conn(), engine, func() { refreshed(t, refresher) })
@@ -278,7 +278,7 @@ func TestRefreshInFlight(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn := olaptest.OpenStore(t).Conn()
-	if inserts, err := snapshot.InFlight(ctx, conn); inserts.Refreshing || err != nil {
+	if inserts, err := snapshot.ReadInserts(ctx, conn); inserts.Refreshing || err != nil {
 		t.Fatalf("refreshing without a refresher: %v, %v", inserts, err)
 	}
 	id := snapshot.RefreshQueryPrefix + "test"
@@ -287,7 +287,7 @@ func TestRefreshInFlight(t *testing.T) {
 		"INSERT INTO rollup_runs (organization_id, created_at) SELECT 'acme', now64(3) FROM numbers(100)"+
 			" WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1")
 	for refreshing := false; !refreshing; {
-		inserts, err := snapshot.InFlight(ctx, conn)
+		inserts, err := snapshot.ReadInserts(ctx, conn)
 		if err != nil || inserts.Oldest.Before(began) {
 			t.Fatalf("inserts since %v: %v", inserts.Oldest, err)
 		}

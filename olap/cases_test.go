@@ -18,6 +18,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
@@ -38,7 +39,7 @@ func TestQueryCasesBesideANewerBinary(t *testing.T) {
 		olaptest.Migrate(t, store, olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive}))
 		conn := store.Conn()
 		small, large := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-		large.TakeAsLarge()
+		large.Use(asLarge)
 		for _, step := range script.Steps {
 			if step.Records != nil {
 				refreshed(t, rollup.New(conn, quiet, 0))
@@ -77,16 +78,13 @@ func eachCaseFile(t *testing.T, run func(*testing.T, olaptest.Script)) {
 // progress, and after it. In each state it runs the queries that follow the load.
 func runCases(t *testing.T, conn driver.Conn, script olaptest.Script) {
 	refreshed(t, rollup.New(conn, quiet, 0))
-	newEngine := func(large bool) *olap.Engine {
+	newEngine := func(options plan.Options) *olap.Engine {
 		e := olap.NewEngine(conn, []byte("secret"))
-		if large {
-			e.TakeAsLarge()
-			e.TrustClock()
-		}
+		e.Use(options)
+		e.TrustClock()
 		return e
 	}
-	small, large, forgetful := newEngine(false), newEngine(true), newEngine(true)
-	forgetful.CacheNoDelta()
+	small, large, forgetful := newEngine(plan.Options{}), newEngine(asLarge), newEngine(inlineDelta)
 	for steps := script.Steps; len(steps) > 0; {
 		var loaded olaptest.Records
 		for ; len(steps) > 0 && steps[0].Records != nil; steps = steps[1:] {

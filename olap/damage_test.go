@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // A pathConn notes whether the last statement read the rollup.
@@ -46,14 +47,14 @@ func TestDamageHealsItself(t *testing.T) {
 	refreshed(t, rollup.New(store, quiet, 0))
 	conn := &pathConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 	engine.TrustClock()
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	people := q
 	people.Dimensions = []string{"user_identifier"}
 	count := func(organization string) float64 { return ask(t, engine, organization, q).Rows[0][0].(float64) }
 	damaged := func() bool {
-		s, err := rollup.ReadState(t.Context(), store)
+		s, err := snapshot.ReadLog(t.Context(), store)
 		if err != nil {
 			t.Fatal(err)
 		}

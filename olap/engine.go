@@ -36,27 +36,26 @@ type Engine struct {
 	sealer  atomic.Pointer[cursor.Sealer]
 	flights cache.Group[*Result]
 
-	sizes      *sizes
-	onePage    *cache.Cache[bool] // whether a query was answered with a single page of rows the last time
-	deltas     *rollup.Deltas
-	boundaries *snapshot.Boundaries
-	answers    *answers // nil where no answers are cached
-	atLeast    uint64   // how many records every organization is taken to have; 0 but for tests
+	options plan.Options
+	view    *snapshot.View
+	onePage *cache.Cache[bool] // whether a query was answered with a single page of rows the last time
+	deltas  *rollup.Deltas
+	answers *answers // nil where no answers are cached
 }
 
 // NewEngine returns an Engine that reads through conn, in whose database the migrations have been applied, and uses
 // cursorSecrets for cursors, which are the same for all servers of a deployment, as UseCursorSecrets does.
 func NewEngine(conn driver.Conn, cursorSecrets ...[]byte) *Engine {
+	view := snapshot.NewView(conn)
 	e := &Engine{
-		conn:       conn,
-		sizes:      &sizes{conn: conn, maxAge: sizeAge},
-		onePage:    cache.New[bool](maxOnePage, onePageAge),
-		deltas:     rollup.NewDeltas(conn),
-		boundaries: snapshot.NewBoundaries(conn),
+		conn: conn, view: view, onePage: cache.New[bool](maxOnePage, onePageAge), deltas: rollup.NewDeltas(conn, view),
 	}
 	e.UseCursorSecrets(cursorSecrets...)
 	return e
 }
+
+// Use switches options. Call it before the first query.
+func (e *Engine) Use(options plan.Options) { e.options = options }
 
 // UseCursorSecrets replaces the secrets of cursors, at least one, also while queries run: the first one signs from now
 // on, and what any of them signed is accepted.
@@ -102,14 +101,14 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 }
 
 // answer gathers facts, plans, executes and validates what the plan assumed. Where an assumption was not valid, it
-// plans again without it; the last attempt assumes nothing.
-// version is that of the organization if it is known, else zero.
-func (e *Engine) answer(ctx context.Context, r Request, version snapshot.Version) (*Result, error) {
+// plans again without it; the last attempt assumes nothing. before is a snapshot of the organization that was taken for
+// the request, else zero.
+func (e *Engine) answer(ctx context.Context, r Request, before snapshot.Snapshot) (*Result, error) {
 	a, err := e.newAttempt(r)
 	if err != nil {
 		return nil, err
 	}
-	a.conflicts = version.Conflicts()
+	a.before = before
 	return e.attemptUntilValid(ctx, a)
 }
 
@@ -121,12 +120,20 @@ func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, er
 			return nil, err
 		}
 		chosen := a.needs.Plan(facts)
-		confirmed := e.confirmBoundary(ctx, a) // in parallel with the statement, or after it
+		confirmed := e.confirm(ctx, a, chosen)
 		result, failed := e.execute(ctx, a, chosen)
-		refuted, err := a.validate(chosen, result, failed, confirmed(result))
-		if err != nil {
-			return nil, err
+		shared, err := confirmed(result)
+		outcome := plan.Outcome{
+			SharedKeys: errors.Is(failed, exec.ErrSharedKeys), LogChanged: errors.Is(failed, exec.ErrLogChanged),
+			Unconfirmed: !shared,
 		}
+		switch {
+		case failed == nil && err != nil:
+			return nil, err
+		case failed != nil && !outcome.SharedKeys && !outcome.LogChanged:
+			return nil, errors.Join(failed, err)
+		}
+		refuted := chosen.Refutes(outcome)
 		if refuted == 0 {
 			e.noteOnePage(a, result)
 			return result, nil
@@ -143,16 +150,13 @@ type attempt struct {
 	records snapshot.Records
 	number  int // from 1
 	refuted plan.Assumption
-	// conflicts says that there are records with conflicts, whatever the size says, which may be older than an answer
-	// that is cached.
-	conflicts bool
+	before  snapshot.Snapshot // what was known of the organization, zero for nothing
 
-	boundary boundary
-	waited   time.Time      // a boundary that pages can share, if an attempt waited for one
-	after    []cursor.Value // of the cursor
-	asOf     time.Time      // likewise
-
-	delta rollup.Cached
+	after   []cursor.Value // of the cursor
+	asOf    time.Time      // likewise
+	derived snapshot.Derived
+	awaited time.Time // a boundary that pages can share, if an attempt waited for one
+	delta   rollup.Cached
 
 	began    time.Time
 	executed executed // for Explain
@@ -199,6 +203,11 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 		fromRollup: p.Assumes&plan.RollupUnaltered != 0}
 	if statement.OwnClock {
 		result.asOf = table.AsOf
+		if len(table.Rows) == 0 { // and no clock; that of now is as good, since it is later
+			if result.asOf, err = snapshot.Now(ctx, e.conn); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if further := result.cut(); further && a.Query.Pages() {
 		result.cursor = e.sealer.Load().Seal(a.OrganizationID, a.Query.Canonical(), cursor.Cursor{
@@ -207,27 +216,6 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 		})
 	}
 	return result, nil
-}
-
-// validate returns which assumptions of a plan and its boundary were not valid.
-func (a *attempt) validate(
-	p plan.Plan, result *Result, failed error, c confirmation,
-) (refuted plan.Assumption, err error) {
-	switch {
-	case errors.Is(failed, exec.ErrSharedKeys):
-		return plan.KeysDistinct, nil
-	case errors.Is(failed, exec.ErrLogChanged) && p.Assumes&plan.DeltaHolds != 0:
-		return plan.DeltaHolds, nil
-	case errors.Is(failed, exec.ErrLogChanged):
-		return plan.RollupUnaltered, nil
-	case failed != nil || c.err != nil:
-		return 0, errors.Join(failed, c.err)
-	}
-	if !c.confirmed {
-		refuted |= a.boundary.assumes
-		a.waited = c.waited
-	}
-	return refuted, nil
 }
 
 // again makes it the next attempt. ClickHouse may not be done with the last one yet, so that it gets another query_id.
@@ -239,4 +227,20 @@ func (a *attempt) again(refuted plan.Assumption) {
 	}
 	a.QueryID, a.began = uuid.New(), time.Now()
 	a.delta = rollup.Cached{}
+}
+
+// Follow takes overviews and snapshots again and again until ctx is done, so that no query has to wait for them, and
+// looks for the views that cached answers rest on. One that fails is left to the next one, and to the queries.
+func (e *Engine) Follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		e.follow(ctx)
+		_ = snapshot.Pause(ctx, e.view.Pause())
+	}
+}
+
+func (e *Engine) follow(ctx context.Context) {
+	_ = e.view.Follow(ctx)
+	if e.answers != nil {
+		e.answers.follow(ctx)
+	}
 }

@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 			e := olap.NewEngine(conn, []byte("secret"))
 			e.TrustClock()
 			if c.large {
-				e.TakeAsLarge()
+				e.Use(asLarge)
 			}
 			return e
 		}

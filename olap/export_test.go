@@ -8,17 +8,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// TakeAsLarge makes the engine take every organization for one with many records.
-func (e *Engine) TakeAsLarge() { e.atLeast = 10_000_000 }
-
-// TakeAs makes the engine take every organization for one with so many records.
-func (e *Engine) TakeAs(records uint64) { e.atLeast = records }
-
-// CacheNoDelta makes every statement compute the delta inline.
-func (e *Engine) CacheNoDelta() { e.deltas.Most = -1 }
-
 // CacheNoSizes makes the engine read at every query what decides how records are read.
-func (e *Engine) CacheNoSizes() { e.sizes.maxAge = 0 }
+func (e *Engine) CacheNoSizes() { e.view.SetOverviewAge(0) }
 
 // TrustClock makes the engine take the store's clock for one that is never set back, and read deltas at any time.
 func (e *Engine) TrustClock() { e.deltas.Margin, e.deltas.IdleFor = 0, 0 }
@@ -29,7 +20,7 @@ func (e *Engine) CachedDelta(organization schema.OrganizationID, source string) 
 }
 
 // IdleFrom changes how long ago the last row was stored where no other is expected.
-func (e *Engine) IdleFrom(d time.Duration) { e.boundaries.SetIdleFrom(d) }
+func (e *Engine) IdleFrom(d time.Duration) { e.view.SetIdleFrom(d) }
 
 // FollowOnce does once what Follow does again and again.
 func (e *Engine) FollowOnce(ctx context.Context) { e.follow(ctx) }

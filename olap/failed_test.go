@@ -15,7 +15,7 @@ func TestRowsOfFailedInserts(t *testing.T) {
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := cachingEngine(conn), cachingEngine(conn)
-	large.TakeAsLarge()
+	large.Use(asLarge)
 	large.TrustClock()
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	days := olaptest.Query{

@@ -27,7 +27,7 @@ func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	refresher := rollup.New(store.Conn(), quiet, 0)
 	if large {
-		engine.TakeAsLarge()
+		engine.Use(asLarge)
 		engine.TrustClock()
 	}
 	engine.IdleFrom(idle)

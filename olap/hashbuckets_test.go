@@ -8,6 +8,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 )
 
 // However many records an organization has, the statement that counts its pairs in hash buckets stays one that
@@ -52,7 +53,7 @@ func TestTheLargestOrganizationIsAnswered(t *testing.T) {
 	}
 	for name, q := range map[string]olaptest.Query{"short": short, "long": long} {
 		engine := olap.NewEngine(conn, []byte("secret"))
-		engine.TakeAs(4_000_000_000) // a thousand buckets' worth
+		engine.Use(plan.Options{Records: 4_000_000_000}) // a thousand buckets' worth
 		got := ask(t, engine, "acme", q)
 		for i, column := range got.Columns {
 			if column.Name == "attributed_run_count" || column.Name == "completed_attributed_run_count" {

@@ -100,7 +100,7 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 				conn := olaptest.Hold(store)
 				engine := olap.NewEngine(conn, []byte("secret"))
 				engine.CacheAnswers(1 << 20)
-				engine.TakeAsLarge()
+				engine.Use(asLarge)
 				engine.TrustClock()
 				h.store(t, 10)
 				refreshed(t, rollup.New(store, quiet, 0))
@@ -136,7 +136,7 @@ func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 	engine.TrustClock()
 	h := &history{organization: "acme", conn: conn}
 	h.store(t, 1)
@@ -155,7 +155,7 @@ func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
 				now64(3) FROM numbers(3) WHERE sleepEachRow(0.7) = 0`)
 	}()
 	for began := storeClock(t, conn); ; {
-		inserts, err := snapshot.InFlight(ctx, conn)
+		inserts, err := snapshot.ReadInserts(ctx, conn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 func TestRangesOfWholeMonths(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 
 	var records olaptest.Records
 	record := func(at time.Time) {

@@ -14,7 +14,9 @@ import (
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // brokenEngines answer by every strategy: from base rows, from the rollup with a cached delta, and from the rollup with
@@ -25,12 +27,7 @@ func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 		e := olap.NewEngine(conn, []byte("secret"))
 		e.CacheNoSizes()
 		e.TrustClock()
-		if name != "small" {
-			e.TakeAsLarge()
-		}
-		if name == "inline" {
-			e.CacheNoDelta()
-		}
+		e.Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
 		engines[name] = e
 	}
 	return engines
@@ -229,7 +226,7 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	}
 	repair := func() {
 		t.Helper()
-		for state, err := rollup.ReadState(ctx, conn); len(state.Damaged) > 0; state, err = rollup.ReadState(ctx, conn) {
+		for state, err := snapshot.ReadLog(ctx, conn); len(state.Damaged) > 0; state, err = snapshot.ReadLog(ctx, conn) {
 			if err != nil {
 				t.Fatal(err)
 			}

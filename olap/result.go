@@ -131,8 +131,8 @@ type Strategy struct {
 
 func strategyOf(a *attempt, p plan.Plan) Strategy {
 	return Strategy{
-		Reads: p.Strategy.String(), Delta: p.Delta.String(), Page: a.boundary.page, Reason: string(p.Reason),
-		Refreshing: a.delta.State.Refreshing, Attempt: a.number, Refuted: a.refuted.Names(),
+		Reads: p.Strategy.String(), Delta: p.Delta.String(), Page: p.Page(), Reason: string(p.Reason),
+		Refreshing: a.delta.Snapshot.Log.Refreshing, Attempt: a.number, Refuted: a.refuted.Names(),
 	}
 }
 

@@ -33,9 +33,8 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	caching, inline := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	caching.TakeAsLarge()
-	inline.TakeAsLarge()
-	inline.CacheNoDelta()
+	caching.Use(asLarge)
+	inline.Use(inlineDelta)
 	caching.TrustClock()
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
@@ -77,7 +76,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 	engine.TrustClock()
 	refresher := rollup.New(conn, quiet, 0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
@@ -117,7 +116,7 @@ func TestDeltaIsReadOnce(t *testing.T) {
 	store := olaptest.OpenStore(t).Conn()
 	conn := &countingConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 	engine.TrustClock()
 	refresher := rollup.New(store, quiet, 0)
 	refreshed(t, refresher)

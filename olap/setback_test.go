@@ -16,7 +16,7 @@ func TestRowsOfBeforeTheClockWasSetBack(t *testing.T) {
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-	large.TakeAsLarge()
+	large.Use(asLarge)
 	refresher := rollup.New(conn, quiet, 0)
 	for day := range 5 {
 		olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(day, 1+day, "FAILED")}})
@@ -74,7 +74,7 @@ func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
 	}
 	engine := func() *olap.Engine {
 		e := olap.NewEngine(conn, []byte("secret"))
-		e.TakeAsLarge()
+		e.Use(asLarge)
 		e.CacheAnswers(1 << 20)
 		return e
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
@@ -27,12 +28,7 @@ func strategies(conn driver.Conn) map[string]*olap.Engine {
 	engines := map[string]*olap.Engine{}
 	for _, name := range []string{"rows", "inline", "cached"} {
 		engine := olap.NewEngine(conn, []byte("secret"))
-		if name != "rows" {
-			engine.TakeAsLarge()
-		}
-		if name == "inline" {
-			engine.CacheNoDelta()
-		}
+		engine.Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
 		engine.TrustClock()
 		engines[name] = engine
 	}

@@ -26,9 +26,8 @@ func TestStrategies(t *testing.T) {
 		return e
 	}
 	small, large, forgetful := newEngine(), newEngine(), newEngine()
-	large.TakeAsLarge()
-	forgetful.TakeAsLarge()
-	forgetful.CacheNoDelta()
+	large.Use(asLarge)
+	forgetful.Use(inlineDelta)
 	cursor := ""
 	for _, step := range []struct {
 		engine  *olap.Engine

@@ -19,7 +19,7 @@ import (
 func TestRangesOfWholeWeeks(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 
 	var rollupRuns, changes olaptest.Records
 	statuses := []string{"COMPLETED", "FAILED", "RUNNING"}

@@ -173,7 +173,7 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.TakeAsLarge()
+	engine.Use(asLarge)
 	engine.TrustClock()
 	const writers, refreshers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64

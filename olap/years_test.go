@@ -19,7 +19,7 @@ import (
 func TestRangesOfEveryYear(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))
-	large.TakeAsLarge()
+	large.Use(asLarge)
 	random := rand.New(rand.NewPCG(1, 9999))
 
 	var records olaptest.Records

@@ -192,6 +192,15 @@ func (t *RollupTable) Partition() string {
 	return "toYear(" + t.Clock + ") * 10 + toQuarter(" + t.Clock + ")"
 }
 
+// The kinds of entries in the rollup log. Of each kind the greatest number counts, and of several commits with one
+// number the one that goes least far.
+const (
+	LogBegin  = "begin"  // a refresher claims the next batch
+	LogCommit = "commit" // everything up to the watermark is in the rollup
+	LogLease  = "lease"  // the rollup may be neither read nor refreshed
+	LogDamage = "damage" // queries of an organization may not use the rollup of a source, until the entry is deleted
+)
+
 // LogChangedMessage is in the exception of a statement whose condition RollupUnchanged is false.
 const LogChangedMessage = "the rollup log changed"
 
@@ -204,9 +213,10 @@ const LogChangedMessage = "the rollup log changed"
 // says that the rollup was unchanged in the statement's snapshot (TestLogIsReadAfterTheRollup).
 func RollupUnchanged(lease, damage, begin string) string {
 	const number = "tupleElement(latest, 'number')"
-	newer := "kind = 'lease' AND " + number + " > " + lease + " OR kind = 'damage' AND " + number + " > " + damage
+	newer := "kind = '" + LogLease + "' AND " + number + " > " + lease +
+		" OR kind = '" + LogDamage + "' AND " + number + " > " + damage
 	if begin != "" {
-		newer += " OR kind = 'begin' AND " + number + " > " + begin
+		newer += " OR kind = '" + LogBegin + "' AND " + number + " > " + begin
 	}
 	return "1 NOT IN (SELECT throwIf(" + newer + ", '" + LogChangedMessage + "') FROM " + TableRollupLog + ")"
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // statement compiles the question of a class as the server does for a request that it has answered before. state is
 // that of the rollup for a large organization; zero for a small one.
-func (b *bench) statement(c class, body []byte, state rollup.State) (compile.Statement, error) {
+func (b *bench) statement(c class, body []byte, state snapshot.Log) (compile.Statement, error) {
 	q, err := query.Parse(body)
 	if err != nil {
 		return compile.Statement{}, err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -203,12 +203,12 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 		return nil
 	}
 	began := time.Now()
-	loaded, err := rollup.ReadState(ctx, b.store.Conn())
+	loaded, err := snapshot.ReadLog(ctx, b.store.Conn())
 	if err != nil {
 		return err
 	}
 	for deadline := began.Add(maintainPatience); ; time.Sleep(time.Second) {
-		state, err := rollup.ReadState(ctx, b.store.Conn())
+		state, err := snapshot.ReadLog(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -100,7 +100,7 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	defer probe.Close()
 	for _, q := range all {
 		a := b.inquiry(q, b.world.large.first())
-		state, err := rollup.ReadState(ctx, b.store.Conn())
+		state, err := snapshot.ReadLog(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (b *bench) measureSmall(ctx context.Context) error {
 	}
 	for _, q := range monthly(all) {
 		a := b.inquiry(q, b.world.small.first())
-		statement, err := b.statement(b.world.small, a.body, rollup.State{})
+		statement, err := b.statement(b.world.small, a.body, snapshot.Log{})
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func TestRefreshSurvivesKills(t *testing.T) {
 		for i := range 3 {
 			for _, table := range schema.RollupTables {
 				organization := schema.OrganizationID("acme-" + strconv.Itoa(i))
-				watermark, err := rollup.ReadState(context.Background(), joined.Conn())
+				watermark, err := snapshot.ReadLog(context.Background(), joined.Conn())
 				if err != nil || watermark.Number == 0 {
 					return true
 				}

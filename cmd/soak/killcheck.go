@@ -12,7 +12,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/cmd/internal/process"
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -58,8 +57,8 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	if !poll(ctx, refreshPatience, refreshPoll, func() bool {
-		var state rollup.State
-		state, err = rollup.ReadState(ctx, conn)
+		var state snapshot.Log
+		state, err = snapshot.ReadLog(ctx, conn)
 		return err == nil && !state.Leased && state.Until.After(now)
 	}) {
 		return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, ctx.Err()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -74,7 +73,7 @@ func (p *purgePrey) prepare(ctx context.Context, cycle string) error {
 		return err
 	}
 	for {
-		state, err := rollup.ReadState(ctx, server.Conn())
+		state, err := snapshot.ReadLog(ctx, server.Conn())
 		if err != nil || !state.Leased && state.Until.After(now) {
 			return err
 		}

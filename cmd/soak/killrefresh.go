@@ -7,7 +7,6 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -90,7 +89,7 @@ func (p *refreshPrey) refreshed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	state, err := rollup.ReadState(ctx, server.Conn())
+	state, err := snapshot.ReadLog(ctx, server.Conn())
 	return !state.Until.Before(p.stored), err
 }
 

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -193,9 +192,9 @@ func (t *trial) readClock(ctx context.Context) error {
 }
 
 // watermark reads how far the rollup has come; the zero one while the engine is away.
-func (t *trial) watermark(ctx context.Context) (state rollup.State) {
+func (t *trial) watermark(ctx context.Context) (state snapshot.Log) {
 	if server, err := t.store.open(ctx); err == nil {
-		state, _ = rollup.ReadState(ctx, server.Conn())
+		state, _ = snapshot.ReadLog(ctx, server.Conn())
 	}
 	return state
 }

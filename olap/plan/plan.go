@@ -33,6 +33,15 @@
 //
 //  10. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
 //     would cost more than it helps.
+//
+// asOf (boundary.go):
+//
+//  11. Given: a continuation has its cursor's.
+//  12. OwnClock: the clock of the statement, of a query that no page follows, or that was answered with one page the
+//     last time; so of one that was not asked before and probably has one page. If the organization is idle, it is
+//     enough that it possibly has: should a page follow, both can share that clock.
+//  13. Derived: another first page takes it from the last snapshot, if the organization is idle.
+//  14. Awaited: otherwise it waits for inserts in flight. A further attempt uses it again.
 package plan
 
 import (
@@ -76,12 +85,12 @@ const (
 	RangeOffSpans       Reason = "range_off_spans"
 )
 
-// An Assumption is what a plan takes for granted and the engine validates when the statement has run. They are bits.
+// An Assumption is what a plan takes for granted and is validated when the statement has run (Refutes). They are bits.
 type Assumption uint8
 
 const (
 	OnePage         Assumption = 1 << iota // no page follows, or one that can share the own clock of the statement as asOf
-	Idle                                   // nothing is being stored that a boundary without waiting could miss
+	Idle                                   // nothing is being stored that a derived boundary could miss
 	DeltaHolds                             // no refresh batch began since the delta was read
 	RollupUnaltered                        // no lease was taken and no damage found since the log was read
 	KeysDistinct                           // no initiator key represents two texts
@@ -95,8 +104,10 @@ type Facts struct {
 	Conflicts bool   // records were stored with several contents or under several clocks
 	// AsOf is the instant after which no row that counts was first stored (contract 4.1); zero for the statement's own
 	// clock, which is for base rows only.
-	AsOf    time.Time
-	Refuted Assumption // what earlier attempts assumed wrongly
+	AsOf     time.Time
+	Boundary Boundary   // how asOf is found
+	Refuted  Assumption // what earlier attempts assumed wrongly
+	Options  Options
 
 	// Of the rollup, where Needs.RollupPays:
 	Watermark            time.Time // zero where the rollup may not be used
@@ -111,8 +122,8 @@ type Plan struct {
 	Facts
 	Strategy Strategy
 	Delta    Delta
-	Reason   Reason     // why no faster strategy
-	Assumes  Assumption // but for OnePage and Idle, which are the boundary's
+	Reason   Reason // why no faster strategy
+	Assumes  Assumption
 	// OneThread says that one thread reads the rows.
 	OneThread bool
 
@@ -156,7 +167,7 @@ func (p *Plan) rowsRead() uint64 {
 
 // Plan applies the rules to the facts.
 func (n Needs) Plan(f Facts) Plan {
-	p := Plan{Needs: n, Facts: f, HashBuckets: 1}
+	p := Plan{Needs: n, Facts: f, HashBuckets: 1, Assumes: f.Boundary.assumes()}
 	if p.Reason = p.noRollup(); p.Reason == "" {
 		p.fromRollup()
 	} else {
@@ -172,6 +183,8 @@ func (p *Plan) noRollup() Reason {
 		return RowsBelowThreshold
 	case p.Rollup == nil:
 		return MemberNotInRollup
+	case p.Options.NoRollup:
+		return SwitchedOff
 	case p.Refuted&RollupUnaltered != 0:
 		return RollupAltered
 	case p.Refuted&KeysDistinct != 0 && p.UsesInitiatorKeys():
@@ -184,7 +197,7 @@ func (p *Plan) noRollup() Reason {
 
 // fromRollup is rules 5 and 6.
 func (p *Plan) fromRollup() {
-	p.Strategy, p.Assumes = RollupRows, RollupUnaltered
+	p.Strategy, p.Assumes = RollupRows, p.Assumes|RollupUnaltered
 	if p.UsesInitiatorKeys() {
 		p.Assumes |= KeysDistinct
 	}
@@ -198,6 +211,8 @@ func (p *Plan) fromRollup() {
 	}
 	if p.AfterAsOf = !p.AsOf.IsZero() && p.AsOf.Before(p.Watermark); p.AfterAsOf {
 		p.Reason = AsOfBeforeWatermark
+	} else if p.Options.NoAggregates {
+		p.Reason = SwitchedOff
 	} else {
 		p.Reason = ProjectionLacksKey
 		for i, projection := range p.Rollup.Projections {
@@ -219,14 +234,15 @@ func (p *Plan) fromRollup() {
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
-	p.PairGroups = p.Query.Totals() && p.InRange(p.Records) >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
+	p.PairGroups = !p.Options.NoPairGroups && p.Query.Totals() &&
+		p.InRange(p.Records) >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
 	// All versions may be joined unless rows are counted, which they would repeat.
 	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&
 		!slices.ContainsFunc(p.Aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
 	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
 		p.HashBuckets = int(min(1+p.InRange(p.Records)/inHashBucket, maxHashBuckets))
 	}
-	p.Window = p.JoinsWindow(p.Records)
+	p.Window = !p.Options.NoWindow && p.JoinsWindow(p.Records)
 	p.OneThread = p.rowsRead() < oneThreadBelow
 }
 

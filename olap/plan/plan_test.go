@@ -76,6 +76,7 @@ func TestRules(t *testing.T) {
 		"6 inline, with keys": {byPerson, inline, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
 		"8 states":            {states, large, Base, NoRollup, MemberNotInRollup, 0},
 	} {
+		c.facts.Boundary = Given
 		p := needs(t, c.body, "2026-01-01", "2026-01-31", "UTC").Plan(c.facts)
 		if p.Strategy != c.want || p.Delta != c.delta || p.Reason != c.reason || p.Assumes != c.assumes {
 			t.Errorf("%s: strategy %d, delta %d, reason %q, assumes %b; want %d, %d, %q, %b",

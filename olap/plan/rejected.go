@@ -3,6 +3,7 @@ package plan
 // Reasons besides those of Plan.Reason why a strategy was rejected.
 const (
 	SlowerThanChosen Reason = "slower_than_chosen"
+	SwitchedOff      Reason = "switched_off"
 )
 
 // explanations say of every reason what it means.
@@ -16,6 +17,7 @@ var explanations = map[Reason]string{
 	ProjectionLacksKey:  "no projection of the rollup has all keys that the question needs",
 	RangeOffSpans:       "the range does not consist of the spans of time of the projection",
 	SlowerThanChosen:    "the chosen strategy is quicker",
+	SwitchedOff:         "an option of this server switches it off",
 }
 
 // Meaning explains a reason in words.

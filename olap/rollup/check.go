@@ -27,7 +27,7 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 	if err != nil {
 		return nil, err
 	}
-	if state, err := ReadState(ctx, conn); err != nil || state.Number == 0 {
+	if state, err := snapshot.ReadLog(ctx, conn); err != nil || state.Number == 0 {
 		return nil, cmp.Or(err, ErrNothingToCheck)
 	}
 	s := New(conn, slog.New(slog.DiscardHandler), Margin)
@@ -95,7 +95,7 @@ func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Differenc
 
 // replaceAbandoned empties the rollup if a process died in the middle of a change under a lease.
 func (s *Refresher) replaceAbandoned(ctx context.Context) error {
-	state, err := ReadState(ctx, s.conn)
+	state, err := snapshot.ReadLog(ctx, s.conn)
 	if err != nil || !state.Leased || state.Now.Sub(state.LeasedAt) <= abandoned {
 		return err
 	}
@@ -115,7 +115,7 @@ type suspicion struct {
 // let it.
 func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 	for began := time.Now(); ; {
-		state, err := ReadState(ctx, s.conn)
+		state, err := snapshot.ReadLog(ctx, s.conn)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (s *suspicion) end(ctx context.Context) error {
 //  6. Names are written before the rows that need them.
 func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference, under *suspicion, err error) {
 	for range 2 {
-		state, err := ReadState(ctx, s.conn)
+		state, err := snapshot.ReadLog(ctx, s.conn)
 		if err != nil || state.Number == 0 { // nobody has refreshed yet
 			return nil, nil, err
 		}

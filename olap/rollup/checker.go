@@ -9,6 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -80,7 +81,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	state, err := ReadState(ctx, c.refresher.conn)
+	state, err := snapshot.ReadLog(ctx, c.refresher.conn)
 	if err != nil {
 		return false, err
 	}
@@ -172,7 +173,7 @@ func (c *Checker) log(found []Difference) {
 }
 
 // repairDamage repairs a damage until it is done or ctx ends. It continues a repair that it began earlier.
-func (c *Checker) repairDamage(ctx context.Context, damage Damage) (err error) {
+func (c *Checker) repairDamage(ctx context.Context, damage snapshot.Damage) (err error) {
 	if r := c.repair; r == nil || r.of.Organization != damage.Organization || r.of.Source != damage.Source {
 		if c.repair, err = c.refresher.newRepair(ctx, damage, c.log); err != nil {
 			return err

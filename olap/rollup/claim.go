@@ -47,12 +47,12 @@ var (
 type claim struct{ entry }
 
 // claim takes the next batch. The error is errClaimed where another process has it.
-func (s *Refresher) claim(ctx context.Context, state State) (*claim, error) {
+func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, error) {
 	if state.Refreshing && state.Refresher != s.name && state.Now.Sub(state.BegunAt).Abs() < claimAge {
 		return nil, errClaimed
 	}
 	if state.Refreshing {
-		if inserts, err := snapshot.InFlight(ctx, s.conn); err != nil || inserts.Refreshing {
+		if inserts, err := snapshot.ReadInserts(ctx, s.conn); err != nil || inserts.Refreshing {
 			return nil, cmp.Or(err, errClaimed)
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Refresher) claim(ctx context.Context, state State) (*claim, error) {
 		c.number, c.writer, schema.TableRollupLog, unchanged(state))
 	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun,
 		schema.TableRollupLog, unchanged(state))
-	if err := write(ctx, s.conn, begin, c.number, c.writer, free); err != nil {
+	if err := write(ctx, s.conn, schema.LogBegin, c.number, c.writer, free); err != nil {
 		return nil, err
 	}
 	if err := waitForInserts(ctx, s.conn); err != nil {
@@ -79,10 +79,10 @@ func (s *Refresher) claim(ctx context.Context, state State) (*claim, error) {
 
 // commit ends the batch: the rollup has every record none of whose rows was stored after an instant.
 func (c *claim) commit(ctx context.Context, until time.Time) error {
-	if err := write(ctx, c.conn, commit, c.number, -until.UnixMilli(), c.fence); err != nil {
+	if err := write(ctx, c.conn, schema.LogCommit, c.number, -until.UnixMilli(), c.fence); err != nil {
 		return err
 	}
-	state, err := ReadState(ctx, c.conn)
+	state, err := snapshot.ReadLog(ctx, c.conn)
 	if err != nil {
 		return err
 	}

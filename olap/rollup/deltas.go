@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -23,75 +22,78 @@ const (
 	idleFor = 2 * time.Second
 )
 
-// A Cached is a delta with the state of the store that it completes.
-//
-// It is valid for a query as long as the insert counter and the counter of the log are those of before it was read. The
-// counters are read when the query begins. What is written to the log from then on, before the statement has its
+// A Cached is a delta with the snapshot that it completes: it is right as long as a later one is the same, with the
+// same rollup (snapshot.Snapshot.SameRollup). What is written to the log from then on, before a statement has its own
 // snapshots, makes the statement fail (schema.RollupUnchanged).
 type Cached struct {
-	State    State
+	Snapshot snapshot.Snapshot // of before the delta was read, with the rollup log
 	Delta    *Delta            // nil where it could not be read apart from a statement
-	Counters snapshot.Counters // before it was read; Now is when it was last found to be valid. Always there
 	since    time.Time         // what the delta lacks was stored after it
 	readAt   time.Time
-	setBacks uint64 // how often the store's clock had been set back
 }
 
 // Deltas caches deltas by organization and source, and reads what was stored since.
 type Deltas struct {
 	conn    driver.Conn
+	view    *snapshot.View
 	cached  *cache.Cache[Cached]
 	reading cache.Group[Cached]
-	clock   setBacks
 
-	mu       sync.Mutex
-	setBacks uint64 // how often the clock had been set back when the log was read last
-	setBackN uint64 // the commit that was the last one when it was found to be set back; 0 once there is a later one
-
-	// Most, IdleFor and Margin are maxDelta, idleFor and snapshot.ClockMargin but for tests.
-	Most    int
+	// IdleFor and Margin are idleFor and snapshot.ClockMargin but for tests.
 	IdleFor time.Duration
 	Margin  time.Duration
 }
 
-// NewDeltas returns Deltas that have cached nothing.
-func NewDeltas(conn driver.Conn) *Deltas {
+// NewDeltas returns Deltas that have cached nothing, of the store of a view.
+func NewDeltas(conn driver.Conn, view *snapshot.View) *Deltas {
 	return &Deltas{
-		conn: conn, cached: cache.New[Cached](maxDeltas, deltaAge),
-		Most: maxDelta, IdleFor: idleFor, Margin: snapshot.ClockMargin,
+		conn: conn, view: view, cached: cache.New[Cached](maxDeltas, deltaAge),
+		IdleFor: idleFor, Margin: snapshot.ClockMargin,
 	}
 }
 
-// Get returns the delta of an organization's records, with everything that was acknowledged before the call. Its Delta
-// is nil where a statement has to compute the delta inline. onlyEmpty says that the query cannot use the rows of a
-// delta, only that it has none.
+// Get returns the delta of an organization's records, with everything that was acknowledged before the call, and a
+// snapshot that was taken since. The delta is nil where a statement has to compute it inline. onlyEmpty says that the
+// query cannot use the rows of a delta, only that it has none.
 //
-//  1. Read the counters. Where they are those of the cached delta, that is the answer.
+//  1. Take a snapshot. Where it is the one of the cached delta, that is the answer.
 //  2. Read the delta again, once for all queries that need it meanwhile, unless only an empty one is of use and rows
 //     are arriving. If the rollup is the one that the cached rows complete, they stay valid, and only what was stored
-//     since is read. Both states say so, each of them read by one statement: the counters are of another moment. While
-//     a refresh batch is in progress there is no delta: what the batch writes would count twice.
+//     since is read. Both logs say so, each of them read by one statement. While a refresh batch is in progress there
+//     is no delta: what the batch writes would count twice.
 //
 // Where the store's clock was set back, rows that are stored from then on seem older than those before. What is cached
 // is not used any more, nor is the rollup, until a refresher has moved the watermark back.
 func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (Cached, error) {
-	counters, setBacks, err := d.readCounters(ctx, of)
-	if err != nil {
-		return Cached{}, err
-	}
 	last, known := d.cached.Get(of.Place())
-	if known && counters.Same(last.Counters) && last.setBacks == setBacks {
-		last.Counters.Now = counters.Now
-		return last, nil
-	}
-	if known && last.Delta == nil && time.Since(last.readAt) < backOff {
-		return Cached{Counters: counters}, nil
-	}
-	if onlyEmpty && counters.Idle() < d.IdleFor {
-		return Cached{Counters: counters}, nil
+	if known {
+		now, err := d.view.Take(ctx, 0, of.Organization)
+		if err != nil {
+			return Cached{}, err
+		}
+		if last.Snapshot.SameRollup(now, of) {
+			now.Log = last.Snapshot.Log
+			last.Snapshot = now
+			return last, nil
+		}
+		if last.Delta == nil && time.Since(last.readAt) < backOff || onlyEmpty && now.Idle(of.Organization) < d.IdleFor {
+			return d.None(ctx, of)
+		}
 	}
 	_, key := of.Place()
-	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of) })
+	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of, onlyEmpty) })
+}
+
+// None is a snapshot without a delta.
+func (d *Deltas) None(ctx context.Context, of snapshot.Records) (c Cached, err error) {
+	c.Snapshot, err = d.view.Take(ctx, snapshot.RollupLog, of.Organization)
+	return c, err
+}
+
+// Forget makes the next query read the delta of some records again.
+func (d *Deltas) Forget(of snapshot.Records) {
+	owner, key := of.Place()
+	d.cached.Put(owner, key, Cached{}, 0)
 }
 
 // Len is the number of rows of the cached delta; -1 where there is none.
@@ -102,59 +104,24 @@ func (d *Deltas) Len(of snapshot.Records) int {
 	return -1
 }
 
-func (d *Deltas) readCounters(ctx context.Context, of snapshot.Records) (c snapshot.Counters, setBacks uint64,
-	err error) {
-	asked := time.Now()
-	if c, err = snapshot.ReadCounters(ctx, d.conn, of); err != nil {
-		return c, 0, err
-	}
-	return c, d.clock.observe(asked, c.Now, time.Now()), nil
-}
-
-// State reads the rollup log. Since the store's clock was found to be set back, it says so until something was
-// committed that is later than the first reading from then on.
-func (d *Deltas) State(ctx context.Context) (State, error) {
-	asked := time.Now()
-	state, err := ReadState(ctx, d.conn)
-	if err != nil {
-		return state, err
-	}
-	setBacks := d.clock.observe(asked, state.Now, time.Now())
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if setBacks > d.setBacks {
-		d.setBacks, d.setBackN = setBacks, state.Committed
-	}
-	if state.Committed > d.setBackN {
-		d.setBackN = 0
-	}
-	state.SetBack = state.SetBack || d.setBackN > 0
-	return state, nil
-}
-
 // read reads a delta and caches it, also one that has too many rows.
-func (d *Deltas) read(ctx context.Context, of snapshot.Records) (c Cached, err error) {
-	if c.Counters, c.setBacks, err = d.readCounters(ctx, of); err != nil {
+func (d *Deltas) read(ctx context.Context, of snapshot.Records, onlyEmpty bool) (c Cached, err error) {
+	c.Snapshot, err = d.view.Take(ctx, snapshot.InFlight|snapshot.RollupLog, of.Organization)
+	if err != nil {
 		return c, err
 	}
-	if c.State, err = d.State(ctx); err != nil {
-		return c, err
-	}
-	since := c.State.Watermark(of)
-	if since.IsZero() || c.State.Refreshing {
+	now := c.Snapshot
+	since := now.Log.Watermark(of)
+	if since.IsZero() || now.Log.Refreshing || onlyEmpty && now.Idle(of.Organization) < d.IdleFor {
 		return c, nil
 	}
-	inserts, err := snapshot.InFlight(ctx, d.conn)
-	if err != nil || inserts.Refreshing { // a batch that was begun since may write already
-		return c, err
-	}
 	var before *Delta
-	if last, _ := d.cached.Get(of.Place()); last.Delta != nil && c.State.SameRollup(last.State) &&
-		last.since.After(since) && last.setBacks == c.setBacks {
+	if last, _ := d.cached.Get(of.Place()); last.Delta != nil && last.since.After(since) &&
+		now.Log.SameRollup(last.Snapshot.Log) && now.SameClock(last.Snapshot) {
 		since, before = last.since, last.Delta
 	}
-	c.since = inserts.Oldest.Add(-d.Margin - time.Millisecond)
-	c.Delta, err = ReadDelta(ctx, d.conn, of, since, before, d.Most)
+	c.since = now.Oldest.Add(-d.Margin - time.Millisecond)
+	c.Delta, err = ReadDelta(ctx, d.conn, of, since, before, maxDelta)
 	if err == nil {
 		c.readAt = time.Now()
 		owner, key := of.Place()

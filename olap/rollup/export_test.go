@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -29,7 +30,7 @@ type Batch struct{ c *claim }
 
 // Claim takes the next batch as the store's log is.
 func (s *Refresher) Claim(ctx context.Context) (Batch, error) {
-	state, err := ReadState(ctx, s.conn)
+	state, err := snapshot.ReadLog(ctx, s.conn)
 	if err != nil {
 		return Batch{}, err
 	}

@@ -115,7 +115,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 // is SQL of a table with a column organization_id; where it has no rows, nothing is written.
 func (l *Lease) Damage(ctx context.Context, source, organizations string) error {
 	err := l.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
-		" SELECT '"+string(damage)+"', organization, if(organization = '', '', {source:String}),"+
+		" SELECT '"+schema.LogDamage+"', organization, if(organization = '', '', {source:String}),"+
 		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
 		" FROM (SELECT arrayJoin(arrayPushBack(groupUniqArray(toString(organization_id)), '')) AS organization FROM ("+
 		organizations+") HAVING count() > 0) WHERE "+l.fence,
@@ -131,7 +131,7 @@ func (l *Lease) Damage(ctx context.Context, source, organizations string) error 
 func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, error) {
 	l := &Lease{entry: entry{conn: conn, writer: randomName(), lost: ErrLost}}
 	for {
-		state, err := ReadState(ctx, conn)
+		state, err := snapshot.ReadLog(ctx, conn)
 		if err != nil {
 			return nil, err
 		}
@@ -142,14 +142,14 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 			l.fence = fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'lease') = (%d, %d)"+
 				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.writer,
 				schema.TableRollupLog)
-			if err := write(ctx, conn, lease, l.number, l.writer, unchanged(state)); err != nil {
+			if err := write(ctx, conn, schema.LogLease, l.number, l.writer, unchanged(state)); err != nil {
 				return nil, err
 			}
 			if err := waitForInserts(ctx, conn); err != nil {
 				return nil, err
 			}
 			// How far records are refreshed does not change any more: every commit carries a condition that fails now.
-			taken, err := ReadState(ctx, conn)
+			taken, err := snapshot.ReadLog(ctx, conn)
 			if err != nil {
 				return nil, err
 			}
@@ -181,7 +181,7 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 		defer close(ended)
 		for snapshot.Pause(alive, signOfLife) == nil {
 			// A sign that is lost is made up for by the next.
-			if write(alive, l.conn, lease, l.number, l.writer, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
+			if write(alive, l.conn, schema.LogLease, l.number, l.writer, l.fence) == nil && errors.Is(l.check(alive), ErrLost) {
 				lose(ErrLost)
 			}
 		}
@@ -194,7 +194,7 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 		err = change(changing, l)
 	}
 	if err == nil {
-		err = write(changing, l.conn, lease, l.number, l.writer, l.fence)
+		err = write(changing, l.conn, schema.LogLease, l.number, l.writer, l.fence)
 	}
 	if err == nil {
 		err = l.check(changing)
@@ -210,5 +210,5 @@ func (l *Lease) run(ctx context.Context, until time.Time, change func(context.Co
 	// Releasing is not given up with the rest.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
 	defer cancel()
-	return write(ctx, l.conn, commit, l.number+1, -until.UnixMilli(), l.fence)
+	return write(ctx, l.conn, schema.LogCommit, l.number+1, -until.UnixMilli(), l.fence)
 }

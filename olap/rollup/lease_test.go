@@ -130,7 +130,7 @@ func TestOneLeaseAtATime(t *testing.T) {
 				}
 				defer inside.Add(-1)
 				times.Add(1)
-				_, err := rollup.ReadState(ctx, conn)
+				_, err := snapshot.ReadLog(ctx, conn)
 				return err
 			})
 			if err != nil {

@@ -13,20 +13,9 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// A kind of entry in the rollup log. Of each kind the greatest number counts, and of several commits with one number
-// the one that goes least far.
-type kind string
-
-const (
-	begin  kind = "begin"  // a refresher claims the next batch
-	commit kind = "commit" // everything up to the watermark is in the rollup
-	lease  kind = "lease"  // the rollup may be neither read nor refreshed
-	damage kind = "damage" // queries of an organization may not use the rollup of a source, until the entry is deleted
-)
-
 // unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
 // been kept alive, and batches claimed.
-func unchanged(state State) string {
+func unchanged(state snapshot.Log) string {
 	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), "+
 		"kind = 'lease') = %d FROM %s)",
 		state.Committed, state.Lease, schema.TableRollupLog)
@@ -41,12 +30,12 @@ func entering(ctx context.Context) context.Context {
 }
 
 // write adds an entry if a condition holds in the store while the statement runs.
-func write(ctx context.Context, conn driver.Conn, k kind, number uint64, value int64, condition string) error {
+func write(ctx context.Context, conn driver.Conn, kind string, number uint64, value int64, condition string) error {
 	err := conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, latest)"+
 		" SELECT {kind:String}, ({number:UInt64}, {value:Int64}, now64(3, 'UTC')) WHERE "+condition,
-		clickhouse.Named("kind", string(k)), clickhouse.Named("number", number), clickhouse.Named("value", value))
+		clickhouse.Named("kind", kind), clickhouse.Named("number", number), clickhouse.Named("value", value))
 	if err != nil {
-		return fmt.Errorf("rollup: write %s %d: %w", k, number, err)
+		return fmt.Errorf("rollup: write %s %d: %w", kind, number, err)
 	}
 	return nil
 }
@@ -58,7 +47,8 @@ func (c *claim) writeDamage(ctx context.Context, t *schema.RollupTable, organiza
 		" SELECT {kind:String}, organization, if(organization = '', '', {source:String}),"+
 		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
 		" FROM (SELECT arrayJoin({organizations:Array(String)}) AS organization) WHERE "+c.fence,
-		clickhouse.Named("kind", string(damage)), clickhouse.Named("source", t.Source), clickhouse.Named("number", c.number),
+		clickhouse.Named("kind", schema.LogDamage), clickhouse.Named("source", t.Source),
+		clickhouse.Named("number", c.number),
 		clickhouse.Named("organizations", append([]string{""}, organizations...)))
 	if err != nil {
 		return fmt.Errorf("rollup: write damage %d: %w", c.number, err)
@@ -67,7 +57,7 @@ func (c *claim) writeDamage(ctx context.Context, t *schema.RollupTable, organiza
 }
 
 // damaged is the condition that a row of the log is a damage of some organization.
-const damaged = "kind = '" + string(damage) + "' AND organization_id != ''"
+const damaged = "kind = '" + schema.LogDamage + "' AND organization_id != ''"
 
 // within is the condition that a row was stored in the span.
 func within(storedAt string) string {

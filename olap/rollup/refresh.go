@@ -111,13 +111,13 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		}
 	}
 	asked := time.Now()
-	state, err := ReadState(ctx, s.conn)
+	state, err := snapshot.ReadLog(ctx, s.conn)
 	if err != nil {
 		return false, err
 	}
 	if state.Number == 0 {
 		// Numbers begin where no earlier rollup log has been, which a process that was paused may have read.
-		return true, write(ctx, s.conn, commit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
+		return true, write(ctx, s.conn, schema.LogCommit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
 	}
 	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
 	if state.Leased {
@@ -191,7 +191,7 @@ func (s *Refresher) next(
 }
 
 // moveBack sets the watermark to an earlier instant.
-func (s *Refresher) moveBack(ctx context.Context, state State, until time.Time) error {
+func (s *Refresher) moveBack(ctx context.Context, state snapshot.Log, until time.Time) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (s *Refresher) moveBack(ctx context.Context, state State, until time.Time) 
 
 // refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and
 // moves the watermark there. claim has the protocol.
-func (s *Refresher) refresh(ctx context.Context, state State, until time.Time, rows uint64) error {
+func (s *Refresher) refresh(ctx context.Context, state snapshot.Log, until time.Time, rows uint64) error {
 	c, err := s.claim(ctx, state)
 	if err != nil {
 		return err

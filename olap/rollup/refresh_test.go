@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 var (
@@ -84,9 +85,9 @@ func check(t *testing.T, conn driver.Conn) []rollup.Difference {
 	return found
 }
 
-func state(t *testing.T, conn driver.Conn) rollup.State {
+func state(t *testing.T, conn driver.Conn) snapshot.Log {
 	t.Helper()
-	s, err := rollup.ReadState(ctx, conn)
+	s, err := snapshot.ReadLog(ctx, conn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,14 +33,15 @@ import (
 type repair struct {
 	refresher *Refresher
 	report    func([]Difference) // of what is repaired
-	of        Damage             // as it was at 1
+	of        snapshot.Damage    // as it was at 1
 	table     *schema.RollupTable
 	walk      *walk
 	next      *section // nil after the last one
 }
 
 // newRepair does 1.
-func (s *Refresher) newRepair(ctx context.Context, of Damage, report func([]Difference)) (r *repair, err error) {
+func (s *Refresher) newRepair(ctx context.Context, of snapshot.Damage, report func([]Difference)) (r *repair,
+	err error) {
 	r = &repair{refresher: s, report: report, of: of, table: schema.RollupOf(of.Source)}
 	if err := waitForMutations(ctx, s.conn); err != nil {
 		return nil, err
@@ -186,11 +187,11 @@ func (r *repair) end(ctx context.Context) (ended bool, err error) {
 
 // unlessRepaired reports whether the entry has the number that it had at 1.
 func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
-	state, err := ReadState(ctx, r.refresher.conn)
+	state, err := snapshot.ReadLog(ctx, r.refresher.conn)
 	if err != nil {
 		return false, err
 	}
-	entry := state.damage(r.of.Records)
+	entry := state.Damage(r.of.Records)
 	return entry != nil && entry.Number == r.of.Number, nil
 }
 

@@ -2,175 +2,117 @@ package snapshot
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
-	"strings"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
-	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/schema"
 )
 
 const (
-	// insertPatience bounds how long a first page waits for inserts in flight.
-	insertPatience = 2 * time.Second
-	insertPoll     = 2 * time.Millisecond
 	// tick is a millisecond, the unit of stamps, and a little for a clock that is being slowed down.
 	tick = time.Millisecond + 10*time.Microsecond
-
-	// RefreshQueryPrefix begins the query_id of every statement that writes into the rollup. Such an insert stores
-	// nothing that an inclusion boundary has to wait for.
-	RefreshQueryPrefix = "runlens-refresh-"
-
-	readNow = "SELECT now64(3, 'UTC')"
-
-	// The list has at least this query itself. It is filtered in Go: every function in the text costs ClickHouse more
-	// than the rows do.
-	readInserts = "SELECT now64(3, 'UTC'), elapsed, query_kind, query_id, query FROM system.processes"
+	// freshFor is how old the boundary of a snapshot may be: requests in such quick succession share one.
+	freshFor = 50 * time.Millisecond
+	// safety is by how much a boundary lies before the store's clock as the last snapshot gives it. The one that confirms
+	// it is taken in parallel with the query, and finds it in the past already.
+	safety = 2 * time.Millisecond
 )
 
-// RefreshQueryID is a new query_id for a statement of a refresher, or of a process that has a claim or a lease: it
-// shows others that the process is alive, and that the statement stores no records.
-func RefreshQueryID() string { return RefreshQueryPrefix + rand.Text() }
-
-// ClockOf is the store's clock, but not before the newest stamp of some records: whatever of them was acknowledged
-// before the call has an earlier or the same stamp, also where the clock was set back.
-func ClockOf(ctx context.Context, conn driver.Conn, of Records) (time.Time, error) {
-	counters, err := ReadInsertCounter(ctx, conn, of)
-	if err != nil || !counters.Now.IsZero() {
-		return counters.Clock(), err
-	}
-	return Now(ctx, conn)
-}
-
-// Now is the store's clock, cut to the millisecond: the clock that stamps rows. Whatever was acknowledged before the
-// call has an earlier or the same stamp, unless the clock was set back (ClockOf).
-func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
-	var now time.Time
-	if err := conn.QueryRow(ctx, readNow).Scan(&now); err != nil {
-		return time.Time{}, failure.Of("read the clock", err)
-	}
-	return now, nil
-}
-
-// PageBoundaryOf is PageBoundary, but not before the newest stamp of some records. It is later only where the store's
-// clock was set back behind that stamp. Until the clock has passed it again, rows that are stored later have earlier
-// stamps, so that later pages may have them.
-func (b *Boundaries) PageBoundaryOf(ctx context.Context, of Records) (asOf time.Time, err error) {
-	asOf, seen, err := b.pageBoundary(ctx)
-	if err != nil {
-		return asOf, err
-	}
-	counters, err := ReadInsertCounter(ctx, b.conn, of)
-	if err == nil {
-		seen.failed = counters.failed
-		b.last.Store(seen)
-	}
-	if clock := counters.Clock(); clock.After(counters.Now) {
-		asOf = clock
-	}
-	return asOf, err
-}
-
-// PageBoundary is an inclusion boundary that several pages can share (contract 4.1). It has everything that was
-// acknowledged before the call: a millisecond passes before the clock is read, so those stamps are earlier.
+// Await is an inclusion boundary that several pages can share (contract 4.1). It has everything that was acknowledged
+// before the call: a millisecond passes before the clock is read, so those stamps are earlier.
 //
 // It waits two seconds at most for inserts that began at or before the boundary. If one takes longer, the boundary is
 // the millisecond before it began: then rows that other inserts stored since are left out too, and asOf says so.
-func (b *Boundaries) PageBoundary(ctx context.Context) (asOf time.Time, err error) {
-	asOf, _, err = b.pageBoundary(ctx)
-	return asOf, err
-}
-
-func (b *Boundaries) pageBoundary(ctx context.Context) (asOf time.Time, seen *reading, err error) {
+//
+// Where the clock was set back behind the newest stamp of the organization's records, the boundary is that stamp. Until
+// the clock has passed it again, rows that are stored later have earlier stamps, so that later pages may have them.
+func (v *View) Await(ctx context.Context, organization schema.OrganizationID) (asOf time.Time, err error) {
 	if err := Pause(ctx, tick); err != nil {
-		return asOf, nil, err
+		return asOf, err
 	}
-	if seen, err = b.inFlight(ctx); err != nil {
-		return asOf, nil, err
-	}
-	asOf = seen.Now.Add(-time.Millisecond)
-	if seen.Oldest.After(asOf) {
-		return asOf, seen, nil
-	}
-	if err := Pause(ctx, insertPoll); err != nil {
-		return asOf, nil, err
-	}
-	asOf, err = AwaitInserts(ctx, b.conn, asOf)
-	return asOf, seen, err
-}
-
-// AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond
-// ago. It returns that instant, or an earlier one that no insert in flight precedes.
-func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
-	for deadline := time.Now().Add(insertPatience); ; {
-		inserts, err := InFlight(ctx, conn)
-		if err != nil || inserts.Oldest.After(at) {
-			return at, err
-		}
-		if time.Now().After(deadline) {
-			return inserts.Oldest.Add(-time.Millisecond), nil
-		}
-		if err := Pause(ctx, insertPoll); err != nil {
-			return at, err
-		}
-	}
-}
-
-// Pause waits for a while, or for the end of ctx, which is the error.
-func Pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
-// Inserts are the inserts in flight.
-type Inserts struct {
-	Now time.Time // the store's clock, read before the list
-	// Oldest is when the oldest insert of records began, rather a little earlier than later; Now where there is none.
-	Oldest time.Time
-	// Refreshing says that a statement of a refresher runs.
-	Refreshing bool
-}
-
-// InFlight reads the inserts in flight.
-func InFlight(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
-	rows, err := conn.Query(OneThread(ctx), readInserts)
+	s, err := v.Take(ctx, InFlight, organization)
 	if err != nil {
-		return in, failure.Of("read the inserts in flight", err)
+		return asOf, err
 	}
-	defer rows.Close()
-	var longest float64
-	for rows.Next() {
-		var seconds float64
-		var kind, id, text string
-		if err := rows.Scan(&in.Now, &seconds, &kind, &id, &text); err != nil {
-			return in, failure.Of("read the inserts in flight", err)
+	asOf = s.Now.Add(-time.Millisecond)
+	if !s.Oldest.After(asOf) {
+		if err := Pause(ctx, insertPoll); err != nil {
+			return asOf, err
 		}
-		if strings.HasPrefix(id, RefreshQueryPrefix) {
-			in.Refreshing = true
-		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) ||
-			strings.Contains(text, schema.TableAttributions)) {
-			longest = max(longest, seconds)
+		if asOf, err = AwaitInserts(ctx, v.conn, asOf); err != nil {
+			return asOf, err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return in, failure.Of("read the inserts in flight", err)
+	if clock := s.Clock(organization); clock.After(s.Now) {
+		asOf = clock
 	}
-	if in.Now.IsZero() {
-		return in, errors.New("snapshot: read the inserts in flight: system.processes lacks the query that reads it")
-	}
-	in.Oldest = in.Now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond)
-	return in, nil
+	return asOf, nil
 }
 
-// OneThread is a context for a query of so few rows that a second thread costs more than it helps.
-func OneThread(ctx context.Context) context.Context {
-	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
+// A Derived is a boundary that pages can share once it is confirmed. The zero value is never confirmed.
+type Derived struct {
+	AsOf  time.Time
+	last  *Snapshot // of before the query
+	fresh bool      // it is the snapshot's own boundary
+}
+
+// At is the boundary of the same query at an instant that its statement read from the store's clock.
+func (d Derived) At(asOf time.Time) Derived { return Derived{asOf, d.last, false} }
+
+// Derive returns a boundary for a query that begins now. Where no snapshot was taken yet, or rows of the organization
+// arrived a short time ago, ok is false.
+func (v *View) Derive(organization schema.OrganizationID) (d Derived, ok bool) {
+	last := v.last.Load()
+	if last == nil {
+		return d, false
+	}
+	if _, active := v.active.Get(string(organization), cache.KeyOf([]byte(organization))); active {
+		return d, false
+	}
+	now := last.clock()
+	if now.Sub(last.Boundary()) < freshFor {
+		return Derived{last.Boundary(), last, true}, true
+	}
+	return Derived{now.Add(-safety).Truncate(time.Millisecond), last, false}, true
+}
+
+// Confirm reports whether pages can share a boundary. It may run before, beside or after the query, in any order. Every
+// row of the organization with a stamp at or before the boundary was visible to the snapshot that it was derived from,
+// which is older than the query:
+//
+//  1. The organization is the same in a later snapshot (Snapshot.Same): no insert that was in flight then, or began
+//     later, has ended.
+//  2. Nor does one end later, if no insert in flight began at or before the boundary. Such inserts, of whatever
+//     organization, are waited for before the counts are read. If one takes too long, waited is a boundary that can be
+//     shared by a query that begins now. The snapshot's own boundary lies before all of them anyway.
+//  3. The store's clock was not set back: by the Tolerance, or at all for the snapshot's own boundary, since nobody
+//     waits until the clock has passed that again. What is stored from then on may be stamped before the boundary.
+func (v *View) Confirm(
+	ctx context.Context, d Derived, organization schema.OrganizationID,
+) (confirmed bool, waited time.Time, err error) {
+	if d.last == nil {
+		return false, waited, nil
+	}
+	parts, tolerated := InFlight, Tolerance
+	if d.fresh {
+		parts, tolerated = 0, safety // one clock may run a little slower than the other
+	}
+	expected := d.last.clock()
+	later, err := v.Take(ctx, parts, organization)
+	if err != nil || expected.Sub(later.Now) > tolerated || d.AsOf.Sub(later.Now) > Tolerance {
+		return false, waited, err
+	}
+	if !d.fresh && !later.Oldest.After(d.AsOf) {
+		if waited, err = AwaitInserts(ctx, v.conn, d.AsOf); err != nil || waited.Before(d.AsOf) {
+			return false, waited, err
+		}
+		if later, err = v.Take(ctx, 0, organization); err != nil {
+			return false, time.Time{}, err
+		}
+	}
+	if !d.last.Same(later, Records{Organization: organization}) {
+		v.isActive(organization)
+		return false, time.Time{}, nil
+	}
+	return true, time.Time{}, nil
 }

@@ -5,19 +5,33 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/schema"
 )
 
-// MaxActive is of how many records it is known at most that rows arrive.
+// MaxActive is of how many organizations it is known at most that rows arrive.
 const MaxActive = maxActive
 
-// ReadActive reads of which records rows were stored within a while, of at most so many.
-func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, most int) ([]Records, error) {
-	return readActive(ctx, conn, within, most)
+// ReadActive reads of which organizations rows were stored within a while, of at most so many.
+func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, most int) ([]schema.OrganizationID,
+	error) {
+	_, active, err := readOverview(ctx, conn, within, most)
+	return active, err
 }
 
-// SetBack makes the last reading one of before the store's clock was set back.
-func (b *Boundaries) SetBack(by time.Duration) {
-	before := *b.last.Load()
+// SetBack makes the last snapshot one of before the store's clock was set back.
+func (v *View) SetBack(by time.Duration) {
+	before := *v.last.Load()
 	before.Now, before.Oldest = before.Now.Add(by), before.Oldest.Add(by)
-	b.last.Store(&before)
+	v.last.Store(&before)
+}
+
+// Waiting is how many organizations the next snapshot is wanted for.
+func (v *View) Waiting() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.next == nil {
+		return 0
+	}
+	return len(v.next.organizations)
 }

@@ -1,13 +1,9 @@
 package snapshot
 
 import (
-	"context"
 	"errors"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
-	"github.com/runlens/runlens/olap/failure"
 )
 
 // failures are how many inserts failed since ClickHouse was started, of whatever table. One that fails, as on a full
@@ -26,16 +22,6 @@ const readFailures = "SELECT sum(value) FROM system.events WHERE event = 'Failed
 
 // codeAccessDenied is ClickHouse's ACCESS_DENIED.
 const codeAccessDenied = 497
-
-func failedInserts(ctx context.Context, conn driver.Conn) (f failures, err error) {
-	if err = conn.QueryRow(OneThread(ctx), readFailures).Scan(&f.n); refused(err) {
-		return failures{unknown: true}, nil
-	}
-	if err != nil {
-		return f, failure.Of("read how many inserts failed", err)
-	}
-	return f, nil
-}
 
 // refused reports whether the user lacks a privilege for a statement.
 func refused(err error) bool {

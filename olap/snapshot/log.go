@@ -1,4 +1,4 @@
-package rollup
+package snapshot
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/failure"
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -16,9 +15,9 @@ import (
 // no refresher runs, or a lot is being copied.
 const staleness = 5 * time.Minute
 
-// A State is what the rollup log says (schema/DESIGN.md). The zero State, but for Now, is that of a store without a
+// A Log is what the rollup log says (schema/DESIGN.md). The zero Log, but for Now, is that of a store without a
 // refresh.
-type State struct {
+type Log struct {
 	Now    time.Time // the store's clock
 	Number uint64    // of the newest commit or lease; 0 before the first
 	// Until is how far the rollup has come: it has every record none of whose rows was stored after it. Inclusive.
@@ -44,23 +43,23 @@ type State struct {
 // A Damage is an entry that keeps queries of an organization's records away from the rollup, until it is taken out of
 // the log.
 type Damage struct {
-	snapshot.Records
+	Records
 	Number uint64 // of the entry when it was written last
 }
 
 // Next is a number that is greater than all in the log.
-func (s State) Next() uint64 { return max(s.Number, s.Begun) + 1 }
+func (s Log) Next() uint64 { return max(s.Number, s.Begun) + 1 }
 
 // Watermark is how far queries of an organization's records may use the rollup; zero for not at all.
-func (s State) Watermark(of snapshot.Records) time.Time {
-	if s.damage(of) != nil {
+func (s Log) Watermark(of Records) time.Time {
+	if s.Damage(of) != nil {
 		return time.Time{}
 	}
 	return s.StoreWatermark()
 }
 
 // StoreWatermark is the Watermark of records without damage; zero where the rollup may not be used.
-func (s State) StoreWatermark() time.Time {
+func (s Log) StoreWatermark() time.Time {
 	if s.Leased || s.Number == 0 || s.SetBack || s.Until.After(s.Now) || s.Now.Sub(s.Until) > staleness {
 		return time.Time{}
 	}
@@ -69,13 +68,13 @@ func (s State) StoreWatermark() time.Time {
 
 // SameRollup reports whether the rollup was the same at two readings: no batch was begun or committed in between, no
 // lease taken and no damage found. Rows are only changed after such an entry, and numbers in the log only grow.
-func (s State) SameRollup(other State) bool {
+func (s Log) SameRollup(other Log) bool {
 	return s.Number == other.Number && s.Begun == other.Begun && s.Committed == other.Committed &&
 		s.Lease == other.Lease && s.LastDamage == other.LastDamage
 }
 
-// damage returns the entry of some records, or nil.
-func (s State) damage(of snapshot.Records) *Damage {
+// Damage returns the entry of some records, or nil.
+func (s Log) Damage(of Records) *Damage {
 	for i, d := range s.Damaged {
 		if d.Records == of {
 			return &s.Damaged[i]
@@ -84,67 +83,69 @@ func (s State) damage(of snapshot.Records) *Damage {
 	return nil
 }
 
-// readState leaves it to Go to find the newest of the few rows: every function in the text costs ClickHouse more.
-const readState = "SELECT now64(3, 'UTC'), kind, organization_id, source, tupleElement(latest, 'number')," +
-	" tupleElement(latest, 'value'), tupleElement(latest, 'recorded_at') FROM " + schema.TableRollupLog
-
-// A logEntry is a row of the log.
-type logEntry struct {
-	number uint64
-	value  int64
-	at     time.Time
+// logRows are rows of the log, of which the newest entries count. It is left to Go to find them: every function in the
+// text costs ClickHouse more than the few rows do.
+type logRows struct {
+	newest  map[string]storedRow
+	damaged Log // of which only Damaged is used
 }
 
-// newer is the order of the column latest.
-func (e logEntry) newer(than logEntry) bool {
-	return cmp.Or(cmp.Compare(e.number, than.number), cmp.Compare(e.value, than.value), e.at.Compare(than.at)) > 0
+func (l *logRows) add(row storedRow) {
+	if l.newest == nil {
+		l.newest = map[string]storedRow{}
+	}
+	last := l.newest[row.Kind]
+	switch {
+	case row.Kind == schema.LogDamage && row.Organization != "":
+		l.damaged.damaged(Damage{Records{schema.OrganizationID(row.Organization), row.Source}, row.Number})
+	case cmp.Or(cmp.Compare(row.Number, last.Number), cmp.Compare(row.Value, last.Value), row.At.Compare(last.At)) > 0:
+		l.newest[row.Kind] = row // the order of the column latest
+	}
 }
 
-// ReadState reads the rollup log.
-func ReadState(ctx context.Context, conn driver.Conn) (s State, err error) {
-	rows, err := conn.Query(snapshot.OneThread(ctx), readState)
-	if err != nil {
+// log is what the rows say at an instant of the store's clock.
+func (l *logRows) log(now time.Time) Log {
+	s := Log{Now: now.UTC(), Damaged: l.damaged.Damaged}
+	if len(l.newest) == 0 {
+		return s
+	}
+	committed, leased, begun := l.newest[schema.LogCommit], l.newest[schema.LogLease], l.newest[schema.LogBegin]
+	s.Until = time.UnixMilli(-committed.Value).UTC()
+	s.Lease, s.LeaseHolder, s.LeasedAt = leased.Number, leased.Value, leased.At
+	s.Number = max(committed.Number, leased.Number)
+	s.Leased = leased.Number > 0 && leased.Number >= committed.Number
+	s.Committed, s.CommittedAt = committed.Number, committed.At
+	s.Begun, s.Refresher, s.BegunAt = begun.Number, begun.Value, begun.At
+	s.Refreshing = s.Begun > s.Number
+	s.LastDamage = l.newest[schema.LogDamage].Number
+	s.SetBack = s.CommittedAt.Sub(s.Now) >= Tolerance
+	return s
+}
+
+const readLog = "SELECT now64(3, 'UTC') AS now, kind, organization_id, source," +
+	" tupleElement(latest, 'number') AS number," +
+	" tupleElement(latest, 'value') AS value, tupleElement(latest, 'recorded_at') AS at FROM " + schema.TableRollupLog
+
+// ReadLog reads the rollup log alone.
+func ReadLog(ctx context.Context, conn driver.Conn) (s Log, err error) {
+	var rows []storedRow
+	if err := conn.Select(OneThread(ctx), &rows, readLog); err != nil {
 		return s, failure.Of("read the rollup log", err)
 	}
-	defer rows.Close()
-	newest := map[kind]logEntry{}
-	for rows.Next() {
-		var of kind
-		var organization, source string
-		var e logEntry
-		if err := rows.Scan(&s.Now, (*string)(&of), &organization, &source, &e.number, &e.value, &e.at); err != nil {
-			return s, failure.Of("read the rollup log", err)
-		}
-		switch {
-		case of == damage && organization != "":
-			s.damaged(Damage{snapshot.Records{Organization: schema.OrganizationID(organization), Source: source}, e.number})
-		case e.newer(newest[of]):
-			newest[of] = e
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return s, failure.Of("read the rollup log", err)
-	}
-	if len(newest) == 0 {
-		s.Now, err = snapshot.Now(ctx, conn)
+	if len(rows) == 0 {
+		s.Now, err = Now(ctx, conn)
 		return s, err
 	}
-	committed, leased, begun := newest[commit], newest[lease], newest[begin]
-	s.Until = time.UnixMilli(-committed.value).UTC()
-	s.Lease, s.LeaseHolder, s.LeasedAt = leased.number, leased.value, leased.at
-	s.Number = max(committed.number, leased.number)
-	s.Leased = leased.number > 0 && leased.number >= committed.number
-	s.Committed, s.CommittedAt = committed.number, committed.at
-	s.Begun, s.Refresher, s.BegunAt = begun.number, begun.value, begun.at
-	s.Refreshing = s.Begun > s.Number
-	s.LastDamage = newest[damage].number
-	s.SetBack = s.CommittedAt.Sub(s.Now) >= tolerance
-	return s, nil
+	var log logRows
+	for _, row := range rows {
+		log.add(row)
+	}
+	return log.log(rows[0].Now), nil
 }
 
 // damaged adds an entry, or notes that it was written again.
-func (s *State) damaged(d Damage) {
-	if before := s.damage(d.Records); before != nil {
+func (s *Log) damaged(d Damage) {
+	if before := s.Damage(d.Records); before != nil {
 		before.Number = max(before.Number, d.Number)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-var acme = snapshot.Records{Organization: "acme", Source: schema.TableRuns}
+const acme schema.OrganizationID = "acme"
 
 func store(t *testing.T, conn driver.Conn, organization string) {
 	t.Helper()
@@ -23,23 +23,23 @@ func store(t *testing.T, conn driver.Conn, organization string) {
 }
 
 // read reads what is being stored when the store's clock has moved on.
-func read(t *testing.T, conn driver.Conn, b *snapshot.Boundaries) {
+func read(t *testing.T, conn driver.Conn, v *snapshot.View) {
 	t.Helper()
 	began, err := snapshot.Now(t.Context(), conn)
 	for now := began; err == nil && now.Sub(began) < 5*time.Millisecond; {
 		now, err = snapshot.Now(t.Context(), conn)
 	}
 	if err == nil {
-		err = b.Read(t.Context())
+		err = v.Follow(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func idle(t *testing.T, b *snapshot.Boundaries, of snapshot.Records) snapshot.IdleBoundary {
+func idle(t *testing.T, v *snapshot.View, of schema.OrganizationID) snapshot.Derived {
 	t.Helper()
-	boundary, ok := b.Idle(of)
+	boundary, ok := v.Derive(of)
 	if !ok {
 		t.Fatalf("%v are not idle", of)
 	}
@@ -97,8 +97,8 @@ func TestConfirm(t *testing.T) {
 		for _, way := range []string{"derived", "fresh", "own clock"} {
 			t.Run(c.name+", "+way, func(t *testing.T) {
 				conn := olaptest.OpenStore(t).Conn()
-				b := snapshot.NewBoundaries(conn)
-				b.SetIdleFrom(0)
+				v := snapshot.NewView(conn)
+				v.SetIdleFrom(0)
 				if c.before != nil {
 					c.before(t, conn)
 				}
@@ -106,12 +106,12 @@ func TestConfirm(t *testing.T) {
 				if c.inFlight {
 					ended = slowInsert(t, conn)
 				}
-				read(t, conn, b)
-				b.SetBack(c.setBack)
+				read(t, conn, v)
+				v.SetBack(c.setBack)
 				if way == "derived" {
 					time.Sleep(60 * time.Millisecond) // the reading is not fresh any more
 				}
-				boundary := idle(t, b, acme)
+				boundary := idle(t, v, acme)
 				if c.after != nil {
 					c.after(t, conn)
 				}
@@ -127,7 +127,7 @@ func TestConfirm(t *testing.T) {
 					}
 					boundary = boundary.At(now)
 				}
-				confirmed, _, err := b.Confirm(t.Context(), boundary)
+				confirmed, _, err := v.Confirm(t.Context(), boundary, acme)
 				want := c.confirmed && !(way == "fresh" && c.setBack > 0)
 				if err != nil || confirmed != want {
 					t.Errorf("confirmed: %t, want %t; %v", confirmed, want, err)
@@ -144,31 +144,29 @@ func TestConfirm(t *testing.T) {
 // Without a reading, and while rows arrive, no boundary is set without waiting.
 func TestNotIdle(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	b := snapshot.NewBoundaries(conn)
-	b.SetIdleFrom(time.Hour)
-	if boundary, ok := b.Idle(acme); ok {
+	v := snapshot.NewView(conn)
+	v.SetIdleFrom(time.Hour)
+	if boundary, ok := v.Derive(acme); ok {
 		t.Error("idle without a reading")
-	} else if confirmed, _, err := b.Confirm(t.Context(), boundary); confirmed || err != nil {
+	} else if confirmed, _, err := v.Confirm(t.Context(), boundary, acme); confirmed || err != nil {
 		t.Errorf("no boundary was confirmed: %t, %v", confirmed, err)
 	}
-	read(t, conn, b)
-	boundary := idle(t, b, acme)
+	read(t, conn, v)
+	boundary := idle(t, v, acme)
 	store(t, conn, "acme")
-	if confirmed, _, err := b.Confirm(t.Context(), boundary); confirmed || err != nil {
+	if confirmed, _, err := v.Confirm(t.Context(), boundary, acme); confirmed || err != nil {
 		t.Errorf("confirmed although rows arrived: %t, %v", confirmed, err)
 	}
-	if _, ok := b.Idle(acme); ok {
+	if _, ok := v.Derive(acme); ok {
 		t.Error("idle although a boundary was not confirmed")
 	}
 	store(t, conn, "others")
-	others := snapshot.Records{Organization: "others", Source: schema.TableRuns}
-	idle(t, b, others)
-	read(t, conn, b)
-	if _, ok := b.Idle(others); ok {
+	const others schema.OrganizationID = "others"
+	idle(t, v, others)
+	read(t, conn, v)
+	if _, ok := v.Derive(others); ok {
 		t.Error("idle although the background reading found rows")
 	}
-	others.Source = schema.TableAttributions
-	idle(t, b, others)
 }
 
 // However many organizations are active, what is read and kept of them is bounded.
@@ -186,13 +184,12 @@ func TestActiveIsBounded(t *testing.T) {
 	if active, err := snapshot.ReadActive(t.Context(), conn, 0, 7); err != nil || len(active) != 0 {
 		t.Errorf("%v is active though nothing was stored just now: %v", active, err)
 	}
-	b := snapshot.NewBoundaries(conn)
-	b.SetIdleFrom(time.Hour)
-	read(t, conn, b)
+	v := snapshot.NewView(conn)
+	v.SetIdleFrom(time.Hour)
+	read(t, conn, v)
 	kept := 0
 	for n := range organizations {
-		of := snapshot.Records{Organization: schema.OrganizationID(fmt.Sprint(n)), Source: schema.TableRuns}
-		if _, ok := b.Idle(of); !ok {
+		if _, ok := v.Derive(schema.OrganizationID(fmt.Sprint(n))); !ok {
 			kept++
 		}
 	}

@@ -1,0 +1,126 @@
+package snapshot
+
+import (
+	"time"
+
+	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/schema"
+)
+
+// ClockMargin is by how much the store's clock may be set back unnoticed: what was stored since an instant is looked
+// for from so much before it.
+const ClockMargin = 2 * time.Second
+
+// Records names the records of an organization in a source table.
+type Records struct {
+	Organization schema.OrganizationID
+	Source       string
+}
+
+// Place is where a cache has what it knows of the records. The key alone is of no other records either.
+func (r Records) Place() (owner string, key cache.Key) {
+	return string(r.Organization), cache.KeyOf([]byte(r.Organization), []byte(r.Source))
+}
+
+// A Snapshot is what was read of the store at a moment (View.Take): first the inserts in flight, then the counts and
+// the rollup log. Whatever rests on the store's rows keeps the snapshot of before it read them, and is right as long as
+// a later one is the Same.
+type Snapshot struct {
+	// Now is the store's clock when the first of it was read: whatever was acknowledged before has an earlier or the same
+	// stamp, unless the clock was set back (Clock), is counted, and is visible to statements from then on.
+	Now time.Time
+	// Oldest is when the oldest insert of records in flight began, rather a little earlier than later; Now where there is
+	// none. Zero but for Parts with InFlight.
+	Oldest time.Time
+	Log    Log // zero but for Parts with RollupLog
+
+	of       map[schema.OrganizationID]Counts // of the organizations that it was taken for
+	altering Count                            // entries that let somebody change rows, of whatever organization
+	log      Count                            // entries of the rollup log
+	failed   failures
+	started  time.Time     // when ClickHouse was started
+	setBacks uint64        // how often its clock was seen to be set back
+	at       time.Time     // by this server's clock, when the first of it had been read
+	margin   time.Duration // ClockMargin but for tests
+}
+
+// Same reports whether nothing changed of some records between two snapshots, or of all that an organization has where
+// no source is given: nothing was stored, renamed, purged, found to be in conflict or repaired. What a refresh of the
+// rollup changes is not asked (SameRollup).
+//
+//  1. Where the earlier one has the organization's counts, they are the same. Views count each insert before it is
+//     acknowledged (schema.CountingViews), and counts only grow. Whoever changes rows in another way writes entries to
+//     the rollup log before and after it, which are counted.
+//  2. Else it has the inserts in flight. All counts of the later one are of before the oldest of those began, and by the
+//     margin earlier, since the clock may have been set back meanwhile. An insert that was in flight, or that began
+//     later, counts with a later instant. So none of them is of this organization, or has ended.
+//  3. An insert that fails may have stored rows and is not counted. The number of those is the same.
+//  4. Counts are not synced to the disk: ClickHouse was not started in between, since a loss of power takes them back.
+func (s Snapshot) Same(later Snapshot, of Records) bool {
+	if !sameStart(s.started, later.started) || !s.failed.same(later.failed) || s.setBacks != later.setBacks {
+		return false
+	}
+	counts := later.of[of.Organization].only(of.Source)
+	if before, counted := s.of[of.Organization]; counted {
+		return before.only(of.Source) == counts && s.altering == later.altering
+	}
+	return !s.Oldest.IsZero() && counts.storedUntil(s.Boundary().Add(-s.margin))
+}
+
+// SameRollup reports whether it is the Same and the rollup was not refreshed either.
+func (s Snapshot) SameRollup(later Snapshot, of Records) bool {
+	return s.log == later.log && s.Same(later, of)
+}
+
+// Boundary is an instant until which everything stored was visible when the inserts in flight were read, and is all
+// there will be.
+func (s Snapshot) Boundary() time.Time {
+	return s.Oldest.Add(-time.Millisecond).Truncate(time.Millisecond)
+}
+
+// clock is the store's clock now, as the snapshot and this server's clock give it, rather a little earlier than later.
+func (s Snapshot) clock() time.Time { return s.Now.Add(time.Since(s.at)) }
+
+// Clock is Now, or when the newest record of an organization was stored if the clock was set back since: records that
+// were acknowledged before have no later stamps.
+func (s Snapshot) Clock(organization schema.OrganizationID) time.Time {
+	if newest := time.UnixMilli(s.of[organization].newest()).UTC(); newest.After(s.Now) {
+		return newest
+	}
+	return s.Now
+}
+
+// Idle is for how long nothing has been stored of an organization.
+func (s Snapshot) Idle(organization schema.OrganizationID) time.Duration {
+	return s.Now.Sub(time.UnixMilli(s.of[organization].newest()))
+}
+
+// StoredUntil reports whether all records of an organization were stored until an instant, inclusive. Others are stamped
+// by a clock that is ahead: an answer may have them later, although nothing is stored.
+func (s Snapshot) StoredUntil(at time.Time, organization schema.OrganizationID) bool {
+	return s.of[organization].storedUntil(at)
+}
+
+// Conflicts reports whether records of an organization were ever stored with several contents or under several clocks.
+func (s Snapshot) Conflicts(organization schema.OrganizationID) bool {
+	return s.of[organization].conflicts.rows > 0
+}
+
+// Altered reports whether anybody began or ended to change rows between two snapshots, of whatever organization.
+func (s Snapshot) Altered(later Snapshot) bool { return s.altering != later.altering }
+
+// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds. A machine takes
+// longer than this tolerance to come back after a loss of power.
+func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
+
+// SameClock reports whether the store's clock was not seen to be set back between two snapshots.
+func (s Snapshot) SameClock(other Snapshot) bool { return s.setBacks == other.setBacks }
+
+// For is the snapshot without the counts of other organizations than one, to be kept.
+func (s Snapshot) For(organization schema.OrganizationID) Snapshot {
+	counts, counted := s.of[organization]
+	if s.of = nil; counted {
+		s.of = map[schema.OrganizationID]Counts{organization: counts}
+	}
+	return s
+}
