@@ -49,8 +49,7 @@ func (b Boundary) assumes() Assumption {
 	return 0
 }
 
-// Page is how an answer's first page is called in logs: "single" for one that no page was expected to follow, "first" or
-// "next".
+// Page is what a page is called in logs: "single" for one that no page was expected to follow, "first" or "next".
 func (p Plan) Page() string {
 	switch {
 	case p.Boundary == Given:

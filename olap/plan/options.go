@@ -1,7 +1,7 @@
 package plan
 
-// Options switch off what makes answers quicker, each of which a test compares with the others and a bench measures: the
-// answers are the same. The zero value is what servers use.
+// Options switch off what makes answers quicker. The answers are the same, which a test checks of each. The zero value
+// is what servers use.
 type Options struct {
 	Records       uint64 `json:"records,omitzero"`       // so many at least is every organization taken to have
 	NoRollup      bool   `json:"noRollup,omitzero"`      // base rows answer

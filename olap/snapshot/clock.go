@@ -12,9 +12,9 @@ const Tolerance = ClockMargin / 2
 // drift is how fast the two clocks may part from each other, of a second.
 const drift = time.Millisecond / 2
 
-// setBacks counts how often the store's clock was set back by the Tolerance or more since a process reads it. It is certain
-// of each, however long statements took; it may miss one that hid behind a slow statement until the next reading. It is
-// safe for concurrent use.
+// setBacks counts how often the store's clock was set back by the Tolerance or more since a process reads it. It is
+// certain of each, however long statements took; it may miss one that hid behind a slow statement until the next
+// reading. It is safe for concurrent use.
 type setBacks struct {
 	mu     sync.Mutex
 	least  time.Duration // by which the store's clock was ahead of origin's at the last reading, at least

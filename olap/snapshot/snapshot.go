@@ -51,8 +51,8 @@ type Snapshot struct {
 //  1. Where the earlier one has the organization's counts, they are the same. Views count each insert before it is
 //     acknowledged (schema.CountingViews), and counts only grow. Whoever changes rows in another way writes entries to
 //     the rollup log before and after it, which are counted.
-//  2. Else it has the inserts in flight. All counts of the later one are of before the oldest of those began, and by the
-//     margin earlier, since the clock may have been set back meanwhile. An insert that was in flight, or that began
+//  2. Else it has the inserts in flight. All counts of the later one are of before the oldest of those began, and by
+//     the margin earlier, since the clock may have been set back meanwhile. An insert that was in flight, or that began
 //     later, counts with a later instant. So none of them is of this organization, or has ended.
 //  3. An insert that fails may have stored rows and is not counted. The number of those is the same.
 //  4. Counts are not synced to the disk: ClickHouse was not started in between, since a loss of power takes them back.
@@ -95,8 +95,8 @@ func (s Snapshot) Idle(organization schema.OrganizationID) time.Duration {
 	return s.Now.Sub(time.UnixMilli(s.of[organization].newest()))
 }
 
-// StoredUntil reports whether all records of an organization were stored until an instant, inclusive. Others are stamped
-// by a clock that is ahead: an answer may have them later, although nothing is stored.
+// StoredUntil reports whether all records of an organization were stored until an instant, inclusive. Others are
+// stamped by a clock that is ahead: an answer may have them later, although nothing is stored.
 func (s Snapshot) StoredUntil(at time.Time, organization schema.OrganizationID) bool {
 	return s.of[organization].storedUntil(at)
 }
@@ -109,8 +109,8 @@ func (s Snapshot) Conflicts(organization schema.OrganizationID) bool {
 // Altered reports whether anybody began or ended to change rows between two snapshots, of whatever organization.
 func (s Snapshot) Altered(later Snapshot) bool { return s.altering != later.altering }
 
-// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds. A machine takes
-// longer than this tolerance to come back after a loss of power.
+// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds. A machine
+// takes longer than this tolerance to come back after a loss of power.
 func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
 // SameClock reports whether the store's clock was not seen to be set back between two snapshots.
