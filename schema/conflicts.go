@@ -1,6 +1,11 @@
 package schema
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/schema/sql"
+)
 
 // What happens where a source changes what should never change (contract 4.20). DESIGN.md and
 // decisions/moved-records.md give the reasons.
@@ -30,17 +35,19 @@ const (
 	ConflictAttribution = "attribution" // stored with several contents or under several clocks
 )
 
-// SupersededAttributions is SQL of the keys (occurred_at, attribution_id) of the attribution records that do not count,
-// because the record was stored earlier under another clock; condition is over organization_id. Copies under one
-// clock are not among them: FINAL leaves the one stored first.
-func SupersededAttributions(condition string) string {
-	return "SELECT clock, id" + supersededAttributions + " AND " + condition
+// SupersededAttributions selects columns of the keys (organization_id, clock and id) of the attribution records that do
+// not count, because the record was stored earlier under another clock. Copies under one clock are not among them:
+// FINAL leaves the one stored first.
+func SupersededAttributions(read sql.Reader, columns []string, conditions ...string) sql.Select {
+	return sql.Select{
+		Columns: columns, From: read(TableConflicts), Where: append([]string{ofAttribution, "superseded"}, conditions...),
+	}
 }
 
-const supersededAttributions = " FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution + "' AND superseded"
+const ofAttribution = "kind = '" + ConflictAttribution + "'"
 
-// SupersededRuns is SQL that selects the marks that runs needs: organization_id, created_at, run_id and state. It reads
-// the runs of which a row satisfies the condition stored.
+// SupersededRuns selects the marks that runs needs: organization_id, created_at, run_id and state. It reads the runs of
+// which a row satisfies the condition stored.
 //
 // Of the clocks of a run the one counts whose greatest state has the greatest version and status; of several with the
 // same, the latest. So the status of a run is that of the greatest state of all of its rows without marks, which needs
@@ -48,75 +55,102 @@ const supersededAttributions = " FROM " + TableConflicts + " WHERE kind = '" + C
 // all that would win: it has the version and status of the winner, less one where its own clock is later, and
 // supersededLow. Therefore the order of arrival decides nothing, and a version that wins under a marked clock makes
 // that clock count again by itself.
-func SupersededRuns(stored string) string {
-	return "SELECT organization_id, tupleElement(stored_key, 1) AS created_at, run_id," +
-		" bitOr(bitShiftLeft(toUInt64(tupleElement(winner, 1)" +
-		" - (tupleElement(stored_key, 1) > tupleElement(winner, 2))), 6), " + supersededLow + ") AS state" +
-		" FROM (SELECT organization_id, run_id, groupArray((clock, top)) AS stored_keys," +
-		" maxIf((bitShiftRight(top, 6), clock), bitAnd(top, " + supersededLow + ") != " + supersededLow + ") AS winner" +
-		" FROM (SELECT organization_id, run_id, created_at AS clock, max(state) AS top" +
-		" FROM " + TableRuns + " WHERE " +
-		candidates(TableRuns, "run_hash", "run_id", RunHashSQL, stored, "min(created_at) != max(created_at)") +
-		" GROUP BY organization_id, run_id, created_at)" +
-		" GROUP BY organization_id, run_id HAVING count() > 1)" +
-		" ARRAY JOIN stored_keys AS stored_key" +
-		" WHERE bitAnd(tupleElement(stored_key, 2), " + supersededLow + ") != " + supersededLow +
-		" AND tupleElement(stored_key, 1) != tupleElement(winner, 2)"
+func SupersededRuns(read sql.Reader, stored string) sql.Select {
+	rows := sql.Select{
+		Columns: []string{"organization_id", "run_id", "created_at AS clock", "max(state) AS top"},
+		From:    read(TableRuns),
+		Where: candidates(read, TableRuns, "run_hash", "run_id", RunHashSQL, stored,
+			"min(created_at) != max(created_at)"),
+		Group: []string{"organization_id", "run_id", "created_at"},
+	}
+	runs := sql.Select{
+		Columns: []string{"organization_id", "run_id", "groupArray((clock, top)) AS stored_keys",
+			"maxIf((bitShiftRight(top, 6), clock), bitAnd(top, " + supersededLow + ") != " + supersededLow + ") AS winner"},
+		From: sql.Query(rows), Group: []string{"organization_id", "run_id"}, Having: "count() > 1",
+	}
+	return sql.Select{
+		Columns: []string{"organization_id", "tupleElement(stored_key, 1) AS created_at", "run_id",
+			"bitOr(bitShiftLeft(toUInt64(tupleElement(winner, 1) - (tupleElement(stored_key, 1) > tupleElement(winner, 2)))," +
+				" 6), " + supersededLow + ") AS state"},
+		From: sql.Query(runs), Array: "stored_keys AS stored_key",
+		Where: []string{"bitAnd(tupleElement(stored_key, 2), " + supersededLow + ") != " + supersededLow,
+			"tupleElement(stored_key, 1) != tupleElement(winner, 2)"},
+	}
 }
 
-// ConflictingAttributions is SQL that selects what TableConflicts lacks of the attribution records of which a row
-// satisfies the condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts
-// under which it was stored first; of several in one millisecond the greatest content decides, then the latest clock.
-func ConflictingAttributions(stored string) string {
-	return "SELECT organization_id, attribution_id AS id, tupleElement(stored_key, 1) AS clock," +
-		" tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded" +
-		" FROM (SELECT organization_id, attribution_id, groupArray((occurred, differs)) AS stored_keys," +
-		" max((top, occurred)) AS winner" +
-		" FROM (SELECT organization_id, attribution_id, occurred_at AS occurred, max(inverted_timestamp) AS top," +
-		" " + contentsDiffer + " AS differs" +
-		" FROM " + TableAttributions + " WHERE " +
-		candidates(TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored,
-			"min(occurred_at) != max(occurred_at) OR "+contentsDiffer) +
-		" GROUP BY organization_id, attribution_id, occurred_at)" +
-		" GROUP BY organization_id, attribution_id HAVING count() > 1 OR max(differs))" +
-		" ARRAY JOIN stored_keys AS stored_key" +
-		" WHERE (superseded OR tupleElement(stored_key, 2)) AND (organization_id, id, clock, superseded) NOT IN" +
-		" (SELECT organization_id, id, clock, superseded FROM " + TableConflicts + " WHERE kind = '" + ConflictAttribution +
-		"')"
+// ConflictingAttributions selects what TableConflicts lacks of the attribution records of which a row satisfies the
+// condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under which it
+// was stored first; of several in one millisecond the greatest content decides, then the latest clock.
+func ConflictingAttributions(read sql.Reader, stored string) sql.Select {
+	rows := sql.Select{
+		Columns: []string{"organization_id", "attribution_id", "occurred_at AS occurred", "max(inverted_timestamp) AS top",
+			contentsDiffer + " AS differs"},
+		From: read(TableAttributions),
+		Where: candidates(read, TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored,
+			"min(occurred_at) != max(occurred_at) OR "+contentsDiffer),
+		Group: []string{"organization_id", "attribution_id", "occurred_at"},
+	}
+	records := sql.Select{
+		Columns: []string{"organization_id", "attribution_id", "groupArray((occurred, differs)) AS stored_keys",
+			"max((top, occurred)) AS winner"},
+		From: sql.Query(rows), Group: []string{"organization_id", "attribution_id"},
+		Having: "count() > 1 OR max(differs)",
+	}
+	known := sql.Select{
+		Columns: []string{"organization_id", "id", "clock", "superseded"}, From: read(TableConflicts),
+		Where: []string{ofAttribution},
+	}
+	return sql.Select{
+		Columns: []string{"organization_id", "attribution_id AS id", "tupleElement(stored_key, 1) AS clock",
+			"tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded"},
+		From: sql.Query(records), Array: "stored_keys AS stored_key",
+		Where: []string{"(superseded OR tupleElement(stored_key, 2))",
+			"(organization_id, id, clock, superseded) NOT IN" + sql.In(known)},
+	}
 }
 
-// WronglySuperseded is SQL that selects, of the attribution records none of whose clocks counts, the one that should:
-// organization_id, clock and id. That happens where the rows of the clock that did were taken out of the store.
-// condition is over organization_id.
-func WronglySuperseded(condition string) string {
-	superseded := supersededAttributions + " AND " + condition
-	return "SELECT organization_id, argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock," +
-		" attribution_id AS id" +
-		" FROM " + TableAttributions + " WHERE " + condition +
-		" AND attribution_hash IN (SELECT " + strings.Replace(AttributionHashSQL, "?", "id", 1) + superseded + ")" +
-		" AND (organization_id, attribution_id) IN (SELECT organization_id, id" + superseded + ")" +
-		" GROUP BY organization_id, attribution_id" +
-		" HAVING countIf((organization_id, occurred_at, attribution_id) NOT IN (SELECT organization_id, clock, id" +
-		superseded + ")) = 0"
+// WronglySuperseded selects, of the attribution records none of whose clocks counts, the one that should:
+// organization_id, clock and id. That happens where the rows of the clock that did were taken out of the store. The
+// conditions are over organization_id.
+func WronglySuperseded(read sql.Reader, conditions ...string) sql.Select {
+	superseded := func(columns ...string) string {
+		return sql.In(SupersededAttributions(read, columns, conditions...))
+	}
+	return sql.Select{
+		Columns: []string{"organization_id", "argMax(occurred_at, (inverted_timestamp, occurred_at)) AS clock",
+			"attribution_id AS id"},
+		From: read(TableAttributions),
+		Where: append(slices.Clone(conditions),
+			"attribution_hash IN"+superseded(strings.Replace(AttributionHashSQL, "?", "id", 1)),
+			"(organization_id, attribution_id) IN"+superseded("organization_id", "id")),
+		Group: []string{"organization_id", "attribution_id"},
+		Having: "countIf((organization_id, occurred_at, attribution_id) NOT IN" +
+			superseded("organization_id", "clock", "id") + ") = 0",
+	}
 }
 
 // OfWronglySuperseded is the condition that a row of TableConflicts says of a clock of WronglySuperseded that it does
 // not count.
-func OfWronglySuperseded(condition string) string {
-	return "kind = '" + ConflictAttribution + "' AND superseded AND (organization_id, clock, id) IN (" +
-		WronglySuperseded(condition) + ")"
+func OfWronglySuperseded(read sql.Reader, conditions ...string) string {
+	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+
+		sql.In(WronglySuperseded(read, conditions...)))
 }
 
-// candidates is the condition that a row of a table is of a record of which a row satisfies the condition stored and
+// candidates are the conditions that a row of a table is of a record of which a row satisfies the condition stored and
 // which has rows that differ, an aggregate condition, or of another one whose id has the same hash. Only the narrow
 // columns are read of all rows. Half of the hash, for which ClickHouse has a table without collisions, rules most rows
 // out in a third of the time, where few records are selected.
-func candidates(table, column, id, hash, stored, differ string) string {
+func candidates(read sql.Reader, table, column, id, hash, stored, differ string) []string {
 	ofID := strings.Replace(hash, "?", id, 1)
-	whereStored := " FROM " + table + " WHERE " + stored
-	ofOrganizations := "organization_id IN (SELECT organization_id" + whereStored + ")"
-	return ofOrganizations + " AND " + column + " IN (SELECT " + column + " FROM " + table + " WHERE " + ofOrganizations +
-		" AND if(toUInt16(" + column + ") IN (SELECT toUInt16(" + ofID + ")" + whereStored + "), " + column + ", 0)" +
-		" IN (SELECT " + ofID + whereStored + ")" +
-		" GROUP BY organization_id, " + column + " HAVING " + differ + ")"
+	in := func(selected string) string {
+		return " IN" + sql.In(sql.Select{Columns: []string{selected}, From: read(table), Where: []string{stored}})
+	}
+	ofOrganizations := "organization_id" + in("organization_id")
+	hashes := sql.Select{
+		Columns: []string{column}, From: read(table),
+		Where: []string{ofOrganizations,
+			"if(toUInt16(" + column + ")" + in("toUInt16("+ofID+")") + ", " + column + ", 0)" + in(ofID)},
+		Group: []string{"organization_id", column}, Having: differ,
+	}
+	return []string{ofOrganizations, column + " IN" + sql.In(hashes)}
 }

@@ -6,12 +6,24 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // The delta is what the rollup lacks: for every record of which a row was stored after the watermark, the row that the
 // rollup has with the sign -1, and the row that the record is now with the sign 1. It is relative to what the rollup
 // has when the statement runs. Therefore an earlier watermark only makes the delta longer, and a record that a
 // refresher writes meanwhile has the same sums.
+
+// A Reading says of which rows a delta is. Its conditions are SQL.
+type Reading struct {
+	Read   sql.Reader
+	Known  []string // of rows of the rollup, true for every row of the records that are selected
+	Stored []string // of rows of the source
+	// Before names a table with the DeltaRows of an earlier reading, when the rollup was the same: those records are
+	// selected too, and not looked up again; empty for none.
+	Before string
+}
 
 // Lists are of the first n of Columns: the SQL over the source, the SQL over the rollup, and the names.
 func (t *RollupTable) Lists(n int) (ofSource, ofRollup, names []string) {
@@ -32,45 +44,47 @@ func (t *RollupTable) ranked(n int) (ofSource, ofRollup, names []string) {
 	return slices.Insert(ofSource, 0, t.First), slices.Insert(ofRollup, 0, first), slices.Insert(names, 0, t.First)
 }
 
-// Changed is SQL that selects the records of which a row was stored that satisfies the conditions stored (over the
-// source). Rows of the rollup are looked up among those that satisfy known, which must be true for every row of the
-// records selected. before names a table with the DeltaRows of an earlier reading, when the rollup was the same: those
-// records are selected too, and not looked up again; empty for none.
+// Changed selects the records of which a row was stored that satisfies the conditions of a reading.
 //
 // Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the
 // first n Columns), was_in_rollup (0 or 1) and stored_first (when the record was first stored). Records with
 // the same clock as one of them may be selected too, with old_record and new_record alike.
-func (t *RollupTable) Changed(known, stored, before string, n int) string {
+func (t *RollupTable) Changed(r Reading, n int) sql.Select {
 	ofSource, ofRollup, names := t.ranked(n)
-	key := strings.Join(t.RecordKey(), ", ")
-	changed := "FROM " + t.Source + " WHERE " + stored
-	unknown, cached := "", ""
-	if before != "" {
-		unknown = " AND " + t.Clock + " NOT IN (SELECT " + t.Clock + " FROM " + before + ")"
-		cached = "\n    UNION ALL" +
-			"\n    SELECT " + key + ", tuple(" + strings.Join(names, ", ") + "), first_stored_at, sign = -1" +
-			"\n    FROM " + before
+	columns := func(record []string, more ...string) []string {
+		return slices.Concat(t.RecordKey(), []string{"tuple(" + strings.Join(record, ", ") + ") AS record"}, more)
 	}
-	return "SELECT " + key + ", max(record) AS new_record, maxIf(record, in_rollup) AS old_record," +
-		" max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first" +
-		"\nFROM\n(" +
-		"\n    SELECT " + key + ", tuple(" + strings.Join(ofSource, ", ") + ") AS record, first_stored_at AS stored_at," +
-		" 0 AS in_rollup" +
-		"\n    " + changed +
-		"\n    UNION ALL" +
-		"\n    SELECT " + key + ", tuple(" + strings.Join(ofRollup, ", ") + "), first_stored_at, 1" +
-		// The clock alone finds rows by the sorting key as well as the whole key does, at a quarter of the price. Rows
-		// with the sign -1 are older than the last one with 1, so that the greatest is that one.
-		"\n    FROM " + t.Table + " WHERE " + known + " AND " + t.Clock + " IN (SELECT " + t.Clock + " " + changed + unknown +
-		")" +
-		cached +
-		"\n)" +
-		"\nGROUP BY " + key
+	unknown := slices.Clone(r.Stored)
+	if r.Before != "" {
+		unknown = append(unknown, t.Clock+" NOT IN"+
+			sql.In(sql.Select{Columns: []string{t.Clock}, From: sql.Sent(r.Before)}))
+	}
+	clocks := sql.Select{Columns: []string{t.Clock}, From: r.Read(t.Source), Where: unknown}
+	rows := []sql.Select{
+		{
+			Columns: columns(ofSource, "first_stored_at AS stored_at", "0 AS in_rollup"),
+			From:    r.Read(t.Source), Where: r.Stored,
+		},
+		{
+			// The clock alone finds rows by the sorting key as well as the whole key does, at a quarter of the price. Rows
+			// with the sign -1 are older than the last one with 1, so that the greatest is that one.
+			Columns: columns(ofRollup, "first_stored_at", "1"),
+			From:    r.Read(t.Table), Where: append(slices.Clone(r.Known), t.Clock+" IN"+sql.In(clocks)),
+		},
+	}
+	if r.Before != "" {
+		rows = append(rows, sql.Select{Columns: columns(names, "first_stored_at", "sign = -1"), From: sql.Sent(r.Before)})
+	}
+	return sql.Select{
+		Columns: append(t.RecordKey(), "max(record) AS new_record", "maxIf(record, in_rollup) AS old_record",
+			"max(in_rollup) AS was_in_rollup", "min(stored_at) AS stored_first"),
+		From: sql.Query(sql.Union(rows...)), Group: t.RecordKey(),
+	}
 }
 
-// Signed is SQL that selects records of Changed, whose SQL with n is changed, as signed rows: the keys, the first n
-// Columns, first_stored_at (of the record) and sign. A WHERE may follow.
-func (t *RollupTable) Signed(changed string, n int, keys ...string) string {
+// Signed selects records of Changed with n as signed rows: the keys, the first n Columns, first_stored_at (of the
+// record) and sign.
+func (t *RollupTable) Signed(changed sql.Select, n int, keys ...string) sql.Select {
 	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
 	_, _, ranked := t.ranked(n)
@@ -78,21 +92,23 @@ func (t *RollupTable) Signed(changed string, n int, keys ...string) string {
 		columns = append(columns, fmt.Sprintf("tupleElement(tupleElement(change, 1), %d) AS %s", i+1+len(ranked)-len(names),
 			name))
 	}
-	return "SELECT " + strings.Join(columns, ", ") + ", stored_first AS first_stored_at, tupleElement(change, 2) AS sign" +
-		"\nFROM\n(\n    " + strings.ReplaceAll(changed, "\n", "\n    ") + "\n)" +
-		"\nARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))]," +
-		" [(new_record, toInt8(1))]) AS change"
+	return sql.Select{
+		Columns: append(columns, "stored_first AS first_stored_at", "tupleElement(change, 2) AS sign"),
+		From:    sql.Query(changed),
+		Array: "if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))]," +
+			" [(new_record, toInt8(1))]) AS change",
+	}
 }
 
-// InlineDelta is SQL that selects the delta with the clock as its key, to be computed within a statement. Records that
-// did not change are among it: what was first stored after an inclusion boundary is taken away only.
-func (t *RollupTable) InlineDelta(known, stored string, n int) string {
-	return t.Signed(t.Changed(known, stored, "", n), n, t.Clock)
+// InlineDelta selects the delta with the clock as its key, to be computed within a statement. Records that did not
+// change are among it: what was first stored after an inclusion boundary is taken away only.
+func (t *RollupTable) InlineDelta(r Reading, n int) sql.Select {
+	return t.Signed(t.Changed(r, n), n, t.Clock)
 }
 
-// DeltaRows is SQL that selects the delta with the first DeltaColumns, and with the keys that are made of them and the
-// sums of the rollup row. ColumnsBefore are among its columns. before is that of Changed.
-func (t *RollupTable) DeltaRows(known, stored, before string) string {
+// DeltaRows selects the delta with the first DeltaColumns, and with the keys that are made of them and the sums of the
+// rollup row. ColumnsBefore are among its columns.
+func (t *RollupTable) DeltaRows(r Reading) sql.Select {
 	n := t.DeltaColumns
 	_, _, names := t.ranked(n)
 	selected, keys := slices.Concat(t.RecordKey(), names), t.RecordKey()
@@ -107,8 +123,9 @@ func (t *RollupTable) DeltaRows(known, stored, before string) string {
 	for _, name := range slices.Sorted(maps.Keys(t.Sums)) {
 		selected = append(selected, t.Sums[name]+" AS "+name)
 	}
-	return "SELECT " + strings.Join(selected, ", ") + ", first_stored_at, sign" +
-		"\nFROM\n(\n" + t.Signed(t.Changed(known, stored, before, n), n, keys...) + "\n)"
+	return sql.Select{
+		Columns: append(selected, "first_stored_at", "sign"), From: sql.Query(t.Signed(t.Changed(r, n), n, keys...)),
+	}
 }
 
 // ColumnsBefore are the columns of DeltaRows that Changed needs of those before.

@@ -20,10 +20,6 @@ func ParseOrganizationID(s string) (OrganizationID, error) {
 	return OrganizationID(s), nil
 }
 
-// OfOrganization is the condition that a row is of the organization in the parameter organization. Every statement that
-// answers a query reads every table with it, and it is written nowhere else.
-const OfOrganization = "organization_id = {organization:String}"
-
 // NormalizeIdentifier is the one normalization of a person's identifier, at ingest and in filters (contract 3): white
 // space around it is removed, and an email address, recognized by its @, is lowercased. It is idempotent.
 func NormalizeIdentifier(identifier string) string {

@@ -1,6 +1,11 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runlens/runlens/schema/sql"
+)
 
 // An initiator key represents the identifier and the name of who started a run, so that one number is grouped instead
 // of two texts. It is made of hashes, so that two texts may share one: two names of one person share 48 bits, two
@@ -24,46 +29,53 @@ const (
 	// Without an identifier there is no person to name.
 	initiatorName = "if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, " +
 		"'initiator_name'))"
-
-	// initiatorTexts are the columns with the texts of a key.
-	initiatorTexts = "organization_id, initiator_key, initiator_identifier, initiator_name"
 )
 
-// InitiatorKeys is SQL that selects the different initiator keys of the rows of runs that satisfy a condition, with
-// their texts: organization_id, initiator_key, initiator_identifier and initiator_name.
-func InitiatorKeys(condition string) string {
-	return "WITH " + initiator + " AS initiator, " + initiatorName + " AS initiator_name" +
-		" SELECT DISTINCT organization_id, " + InitiatorKeySQL + " AS initiator_key," +
-		" assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name" +
-		" FROM " + TableRuns + " WHERE " + condition + " AND isNotNull(tupleElement(record, 'initiator_identifier'))"
-}
-
-// SharedKeys is SQL that selects the shared keys, organization_id and initiator (the identifier's part), of which
-// texts has a text; texts is SQL that selects organization_id, initiator_key, initiator_identifier and initiator_name.
-// Its texts are compared with one another and with those of the table initiator_keys that satisfy the condition known.
-func SharedKeys(texts, known string) string {
-	ofKey := fmt.Sprintf("bitShiftRight(initiator_key, %d)", InitiatorKeyShift)
-	return "SELECT organization_id, " + ofKey + " AS initiator" +
-		"\nFROM\n(" +
-		"\n    SELECT " + initiatorTexts + " FROM " + TableInitiatorKeys +
-		"\n    WHERE " + known + " AND (organization_id, " + ofKey + ") IN (SELECT organization_id, " + ofKey + " FROM (" +
-		texts + "))" +
-		// The WITH of a part of a union would apply to those after it.
-		"\n    UNION ALL" +
-		"\n    SELECT " + initiatorTexts + " FROM (" + texts + ")" +
-		"\n)" +
-		"\nGROUP BY organization_id, initiator" +
-		// A name that is null is a text of its own.
-		"\nHAVING min(initiator_identifier) != max(initiator_identifier)" +
-		" OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)"
-}
-
-// AnySharedKey is SQL that selects rows where a key of the organization is shared, and else none. texts are those of
-// the delta; empty for none.
-func AnySharedKey(texts string) string {
-	sql := "SELECT 1 FROM " + TableSharedKeys + " WHERE " + OfOrganization
-	if texts != "" {
-		sql += "\nUNION ALL\nSELECT 1 FROM\n(\n" + SharedKeys(texts, OfOrganization) + "\n)"
+// InitiatorKeys selects the different initiator keys of the rows of runs that satisfy conditions, with their texts:
+// organization_id, initiator_key, initiator_identifier and initiator_name.
+func InitiatorKeys(read sql.Reader, conditions ...string) sql.Select {
+	const identifier = "tupleElement(record, 'initiator_identifier')"
+	return sql.Select{
+		With:     []string{initiator + " AS initiator", initiatorName + " AS initiator_name"},
+		Distinct: true,
+		Columns: []string{"organization_id", InitiatorKeySQL + " AS initiator_key",
+			"assumeNotNull(" + identifier + ") AS initiator_identifier", "initiator_name"},
+		From:  read(TableRuns),
+		Where: append(slices.Clone(conditions), "isNotNull("+identifier+")"),
 	}
-	return sql
+}
+
+// SharedKeys selects the shared keys, organization_id and initiator (the identifier's part), of which texts has a text;
+// texts selects organization_id, initiator_key, initiator_identifier and initiator_name. Its texts are compared with
+// one another and with those of the table initiator_keys.
+func SharedKeys(read sql.Reader, texts fmt.Stringer) sql.Select {
+	ofKey := fmt.Sprintf("bitShiftRight(initiator_key, %d)", InitiatorKeyShift)
+	columns := []string{"organization_id", "initiator_key", "initiator_identifier", "initiator_name"}
+	keys := sql.Select{Columns: []string{"organization_id", ofKey}, From: sql.Query(texts)}
+	return sql.Select{
+		Columns: []string{"organization_id", ofKey + " AS initiator"},
+		From: sql.Query(sql.Union(
+			sql.Select{
+				Columns: columns, From: read(TableInitiatorKeys),
+				Where: []string{"(organization_id, " + ofKey + ") IN" + sql.In(keys)},
+			},
+			// The WITH of a part of a union would apply to those after it.
+			sql.Select{Columns: columns, From: sql.Query(texts)},
+		)),
+		Group: []string{"organization_id", "initiator"},
+		// A name that is null is a text of its own.
+		Having: "min(initiator_identifier) != max(initiator_identifier)" +
+			" OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)",
+	}
+}
+
+// AnySharedKey selects rows where a key of the organization is shared, and else none. texts are those of the delta; nil
+// for none.
+func AnySharedKey(texts fmt.Stringer) sql.Rows {
+	one := []string{"1"}
+	rows := sql.Union(sql.Select{Columns: one, From: sql.Table(TableSharedKeys)})
+	if texts != nil {
+		rows = append(rows, sql.Select{Columns: one, From: sql.Query(SharedKeys(sql.Table, texts))})
+	}
+	return rows
 }

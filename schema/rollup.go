@@ -1,6 +1,12 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/schema/sql"
+)
 
 // A RollupTable has the current row of every record of a source table, versions and repeats collapsed, as signed rows.
 // A record is counted by the sum of the signs of its rows: where it changed, the former row is there once more with the
@@ -20,11 +26,8 @@ type RollupTable struct {
 	// First is the column of the source, a UInt128, that is greatest in the copy that counts where records are
 	// immutable: the one stored first, which the rollup has before all others. Empty where the greatest of Columns counts.
 	First string
-	// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every
-	// row counts: those of superseded clocks say so themselves.
-	Counts string
-	// CountsOfOrganization is Counts over a row of the organization in the parameter organization.
-	CountsOfOrganization string
+	// conflicts says that rows of the source have to be compared with TableConflicts, whether they count (Counts).
+	conflicts bool
 	// SumColumns is how many of the first Columns the sums are made of.
 	SumColumns int
 	// DeltaColumns is how many of the first Columns a delta has that is read apart from a statement (DeltaRows).
@@ -85,7 +88,6 @@ func SpanOf(millis, length int64) int64 {
 var RollupTables = []*RollupTable{
 	{
 		Table: "rollup_runs", Source: TableRuns, Clock: "created_at", ID: "run_id", StoredAt: "last_stored_at",
-		Counts: "true", CountsOfOrganization: "true",
 		// As the winner of record is chosen: the name decides by its text, not by the hash in initiator_key.
 		Columns: []RollupColumn{
 			{Name: "state", SQL: "tupleElement(record, 'state')"},
@@ -119,10 +121,7 @@ var RollupTables = []*RollupTable{
 	{
 		Table: "rollup_attributions", Source: TableAttributions, Clock: "occurred_at", ID: "attribution_id",
 		StoredAt: "first_stored_at",
-		First:    "inverted_timestamp",
-		Counts: "(organization_id, occurred_at, attribution_id) NOT IN" +
-			" (SELECT organization_id, clock, id" + supersededAttributions + ")",
-		CountsOfOrganization: "(occurred_at, attribution_id) NOT IN (" + SupersededAttributions(OfOrganization) + ")",
+		First:    "inverted_timestamp", conflicts: true,
 		Columns: []RollupColumn{
 			{Name: "activity_type", SQL: "activity_type"},
 			{Name: "agent_id", SQL: "agent_id"},
@@ -184,6 +183,21 @@ func (t *RollupTable) Key(name string) *RollupKey {
 	return nil
 }
 
+// Counts is the condition over a row of the source that no other clock of the record counts instead. Of runs every row
+// counts: those of superseded clocks say so themselves.
+func (t *RollupTable) Counts(read sql.Reader) string { return t.counts(read, "organization_id") }
+
+// CountsOfOrganization is Counts over a row of the organization in the parameter organization.
+func (t *RollupTable) CountsOfOrganization() string { return t.counts(sql.Table) }
+
+func (t *RollupTable) counts(read sql.Reader, key ...string) string {
+	if !t.conflicts {
+		return "true"
+	}
+	return "(" + strings.Join(append(key, t.Clock, t.ID), ", ") + ") NOT IN" +
+		sql.In(SupersededAttributions(read, append(slices.Clone(key), "clock", "id")))
+}
+
 // RecordKey are the columns that name a record.
 func (t *RollupTable) RecordKey() []string { return []string{"organization_id", t.Clock, t.ID} }
 
@@ -218,5 +232,8 @@ func RollupUnchanged(lease, damage, begin string) string {
 	if begin != "" {
 		newer += " OR kind = '" + LogBegin + "' AND " + number + " > " + begin
 	}
-	return "1 NOT IN (SELECT throwIf(" + newer + ", '" + LogChangedMessage + "') FROM " + TableRollupLog + ")"
+	return "1 NOT IN" + sql.In(sql.Select{
+		Columns: []string{"throwIf(" + newer + ", '" + LogChangedMessage + "')"},
+		From:    sql.AllOrganizations("the log is the store's")(TableRollupLog),
+	})
 }

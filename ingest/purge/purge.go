@@ -22,6 +22,7 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A Purge is what is to be taken out. It is made by Organization or Person, and may be run again when it failed.
@@ -186,11 +187,14 @@ func person(organization schema.OrganizationID, identifier string, goes func(clo
 			" WHERE " + ofPerson + ") AND NOT (" + ofPerson + ")",
 	}, Step{
 		Table: schema.TableConflicts, What: WhatDeleted, change: deletes,
-		where:  p.ofOrganization() + " AND " + schema.OfWronglySuperseded(p.ofOrganization()),
-		damage: schema.WronglySuperseded(p.ofOrganization()),
+		where:  p.ofOrganization() + " AND " + schema.OfWronglySuperseded(ofTarget, p.ofOrganization()),
+		damage: schema.WronglySuperseded(ofTarget, p.ofOrganization()).String(),
 	})
 	return p
 }
+
+// A purge names its organization in purge_targets, so that no statement names it (Purge).
+var ofTarget = sql.AllOrganizations("the purge's conditions name one of them by its number")
 
 // null is a null text. Where one branch of if is a plain NULL, ClickHouse only marks the value of the other one as
 // null: the text itself would stay in the file.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A List is the list at one moment. It does not change, and nil is an empty one.
@@ -96,13 +97,17 @@ func (l *List) Anonymize(r *normalize.Run) bool {
 }
 
 // readVersion is another number after each change of the list.
-const readVersion = "SELECT sum(cityHash64(person, revision, until, lifted)) FROM " + schema.TablePurgedPeople +
-	" FINAL"
+var readVersion = sql.Select{
+	Columns: []string{"sum(cityHash64(person, revision, until, lifted))"}, From: listed,
+}
+
+// listed is the list, which has hashes of people with their organizations.
+var listed = sql.AllOrganizations("a writer has rows of any of them")(schema.TablePurgedPeople).Final(true)
 
 // Read reads the list, unless it is still the one that was known before, nil for none.
 func Read(ctx context.Context, conn driver.Conn, known *List) (*List, error) {
 	l := &List{}
-	if err := conn.QueryRow(ctx, readVersion).Scan(&l.version); err != nil {
+	if err := conn.QueryRow(ctx, readVersion.String()).Scan(&l.version); err != nil {
 		return nil, fmt.Errorf("read the list of purged people: %w", err)
 	}
 	if known != nil && known.version == l.version {
@@ -115,8 +120,10 @@ func Read(ctx context.Context, conn driver.Conn, known *List) (*List, error) {
 	if l.key, err = readKey(ctx, conn); err != nil {
 		return nil, err
 	}
-	rows, err := conn.Query(ctx, "SELECT person, revision, toUnixTimestamp64Milli(until), lifted FROM "+
-		schema.TablePurgedPeople+" FINAL")
+	all := sql.Select{
+		Columns: []string{"person", "revision", "toUnixTimestamp64Milli(until)", "lifted"}, From: listed,
+	}
+	rows, err := conn.Query(ctx, all.String())
 	if err != nil {
 		return nil, fmt.Errorf("read the list of purged people: %w", err)
 	}
@@ -140,8 +147,8 @@ func Read(ctx context.Context, conn driver.Conn, known *List) (*List, error) {
 // readKey reads the key of the hash, the zero key where the store has none.
 func readKey(ctx context.Context, conn driver.Conn) (k key, err error) {
 	var stored string
-	const read = "SELECT any(stored_key) FROM (" + schema.PurgedPeopleKey + ")"
-	if err := conn.QueryRow(ctx, read).Scan(&stored); err != nil {
+	read := sql.Select{Columns: []string{"any(stored_key)"}, From: sql.Query(schema.PurgedPeopleKey)}
+	if err := conn.QueryRow(ctx, read.String()).Scan(&stored); err != nil {
 		return k, fmt.Errorf("read the key of the list of purged people: %w", err)
 	}
 	if stored == "" {

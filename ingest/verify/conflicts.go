@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A Conflict is the records of a part that the source sent in ways that contradict each other: runs under several
@@ -61,11 +62,15 @@ func (o Options) moved(ctx context.Context, found faults) error {
 }
 
 func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found faults) error {
-	where := "organization_id = {organization:String} AND " +
-		"" + tables[part.Kind].id + " IN (SELECT id FROM " + tableIDs + ")"
-	superseded := "SELECT run_id, created_at AS clock FROM (" + schema.SupersededRuns(where) + ")"
+	where := tables[part.Kind].id + " IN" + sql.In(sql.Select{Columns: []string{"id"}, From: sql.Sent(tableIDs)})
+	superseded := sql.Select{
+		Columns: []string{"run_id", "created_at AS clock"}, From: sql.Query(schema.SupersededRuns(sql.Table, where)),
+	}
 	if part.Kind == normalize.KindAttribution {
-		superseded = "SELECT id, clock FROM (" + schema.ConflictingAttributions(where) + ") WHERE superseded"
+		superseded = sql.Select{
+			Columns: []string{"id", "clock"}, From: sql.Query(schema.ConflictingAttributions(sql.Table, where)),
+			Where: []string{"superseded"},
+		}
 	}
 	wanted, err := ext.NewTable(tableIDs, ext.Column("id", "UUID"))
 	if err != nil {
@@ -77,7 +82,7 @@ func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found 
 		}
 	}
 	rows, err := o.Conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(wanted)),
-		"SELECT *, toString(toDate32(clock)) FROM ("+superseded+")",
+		sql.Select{Columns: []string{"*", "toString(toDate32(clock))"}, From: sql.Query(superseded)}.String(),
 		clickhouse.Named("organization", string(part.Organization)))
 	if err != nil {
 		return err
@@ -158,11 +163,7 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 	}
 	rows, err := o.Conn.Query(
 		clickhouse.Context(ctx, clickhouse.WithExternalTable(known)),
-		"SELECT organization, record, toInt64(uniqExact(id)),"+
-			" arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64}) FROM ("+
-			"SELECT toString(organization_id) AS organization, toString(kind) AS record, id FROM "+schema.TableConflicts+
-			" UNION ALL SELECT organization, record, id FROM "+tableIDs+
-			") WHERE {organization:String} IN ('', organization) GROUP BY organization, record ORDER BY organization, record",
+		readConflicts.String(),
 		clickhouse.Named("most", int64(o.MaxIDs)),
 		clickhouse.Named("organization", string(o.Organization)),
 	)
@@ -181,4 +182,19 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 		found = append(found, c)
 	}
 	return found, rows.Err()
+}
+
+// readConflicts selects the conflicts that the store knows of and those of an external table.
+var readConflicts = sql.Select{
+	Columns: []string{"organization", "record", "toInt64(uniqExact(id))",
+		"arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64})"},
+	From: sql.Query(sql.Union(
+		sql.Select{
+			Columns: []string{"toString(organization_id) AS organization", "toString(kind) AS record", "id"},
+			From:    verified(schema.TableConflicts),
+		},
+		sql.Select{Columns: []string{"organization", "record", "id"}, From: sql.Sent(tableIDs)},
+	)),
+	Where: []string{"{organization:String} IN ('', organization)"},
+	Group: []string{"organization", "record"}, Order: []string{"organization", "record"},
 }

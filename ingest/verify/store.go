@@ -11,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A table says how the rows of a kind are read from the store, versions collapsed.
@@ -44,7 +45,7 @@ var tables = map[normalize.Kind]table{
 	},
 	normalize.KindAttribution: {
 		name: schema.TableAttributions, id: "attribution_id", clock: "occurred_at", day: "toString(toDate32(occurred_at))",
-		counts:  schema.RollupOf(schema.TableAttributions).Counts,
+		counts:  schema.RollupOf(schema.TableAttributions).Counts(verified),
 		version: "toInt64(0)",
 		text: "concat(" + number(
 			"occurred_at",
@@ -59,6 +60,9 @@ var tables = map[normalize.Kind]table{
 			", toString(attribution_id), '|')",
 	},
 }
+
+// The sums of all organizations are compared, unless one is named.
+var verified = sql.AllOrganizations("whoever verifies may name none")
 
 func number(instant string) string {
 	return "concat(toString(toUnixTimestamp64Milli(" + instant + ")), '|')"
@@ -80,13 +84,14 @@ func storeSums(
 	ctx context.Context, conn driver.Conn, kind normalize.Kind, organization schema.OrganizationID, sums map[Group]Sum,
 ) error {
 	t := tables[kind]
-	rows, err := conn.Query(
-		ctx,
-		"SELECT toString(organization_id), "+t.day+" AS v_day, toInt64(count()), sum(xxHash64("+t.text+"))"+
-			" FROM "+t.name+" FINAL WHERE {organization:String} IN ('', organization_id) AND "+t.counts+
-			" GROUP BY organization_id, v_day",
-		clickhouse.Named("organization", string(organization)),
-	)
+	summed := sql.Select{
+		Columns: []string{"toString(organization_id)", t.day + " AS v_day", "toInt64(count())",
+			"sum(xxHash64(" + t.text + "))"},
+		From:  verified(t.name).Final(true),
+		Where: []string{"{organization:String} IN ('', organization_id)", t.counts},
+		Group: []string{"organization_id", "v_day"},
+	}
+	rows, err := conn.Query(ctx, summed.String(), clickhouse.Named("organization", string(organization)))
 	if err != nil {
 		return fmt.Errorf("sum up the stored %s records: %w", kind, err)
 	}
@@ -105,20 +110,22 @@ func storeSums(
 // storeRows calls visit with every row of a group.
 func storeRows(ctx context.Context, conn driver.Conn, g Group, visit func(row)) error {
 	t := tables[g.Kind]
-	where := "organization_id = {organization:String}"
+	of := sql.Select{
+		Columns: []string{t.id, t.version, "xxHash64(" + t.text + ")"}, From: sql.Table(t.name).Final(true),
+		Where: []string{t.counts},
+	}
 	args := []any{clickhouse.Named("organization", string(g.Organization))}
 	if t.clock != "" {
 		day, err := time.Parse(time.DateOnly, g.Day)
 		if err != nil {
 			return err
 		}
-		where += " AND " + t.clock + " >= fromUnixTimestamp64Milli({day:Int64}, 'UTC') AND " + t.clock +
-			" <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')"
+		of.Where = append(of.Where, t.clock+" >= fromUnixTimestamp64Milli({day:Int64}, 'UTC')",
+			t.clock+" <= fromUnixTimestamp64Milli({last:Int64}, 'UTC')")
 		args = append(args, clickhouse.Named("day", day.UnixMilli()),
 			clickhouse.Named("last", day.UnixMilli()+millisPerDay-1))
 	}
-	rows, err := conn.Query(ctx, "SELECT "+t.id+", "+t.version+", xxHash64("+t.text+") FROM "+t.name+" FINAL WHERE "+where+
-		" AND "+t.counts, args...)
+	rows, err := conn.Query(ctx, of.String(), args...)
 	if err != nil {
 		return fmt.Errorf("read the stored %s records of %s: %w", g.Kind, g.Day, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // filter is the condition that a row's dimension has one of the filter's values (spec 4.2 rule 7).
@@ -25,8 +26,10 @@ func (w *printer) filter(name string, f query.Filter) string {
 		return w.agentFilter(name, f)
 	case catalog.Identifier:
 		if w.fromRollup() {
-			return "f_initiator_key IN (SELECT f_initiator_key FROM (\n" + indent(w.texts()) +
-				"\n) WHERE f_user_identifier IN " + w.param(name, f.Values) + ")"
+			return "f_initiator_key IN" + sql.In(sql.Select{
+				Columns: []string{"f_initiator_key"}, From: sql.Query(w.texts()),
+				Where: []string{"f_user_identifier IN " + w.param(name, f.Values)},
+			})
 		}
 		fallthrough
 	default:
@@ -52,12 +55,14 @@ func (w *printer) agentFilter(name string, f query.Filter) string {
 		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
 	}
 	if len(slugs) > 0 {
-		conditions = append(conditions,
-			"f_agent_id IN (SELECT argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at')), "+
-				"ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at')), tupleElement(latest, "+
-				"'updated_at'), agent_id)) FROM "+schema.TableAgents+" FINAL WHERE "+schema.OfOrganization+
-				" AND tupleElement(latest, 'slug') IN "+w.param(name+"_slugs", slugs)+
-				" GROUP BY tupleElement(latest, 'slug'))")
+		conditions = append(conditions, "f_agent_id IN"+sql.In(sql.Select{
+			Columns: []string{"argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at'))," +
+				" ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at'))," +
+				" tupleElement(latest, 'updated_at'), agent_id))"},
+			From:  sql.Table(schema.TableAgents).Final(true),
+			Where: []string{"tupleElement(latest, 'slug') IN " + w.param(name+"_slugs", slugs)},
+			Group: []string{"tupleElement(latest, 'slug')"},
+		}))
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/golden from what the compiler prints now")
@@ -168,7 +169,7 @@ func TestEveryTableIsReadForOneOrganization(t *testing.T) {
 			read := regexp.MustCompile(`\bFROM ` + table + `\b( FINAL)?\s+(.*)`)
 			for _, found := range read.FindAllStringSubmatch(string(content), -1) {
 				reads, seen[table] = reads+1, true
-				if !strings.HasPrefix(found[2], "WHERE "+schema.OfOrganization) {
+				if !strings.HasPrefix(found[2], "WHERE "+sql.OfOrganization) {
 					t.Errorf("%s reads %s without the predicate: %s", file, table, found[0])
 				}
 			}

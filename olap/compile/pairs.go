@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // maxPairConditions is how many bits a pair has.
@@ -15,7 +17,7 @@ const maxPairConditions = 8
 // satisfies it. What the run's status decides is decided once for the pair, by the greatest state of its run, so that
 // all versions of the runs may be joined; unless rows are counted, which they would repeat. (With dimensions the keys
 // would get wide, and distinct counts are faster.)
-func (w *printer) totalsOfPairs() string {
+func (w *printer) totalsOfPairs() sql.Select {
 	var ofPair, ofAll, names, bits []string
 	for _, f := range w.RunFields {
 		ofPair = append(ofPair, ofRun(f, "max(run_state)"))
@@ -50,30 +52,29 @@ func (w *printer) totalsOfPairs() string {
 		}
 		ofPair = append(ofPair, "groupBitOr("+all+") AS p_bits")
 	}
-	pairs := func(bucket string) string {
-		fields, from := w.fields(), w.table(bucket)
+	pairs := func(bucket string) sql.From {
+		s := w.records(bucket)
 		if len(w.RunFields) > 0 {
-			fields, from = nil, w.joined(bucket)
+			s.With = nil // the state is that of a pair
 		}
-		ofPairs := selectFrom(fields, append([]string{"f_pair"}, ofPair...), from) + "\nGROUP BY f_pair"
-		return "\nFROM\n(\n" + indent(ofPairs) + "\n) AS p"
+		s.Columns, s.Group = append([]string{"f_pair"}, ofPair...), []string{"f_pair"}
+		return sql.Query(s).As("p")
 	}
 	if w.HashBuckets == 1 {
-		return "SELECT\n    " + named(ofAll, names) + pairs("")
+		return sql.Select{Columns: named(ofAll, names), From: pairs("")}
 	}
-	return w.sumOfBuckets(names, func(bucket string) string {
-		return "SELECT tuple(" + strings.Join(ofAll, ", ") + ")" + pairs(bucket)
+	return w.sumOfBuckets(names, func(bucket string) sql.Select {
+		return sql.Select{Columns: []string{"tuple(" + strings.Join(ofAll, ", ") + ")"}, From: pairs(bucket)}
 	})
 }
 
 // sumOfBuckets sums what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets count
 // the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around them, so
 // that only one bucket's hash tables exist at a time.
-func (w *printer) sumOfBuckets(names []string, part func(bucket string) string) string {
+func (w *printer) sumOfBuckets(names []string, part func(bucket string) sql.Select) sql.Select {
 	parts := make([]string, w.HashBuckets)
 	for i := range parts {
-		bucket := fmt.Sprintf("\n    AND ? %% %d = %d", w.HashBuckets, i)
-		parts[i] = "(\n" + indent(part(bucket)) + "\n)"
+		parts[i] = sql.In(part(fmt.Sprintf("? %% %d = %d", w.HashBuckets, i)))
 	}
 	sums := make([]string, len(names))
 	for i := range names {
@@ -82,15 +83,15 @@ func (w *printer) sumOfBuckets(names []string, part func(bucket string) string) 
 			sums[i] = fmt.Sprintf("max(tupleElement(part, %d))", i+1)
 		}
 	}
-	return "SELECT\n    " + named(sums, names) + "\nFROM\n(\n" +
-		indent("SELECT arrayJoin([\n"+indent(strings.Join(parts, ",\n"))+"\n]) AS part") + "\n)"
+	buckets := sql.Select{Columns: []string{"arrayJoin([" + strings.Join(parts, ",") + "]) AS part"}}
+	return sql.Select{Columns: named(sums, names), From: sql.Query(buckets)}
 }
 
-// named is a list of expressions with their names.
-func named(expressions, names []string) string {
+// named are expressions with their names.
+func named(expressions, names []string) []string {
 	list := make([]string, len(names))
 	for i := range names {
 		list[i] = expressions[i] + " AS " + names[i]
 	}
-	return strings.Join(list, ",\n    ")
+	return list
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // SharedKeysMessage is in the exception of a statement of the rollup that finds that an initiator key which the
@@ -16,10 +17,10 @@ import (
 const SharedKeysMessage = "initiator keys are shared"
 
 // rollupQuery aggregates the signed rows of the rollup and of the delta.
-func (w *printer) rollupQuery() string {
+func (w *printer) rollupQuery() sql.Select {
 	keys := w.keys()
 	selected := slices.Clone(keys)
-	from := w.signed()
+	var from fmt.Stringer = w.signed()
 	switch {
 	case w.byPerson():
 		from = w.withTexts(from)
@@ -38,15 +39,15 @@ func (w *printer) rollupQuery() string {
 		}
 		selected = append(selected, sum+" AS m_"+m.Name)
 	}
-	sql := selectFrom(nil, selected, "(\n"+indent(from)+"\n) AS r")
+	s := sql.Select{Columns: selected, From: sql.Query(from).As("r"), Group: keys}
 	if w.Assumes&plan.KeysDistinct != 0 {
-		sql += "\nWHERE " + w.noSharedKey()
+		s.Where = []string{w.noSharedKey()}
 	}
 	if len(keys) > 0 {
 		// A group whose records have all changed into others is none.
-		sql += groupBy(keys) + "\nHAVING sum(s_" + w.Rollup.Records + ") > 0"
+		s.Having = "sum(s_" + w.Rollup.Records + ") > 0"
 	}
-	return sql
+	return s
 }
 
 // byPerson reports whether the rollup's rows are grouped by initiator keys that become people.
@@ -94,8 +95,7 @@ func (w *printer) summed() []string {
 }
 
 // signed are the signed rows of the rollup and of the delta.
-func (w *printer) signed() string {
-	var parts []string
+func (w *printer) signed() (parts sql.Rows) {
 	if w.Projection == nil {
 		parts = append(parts, w.rollupRows())
 	} else {
@@ -110,15 +110,16 @@ func (w *printer) signed() string {
 	case plan.DeltaCached:
 		parts = append(parts, w.cachedDelta())
 	}
-	return strings.Join(parts, "\nUNION ALL\n")
+	return parts
 }
 
 // rollupAggregates are the sums that the projection has for every span of time.
-func (w *printer) rollupAggregates() string {
+func (w *printer) rollupAggregates() sql.Select {
 	times, clock := w.inSpans(w.Projection.Time, w.Projection.SpanMillis)
-	sql := w.signedRows(w.Rollup.Table, append([]string{schema.OfOrganization}, times...), clock, ofRollup,
+	s := w.signedRows(sql.Table(w.Rollup.Table), times, clock, ofRollup,
 		func(name string) string { return "sum(" + name + ")" })
-	return sql + groupBy(w.signedKeys())
+	s.Group = w.signedKeys()
+	return s
 }
 
 // spans are the numbers of the first span of time that lies in the range as a whole, and of the one after the last.
@@ -151,11 +152,11 @@ func (w *printer) rangeEdges() string {
 }
 
 // rollupRows are the rows of the rollup in the range that satisfy further conditions.
-func (w *printer) rollupRows(further ...string) string {
-	conditions, clock := append(w.inRange(), further...), w.clockMillis()
+func (w *printer) rollupRows(further ...string) sql.Select {
+	conditions, clock := append(w.inTimes(), further...), w.clockMillis()
 	if w.RowsByQuarter && len(further) == 0 {
 		// To decode the clock of all rows takes several times as long as their quarters. It still finds the granules.
-		conditions = []string{schema.OfOrganization, "indexHint(" + strings.Join(w.inTimes(), " AND ") + ")"}
+		conditions = []string{"indexHint(" + strings.Join(w.inTimes(), " AND ") + ")"}
 		var quarters []string
 		quarters, clock = w.inSpans(schema.ColumnQuarter, schema.QuarterMillis)
 		conditions = append(conditions, quarters...)
@@ -163,25 +164,25 @@ func (w *printer) rollupRows(further ...string) string {
 	if w.AfterAsOf {
 		conditions = append(conditions, "first_stored_at <= "+w.boundary())
 	}
-	return w.signedRows(w.Rollup.Table, conditions, clock, ofRollup, func(name string) string { return name })
+	return w.signedRows(sql.Table(w.Rollup.Table), conditions, clock, ofRollup,
+		func(name string) string { return name })
 }
 
 // ofRollup is the SQL of a key over a row of the rollup.
 func ofRollup(k schema.RollupKey) string { return k.Name }
 
-// stored is the condition that a row of the source in the range was stored after the watermark, and counts.
-func (w *printer) stored() string {
-	return strings.Join(append(w.inRange(), w.counted()...), " AND ") + " AND " + w.Rollup.StoredAt + " > " +
-		instant(w.Watermark)
+// stored are the conditions that a row of the source in the range was stored after the watermark, and counts.
+func (w *printer) stored() []string {
+	return append(slices.Concat(w.inTimes(), w.counted()), w.Rollup.StoredAt+" > "+instant(w.Watermark))
 }
 
 // cachedDelta are the rows of the delta that are sent with the statement.
-func (w *printer) cachedDelta() string {
+func (w *printer) cachedDelta() sql.Select {
 	w.deltaColumns = slices.Concat(w.deltaColumns, w.RollupKeys, w.summed())
 	if w.Day {
 		w.deltaColumns = append(w.deltaColumns, w.Rollup.Clock)
 	}
-	return w.signedRows(schema.TableDelta, []string{schema.ColumnAsked}, w.clockMillis(), ofRollup,
+	return w.signedRows(sql.Sent(schema.TableDelta), []string{schema.ColumnAsked}, w.clockMillis(), ofRollup,
 		func(name string) string { return name })
 }
 
@@ -198,7 +199,7 @@ func (in Input) DeltaRow(clock, firstStoredAt int64, takesAway bool) bool {
 
 // inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they
 // are now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
-func (w *printer) inlineDelta() string {
+func (w *printer) inlineDelta() sql.Select {
 	n := w.Rollup.SumColumns
 	for _, name := range w.RollupKeys {
 		n = max(n, w.Rollup.Key(name).Columns)
@@ -207,15 +208,15 @@ func (w *printer) inlineDelta() string {
 	if !w.AfterAsOf {
 		known = "(sign = -1 OR " + known + ")" // all of the rollup is in the sum
 	}
-	from := "(\n" + indent(w.Rollup.InlineDelta(strings.Join(w.inRange(), " AND "), w.stored(), n)) + "\n)"
-	return w.signedRows(from, []string{known}, w.clockMillis(),
+	delta := w.Rollup.InlineDelta(schema.Reading{Read: sql.Table, Known: w.inTimes(), Stored: w.stored()}, n)
+	return w.signedRows(sql.Query(delta), []string{known}, w.clockMillis(),
 		func(k schema.RollupKey) string { return k.SQL }, func(name string) string { return w.Rollup.Sums[name] })
 }
 
 // signedRows selects from the rollup or the delta what is grouped by, and what is summed as s_<name>.
 func (w *printer) signedRows(
-	from string, conditions []string, clock string, key func(schema.RollupKey) string, sum func(string) string,
-) string {
+	from sql.From, conditions []string, clock string, key func(schema.RollupKey) string, sum func(string) string,
+) sql.Select {
 	var aliases []string
 	for _, name := range w.RollupKeys {
 		aliases = append(aliases, key(*w.Rollup.Key(name))+" AS f_"+name)
@@ -232,9 +233,5 @@ func (w *printer) signedRows(
 	for _, name := range w.summed() {
 		selected = append(selected, sum(name)+" AS s_"+name)
 	}
-	sql := selectFrom(aliases, selected, from)
-	if conditions = append(conditions, w.kept()...); len(conditions) > 0 {
-		sql += "\nWHERE " + strings.Join(conditions, "\n    AND ")
-	}
-	return sql
+	return sql.Select{With: aliases, Columns: selected, From: from, Where: append(conditions, w.kept()...)}
 }

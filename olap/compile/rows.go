@@ -10,6 +10,7 @@ import (
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/daterange"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 const millisPerDay = 24 * 60 * 60 * 1000
@@ -22,10 +23,10 @@ var (
 )
 
 // groups is the layer of keys and aggregates over base rows.
-func (w *printer) groups() string {
-	fields, from := w.from("")
-	keys := w.keys()
-	return selectFrom(fields, slices.Concat(keys, w.aggregates()), from) + groupBy(keys)
+func (w *printer) groups() sql.Select {
+	s := w.records("")
+	s.Columns, s.Group = slices.Concat(w.keys(), w.aggregates()), w.keys()
+	return s
 }
 
 // aggregates are what is computed of the rows of a group: companions as n_<name>, metrics as m_<name>, and for ownClock
@@ -48,16 +49,19 @@ func (w *printer) aggregates() (named []string) {
 	return named
 }
 
-// from is where single rows come from, with the SQL of their fields as f_<name>: the table, or the rows with the states
-// of their runs where those are needed. bucket is as in joined.
-func (w *printer) from(bucket string) (fields []string, from string) {
+// records are single rows, with the SQL of their fields as f_<name> and no columns yet: of the table, or with the
+// states of their runs where those are needed. bucket is as in joined.
+func (w *printer) records(bucket string) sql.Select {
 	if len(w.RunFields) == 0 {
-		return w.fields(), w.table(bucket)
+		s := w.table(bucket)
+		s.With = w.fields()
+		return s
 	}
+	s := w.joined(bucket)
 	for _, f := range w.RunFields {
-		fields = append(fields, ofRun(f, "run_state"))
+		s.With = append(s.With, ofRun(f, "run_state"))
 	}
-	return fields, w.joined(bucket)
+	return s
 }
 
 // fields are the fields of a row of the model's own table.
@@ -76,14 +80,19 @@ func (w *printer) fields() (named []string) {
 
 // table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept
 // by the filters, and after the cursor. bucket is as in joined.
-func (w *printer) table(bucket string) string {
-	final := ""
-	if w.Final {
-		final = " FINAL"
+func (w *printer) table(bucket string) sql.Select {
+	return sql.Select{
+		From:  sql.Table(w.Source.Table).Final(w.Final),
+		Where: slices.Concat(w.inTimes(), w.conditions(), inBucket(bucket, hashOf("run_id"))),
 	}
-	conditions := slices.Concat(w.inRange(), w.conditions())
-	return w.Source.Table + final +
-		"\nWHERE " + strings.Join(conditions, "\n    AND ") + strings.Replace(bucket, "?", hashOf("run_id"), 1)
+}
+
+// inBucket is the condition that a hash, given as SQL, is in a bucket.
+func inBucket(bucket, hash string) []string {
+	if bucket == "" {
+		return nil
+	}
+	return []string{strings.Replace(bucket, "?", hash, 1)}
 }
 
 // hashOf is SQL of the hash of a run, whose id is SQL too.
@@ -129,7 +138,7 @@ func (w *printer) counted() []string {
 	if !w.Conflicts || w.Source.Mutable {
 		return nil
 	}
-	return []string{schema.RollupOf(w.Source.Table).CountsOfOrganization}
+	return []string{schema.RollupOf(w.Source.Table).CountsOfOrganization()}
 }
 
 // kept are the conditions over what is grouped by: the filters, and to come after the cursor, unless that is only known
@@ -143,11 +152,6 @@ func (w *printer) kept() []string {
 		conditions = append(conditions, w.afterCursor())
 	}
 	return conditions
-}
-
-// inRange are the conditions over the columns of the sorting key.
-func (w *printer) inRange() []string {
-	return append([]string{schema.OfOrganization}, w.inTimes()...)
 }
 
 // inTimes are the conditions that a row lies in the range.

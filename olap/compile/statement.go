@@ -8,13 +8,13 @@ package compile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A Statement is SQL with its server-side parameters.
@@ -90,17 +90,16 @@ func Compile(in Input) Statement {
 	if statement.OwnClock {
 		selected = append(selected, ownClock)
 	}
-	sql := w.layers(selected)
+	s := w.layers(selected)
 	if !w.Query.Totals() {
-		var terms []string
 		for _, term := range w.Order {
 			position := w.position(term)
 			statement.Order = append(statement.Order, position)
-			terms = append(terms, fmt.Sprintf("c%d %s NULLS LAST", position, direction(term.Descending)))
+			s.Order = append(s.Order, fmt.Sprintf("c%d %s NULLS LAST", position, direction(term.Descending)))
 		}
-		sql += "\nORDER BY " + strings.Join(terms, ", ") + "\nLIMIT " + number(int64(w.Query.Limit)+1)
+		s.Limit = number(int64(w.Query.Limit) + 1)
 	}
-	statement.SQL, statement.Params, statement.DeltaColumns = sql, w.params, w.deltaColumns
+	statement.SQL, statement.Params, statement.DeltaColumns = s.String(), w.params, w.deltaColumns
 	return statement
 }
 
@@ -116,8 +115,8 @@ func (w *printer) fromRollup() bool { return w.Delta != plan.NoRollup }
 
 // layers is the statement without its order. Every layer of subqueries costs ClickHouse a tenth of a small query, so
 // that groups of base rows are selected from the table itself, unless names of agents are to be joined to them.
-func (w *printer) layers(selected []string) string {
-	var groups string
+func (w *printer) layers(selected []string) sql.Select {
+	var groups sql.Select
 	switch {
 	case w.fromRollup():
 		groups = w.rollupQuery()
@@ -126,24 +125,26 @@ func (w *printer) layers(selected []string) string {
 	case w.AgentNames:
 		groups = w.groups()
 	default:
-		fields, from := w.from("")
-		return selectFrom(slices.Concat(fields, w.aggregates()), selected, from) + groupBy(w.keys())
+		s := w.records("")
+		s.With, s.Columns, s.Group = slices.Concat(s.With, w.aggregates()), selected, w.keys()
+		return s
 	}
-	sql := selectFrom(nil, selected, "(\n"+indent(groups)+"\n) AS g")
+	s := sql.Select{Columns: selected, From: sql.Query(groups).As("g")}
 	if w.AgentNames {
-		sql += "\nANY LEFT JOIN\n(\n" + indent(agentNames()) + "\n) AS a ON a.a_agent_id = g.f_agent_id"
+		s.Joins = []sql.Join{{
+			Kind: "ANY LEFT", From: sql.Query(agentNames).As("a"), On: "ON a.a_agent_id = g.f_agent_id",
+		}}
 	}
 	if w.fromRollup() {
-		sql += "\nWHERE " + w.unchanged()
+		s.Where = []string{w.unchanged()}
 	}
-	return sql
+	return s
 }
 
 // agentNames are the current names of the organization's agents.
-func agentNames() string {
-	return "SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name" +
-		"\nFROM " + schema.TableAgents + " FINAL" +
-		"\nWHERE " + schema.OfOrganization
+var agentNames = sql.Select{
+	Columns: []string{"agent_id AS a_agent_id", "toNullable(tupleElement(latest, 'name')) AS a_agent_name"},
+	From:    sql.Table(schema.TableAgents).Final(true),
 }
 
 // columns are the answer's columns and the SQL of each over the groups and the agents: every
@@ -214,30 +215,4 @@ func direction(descending bool) string {
 		return "DESC"
 	}
 	return "ASC"
-}
-
-func indent(sql string) string {
-	return "    " + strings.ReplaceAll(sql, "\n", "\n    ")
-}
-
-// selectFrom is a query with the expressions that it gives a name; none for no WITH.
-func selectFrom(named, selected []string, from string) string {
-	sql := ""
-	if len(named) > 0 {
-		sql = "WITH\n    " + strings.Join(named, ",\n    ") + "\n"
-	}
-	if strings.HasPrefix(from, "(") {
-		from = "\n" + from
-	} else {
-		from = " " + from
-	}
-	return sql + "SELECT\n    " + strings.Join(selected, ",\n    ") + "\nFROM" + from
-}
-
-// groupBy follows it; empty without keys.
-func groupBy(keys []string) string {
-	if len(keys) == 0 {
-		return ""
-	}
-	return "\nGROUP BY " + strings.Join(keys, ", ")
 }

@@ -3,7 +3,7 @@ package keys
 
 import (
 	"context"
-	"database/sql"
+	stdsql "database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // ErrUnknown is returned when there is no key with an id.
@@ -73,9 +74,11 @@ func (s Store) Put(ctx context.Context, key schema.APIKey) error {
 // there is one; callers of the API are answered by Valid.
 func (s Store) Find(ctx context.Context, keyID string) (schema.APIKey, bool, error) {
 	var key schema.APIKey
-	err := scan(s.conn.QueryRow(ctx, "SELECT "+columns+" FROM "+schema.TableAPIKeys+" FINAL WHERE key_id = $1", keyID),
-		&key)
-	if errors.Is(err, sql.ErrNoRows) {
+	found := sql.Select{
+		Columns: []string{columns}, From: all(schema.TableAPIKeys).Final(true), Where: []string{"key_id = $1"},
+	}
+	err := scan(s.conn.QueryRow(ctx, found.String(), keyID), &key)
+	if errors.Is(err, stdsql.ErrNoRows) {
 		return schema.APIKey{}, false, nil
 	}
 	if err != nil {
@@ -92,11 +95,15 @@ type Listed struct {
 
 // List returns the keys of an organization, revoked ones included, oldest first.
 func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]Listed, error) {
-	rows, err := s.conn.Query(ctx, "SELECT "+columns+", if(u.at = 0, NULL, u.at) FROM (SELECT * FROM "+schema.TableAPIKeys+
-		" FINAL WHERE organization_id = $1) AS k"+
-		" LEFT JOIN (SELECT key_id, max(last_used_at) AS at FROM "+schema.TableAPIKeyUses+
-		" GROUP BY key_id) AS u USING (key_id)"+
-		" ORDER BY created_at, key_id", string(organization))
+	listed := sql.Select{
+		Columns: []string{columns, "if(u.at = 0, NULL, u.at)"},
+		From: sql.Query(sql.Select{
+			Columns: []string{"*"}, From: sql.Table(schema.TableAPIKeys).Final(true),
+		}).As("k"),
+		Joins: []sql.Join{{Kind: "LEFT", From: sql.Query(lastUses).As("u"), On: "USING (key_id)"}},
+		Order: []string{"created_at", "key_id"},
+	}
+	rows, err := s.conn.Query(ctx, listed.String(), clickhouse.Named("organization", string(organization)))
 	if err != nil {
 		return nil, fmt.Errorf("keys: list: %w", err)
 	}

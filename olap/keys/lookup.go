@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // verificationSize is the size in bytes of what a look-up returns, filled with zeros. It is enough for the longest key:
@@ -23,8 +24,14 @@ const verificationSize = 32 + 64 + 256 + 48*schema.MaxKeyNetworks + 32
 //  1. Nothing but the aggregate function names the id. A condition in WHERE would let the primary index skip the parts
 //     and granules that cannot hold it, and so its time would reveal whether one does.
 //  2. A revoked key has the same verification as one that does not exist: an empty one.
-var lookup = fmt.Sprintf("SELECT toFixedString(argMaxIf(verification, revision, key_id = {id:String}), %d) FROM %s",
-	verificationSize, schema.TableAPIKeys)
+var lookup = sql.Select{
+	Columns: []string{fmt.Sprintf("toFixedString(argMaxIf(verification, revision, key_id = {id:String}), %d)",
+		verificationSize)},
+	From: all(schema.TableAPIKeys),
+}.String()
+
+// all reads the keys of all organizations.
+var all = sql.AllOrganizations("a key says whose it is, and who asks names one")
 
 // Valid returns the key with an id if it is neither revoked nor expired at an instant; else the zero key, whose hash
 // no secret has. Of the key it returns id, organization, scopes, hash and limits. The work is the same for
@@ -69,9 +76,11 @@ func parseVerification(keyID, text string, at time.Time) (schema.APIKey, error) 
 //  2. A change that is undone before the next fingerprint still shows: a deletion renames all parts.
 //  3. Without rows there is nothing that could show it, hence a new text each time.
 //  4. A table that was replaced, by a backup for instance, can have parts of the same names, but not the same rows.
-const fingerprint = "SELECT if(count() = 0, toString(generateUUIDv4())," +
-	" concat(toString(count()), ' ', toString(sum(cityHash64(_part, key_id, revision, verification)))))" +
-	" FROM " + schema.TableAPIKeys
+var fingerprint = sql.Select{
+	Columns: []string{"if(count() = 0, toString(generateUUIDv4())," +
+		" concat(toString(count()), ' ', toString(sum(cityHash64(_part, key_id, revision, verification)))))"},
+	From: all(schema.TableAPIKeys),
+}.String()
 
 // Fingerprint returns a text that differs after every insert into the keys and every deletion of keys. It may differ
 // although no key changed.
@@ -83,15 +92,24 @@ func (s Store) Fingerprint(ctx context.Context) (string, error) {
 	return text, nil
 }
 
+// lastUses are when each key was last used.
+var lastUses = sql.Select{
+	Columns: []string{"key_id", "max(last_used_at) AS at"}, From: all(schema.TableAPIKeyUses), Group: []string{"key_id"},
+}
+
+var usedSince = sql.Select{
+	Columns: []string{"k.key_id", "k.verification", "u.at"},
+	From: sql.Query(sql.Select{
+		Columns: []string{"key_id", "verification"}, From: all(schema.TableAPIKeys).Final(true),
+	}).As("k"),
+	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(lastUses).As("u"), On: "ON u.key_id = k.key_id"}},
+	Where: []string{"k.verification != ''", "u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')"},
+}.String()
+
 // Used returns the keys that verified at or after since and are valid at an instant. Of each key it returns what Valid
 // does.
 func (s Store) Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error) {
-	rows, err := s.conn.Query(ctx, `SELECT k.key_id, k.verification, u.at
-		FROM (SELECT key_id, verification FROM `+schema.TableAPIKeys+` FINAL) AS k
-		INNER JOIN (SELECT key_id, max(last_used_at) AS at FROM `+schema.TableAPIKeyUses+` GROUP BY key_id) AS u ON `+
-		`u.key_id = k.key_id
-		WHERE k.verification != '' AND u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')`,
-		clickhouse.Named("since", since.UnixMilli()))
+	rows, err := s.conn.Query(ctx, usedSince, clickhouse.Named("since", since.UnixMilli()))
 	if err != nil {
 		return nil, fmt.Errorf("keys: read uses: %w", err)
 	}

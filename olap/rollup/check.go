@@ -12,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // errLeased is the error of a check while a lease is valid.
@@ -53,8 +54,12 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 
 // uncounted are the attribution records none of whose clocks counts, which a rebuild repairs.
 func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
-	rows, err := conn.Query(ctx, "SELECT toString(organization_id), toInt64(count()) FROM ("+
-		schema.WronglySuperseded("true")+") GROUP BY organization_id ORDER BY organization_id")
+	counted := sql.Select{
+		Columns: []string{"toString(organization_id)", "toInt64(count())"},
+		From:    sql.Query(schema.WronglySuperseded(compared)),
+		Group:   []string{"organization_id"}, Order: []string{"organization_id"},
+	}
+	rows, err := conn.Query(ctx, counted.String())
 	if err != nil {
 		return nil, fmt.Errorf("rollup: look for records that do not count: %w", err)
 	}

@@ -149,7 +149,7 @@ func (c *Checker) report(ctx context.Context, under *suspicion, found []Differen
 	for _, d := range found {
 		organizations = append(organizations, d.Organization)
 	}
-	if err := under.writeDamage(ctx, c.next.table, organizations...); err != nil {
+	if err := under.damage(ctx, c.next.table.Source, organizations...); err != nil {
 		return err
 	}
 	c.log(found)

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // claimAge is the age at which a claim is taken for that of a process that died, where none of its statements runs.
@@ -57,11 +57,10 @@ func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, erro
 		}
 	}
 	c := &claim{entry{conn: s.conn, number: state.Next(), writer: s.name, lost: errClaimLost}}
-	c.fence = fmt.Sprintf("((SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, "+
-		"%d) FROM %s) AND %s)",
-		c.number, c.writer, schema.TableRollupLog, unchanged(state))
-	free := fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'begin') = %d FROM %s) AND %s", state.Begun,
-		schema.TableRollupLog, unchanged(state))
+	claimed := inLog("maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d)", c.number,
+		c.writer)
+	c.fence = "(" + sql.All(claimed, unchanged(state)) + ")"
+	free := sql.All(inLog("maxIf(tupleElement(latest, 1), kind = 'begin') = %d", state.Begun), unchanged(state))
 	if err := write(ctx, s.conn, schema.LogBegin, c.number, c.writer, free); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A Difference is where the rollup is not what its source says.
@@ -48,7 +49,7 @@ func compare(
 	if err != nil {
 		return nil, err
 	}
-	parts := []string{s.ofSource(), s.ofRollup()}
+	parts := sql.Union(s.ofSource(), s.ofRollup())
 	for _, r := range projections {
 		parts = append(parts, s.ofProjection(r))
 	}
@@ -58,9 +59,13 @@ func compare(
 	if s.table.Key("initiator_key") != nil {
 		parts = append(parts, s.ofNames(), s.ofSharedKeys())
 	}
-	rows, err := conn.Query(background(ctx, id), "SELECT organization, part, sum(expected), sum(found) FROM (\n"+
-		strings.Join(parts, "\nUNION ALL\n")+"\n) GROUP BY organization, part"+
-		" HAVING sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0 ORDER BY organization, part",
+	differences := sql.Select{
+		Columns: []string{"organization", "part", "sum(expected)", "sum(found)"}, From: sql.Query(parts),
+		Group:  []string{"organization", "part"},
+		Having: "sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0",
+		Order:  []string{"organization", "part"},
+	}
+	rows, err := conn.Query(background(ctx, id), differences.String(),
 		append(s.args(), clickhouse.Named("until", watermark.UnixMilli()), clickhouse.Named("partition", s.id()))...)
 	if err != nil {
 		return nil, fmt.Errorf("rollup: compare %s %s: %w", s.table.Table, s.span(), err)
@@ -80,17 +85,18 @@ func compare(
 }
 
 // selected are the columns of every part of a comparison.
-func selected(part, expected, found, broken, checksum string) string {
-	return "SELECT toString(organization_id) AS organization, '" + part + "' AS part," +
-		" toInt64(" + expected + ") AS expected, toInt64(" + found + ") AS found, toInt64(" + broken +
-		") AS broken, toInt64(" + checksum + ") AS checksum\nFROM "
+func selected(part, expected, found, broken, checksum string) []string {
+	return []string{"toString(organization_id) AS organization", "'" + part + "' AS part",
+		"toInt64(" + expected + ") AS expected", "toInt64(" + found + ") AS found", "toInt64(" + broken + ") AS broken",
+		"toInt64(" + checksum + ") AS checksum"}
 }
 
 // rollupOnly is the condition that no row of a record was stored after the watermark.
 func (s section) rollupOnly() string {
-	key := strings.Join(s.table.RecordKey(), ", ")
-	return "(" + key + ") NOT IN (SELECT " + key + " FROM " + s.table.Source + " WHERE " + s.where() +
-		" AND " + s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC'))"
+	return "(" + strings.Join(s.table.RecordKey(), ", ") + ") NOT IN" + sql.In(sql.Select{
+		Columns: s.table.RecordKey(), From: compared(s.table.Source),
+		Where: []string{s.where(), s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC')"},
+	})
 }
 
 // hash is the checksum of a record, whose columns are SQL. It is of a tuple: of several values one of which is null it
@@ -100,17 +106,22 @@ func (s section) hash(columns []string) string {
 	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(columns, ", ") + ")))"
 }
 
-func (s section) ofSource() string {
+func (s section) ofSource() sql.Select {
 	ofSource, _, _ := s.table.Lists(len(s.table.Columns))
-	return selected("", "count()", "0", "0", "sum("+s.hash(ofSource)+")") + s.table.Source + " FINAL" +
-		"\nWHERE " + s.where() + " AND " + s.table.Counts + " AND " + s.rollupOnly() + "\nGROUP BY organization_id"
+	return sql.Select{
+		Columns: selected("", "count()", "0", "0", "sum("+s.hash(ofSource)+")"),
+		From:    compared(s.table.Source).Final(true),
+		Where:   []string{s.where(), s.table.Counts(compared), s.rollupOnly()}, Group: []string{"organization_id"},
+	}
 }
 
-func (s section) ofRollup() string {
+func (s section) ofRollup() sql.Select {
 	_, ofRollup, _ := s.table.Lists(len(s.table.Columns))
 	broken := "countIf(NOT (" + strings.Join(s.derived(), " AND ") + "))"
-	return selected("", "0", "sum(sign)", broken, "-sum(sign * "+s.hash(ofRollup)+")") + s.table.Table +
-		"\nWHERE " + s.where() + " AND " + s.rollupOnly() + "\nGROUP BY organization_id"
+	return sql.Select{
+		Columns: selected("", "0", "sum(sign)", broken, "-sum(sign * "+s.hash(ofRollup)+")"),
+		From:    compared(s.table.Table), Where: []string{s.where(), s.rollupOnly()}, Group: []string{"organization_id"},
+	}
 }
 
 // derived are the conditions that the columns which a row derives from others are what defines them.
@@ -133,44 +144,54 @@ func (s section) derived() (conditions []string) {
 }
 
 // overRows is SQL over Columns as SQL over rows of the rollup.
-func (s section) overRows(sql string) string {
+func (s section) overRows(expression string) string {
 	for _, c := range s.table.Columns {
 		if c.InRollup != "" {
-			sql = replaceName(sql, c.Name, c.InRollup)
+			expression = replaceName(expression, c.Name, c.InRollup)
 		}
 	}
-	return sql
+	return expression
 }
 
 // replaceName puts an expression in the place of a column.
-func replaceName(sql, name, expression string) string {
-	return regexp.MustCompile(`\b`+name+`\b`).ReplaceAllLiteralString(sql, expression)
+func replaceName(in, name, expression string) string {
+	return regexp.MustCompile(`\b`+name+`\b`).ReplaceAllLiteralString(in, expression)
 }
 
 // ofRows are the sums of projections by the rows. No projection has the column sign, so that ClickHouse reads rows.
-func (s section) ofRows(projections []schema.Projection) string {
+func (s section) ofRows(projections []schema.Projection) sql.Select {
 	weight := s.weighed(func(name string) string { return s.table.Sums[name] })
 	var sums []string
 	for _, r := range projections {
 		sums = append(sums, "('"+r.Name+"', toInt64(sum("+s.table.Sums[s.table.Records]+")), "+
 			"sum("+groupHash(r)+" * ("+weight+")))")
 	}
-	return "SELECT toString(organization_id), tupleElement(sums, 1), tupleElement(sums, 2), 0, 0, tupleElement(sums, 3)" +
-		"\nFROM (SELECT organization_id, arrayJoin([" + strings.Join(sums, ", ") + "]) AS sums FROM " + s.table.Table +
-		" WHERE " + ofOrganizations + " AND _partition_id = {partition:String} GROUP BY organization_id)"
+	rows := sql.Select{
+		Columns: []string{"organization_id", "arrayJoin([" + strings.Join(sums, ", ") + "]) AS sums"},
+		From:    compared(s.table.Table), Where: []string{ofOrganizations, ofPartition}, Group: []string{"organization_id"},
+	}
+	return sql.Select{
+		Columns: []string{"toString(organization_id)", "tupleElement(sums, 1)", "tupleElement(sums, 2)", "0", "0",
+			"tupleElement(sums, 3)"},
+		From: sql.Query(rows),
+	}
 }
 
 // ofProjection are the same by the projection.
-func (s section) ofProjection(r schema.Projection) string {
+func (s section) ofProjection(r schema.Projection) sql.Select {
 	sum := func(name string) string { return "finalizeAggregation(`sum(" + name + ")`)" }
 	start, end := s.bounds()
-	sums := selected(r.Name, "0", "sum("+sum(s.table.Records)+")", "0",
-		"-sum("+groupHash(r)+" * ("+s.weighed(sum)+"))")
-	return sums + fmt.Sprintf("mergeTreeProjection(currentDatabase(), %s, %s)"+
-		"\nWHERE %s AND _partition_id = {partition:String} AND %s BETWEEN %d AND %d\nGROUP BY organization_id",
-		s.table.Table, r.Name, ofOrganizations, r.Time,
-		schema.SpanOf(start.UnixMilli(), r.SpanMillis), schema.SpanOf(end.UnixMilli()-1, r.SpanMillis))
+	return sql.Select{
+		Columns: selected(r.Name, "0", "sum("+sum(s.table.Records)+")", "0",
+			"-sum("+groupHash(r)+" * ("+s.weighed(sum)+"))"),
+		From: compared("mergeTreeProjection(currentDatabase(), " + s.table.Table + ", " + r.Name + ")"),
+		Where: []string{ofOrganizations, ofPartition, fmt.Sprintf("%s BETWEEN %d AND %d", r.Time,
+			schema.SpanOf(start.UnixMilli(), r.SpanMillis), schema.SpanOf(end.UnixMilli()-1, r.SpanMillis))},
+		Group: []string{"organization_id"},
+	}
 }
+
+const ofPartition = "_partition_id = {partition:String}"
 
 func groupHash(r schema.Projection) string {
 	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(append([]string{r.Time}, r.Keys...), ", ") + ")))"
@@ -186,15 +207,26 @@ func (s section) weighed(sum func(name string) string) string {
 }
 
 // ofNames selects keys of rows without a name, and names that are not those of their keys.
-func (s section) ofNames() string {
-	return selected(schema.TableInitiatorKeys, "sum(has)", "sum(least(has, named))", "sum(wrong)", "0") +
-		"(\nSELECT organization_id, initiator_key, initiator_name, max(of_rows) AS has, max(right) AS named," +
-		" max(misnamed) AS wrong" +
-		"\nFROM (\nSELECT organization_id, initiator_key, initiator_name, 1 AS of_rows, 0 AS right, 0 AS misnamed" +
-		"\nFROM " + s.table.Table + " WHERE " + s.where() + " AND initiator_key != 0" +
-		"\nUNION ALL\nSELECT organization_id, initiator_key, initiator_name, 0, NOT (" + misnamed + "), " + misnamed +
-		"\nFROM " + schema.TableInitiatorKeys + " WHERE " + ofOrganizations +
-		"\n) GROUP BY organization_id, initiator_key, initiator_name\n)\nGROUP BY organization_id"
+func (s section) ofNames() sql.Select {
+	key := []string{"organization_id", "initiator_key", "initiator_name"}
+	rows := sql.Union(
+		sql.Select{
+			Columns: append(slices.Clone(key), "1 AS of_rows", "0 AS right", "0 AS misnamed"),
+			From:    compared(s.table.Table), Where: []string{s.where(), "initiator_key != 0"},
+		},
+		sql.Select{
+			Columns: append(slices.Clone(key), "0", "NOT ("+misnamed+")", misnamed),
+			From:    compared(schema.TableInitiatorKeys), Where: []string{ofOrganizations},
+		},
+	)
+	keys := sql.Select{
+		Columns: append(slices.Clone(key), "max(of_rows) AS has", "max(right) AS named", "max(misnamed) AS wrong"),
+		From:    sql.Query(rows), Group: key,
+	}
+	return sql.Select{
+		Columns: selected(schema.TableInitiatorKeys, "sum(has)", "sum(least(has, named))", "sum(wrong)", "0"),
+		From:    sql.Query(keys), Group: []string{"organization_id"},
+	}
 }
 
 // misnamed is the condition that the text of a row of initiator_keys is not that of its key.

@@ -3,12 +3,14 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // newConflicts returns the gauge of the records of TableConflicts by kind.
@@ -36,7 +38,7 @@ func newConflicts() *prometheus.GaugeVec {
 // purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes them;
 // until then queries find them in the delta.
 func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time) error {
-	attributions := schema.ConflictingAttributions(within("first_stored_at"))
+	attributions := schema.ConflictingAttributions(refreshed, within("first_stored_at"))
 	found, err := s.conflicts(ctx, schema.ConflictAttribution, attributions, from, until)
 	if err != nil {
 		return err
@@ -47,7 +49,7 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 			return err
 		}
 	}
-	runs := schema.SupersededRuns(within("last_stored_at"))
+	runs := schema.SupersededRuns(refreshed, within("last_stored_at"))
 	moved, err := s.conflicts(ctx, schema.ConflictRun, runs, from, until)
 	if err != nil {
 		return err
@@ -67,14 +69,18 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 }
 
 // conflicts logs the conflicts that a statement selects, by organization, and reports whether there are any.
-func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, until time.Time) (found bool,
-	err error) {
+func (s *Refresher) conflicts(
+	ctx context.Context, kind string, selected sql.Select, from, until time.Time,
+) (found bool, err error) {
 	var conflicts []struct {
 		Organization string `ch:"organization"`
 		Keys         uint64 `ch:"keys"`
 	}
-	err = s.conn.Select(inserting(ctx, nil), &conflicts, "SELECT toString(organization_id) AS organization, count() AS "+
-		"keys FROM ("+selected+") GROUP BY organization_id ORDER BY organization_id", span(from, until)...)
+	counted := sql.Select{
+		Columns: []string{"toString(organization_id) AS organization", "count() AS keys"}, From: sql.Query(selected),
+		Group: []string{"organization_id"}, Order: []string{"organization_id"},
+	}
+	err = s.conn.Select(inserting(ctx, nil), &conflicts, counted.String(), span(from, until)...)
 	if err != nil {
 		return false, fmt.Errorf("rollup: read conflicts: %w", err)
 	}
@@ -86,10 +92,14 @@ func (s *Refresher) conflicts(ctx context.Context, kind, selected string, from, 
 }
 
 // note writes conflicts to their table.
-func (c *claim) note(ctx context.Context, kind, columns, selected string, from, until time.Time) error {
+func (c *claim) note(
+	ctx context.Context, kind, columns string, selected sql.Select, from, until time.Time,
+) error {
+	noted := sql.Select{
+		Columns: []string{"organization_id", "'" + kind + "'", columns}, From: sql.Query(selected), Where: []string{c.fence},
+	}
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableConflicts+
-		" (organization_id, kind, id, clock, superseded) SELECT organization_id, '"+kind+"', "+columns+
-		" FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
+		" (organization_id, kind, id, clock, superseded)\n"+noted.String(), span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("rollup: note conflicts: %w", err)
 	}
@@ -97,10 +107,12 @@ func (c *claim) note(ctx context.Context, kind, columns, selected string, from, 
 }
 
 // supersede stores the marks of runs that moved.
-func (c *claim) supersede(ctx context.Context, selected string, from, until time.Time) error {
+func (c *claim) supersede(ctx context.Context, selected sql.Select, from, until time.Time) error {
 	ctx = inserting(ctx, clickhouse.Settings{"max_partitions_per_insert_block": 0})
-	err := c.conn.Exec(ctx, "INSERT INTO "+schema.TableRuns+" (organization_id, created_at, run_id, state)"+
-		" SELECT organization_id, created_at, run_id, state FROM ("+selected+") WHERE "+c.fence, span(from, until)...)
+	columns := []string{"organization_id", "created_at", "run_id", "state"}
+	marks := sql.Select{Columns: columns, From: sql.Query(selected), Where: []string{c.fence}}
+	err := c.conn.Exec(ctx, "INSERT INTO "+schema.TableRuns+" ("+strings.Join(columns, ", ")+")\n"+marks.String(),
+		span(from, until)...)
 	if err != nil {
 		return fmt.Errorf("rollup: mark superseded runs: %w", err)
 	}
@@ -111,8 +123,11 @@ func (c *claim) supersede(ctx context.Context, selected string, from, until time
 func (s *Refresher) countConflicts(ctx context.Context) error {
 	for _, kind := range []string{schema.ConflictRun, schema.ConflictAttribution} {
 		var n uint64
-		err := s.conn.QueryRow(ctx, "SELECT uniqExact(organization_id, id) FROM "+schema.TableConflicts+
-			" WHERE kind = {kind:String}", clickhouse.Named("kind", kind)).Scan(&n)
+		counted := sql.Select{
+			Columns: []string{"uniqExact(organization_id, id)"}, From: refreshed(schema.TableConflicts),
+			Where: []string{"kind = {kind:String}"},
+		}
+		err := s.conn.QueryRow(ctx, counted.String(), clickhouse.Named("kind", kind)).Scan(&n)
 		if err != nil {
 			return fmt.Errorf("rollup: count conflicts: %w", err)
 		}

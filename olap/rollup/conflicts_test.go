@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 var clock = time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
@@ -68,7 +69,8 @@ func once(t *testing.T, conn driver.Conn, organization string) {
 		"SELECT toInt64(sum(interacted)) FROM rollup_attributions" + of: 1,
 		"SELECT toInt64(count()) FROM attributions FINAL" + of +
 			" AND activity_type = 'interacted' AND (occurred_at, attribution_id) NOT IN (" +
-			schema.SupersededAttributions("organization_id = '"+organization+"'") + ")": 1,
+			schema.SupersededAttributions(sql.AllOrganizations("a test names one"), []string{"clock", "id"},
+				"organization_id = '"+organization+"'").String() + ")": 1,
 		"SELECT toInt64(uniqExact(created_at)) FROM runs" + of + " AND NOT " + schema.CurrentRunSQL: 1,
 	} {
 		if n := number(t, conn, query); n != want {

@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A Delta is what the rollup lacks of an organization's records: signed rows (schema.RollupTable.DeltaRows). It is safe
@@ -50,10 +51,12 @@ func ReadDelta(
 		}
 		known, options = schema.TableDelta, append(options, clickhouse.WithExternalTable(sent))
 	}
-	stored := schema.OfOrganization + " AND " + table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')" +
-		" AND " + table.CountsOfOrganization
-	rows, err := conn.Query(clickhouse.Context(ctx, options...),
-		table.DeltaRows(schema.OfOrganization, stored, known)+"\nLIMIT {most:UInt64}",
+	reading := schema.Reading{Read: sql.Table, Before: known, Stored: []string{
+		table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')", table.CountsOfOrganization(),
+	}}
+	statement := table.DeltaRows(reading)
+	statement.Limit = "{most:UInt64}"
+	rows, err := conn.Query(clickhouse.Context(ctx, options...), statement.String(),
 		clickhouse.Named("organization", string(of.Organization)),
 		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
 	if err != nil {

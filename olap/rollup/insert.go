@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // insert refreshes one table. A big chunk is refreshed partition by partition, to bound memory.
@@ -34,34 +35,42 @@ func (c *claim) insert(ctx context.Context, t *schema.RollupTable, from, until t
 
 func (c *claim) partitions(ctx context.Context, t *schema.RollupTable, from, until time.Time) (found []string,
 	err error) {
-	err = c.conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(toString("+t.Partition()+"))) FROM "+t.Source+" WHERE "+
-		within(t.StoredAt), span(from, until)...).Scan(&found)
+	listed := sql.Select{
+		Columns: []string{"arraySort(groupUniqArray(toString(" + t.Partition() + ")))"}, From: refreshed(t.Source),
+		Where: []string{within(t.StoredAt)},
+	}
+	err = c.conn.QueryRow(ctx, listed.String(), span(from, until)...).Scan(&found)
 	return found, err
 }
 
 func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from, until time.Time,
 	partition string) error {
 	stored := within(t.StoredAt)
-	known := "organization_id IN (SELECT organization_id FROM " + t.Source + " WHERE " + stored + ")"
-	if partition != "" {
-		ofPartition := " AND " + t.Partition() + " = " + partition
-		stored, known = stored+ofPartition, known+ofPartition
+	organizations := sql.Select{
+		Columns: []string{"organization_id"}, From: refreshed(t.Source), Where: []string{stored},
 	}
-	stored += " AND " + t.Counts
+	reading := schema.Reading{
+		Read: refreshed, Stored: []string{stored}, Known: []string{"organization_id IN" + sql.In(organizations)},
+	}
+	if partition != "" {
+		ofPartition := t.Partition() + " = " + partition
+		reading.Stored, reading.Known = append(reading.Stored, ofPartition), append(reading.Known, ofPartition)
+	}
+	reading.Stored = append(reading.Stored, t.Counts(refreshed))
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
-	sql := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") +
-		", first_stored_at, sign) " +
-		t.Signed(t.Changed(known, stored, "", n)+" HAVING was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record", n,
-			t.RecordKey()...) +
-		// Without the claim it writes nothing.
-		" WHERE " + c.fence
+	changed := t.Changed(reading, n)
+	changed.Having = "was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record"
+	signed := t.Signed(changed, n, t.RecordKey()...)
+	signed.Where = []string{c.fence} // without the claim it writes nothing
+	insert := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") +
+		", first_stored_at, sign)\n" + signed.String()
 	ctx = inserting(ctx, clickhouse.Settings{
 		// One block: the rows that subtract a record's old values and those that add the new ones are in one part.
 		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
 		"max_partitions_per_insert_block": 0,
 	})
-	return c.conn.Exec(ctx, sql, span(from, until)...)
+	return c.conn.Exec(ctx, insert, span(from, until)...)
 }
 
 // inserting is a context for an insert that derives rows. Its token is new each time, so that ClickHouse takes no

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // TakeOutLate has the refresher look whether the rows that it is about to refresh are of people who were purged before,
@@ -22,28 +23,19 @@ func (s *Refresher) TakeOutLate(
 // takeOutLate reports whether it had anything taken out of the rows that were stored in the span.
 func (s *Refresher) takeOutLate(ctx context.Context, from, until time.Time) (found bool, err error) {
 	var listed uint64
-	if err := s.conn.QueryRow(ctx, "SELECT count() FROM "+schema.TablePurgedPeople).Scan(&listed); err != nil {
+	count := sql.Select{Columns: []string{"count()"}, From: refreshed(schema.TablePurgedPeople)}
+	if err := s.conn.QueryRow(ctx, count.String()).Scan(&listed); err != nil {
 		return false, fmt.Errorf("rollup: read the list of purged people: %w", err)
 	}
 	if listed == 0 {
 		return false, nil
 	}
-	const key = "(organization_id, occurred_at, attribution_id)"
 	var people []struct {
 		Organization string    `ch:"organization"`
 		Identifier   string    `ch:"identifier"`
 		Until        time.Time `ch:"last"`
 	}
-	err = s.conn.Select(inserting(ctx, nil), &people, "SELECT organization, identifier, max(until) AS last FROM ("+
-		"SELECT toString(organization_id) AS organization, user_identifier AS identifier, occurred_at AS event_clock FROM "+
-		schema.TableAttributions+" WHERE "+key+" IN (SELECT "+key[1:len(key)-1]+" FROM "+schema.TableAttributions+
-		" WHERE "+within("first_stored_at")+") UNION ALL SELECT toString(organization_id),"+
-		" assumeNotNull(tupleElement(record, 'initiator_identifier')), created_at FROM "+schema.TableRuns+
-		" WHERE "+within("last_stored_at")+" AND isNotNull(tupleElement(record, 'initiator_identifier'))"+
-		") AS stored INNER JOIN ("+schema.PurgedPeople+") AS people ON people.person = "+
-		schema.PurgedPerson("stored.organization", "stored.identifier")+
-		" WHERE event_clock <= until GROUP BY organization, identifier ORDER BY organization, identifier",
-		span(from, until)...)
+	err = s.conn.Select(inserting(ctx, nil), &people, late.String(), span(from, until)...)
 	if err != nil {
 		return false, fmt.Errorf("rollup: look for records of purged people: %w", err)
 	}
@@ -55,4 +47,30 @@ func (s *Refresher) takeOutLate(ctx context.Context, from, until time.Time) (fou
 		}
 	}
 	return len(people) > 0, nil
+}
+
+// late selects the purged people of whom rows were stored in a span.
+var late = sql.Select{
+	Columns: []string{"organization", "identifier", "max(until) AS last"},
+	From: sql.Query(sql.Union(
+		sql.Select{
+			Columns: []string{"toString(organization_id) AS organization", "user_identifier AS identifier",
+				"occurred_at AS event_clock"},
+			From: refreshed(schema.TableAttributions),
+			Where: []string{"(organization_id, occurred_at, attribution_id) IN" + sql.In(sql.Select{
+				Columns: []string{"organization_id", "occurred_at", "attribution_id"},
+				From:    refreshed(schema.TableAttributions), Where: []string{within("first_stored_at")},
+			})},
+		},
+		sql.Select{
+			Columns: []string{"toString(organization_id)",
+				"assumeNotNull(tupleElement(record, 'initiator_identifier'))", "created_at"},
+			From:  refreshed(schema.TableRuns),
+			Where: []string{within("last_stored_at"), "isNotNull(tupleElement(record, 'initiator_identifier'))"},
+		},
+	)).As("stored"),
+	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(schema.PurgedPeople).As("people"),
+		On: "ON people.person = " + schema.PurgedPerson("stored.organization", "stored.identifier")}},
+	Where: []string{"event_clock <= until"},
+	Group: []string{"organization", "identifier"}, Order: []string{"organization", "identifier"},
 }

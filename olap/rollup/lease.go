@@ -3,14 +3,13 @@ package rollup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 const (
@@ -103,7 +102,7 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 			}
 		}
 		// Of each record one clock counts from now on, whatever was taken out of the store before.
-		if err := l.Alter(ctx, schema.TableConflicts, "DELETE", schema.OfWronglySuperseded("true")); err != nil {
+		if err := l.Alter(ctx, schema.TableConflicts, "DELETE", schema.OfWronglySuperseded(compared)); err != nil {
 			return err
 		}
 		// What was damaged is gone with the rest.
@@ -114,16 +113,10 @@ func Rebuild(ctx context.Context, conn driver.Conn, after time.Duration) error {
 // Damage keeps queries of organizations away from the rollup of a source until a server has repaired it. organizations
 // is SQL of a table with a column organization_id; where it has no rows, nothing is written.
 func (l *Lease) Damage(ctx context.Context, source, organizations string) error {
-	err := l.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
-		" SELECT '"+schema.LogDamage+"', organization, if(organization = '', '', {source:String}),"+
-		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
-		" FROM (SELECT arrayJoin(arrayPushBack(groupUniqArray(toString(organization_id)), '')) AS organization FROM ("+
-		organizations+") HAVING count() > 0) WHERE "+l.fence,
-		clickhouse.Named("source", source), clickhouse.Named("number", l.number))
-	if err != nil {
-		return fmt.Errorf("rollup: write damage %d: %w", l.number, err)
-	}
-	return l.check(ctx)
+	return l.writeDamage(ctx, source, sql.Select{
+		Columns: []string{"arrayJoin(arrayPushBack(groupUniqArray(toString(organization_id)), '')) AS organization"},
+		From:    sql.Query(sql.Text(organizations)), Having: "count() > 0",
+	})
 }
 
 // take waits for its turn. With after it takes over a lease that gave no sign of life for so long; with 0 it has what
@@ -139,9 +132,8 @@ func take(ctx context.Context, conn driver.Conn, after time.Duration) (*Lease, e
 		switch {
 		case !state.Leased || after != 0 && silent > after:
 			l.number = state.Next()
-			l.fence = fmt.Sprintf("(SELECT maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'lease') = (%d, %d)"+
-				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d FROM %[3]s)", l.number, l.writer,
-				schema.TableRollupLog)
+			l.fence = inLog("maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'lease') = (%d, %d)"+
+				" AND maxIf(tupleElement(latest, 1), kind = 'commit') < %[1]d", l.number, l.writer)
 			if err := write(ctx, conn, schema.LogLease, l.number, l.writer, unchanged(state)); err != nil {
 				return nil, err
 			}

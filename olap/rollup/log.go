@@ -11,14 +11,21 @@ import (
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
 // been kept alive, and batches claimed.
 func unchanged(state snapshot.Log) string {
-	return fmt.Sprintf("(SELECT maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), "+
-		"kind = 'lease') = %d FROM %s)",
-		state.Committed, state.Lease, schema.TableRollupLog)
+	return inLog("maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), kind = 'lease')"+
+		" = %d", state.Committed, state.Lease)
+}
+
+// inLog is a condition, as for fmt.Sprintf, of aggregates over the log.
+func inLog(condition string, args ...any) string {
+	return sql.In(sql.Select{
+		Columns: []string{fmt.Sprintf(condition, args...)}, From: refreshed(schema.TableRollupLog),
+	})
 }
 
 // entering is a context for a statement that adds entries. Its token is new each time, so that ClickHouse takes no
@@ -40,20 +47,28 @@ func write(ctx context.Context, conn driver.Conn, kind string, number uint64, va
 	return nil
 }
 
-// writeDamage writes entries of damage, under a claim. An entry without an organization, which is never taken out,
-// says that there was one (State.LastDamage).
-func (c *claim) writeDamage(ctx context.Context, t *schema.RollupTable, organizations ...string) error {
-	err := c.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)"+
-		" SELECT {kind:String}, organization, if(organization = '', '', {source:String}),"+
-		" ({number:UInt64}, 0, now64(3, 'UTC'))"+
-		" FROM (SELECT arrayJoin({organizations:Array(String)}) AS organization) WHERE "+c.fence,
-		clickhouse.Named("kind", schema.LogDamage), clickhouse.Named("source", t.Source),
-		clickhouse.Named("number", c.number),
-		clickhouse.Named("organizations", append([]string{""}, organizations...)))
-	if err != nil {
-		return fmt.Errorf("rollup: write damage %d: %w", c.number, err)
+// writeDamage writes entries of damage of a source, for every organization that a query selects. One without an
+// organization has to be among them, if there is any: it is never taken out, and says that there was one
+// (snapshot.Log.LastDamage).
+func (e *entry) writeDamage(ctx context.Context, source string, organizations sql.Select, args ...any) error {
+	entries := sql.Select{
+		Columns: []string{"'" + schema.LogDamage + "'", "organization", "if(organization = '', '', {source:String})",
+			"({number:UInt64}, 0, now64(3, 'UTC'))"},
+		From: sql.Query(organizations), Where: []string{e.fence},
 	}
-	return c.check(ctx)
+	err := e.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)\n"+
+		entries.String(), append(args, clickhouse.Named("source", source), clickhouse.Named("number", e.number))...)
+	if err != nil {
+		return fmt.Errorf("rollup: write damage %d: %w", e.number, err)
+	}
+	return e.check(ctx)
+}
+
+// damage writes entries of some organizations.
+func (c *claim) damage(ctx context.Context, source string, organizations ...string) error {
+	return c.writeDamage(ctx, source,
+		sql.Select{Columns: []string{"arrayJoin({organizations:Array(String)}) AS organization"}},
+		clickhouse.Named("organizations", append([]string{""}, organizations...)))
 }
 
 // damaged is the condition that a row of the log is a damage of some organization.

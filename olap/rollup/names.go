@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // nameInitiatorKeys stores the texts of the initiator keys of the rows that are about to be refreshed, and marks shared
@@ -19,19 +20,23 @@ func (c *claim) nameInitiatorKeys(ctx context.Context, from, until time.Time) er
 func (c *claim) name(ctx context.Context, condition string, args ...any) error {
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableInitiatorKeys+
 		" (organization_id, initiator_key, initiator_identifier, initiator_name) "+
-		schema.InitiatorKeys(condition+" AND "+c.fence), args...)
+		schema.InitiatorKeys(refreshed, condition, c.fence).String(), args...)
 	if err != nil {
 		return fmt.Errorf("rollup: name initiator keys: %w", err)
 	}
-	return c.markShared(ctx, schema.InitiatorKeys(condition), args...)
+	return c.markShared(ctx, schema.InitiatorKeys(refreshed, condition), args...)
 }
 
 // markShared stores which initiator keys of some texts (schema.SharedKeys) represent two. For rows that are about to be
 // refreshed it follows their names and precedes the rows, so that a query finds a shared key in the marks or in the
 // delta. Marks of rows that are not refreshed in the end cost time, and change no answer.
-func (c *claim) markShared(ctx context.Context, texts string, args ...any) error {
-	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator) "+
-		"SELECT organization_id, initiator FROM ("+schema.SharedKeys(texts, "true")+") WHERE "+c.fence, args...)
+func (c *claim) markShared(ctx context.Context, texts sql.Select, args ...any) error {
+	marks := sql.Select{
+		Columns: []string{"organization_id", "initiator"}, From: sql.Query(schema.SharedKeys(refreshed, texts)),
+		Where: []string{c.fence},
+	}
+	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator)\n"+
+		marks.String(), args...)
 	if err != nil {
 		return fmt.Errorf("rollup: mark shared initiator keys: %w", err)
 	}
@@ -39,16 +44,22 @@ func (c *claim) markShared(ctx context.Context, texts string, args ...any) error
 }
 
 // ofSharedKeys selects initiator keys that represent two texts and are not marked.
-func (s section) ofSharedKeys() string {
-	return selected(schema.TableSharedKeys, "count()", "0", "0", "0") + "(\n" + schema.SharedKeys(s.texts(), "true") +
-		"\n)" +
-		"\nWHERE (organization_id, initiator) NOT IN (SELECT organization_id, initiator FROM " + schema.TableSharedKeys +
-		" WHERE " + ofOrganizations + ")\nGROUP BY organization_id"
+func (s section) ofSharedKeys() sql.Select {
+	marks := sql.Select{
+		Columns: []string{"organization_id", "initiator"}, From: compared(schema.TableSharedKeys),
+		Where: []string{ofOrganizations},
+	}
+	return sql.Select{
+		Columns: selected(schema.TableSharedKeys, "count()", "0", "0", "0"),
+		From:    sql.Query(schema.SharedKeys(compared, s.texts())),
+		Where:   []string{"(organization_id, initiator) NOT IN" + sql.In(marks)}, Group: []string{"organization_id"},
+	}
 }
 
-// texts is SQL of the texts of the initiator keys of the section's organizations.
-func (s section) texts() string {
-	return "SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM " +
-		schema.TableInitiatorKeys +
-		" WHERE " + ofOrganizations
+// texts are those of the initiator keys of the section's organizations.
+func (s section) texts() sql.Select {
+	return sql.Select{
+		Columns: []string{"organization_id", "initiator_key", "initiator_identifier", "initiator_name"},
+		From:    compared(schema.TableInitiatorKeys), Where: []string{ofOrganizations},
+	}
 }

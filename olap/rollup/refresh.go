@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // Margin is how long ago a row was stored before it is refreshed: rows get the store's clock, and one that is set back
@@ -164,13 +164,18 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 func (s *Refresher) next(
 	ctx context.Context, from, target time.Time,
 ) (until time.Time, rows uint64, more bool, err error) {
-	var parts []string
+	var parts sql.Rows
 	for _, t := range schema.RollupTables {
-		parts = append(parts, "SELECT toUnixTimestamp64Milli("+t.StoredAt+") AS stored FROM "+t.Source+
-			" WHERE "+within(t.StoredAt))
+		parts = append(parts, sql.Select{
+			Columns: []string{"toUnixTimestamp64Milli(" + t.StoredAt + ") AS stored"}, From: refreshed(t.Source),
+			Where: []string{within(t.StoredAt)},
+		})
 	}
-	found, err := s.conn.Query(ctx, "SELECT intDiv(stored, 1000) AS second, count() FROM ("+
-		strings.Join(parts, " UNION ALL ")+") GROUP BY second ORDER BY second", span(from, target)...)
+	counted := sql.Select{
+		Columns: []string{"intDiv(stored, 1000) AS second", "count()"}, From: sql.Query(parts),
+		Group: []string{"second"}, Order: []string{"second"},
+	}
+	found, err := s.conn.Query(ctx, counted.String(), span(from, target)...)
 	if err != nil {
 		return until, 0, false, fmt.Errorf("rollup: read rows: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A repair makes the rollup of an organization and a source what the source says. Nothing depends on the process that
@@ -85,7 +86,7 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 
 // section does 2 to 4.
 func (r *repair) section(ctx context.Context, under *suspicion, found []Difference) error {
-	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
+	if err := under.damage(ctx, r.table.Source, string(r.of.Organization)); err != nil {
 		return err
 	}
 	s := *r.next
@@ -125,8 +126,10 @@ func (r *repair) entries() string {
 // ofDamaged is the condition that a row is the organization's. ClickHouse keeps the texts of mutations, so that they
 // do not name it.
 func (r *repair) ofDamaged(c *claim) string {
-	return fmt.Sprintf("organization_id IN (SELECT organization_id FROM %s WHERE %s = %d)",
-		schema.TableRollupLog, r.entries(), c.number)
+	return "organization_id IN" + sql.In(sql.Select{
+		Columns: []string{"organization_id"}, From: refreshed(schema.TableRollupLog),
+		Where: []string{fmt.Sprintf("%s = %d", r.entries(), c.number)},
+	})
 }
 
 func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
@@ -154,8 +157,11 @@ func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error
 	key := s.table.RecordKey()
 	err = r.refresher.conn.Exec(inserting(ctx, nil), "INSERT INTO "+s.table.Table+
 		" ("+strings.Join(slices.Concat(key, names), ", ")+", first_stored_at, sign)"+
-		" SELECT "+strings.Join(slices.Concat(key, ofSource), ", ")+", first_stored_at, 1"+
-		" FROM "+s.table.Source+" FINAL WHERE "+s.where()+" AND "+s.table.Counts+" AND "+under.fence, s.args()...)
+		"\n"+sql.Select{
+		Columns: slices.Concat(key, ofSource, []string{"first_stored_at", "1"}),
+		From:    refreshed(s.table.Source).Final(true),
+		Where:   []string{s.where(), s.table.Counts(refreshed), under.fence},
+	}.String(), s.args()...)
 	if err != nil {
 		return fmt.Errorf("rollup: write %s again: %w", s.table.Table, err)
 	}
@@ -198,7 +204,7 @@ func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
 // takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's
 // number. Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
 func (r *repair) takeOut(ctx context.Context, under *suspicion) error {
-	if err := under.writeDamage(ctx, r.table, string(r.of.Organization)); err != nil {
+	if err := under.damage(ctx, r.table.Source, string(r.of.Organization)); err != nil {
 		return err
 	}
 	older := fmt.Sprintf("%s < %d AND %s", r.entries(), under.number, r.ofDamaged(under.claim))

@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A section is what is compared at once: the records of some organizations in one partition of a rollup table.
@@ -48,6 +49,12 @@ func (s section) months() (ids []string) {
 	}
 	return ids
 }
+
+// Refreshers, and the comparison of the rollup with its sources, read the rows of all organizations.
+var (
+	refreshed = sql.AllOrganizations("a refresh writes the rollup of all of them")
+	compared  = sql.AllOrganizations("the rollup of all of them is compared")
+)
 
 const ofOrganizations = "organization_id >= {first:String} AND organization_id <= {last:String}"
 
@@ -112,14 +119,19 @@ func (w *walk) next(ctx context.Context) (*section, error) {
 
 // divide divides a partition by organizations.
 func (w *walk) divide(ctx context.Context, partition section) (sections []section, err error) {
-	count := func(table, ids string) string {
-		return "SELECT toString(organization_id) AS organization, count() AS records FROM " + table +
-			" WHERE _partition_id IN " + ids + " GROUP BY organization"
+	count := func(table, ids string) sql.Select {
+		return sql.Select{
+			Columns: []string{"toString(organization_id) AS organization", "count() AS records"}, From: compared(table),
+			Where: []string{"_partition_id IN " + ids}, Group: []string{"organization"},
+		}
 	}
-	rows, err := w.conn.Query(background(ctx, ""), "SELECT organization, sum(records) FROM ("+
-		count(partition.table.Source, "{months:Array(String)}")+" UNION ALL "+
-		count(partition.table.Table, "{partitions:Array(String)}")+") GROUP BY organization ORDER BY organization",
-		clickhouse.Named("months", partition.months()),
+	counted := sql.Select{
+		Columns: []string{"organization", "sum(records)"},
+		From: sql.Query(sql.Union(count(partition.table.Source, "{months:Array(String)}"),
+			count(partition.table.Table, "{partitions:Array(String)}"))),
+		Group: []string{"organization"}, Order: []string{"organization"},
+	}
+	rows, err := w.conn.Query(background(ctx, ""), counted.String(), clickhouse.Named("months", partition.months()),
 		clickhouse.Named("partitions", []string{partition.id()}))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,9 @@ FROM
 ) AS g
 ANY LEFT JOIN
 (
-    SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name
+    SELECT
+        agent_id AS a_agent_id,
+        toNullable(tupleElement(latest, 'name')) AS a_agent_name
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id

@@ -3,9 +3,7 @@ WITH
     activity_type AS f_activity_type,
     intDiv(toUnixTimestamp64Milli(occurred_at) + 86400000000000, 86400000) AS f_day,
     countIf(f_activity_type = 'interacted') AS m_interaction_count
-SELECT
-    f_day AS c0,
-    m_interaction_count AS c1
+SELECT f_day AS c0, m_interaction_count AS c1
 FROM attributions FINAL
 WHERE organization_id = {organization:String}
     AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')

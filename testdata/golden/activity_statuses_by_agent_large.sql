@@ -6,18 +6,14 @@ SELECT
     m_active_attributed_run_count AS c3
 FROM
 (
-    WITH
-        bitAnd(run_state, 960) AS f_status
+    WITH bitAnd(run_state, 960) AS f_status
     SELECT
         f_agent_id,
         uniqExactIf(f_pair, f_status = 576) AS m_completed_attributed_run_count,
         uniqExactIf(f_pair, f_status IN (64, 128, 192, 256, 320, 384, 448, 512)) AS m_active_attributed_run_count
     FROM
     (
-        SELECT
-            run_id AS f_run_id,
-            pair AS f_pair,
-            agent_id AS f_agent_id
+        SELECT run_id AS f_run_id, pair AS f_pair, agent_id AS f_agent_id
         FROM attributions
         WHERE organization_id = {organization:String}
             AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
@@ -42,10 +38,7 @@ FROM
                 SELECT toUInt32(cityHash64(f_run_id)) AS f_run_hash
                 FROM
                 (
-                    SELECT
-                        run_id AS f_run_id,
-                        pair AS f_pair,
-                        agent_id AS f_agent_id
+                    SELECT run_id AS f_run_id, pair AS f_pair, agent_id AS f_agent_id
                     FROM attributions
                     WHERE organization_id = {organization:String}
                         AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
@@ -68,7 +61,9 @@ FROM
 ) AS g
 ANY LEFT JOIN
 (
-    SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name
+    SELECT
+        agent_id AS a_agent_id,
+        toNullable(tupleElement(latest, 'name')) AS a_agent_name
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id

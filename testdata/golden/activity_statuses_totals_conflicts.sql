@@ -1,7 +1,5 @@
 -- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":RANGE}
-SELECT
-    m_attributed_run_count AS c0,
-    m_completed_attributed_run_count AS c1
+SELECT m_attributed_run_count AS c0, m_completed_attributed_run_count AS c1
 FROM
 (
     SELECT
@@ -9,20 +7,23 @@ FROM
         countIf(f_status = 576) AS m_completed_attributed_run_count
     FROM
     (
-        SELECT
-            f_pair,
-            bitAnd(max(run_state), 960) AS f_status
+        SELECT f_pair, bitAnd(max(run_state), 960) AS f_status
         FROM
         (
-            SELECT
-                pair AS f_pair,
-                run_id AS f_run_id
+            SELECT pair AS f_pair, run_id AS f_run_id
             FROM attributions FINAL
             WHERE organization_id = {organization:String}
                 AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
                 AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
                 AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
-                AND (occurred_at, attribution_id) NOT IN (SELECT clock, id FROM conflicting_records WHERE kind = 'attribution' AND superseded AND organization_id = {organization:String})
+                AND (occurred_at, attribution_id) NOT IN
+                (
+                    SELECT clock, id
+                    FROM conflicting_records
+                    WHERE organization_id = {organization:String}
+                        AND kind = 'attribution'
+                        AND superseded
+                )
         ) AS r
         LEFT JOIN
         (

@@ -1,7 +1,5 @@
 -- {"model":"agent_user_activity","metrics":["attributed_run_count","completed_attributed_run_count"],"range":{"start":"2025-02-01","end":"2026-01-30","timezone":"Asia/Tokyo"}}
-SELECT
-    m_attributed_run_count AS c0,
-    m_completed_attributed_run_count AS c1
+SELECT m_attributed_run_count AS c0, m_completed_attributed_run_count AS c1
 FROM
 (
     SELECT
@@ -9,19 +7,16 @@ FROM
         sum(tupleElement(part, 2)) AS m_completed_attributed_run_count
     FROM
     (
-        SELECT arrayJoin([
+        SELECT
+            arrayJoin([
             (
                 SELECT tuple(count(), countIf(f_status = 576))
                 FROM
                 (
-                    SELECT
-                        f_pair,
-                        bitAnd(max(run_state), 960) AS f_status
+                    SELECT f_pair, bitAnd(max(run_state), 960) AS f_status
                     FROM
                     (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
+                        SELECT pair AS f_pair, run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
                             AND occurred_at >= fromUnixTimestamp64Milli(1738335600000, 'UTC')
@@ -44,14 +39,10 @@ FROM
                 SELECT tuple(count(), countIf(f_status = 576))
                 FROM
                 (
-                    SELECT
-                        f_pair,
-                        bitAnd(max(run_state), 960) AS f_status
+                    SELECT f_pair, bitAnd(max(run_state), 960) AS f_status
                     FROM
                     (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
+                        SELECT pair AS f_pair, run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
                             AND occurred_at >= fromUnixTimestamp64Milli(1738335600000, 'UTC')
@@ -74,14 +65,10 @@ FROM
                 SELECT tuple(count(), countIf(f_status = 576))
                 FROM
                 (
-                    SELECT
-                        f_pair,
-                        bitAnd(max(run_state), 960) AS f_status
+                    SELECT f_pair, bitAnd(max(run_state), 960) AS f_status
                     FROM
                     (
-                        SELECT
-                            pair AS f_pair,
-                            run_id AS f_run_id
+                        SELECT pair AS f_pair, run_id AS f_run_id
                         FROM attributions
                         WHERE organization_id = {organization:String}
                             AND occurred_at >= fromUnixTimestamp64Milli(1738335600000, 'UTC')
@@ -99,8 +86,7 @@ FROM
                     ) AS s USING (f_run_id)
                     GROUP BY f_pair
                 ) AS p
-            )
-        ]) AS part
+            )]) AS part
     )
 ) AS g
 

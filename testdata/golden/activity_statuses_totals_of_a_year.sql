@@ -19,10 +19,7 @@ FROM
             countIf(f_activity_type = 'interacted') AS p_interaction_count
         FROM
         (
-            SELECT
-                pair AS f_pair,
-                run_id AS f_run_id,
-                activity_type AS f_activity_type
+            SELECT pair AS f_pair, run_id AS f_run_id, activity_type AS f_activity_type
             FROM attributions FINAL
             WHERE organization_id = {organization:String}
                 AND occurred_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')

@@ -17,10 +17,7 @@ FROM
             max(f_first_stored_at) AS p_first_stored_at
         FROM
         (
-            SELECT
-                pair AS f_pair,
-                run_id AS f_run_id,
-                first_stored_at AS f_first_stored_at
+            SELECT pair AS f_pair, run_id AS f_run_id, first_stored_at AS f_first_stored_at
             FROM attributions
             WHERE organization_id = {organization:String}
                 AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')

@@ -11,9 +11,7 @@ FROM
         countIf(bitTest(p_bits, 1)) AS m_interacted_run_count
     FROM
     (
-        WITH
-            pair AS f_pair,
-            activity_type AS f_activity_type
+        WITH pair AS f_pair, activity_type AS f_activity_type
         SELECT
             f_pair,
             groupBitOr(bitOr(bitShiftLeft(toUInt8(f_activity_type = 'initiated'), 0), bitShiftLeft(toUInt8(f_activity_type = 'interacted'), 1))) AS p_bits

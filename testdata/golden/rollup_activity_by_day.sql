@@ -1,20 +1,12 @@
 -- {"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["day"],"range":RANGE}
-SELECT
-    toInt64(f_day) AS c0,
-    toUInt64(m_interaction_count) AS c1
+SELECT toInt64(f_day) AS c0, toUInt64(m_interaction_count) AS c1
 FROM
 (
-    SELECT
-        f_day,
-        sum(s_interacted) AS m_interaction_count
+    SELECT f_day, sum(s_interacted) AS m_interaction_count
     FROM
     (
-        WITH
-            toInt32(intDiv(quarter * 900000 + 86400000000000, 86400000)) AS f_day
-        SELECT
-            f_day,
-            sum(records) AS s_records,
-            sum(interacted) AS s_interacted
+        WITH toInt32(intDiv(quarter * 900000 + 86400000000000, 86400000)) AS f_day
+        SELECT f_day, sum(records) AS s_records, sum(interacted) AS s_interacted
         FROM rollup_attributions
         WHERE organization_id = {organization:String}
             AND quarter >= 1963584
@@ -29,17 +21,56 @@ FROM
             if(activity_type = 'interacted', sign, 0) AS s_interacted
         FROM
         (
-            SELECT occurred_at, tupleElement(tupleElement(change, 1), 2) AS activity_type, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            SELECT
+                occurred_at,
+                tupleElement(tupleElement(change, 1), 2) AS activity_type,
+                stored_first AS first_stored_at,
+                tupleElement(change, 2) AS sign
             FROM
             (
-                SELECT organization_id, occurred_at, attribution_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                SELECT
+                    organization_id,
+                    occurred_at,
+                    attribution_id,
+                    max(record) AS new_record,
+                    maxIf(record, in_rollup) AS old_record,
+                    max(in_rollup) AS was_in_rollup,
+                    min(stored_at) AS stored_first
                 FROM
                 (
-                    SELECT organization_id, occurred_at, attribution_id, tuple(inverted_timestamp, activity_type) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                    FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                    SELECT
+                        organization_id,
+                        occurred_at,
+                        attribution_id,
+                        tuple(inverted_timestamp, activity_type) AS record,
+                        first_stored_at AS stored_at,
+                        0 AS in_rollup
+                    FROM attributions
+                    WHERE organization_id = {organization:String}
+                        AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                        AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                        AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                     UNION ALL
-                    SELECT organization_id, occurred_at, attribution_id, tuple(bitNot(toUInt128(0)), activity_type), first_stored_at, 1
-                    FROM rollup_attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND occurred_at IN (SELECT occurred_at FROM attributions WHERE organization_id = {organization:String} AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
+                    SELECT
+                        organization_id,
+                        occurred_at,
+                        attribution_id,
+                        tuple(bitNot(toUInt128(0)), activity_type) AS record,
+                        first_stored_at,
+                        1
+                    FROM rollup_attributions
+                    WHERE organization_id = {organization:String}
+                        AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                        AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                        AND occurred_at IN
+                        (
+                            SELECT occurred_at
+                            FROM attributions
+                            WHERE organization_id = {organization:String}
+                                AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                                AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                                AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                        )
                 )
                 GROUP BY organization_id, occurred_at, attribution_id
             )
@@ -50,7 +81,12 @@ FROM
     GROUP BY f_day
     HAVING sum(s_records) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN
+    (
+        SELECT
+            throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed')
+        FROM rollup_log
+    )
 ORDER BY c0 ASC NULLS LAST
 LIMIT 101
 

@@ -1,26 +1,19 @@
 -- {"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}
-SELECT
-    toUInt64(m_unique_initiator_count) AS c0
+SELECT toUInt64(m_unique_initiator_count) AS c0
 FROM
 (
     SELECT
         countIf(s_runs > 0 AND (f_initiator != 0 OR f_initiator_high != 0)) AS m_unique_initiator_count
     FROM
     (
-        SELECT
-            f_initiator,
-            f_initiator_high,
-            sum(s_runs) AS s_runs
+        SELECT f_initiator, f_initiator_high, sum(s_runs) AS s_runs
         FROM
         (
             WITH
                 initiator_key AS f_initiator_key,
                 toUInt64(bitShiftRight(f_initiator_key, 48)) AS f_initiator,
                 toUInt16(bitShiftRight(f_initiator_key, 112)) AS f_initiator_high
-            SELECT
-                f_initiator,
-                f_initiator_high,
-                sum(runs) AS s_runs
+            SELECT f_initiator, f_initiator_high, sum(runs) AS s_runs
             FROM rollup_runs
             WHERE organization_id = {organization:String}
                 AND week >= 2875
@@ -31,10 +24,7 @@ FROM
                 initiator_key AS f_initiator_key,
                 toUInt64(bitShiftRight(f_initiator_key, 48)) AS f_initiator,
                 toUInt16(bitShiftRight(f_initiator_key, 112)) AS f_initiator_high
-            SELECT
-                f_initiator,
-                f_initiator_high,
-                runs AS s_runs
+            SELECT f_initiator, f_initiator_high, runs AS s_runs
             FROM rollup_runs
             WHERE organization_id = {organization:String}
                 AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
@@ -45,23 +35,62 @@ FROM
                 if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS f_initiator_key,
                 toUInt64(bitShiftRight(f_initiator_key, 48)) AS f_initiator,
                 toUInt16(bitShiftRight(f_initiator_key, 112)) AS f_initiator_high
-            SELECT
-                f_initiator,
-                f_initiator_high,
-                if(bitAnd(state, 56) = 8, sign, 0) AS s_runs
+            SELECT f_initiator, f_initiator_high, if(bitAnd(state, 56) = 8, sign, 0) AS s_runs
             FROM
             (
-                SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, tupleElement(tupleElement(change, 1), 3) AS initiator, tupleElement(tupleElement(change, 1), 4) AS initiator_name, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+                SELECT
+                    created_at,
+                    tupleElement(tupleElement(change, 1), 1) AS state,
+                    tupleElement(tupleElement(change, 1), 2) AS agent_id,
+                    tupleElement(tupleElement(change, 1), 3) AS initiator,
+                    tupleElement(tupleElement(change, 1), 4) AS initiator_name,
+                    stored_first AS first_stored_at,
+                    tupleElement(change, 2) AS sign
                 FROM
                 (
-                    SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                    SELECT
+                        organization_id,
+                        created_at,
+                        run_id,
+                        max(record) AS new_record,
+                        maxIf(record, in_rollup) AS old_record,
+                        max(in_rollup) AS was_in_rollup,
+                        min(stored_at) AS stored_first
                     FROM
                     (
-                        SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), bitShiftRight(tupleElement(record, 'initiator'), 48), if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name'))) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                        FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                        SELECT
+                            organization_id,
+                            created_at,
+                            run_id,
+                            tuple(tupleElement(record, 'state'), tupleElement(record, 'agent_id'), bitShiftRight(tupleElement(record, 'initiator'), 48), if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name'))) AS record,
+                            first_stored_at AS stored_at,
+                            0 AS in_rollup
+                        FROM runs
+                        WHERE organization_id = {organization:String}
+                            AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                            AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                         UNION ALL
-                        SELECT organization_id, created_at, run_id, tuple(state, agent_id, bitShiftRight(initiator_key, 48), initiator_name), first_stored_at, 1
-                        FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
+                        SELECT
+                            organization_id,
+                            created_at,
+                            run_id,
+                            tuple(state, agent_id, bitShiftRight(initiator_key, 48), initiator_name) AS record,
+                            first_stored_at,
+                            1
+                        FROM rollup_runs
+                        WHERE organization_id = {organization:String}
+                            AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                            AND created_at IN
+                            (
+                                SELECT created_at
+                                FROM runs
+                                WHERE organization_id = {organization:String}
+                                    AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
+                                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                            )
                     )
                     GROUP BY organization_id, created_at, run_id
                 )
@@ -71,24 +100,72 @@ FROM
         ) AS r
         GROUP BY f_initiator, f_initiator_high
     ) AS r
-    WHERE NOT throwIf(1 IN (
-        SELECT 1 FROM shared_initiator_keys WHERE organization_id = {organization:String}
-        UNION ALL
-        SELECT 1 FROM
+    WHERE NOT throwIf(1 IN
         (
-        SELECT organization_id, bitShiftRight(initiator_key, 48) AS initiator
-        FROM
-        (
-            SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM initiator_keys
-            WHERE organization_id = {organization:String} AND (organization_id, bitShiftRight(initiator_key, 48)) IN (SELECT organization_id, bitShiftRight(initiator_key, 48) FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier'))))
+            SELECT 1
+            FROM shared_initiator_keys
+            WHERE organization_id = {organization:String}
             UNION ALL
-            SELECT organization_id, initiator_key, initiator_identifier, initiator_name FROM (WITH bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator, if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name SELECT DISTINCT organization_id, if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key, assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier, initiator_name FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND isNotNull(tupleElement(record, 'initiator_identifier')))
-        )
-        GROUP BY organization_id, initiator
-        HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)
-        )
-    ), 'initiator keys are shared')
+            SELECT 1
+            FROM
+            (
+                SELECT organization_id, bitShiftRight(initiator_key, 48) AS initiator
+                FROM
+                (
+                    SELECT organization_id, initiator_key, initiator_identifier, initiator_name
+                    FROM initiator_keys
+                    WHERE organization_id = {organization:String}
+                        AND (organization_id, bitShiftRight(initiator_key, 48)) IN
+                        (
+                            SELECT organization_id, bitShiftRight(initiator_key, 48)
+                            FROM
+                            (
+                                WITH
+                                    bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
+                                    if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
+                                SELECT DISTINCT
+                                    organization_id,
+                                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
+                                    assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
+                                    initiator_name
+                                FROM runs
+                                WHERE organization_id = {organization:String}
+                                    AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
+                                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                                    AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                            )
+                        )
+                    UNION ALL
+                    SELECT organization_id, initiator_key, initiator_identifier, initiator_name
+                    FROM
+                    (
+                        WITH
+                            bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
+                            if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
+                        SELECT DISTINCT
+                            organization_id,
+                            if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
+                            assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
+                            initiator_name
+                        FROM runs
+                        WHERE organization_id = {organization:String}
+                            AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                            AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                            AND isNotNull(tupleElement(record, 'initiator_identifier'))
+                    )
+                )
+                GROUP BY organization_id, initiator
+                HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)
+            )
+        ), 'initiator keys are shared')
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN
+    (
+        SELECT
+            throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed')
+        FROM rollup_log
+    )
 
 -- organization = acme

@@ -17,11 +17,7 @@ FROM
         WITH
             agent_id AS f_agent_id,
             toInt32(intDiv(hour * 3600000 + multiIf(hour * 3600000 < 1774746000000, 86400003600000, hour * 3600000 < 1792890000000, 86400007200000, 86400003600000), 86400000)) AS f_day
-        SELECT
-            f_day,
-            f_agent_id,
-            sum(runs) AS s_runs,
-            sum(active) AS s_active
+        SELECT f_day, f_agent_id, sum(runs) AS s_runs, sum(active) AS s_active
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND hour >= 492311
@@ -39,17 +35,57 @@ FROM
             if(bitAnd(state, 56) = 8 AND bitAnd(state, 960) BETWEEN 64 AND 512, sign, 0) AS s_active
         FROM
         (
-            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, tupleElement(tupleElement(change, 1), 2) AS agent_id, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            SELECT
+                created_at,
+                tupleElement(tupleElement(change, 1), 1) AS state,
+                tupleElement(tupleElement(change, 1), 2) AS agent_id,
+                stored_first AS first_stored_at,
+                tupleElement(change, 2) AS sign
             FROM
             (
-                SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                SELECT
+                    organization_id,
+                    created_at,
+                    run_id,
+                    max(record) AS new_record,
+                    maxIf(record, in_rollup) AS old_record,
+                    max(in_rollup) AS was_in_rollup,
+                    min(stored_at) AS stored_first
                 FROM
                 (
-                    SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state'), tupleElement(record, 'agent_id')) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1793487599999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                    SELECT
+                        organization_id,
+                        created_at,
+                        run_id,
+                        tuple(tupleElement(record, 'state'), tupleElement(record, 'agent_id')) AS record,
+                        first_stored_at AS stored_at,
+                        0 AS in_rollup
+                    FROM runs
+                    WHERE organization_id = {organization:String}
+                        AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC')
+                        AND created_at <= fromUnixTimestamp64Milli(1793487599999, 'UTC')
+                        AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                     UNION ALL
-                    SELECT organization_id, created_at, run_id, tuple(state, agent_id), first_stored_at, 1
-                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1793487599999, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1793487599999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
+                    SELECT
+                        organization_id,
+                        created_at,
+                        run_id,
+                        tuple(state, agent_id) AS record,
+                        first_stored_at,
+                        1
+                    FROM rollup_runs
+                    WHERE organization_id = {organization:String}
+                        AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC')
+                        AND created_at <= fromUnixTimestamp64Milli(1793487599999, 'UTC')
+                        AND created_at IN
+                        (
+                            SELECT created_at
+                            FROM runs
+                            WHERE organization_id = {organization:String}
+                                AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC')
+                                AND created_at <= fromUnixTimestamp64Milli(1793487599999, 'UTC')
+                                AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                        )
                 )
                 GROUP BY organization_id, created_at, run_id
             )
@@ -63,11 +99,18 @@ FROM
 ) AS g
 ANY LEFT JOIN
 (
-    SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name
+    SELECT
+        agent_id AS a_agent_id,
+        toNullable(tupleElement(latest, 'name')) AS a_agent_name
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN
+    (
+        SELECT
+            throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed')
+        FROM rollup_log
+    )
 ORDER BY c0 ASC NULLS LAST, c1 ASC NULLS LAST
 LIMIT 101
 

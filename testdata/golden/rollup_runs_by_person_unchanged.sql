@@ -1,8 +1,5 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}
-SELECT
-    f_user_identifier AS c0,
-    n_user_name AS c1,
-    toUInt64(m_run_count) AS c2
+SELECT f_user_identifier AS c0, n_user_name AS c1, toUInt64(m_run_count) AS c2
 FROM
 (
     SELECT
@@ -14,16 +11,11 @@ FROM
         SELECT *
         FROM
         (
-            SELECT
-                f_initiator_key,
-                sum(s_runs) AS s_runs
+            SELECT f_initiator_key, sum(s_runs) AS s_runs
             FROM
             (
-                WITH
-                    initiator_key AS f_initiator_key
-                SELECT
-                    f_initiator_key,
-                    runs AS s_runs
+                WITH initiator_key AS f_initiator_key
+                SELECT f_initiator_key, runs AS s_runs
                 FROM rollup_runs
                 WHERE organization_id = {organization:String}
                     AND indexHint(created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC'))
@@ -34,19 +26,30 @@ FROM
         ) AS r
         ANY LEFT JOIN
         (
-            SELECT initiator_key AS f_initiator_key, CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier, initiator_name AS f_user_name
+            SELECT
+                initiator_key AS f_initiator_key,
+                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
+                initiator_name AS f_user_name
             FROM initiator_keys
             WHERE organization_id = {organization:String}
         ) AS t USING (f_initiator_key)
         WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
     ) AS r
-    WHERE NOT throwIf(1 IN (
-        SELECT 1 FROM shared_initiator_keys WHERE organization_id = {organization:String}
-    ), 'initiator keys are shared')
+    WHERE NOT throwIf(1 IN
+        (
+            SELECT 1
+            FROM shared_initiator_keys
+            WHERE organization_id = {organization:String}
+        ), 'initiator keys are shared')
     GROUP BY f_user_identifier
     HAVING sum(s_runs) > 0
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3 OR kind = 'begin' AND tupleElement(latest, 'number') > 7, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN
+    (
+        SELECT
+            throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3 OR kind = 'begin' AND tupleElement(latest, 'number') > 7, 'the rollup log changed')
+        FROM rollup_log
+    )
 ORDER BY c0 ASC NULLS LAST
 LIMIT 101
 

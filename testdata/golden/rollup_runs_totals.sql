@@ -10,10 +10,7 @@ FROM
         sum(s_failed) AS m_failed_run_count
     FROM
     (
-        SELECT
-            sum(runs) AS s_runs,
-            sum(completed) AS s_completed,
-            sum(failed) AS s_failed
+        SELECT sum(runs) AS s_runs, sum(completed) AS s_completed, sum(failed) AS s_failed
         FROM rollup_runs
         WHERE organization_id = {organization:String}
             AND quarter >= 1963584
@@ -25,17 +22,50 @@ FROM
             if(bitAnd(state, 56) = 8 AND bitAnd(state, 960) = 640, sign, 0) AS s_failed
         FROM
         (
-            SELECT created_at, tupleElement(tupleElement(change, 1), 1) AS state, stored_first AS first_stored_at, tupleElement(change, 2) AS sign
+            SELECT
+                created_at,
+                tupleElement(tupleElement(change, 1), 1) AS state,
+                stored_first AS first_stored_at,
+                tupleElement(change, 2) AS sign
             FROM
             (
-                SELECT organization_id, created_at, run_id, max(record) AS new_record, maxIf(record, in_rollup) AS old_record, max(in_rollup) AS was_in_rollup, min(stored_at) AS stored_first
+                SELECT
+                    organization_id,
+                    created_at,
+                    run_id,
+                    max(record) AS new_record,
+                    maxIf(record, in_rollup) AS old_record,
+                    max(in_rollup) AS was_in_rollup,
+                    min(stored_at) AS stored_first
                 FROM
                 (
-                    SELECT organization_id, created_at, run_id, tuple(tupleElement(record, 'state')) AS record, first_stored_at AS stored_at, 0 AS in_rollup
-                    FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                    SELECT
+                        organization_id,
+                        created_at,
+                        run_id,
+                        tuple(tupleElement(record, 'state')) AS record,
+                        first_stored_at AS stored_at,
+                        0 AS in_rollup
+                    FROM runs
+                    WHERE organization_id = {organization:String}
+                        AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                        AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                        AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
                     UNION ALL
-                    SELECT organization_id, created_at, run_id, tuple(state), first_stored_at, 1
-                    FROM rollup_runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND created_at IN (SELECT created_at FROM runs WHERE organization_id = {organization:String} AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC') AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC') AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC'))
+                    SELECT organization_id, created_at, run_id, tuple(state) AS record, first_stored_at, 1
+                    FROM rollup_runs
+                    WHERE organization_id = {organization:String}
+                        AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                        AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                        AND created_at IN
+                        (
+                            SELECT created_at
+                            FROM runs
+                            WHERE organization_id = {organization:String}
+                                AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+                                AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+                                AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                        )
                 )
                 GROUP BY organization_id, created_at, run_id
             )
@@ -44,6 +74,11 @@ FROM
         WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
     ) AS r
 ) AS g
-WHERE 1 NOT IN (SELECT throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed') FROM rollup_log)
+WHERE 1 NOT IN
+    (
+        SELECT
+            throwIf(kind = 'lease' AND tupleElement(latest, 'number') > 5 OR kind = 'damage' AND tupleElement(latest, 'number') > 3, 'the rollup log changed')
+        FROM rollup_log
+    )
 
 -- organization = acme

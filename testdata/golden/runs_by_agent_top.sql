@@ -1,16 +1,9 @@
 -- {"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["agent_id"],"order":[{"member":"failed_run_count","direction":"desc"}],"limit":10,"range":RANGE}
-SELECT
-    toString(f_agent_id) AS c0,
-    a_agent_name AS c1,
-    m_failed_run_count AS c2
+SELECT toString(f_agent_id) AS c0, a_agent_name AS c1, m_failed_run_count AS c2
 FROM
 (
-    WITH
-        bitAnd(state, 960) AS f_status,
-        tupleElement(agent, 'agent_id') AS f_agent_id
-    SELECT
-        f_agent_id,
-        countIf(f_status = 640) AS m_failed_run_count
+    WITH bitAnd(state, 960) AS f_status, tupleElement(agent, 'agent_id') AS f_agent_id
+    SELECT f_agent_id, countIf(f_status = 640) AS m_failed_run_count
     FROM runs FINAL
     WHERE organization_id = {organization:String}
         AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
@@ -21,7 +14,9 @@ FROM
 ) AS g
 ANY LEFT JOIN
 (
-    SELECT agent_id AS a_agent_id, toNullable(tupleElement(latest, 'name')) AS a_agent_name
+    SELECT
+        agent_id AS a_agent_id,
+        toNullable(tupleElement(latest, 'name')) AS a_agent_name
     FROM agents FINAL
     WHERE organization_id = {organization:String}
 ) AS a ON a.a_agent_id = g.f_agent_id

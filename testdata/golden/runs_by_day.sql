@@ -4,10 +4,7 @@ WITH
     intDiv(toUnixTimestamp64Milli(created_at) + multiIf(toUnixTimestamp64Milli(created_at) < 1774746000000, 86400003600000, toUnixTimestamp64Milli(created_at) < 1792890000000, 86400007200000, 86400003600000), 86400000) AS f_day,
     count() AS m_run_count,
     countIf(f_status IN (64, 128, 192, 256, 320, 384, 448, 512)) AS m_active_run_count
-SELECT
-    f_day AS c0,
-    m_run_count AS c1,
-    m_active_run_count AS c2
+SELECT f_day AS c0, m_run_count AS c1, m_active_run_count AS c2
 FROM runs FINAL
 WHERE organization_id = {organization:String}
     AND created_at >= fromUnixTimestamp64Milli(1772319600000, 'UTC')
