@@ -8,7 +8,8 @@ VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo d
 COMMIT     := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS    := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
-.PHONY: help run test build engine postgres generators console lint bench soak fuzz test-container image zones clean
+.PHONY: help run test build engine postgres generators console lint bench soak mutants fuzz test-container image zones \
+	clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -66,6 +67,9 @@ bench: build engine postgres ## Measure against references (BENCH_SCALE=1 is 10,
 
 soak: build engine postgres ## Prove for two and a half hours that nothing breaks under load, attacks and kills (SOAK_FLAGS)
 	go run ./cmd/soak $(SOAK_FLAGS)
+
+mutants: engine ## Break the lines that exactness rests on, one at a time, and see the tests fail (MUTANTS_FLAGS)
+	go run ./cmd/mutants $(MUTANTS_FLAGS)
 
 FUZZTIME ?= 1m
 

@@ -25,6 +25,7 @@ var toTerminals = map[string][]string{
 	"http/testdata/":                   {"log.Fatal", "fmt.Println"},            // a test's program
 	"cmd/bench/":                       {"os.Stdout", "os.Stderr", "fmt.Print"}, // developers run it
 	"cmd/deps/":                        {"os.Stderr", "fmt.Println"},            // developers run it
+	"cmd/mutants/":                     {"log.Fatal", "fmt.Printf"},             // developers run it
 	"cmd/sampledata/":                  {"os.Stdout", "os.Stderr"},              // developers run it
 	"cmd/soak/":                        {"os.Stdout", "os.Stderr"},              // developers run it
 }

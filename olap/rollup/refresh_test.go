@@ -253,3 +253,30 @@ func TestLease(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// A watermark is inclusive: what was stored in its millisecond is in the rollup, and isn't refreshed again after it.
+func TestRowsOfTheWatermarkAreRefreshed(t *testing.T) {
+	conn := refreshed(t, 1)
+	until := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, occurred_at, first_stored_at)
+		SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'),
+			toDateTime64('2026-02-01 00:00:00', 3, 'UTC') + toIntervalMillisecond(number) FROM numbers(2)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if n > 0 {
+			at := until.Add(time.Duration(n-1) * time.Millisecond)
+			if err := batch.Insert(ctx, at.Add(-time.Millisecond), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := number(t, conn, "SELECT toInt64(sum(records)) FROM rollup_attributions"); got != int64(2+n) {
+			t.Errorf("%d records are in the rollup, want %d", got, 2+n)
+		}
+	}
+}
