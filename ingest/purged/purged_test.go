@@ -81,4 +81,11 @@ func TestList(t *testing.T) {
 	if list = read(); !out("acme", "ada@x.example", until) {
 		t.Error("ada does not stay out after the second purge")
 	}
+	// As by a machine whose clock was behind.
+	if err := purged.Add(ctx, conn, ada, until.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if list = read(); !out("acme", "ada@x.example", until) {
+		t.Error("an earlier purge moved a later one back")
+	}
 }
