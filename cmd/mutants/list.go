@@ -28,49 +28,22 @@ func (m mutant) String() string {
 	return fmt.Sprintf("%2d %s: %s -> %s", m.number, m.file, m.text, strings.ReplaceAll(m.instead, "\n", `\n`))
 }
 
-// parse reads a list in the form that mutants.txt explains. Only lines that begin with one of the five marks count.
+var (
+	form   = regexp.MustCompile(`(?m)^@ (\S+)\n- (.+)\n\+ ?(.*)\n= (.+)\n\? (\S+) (\S.*)$`)
+	marked = regexp.MustCompile(`(?m)^[-@+=?].*$`)
+)
+
+// parse reads a list in the form that mutants.txt explains.
 func parse(list string) (mutants []mutant, err error) {
-	const marks = "@-+=?"
-	next := 0 // of marks
-	for line := range strings.Lines(list) {
-		line = strings.TrimRight(line, "\n")
-		mark := -1
-		if line != "" {
-			mark = strings.IndexByte(marks, line[0])
-		}
-		if mark < 0 {
-			continue
-		}
-		if mark != next {
-			return nil, fmt.Errorf("%q stands where a line with %q is missing", line, marks[next:next+1])
-		}
-		value := strings.TrimSpace(line[1:])
-		if next == 0 {
-			mutants = append(mutants, mutant{number: len(mutants) + 1})
-		}
-		m := &mutants[len(mutants)-1]
-		switch next {
-		case 0:
-			m.file = value
-		case 1:
-			m.text = value
-		case 2:
-			m.instead = strings.ReplaceAll(value, `\n`, "\n")
-		case 3:
-			m.property = value
-		case 4:
-			m.pkg, m.tests, _ = strings.Cut(value, " ")
-			if _, err := regexp.Compile(m.tests); err != nil || m.tests == "" {
-				return nil, fmt.Errorf("%q has no regular expression of tests", line)
-			}
-		}
-		if value == "" && mark != 2 {
-			return nil, fmt.Errorf("mutant %d: %q is empty", m.number, line)
-		}
-		next = (next + 1) % len(marks)
+	if line := marked.FindString(form.ReplaceAllString(list, "")); line != "" {
+		return nil, fmt.Errorf("%q belongs to no mutant that is whole", line)
 	}
-	if next != 0 {
-		return nil, fmt.Errorf("the last mutant lacks a line with %q", marks[next:next+1])
+	for n, f := range form.FindAllStringSubmatch(list, -1) {
+		if _, err := regexp.Compile(f[6]); err != nil {
+			return nil, err
+		}
+		mutants = append(mutants, mutant{number: n + 1, file: f[1], text: f[2],
+			instead: strings.ReplaceAll(f[3], `\n`, "\n"), property: f[4], pkg: f[5], tests: f[6]})
 	}
 	return mutants, nil
 }

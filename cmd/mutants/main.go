@@ -93,10 +93,13 @@ func (c *command) try(ctx context.Context, t *tester, mutants []mutant) error {
 				return
 			}
 			start := time.Now()
-			verdict, ok := t.kill(ctx, m)
+			by, err := t.kill(ctx, m)
 			mu.Lock()
 			defer mu.Unlock()
-			if ok {
+			verdict := "killed by " + by
+			if err != nil {
+				verdict = "NOT KILLED: " + err.Error()
+			} else {
 				killed++
 			}
 			fmt.Printf("%s\n   %s\n   %s (%s)\n", m, m.property, verdict, time.Since(start).Round(time.Second))

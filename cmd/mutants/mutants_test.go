@@ -42,12 +42,13 @@ func TestListsThatCannotBeRead(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	const ran = `{"Action":"run","Test":"TestA"}` + "\n"
 	for events, want := range map[string]outcome{
-		ran + `{"Action":"pass","Test":"TestA"}`:                              {built: true, ran: true},
-		ran + `{"Action":"fail","Test":"TestA/b"}`:                            {built: true, ran: true, failed: "TestA/b"},
-		`{"Action":"build-fail"}` + "\n" + `{"Action":"fail"}`:                {},
-		`{"Action":"fail","FailedBuild":"olap"}`:                              {},
-		`{"Action":"pass"}`:                                                   {built: true},
-		ran + `{"Action":"output","Output":"panic: test timed out after 5m"}`: {built: true, ran: true, timedOut: true},
+		ran + `{"Action":"pass","Test":"TestA"}`:               {built: true, ran: true},
+		ran + `{"Action":"fail","Test":"TestA/b"}`:             {built: true, ran: true, failed: "TestA/b"},
+		`{"Action":"build-fail"}` + "\n" + `{"Action":"fail"}`: {},
+		`{"Action":"fail","FailedBuild":"olap"}`:               {},
+		`{"Action":"pass"}`:                                    {built: true},
+		ran + `{"Action":"output","Output":"panic: test timed out after 5m\n"}`: {built: true, ran: true,
+			failed: "panic: test timed out after 5m"},
 	} {
 		got := read([]byte(events))
 		if got.output = ""; got != want {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,43 +28,33 @@ type tester struct {
 
 // An outcome is that of tests.
 type outcome struct {
-	built    bool
-	ran      bool   // at least one test
-	failed   string // the first test that failed; empty for none
-	timedOut bool
-	output   string
+	built  bool
+	ran    bool   // at least one test
+	failed string // the first test that failed, or that the tests did not end in time; empty for neither
+	output string
 }
 
-// kill runs a mutant's tests and returns what is said of it.
-func (t *tester) kill(ctx context.Context, m mutant) (verdict string, killed bool) {
-	content, err := m.apply(t.root)
+// kill returns which of its tests kills a mutant; an error if none does.
+func (t *tester) kill(ctx context.Context, m mutant) (by string, err error) {
+	overlay, err := t.overlay(m)
 	if err != nil {
-		return "NOT APPLICABLE: " + err.Error(), false
-	}
-	overlay, err := t.overlay(m, content)
-	if err != nil {
-		return "ERROR: " + err.Error(), false
+		return "", err
 	}
 	o, err := t.test(ctx, m, "-overlay", overlay)
 	switch {
 	case err != nil:
-		return "ERROR: " + err.Error(), false
+		return "", err
 	case !o.built:
-		return "DOES NOT COMPILE:\n" + o.output, false
+		return "", errors.New("it does not compile:\n" + o.output)
 	case !o.ran:
-		return "ERROR: " + m.pkg + " has no test " + m.tests, false
-	case o.failed == "" && !o.timedOut:
-		return "SURVIVED", false
+		return "", fmt.Errorf("%s has no test %s", m.pkg, m.tests)
+	case o.failed == "":
+		return "", errors.New("it survived")
 	}
-	switch clean, err := t.clean(ctx, m); {
-	case err != nil:
-		return "ERROR: " + err.Error(), false
-	case clean.failed != "" || clean.timedOut || !clean.built:
-		return "ERROR: the tests fail without it:\n" + clean.output, false
-	case o.timedOut:
-		return fmt.Sprintf("killed: %s did not end within %s", m.tests, t.timeout), true
+	if clean, err := t.clean(ctx, m); err != nil || clean.failed != "" || !clean.built {
+		return "", errors.Join(err, errors.New("the tests fail without it, too:\n"+clean.output))
 	}
-	return "killed by " + o.failed, true
+	return o.failed, nil
 }
 
 // clean runs a mutant's tests without it, once for all mutants that share them.
@@ -80,18 +72,21 @@ func (t *tester) clean(ctx context.Context, m mutant) (o outcome, err error) {
 }
 
 // overlay writes the file of a mutant, and the file that tells go of it. The working tree stays as it is.
-func (t *tester) overlay(m mutant, content string) (name string, err error) {
-	changed := filepath.Join(t.dir, fmt.Sprintf("%d-%s", m.number, filepath.Base(m.file)))
-	if err := os.WriteFile(changed, []byte(content), 0o600); err != nil {
-		return "", err
-	}
-	replace := map[string]string{filepath.Join(t.root, filepath.FromSlash(m.file)): changed}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
+func (t *tester) overlay(m mutant) (name string, err error) {
+	content, err := m.apply(t.root)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("not applicable: %w", err)
 	}
-	name = filepath.Join(t.dir, fmt.Sprintf("%d.json", m.number))
-	return name, os.WriteFile(name, text, 0o600)
+	name = filepath.Join(t.dir, strconv.Itoa(m.number))
+	replace := map[string]string{filepath.Join(t.root, filepath.FromSlash(m.file)): name + ".go"}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(name+".go", []byte(content), 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(name+".json", text, 0o600)
+	}
+	return name + ".json", err
 }
 
 // test runs the tests of a mutant.
@@ -110,7 +105,7 @@ func (t *tester) test(ctx context.Context, m mutant, flags ...string) (o outcome
 		return o, ctx.Err()
 	}
 	o = read(stdout)
-	if o.output += stderr.String(); err != nil && o.built && o.failed == "" && !o.timedOut {
+	if o.output += stderr.String(); err != nil && o.built && o.failed == "" {
 		return o, fmt.Errorf("go test: %w\n%s", err, o.output)
 	}
 	return o, nil
@@ -131,7 +126,7 @@ func read(events []byte) (o outcome) {
 		case e.Action == "build-fail" || e.FailedBuild != "":
 			o.built = false
 		case strings.HasPrefix(e.Output, "panic: test timed out after "):
-			o.timedOut = true
+			o.failed = strings.TrimSpace(e.Output)
 		case e.Action == "run":
 			o.ran = true
 		case e.Action == "fail" && e.Test != "" && o.failed == "":
