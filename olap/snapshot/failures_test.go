@@ -1,18 +1,17 @@
 package snapshot
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/runlens/runlens/schema"
+)
 
 // Where the user may not read how many inserts failed, nothing is taken for unchanged.
 func TestUnknownFailuresAreNeverTheSame(t *testing.T) {
+	all := Records{Organization: "acme"}
 	for of, want := range map[failures]bool{{}: true, {n: 7}: true, {unknown: true}: false} {
-		if c := (Counters{failed: of}); c.Same(c) != want {
-			t.Errorf("%+v: the counters are the same: %t, want %t", of, !want, want)
+		if s := (Snapshot{failed: of, of: map[schema.OrganizationID]Counts{"acme": {}}}); s.Same(s, all) != want {
+			t.Errorf("%+v: the snapshots are the same: %t, want %t", of, !want, want)
 		}
-		if v := (Version{failed: of}); v.Same(v) != want {
-			t.Errorf("%+v: the version is the same: %t, want %t", of, !want, want)
-		}
-	}
-	if (Counters{failed: failures{n: 1}}).Same(Counters{failed: failures{n: 2}}) {
-		t.Error("the counters are the same although an insert failed")
 	}
 }

@@ -23,7 +23,7 @@ func TestInsertsInFlight(t *testing.T) {
 		}()
 		seen := false
 		for running := true; running; {
-			in, err := snapshot.InFlight(t.Context(), conn)
+			in, err := snapshot.ReadInserts(t.Context(), conn)
 			if err != nil {
 				t.Fatal(err)
 			}
