@@ -2,11 +2,13 @@ package olap_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -110,4 +112,62 @@ func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
 	asked("a second later", old, engine())
 	conn.Shift(time.Hour)
 	asked("set forward", old, engine())
+}
+
+// A version of a run, or a repeat of a record, that is stored after the clock was set back seems to be stored before
+// the record was. Pages of a continuation in between have the record once, from the rollup as from base rows, and the
+// rollup is what its sources are.
+func TestRecordsStoredAgainAfterTheClockWasSetBack(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	stamps, held := olaptest.StampsOf(t, conn), olaptest.Hold(conn)
+	held.Shift(time.Hour)
+	stamps.Shift(t, time.Hour)
+	attribution := olaptest.Attribution{Organization: "acme", ID: olaptest.ShortID(1), RunID: olaptest.ShortID(1),
+		AgentID: olaptest.ShortID(1), Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
+		Source: "web", OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}
+	run := runOn(1, 5, "RUNNING")
+	older := olaptest.Records{Runs: []olaptest.Run{runOn(2, 1, "FAILED"), runOn(3, 2, "FAILED"), runOn(4, 3, "FAILED")}}
+	engines := map[string]*olap.Engine{}
+	for _, name := range []string{"small", "inline", "cached"} {
+		engines[name] = olap.NewEngine(held, []byte("secret"))
+		engines[name].Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
+	}
+	days := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"},
+		Dimensions: []string{"day"}, Range: january, Limit: 1}
+	olaptest.Load(t, conn, older)
+	olaptest.Load(t, conn, olaptest.Records{Attributions: []olaptest.Attribution{attribution}})
+	later(t, conn, storeClock(t, conn))
+	next := map[string]olaptest.Query{}
+	for name, engine := range engines { // of continuations that began before the record was stored
+		first := ask(t, engine, "acme", days)
+		next[name] = days
+		q := next[name]
+		q.Cursor = *first.Cursor
+		next[name] = q
+	}
+	later(t, conn, storeClock(t, conn))
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}})
+	held.Shift(time.Hour + time.Minute)
+	refresher := rollup.New(held, quiet, rollup.Margin)
+	refreshed(t, refresher)
+	stamps.Shift(t, 0)
+	held.Shift(0)
+	refreshed(t, refresher) // which moves the watermark back
+	run.Status, run.UpdatedAt = "COMPLETED", run.UpdatedAt.Add(time.Hour)
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run},
+		Attributions: []olaptest.Attribution{attribution}})
+	want := [][]any{{"2026-01-02", 1.0, 0.0, 0.0}, {"2026-01-03", 1.0, 0.0, 0.0}, {"2026-01-05", 1.0, 1.0, 0.0}}
+	for _, when := range []string{"before", "refreshed"} {
+		for name, engine := range engines {
+			if got := all(t, engine, "acme", next[name]); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, %s: %v, want %v", when, name, got, want)
+			}
+		}
+		held.Shift(2 * time.Hour)
+		refreshed(t, refresher)
+	}
+	if differences, err := rollup.Check(ctx, held); err != nil || len(differences) > 0 {
+		t.Errorf("the rollup differs: %+v, %v", differences, err)
+	}
 }

@@ -47,8 +47,9 @@ func (t *RollupTable) ranked(n int) (ofSource, ofRollup, names []string) {
 // Changed selects the records of which a row was stored that satisfies the conditions of a reading.
 //
 // Its columns are organization_id, clock, id, new_record and old_record (tuples of First, if there is one, and the
-// first n Columns), was_in_rollup (0 or 1) and stored_first (when the record was first stored). Records with
-// the same clock as one of them may be selected too, with old_record and new_record alike.
+// first n Columns), was_in_rollup (0 or 1), stored_first (when the record was first stored) and old_first (when it was
+// by the rollup: later, if the store's clock was set back since and the record stored again). Records with the same
+// clock as one of them may be selected too, with old_record and new_record alike.
 func (t *RollupTable) Changed(r Reading, n int) sql.Select {
 	ofSource, ofRollup, names := t.ranked(n)
 	columns := func(record []string, more ...string) []string {
@@ -77,13 +78,13 @@ func (t *RollupTable) Changed(r Reading, n int) sql.Select {
 	}
 	return sql.Select{
 		Columns: append(t.RecordKey(), "max(record) AS new_record", "maxIf(record, in_rollup) AS old_record",
-			"max(in_rollup) AS was_in_rollup", "min(stored_at) AS stored_first"),
+			"max(in_rollup) AS was_in_rollup", "min(stored_at) AS stored_first", "minIf(stored_at, in_rollup) AS old_first"),
 		From: sql.Query(sql.Union(rows...)), Group: t.RecordKey(),
 	}
 }
 
 // Signed selects records of Changed with n as signed rows: the keys, the first n Columns, first_stored_at (of the
-// record) and sign.
+// record, in a row that takes away as the rollup has it) and sign.
 func (t *RollupTable) Signed(changed sql.Select, n int, keys ...string) sql.Select {
 	columns := slices.Clone(keys)
 	_, _, names := t.Lists(n)
@@ -93,10 +94,10 @@ func (t *RollupTable) Signed(changed sql.Select, n int, keys ...string) sql.Sele
 			name))
 	}
 	return sql.Select{
-		Columns: append(columns, "stored_first AS first_stored_at", "tupleElement(change, 2) AS sign"),
+		Columns: append(columns, "tupleElement(change, 3) AS first_stored_at", "tupleElement(change, 2) AS sign"),
 		From:    sql.Query(changed),
-		Array: "if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))]," +
-			" [(new_record, toInt8(1))]) AS change",
+		Array: "if(was_in_rollup = 1, [(old_record, toInt8(-1), old_first), (new_record, toInt8(1), stored_first)]," +
+			" [(new_record, toInt8(1), stored_first)]) AS change",
 	}
 }
 

@@ -2,21 +2,25 @@ package olaptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // A Held is a connection whose statements can be held before they are sent, or when they have been executed, while
-// something else happens: the store changes between any two statements of a process. To its statements the store's
-// clock can be another one. It is safe for concurrent use.
+// something else happens: the store changes between any two statements of a process. They can be sent twice. To its
+// statements the store's clock can be another one. It is safe for concurrent use.
 type Held struct {
 	driver.Conn
-	shift atomic.Int64 // in milliseconds
+	shift     atomic.Int64 // in milliseconds
+	executing atomic.Int64
 
 	mu    sync.Mutex
 	sent  int
@@ -27,7 +31,7 @@ type Held struct {
 type hook struct {
 	fits  func(sql string, number int) bool
 	after bool
-	do    func()
+	do    func() // nil to send the statement once more
 }
 
 // Hold returns a connection of which no statement is held yet.
@@ -52,6 +56,15 @@ func (h *Held) Before(number int, do func()) {
 	h.add(&hook{fits: func(_ string, n int) bool { return n == number }, do: do})
 }
 
+// Repeat sends the statement of a number twice, as after a lost answer. Where it is held as well, it is held in
+// between.
+func (h *Held) Repeat(number int) {
+	h.add(&hook{fits: func(_ string, n int) bool { return n == number }})
+}
+
+// Executing is how many statements ClickHouse executes now. A statement that is held is not one of them.
+func (h *Held) Executing() int { return int(h.executing.Load()) }
+
 // After holds the answer to the next statement that has a text until do has returned.
 func (h *Held) After(text string, do func()) {
 	h.add(&hook{fits: func(sql string, _ int) bool { return strings.Contains(sql, text) }, after: true, do: do})
@@ -61,15 +74,15 @@ func (h *Held) After(text string, do func()) {
 // of the store.
 func (h *Held) Shift(by time.Duration) { h.shift.Store(by.Milliseconds()) }
 
-func (h *Held) shifted(sql string) string {
-	by := h.shift.Load()
+// clock is how SQL reads the store's clock.
+var clock = regexp.MustCompile(`now(InBlock)?64\(3(, 'UTC')?\)`)
+
+// shifted is SQL in which the store's clock is ahead by so many milliseconds.
+func shifted(sql string, by int64) string {
 	if by == 0 {
 		return sql
 	}
-	for _, clock := range []string{"now64(3, 'UTC')", "nowInBlock64(3, 'UTC')"} {
-		sql = strings.ReplaceAll(sql, clock, fmt.Sprintf("(%s + toIntervalMillisecond(%d))", clock, by))
-	}
-	return sql
+	return clock.ReplaceAllString(sql, fmt.Sprintf("($0 + toIntervalMillisecond(%d))", by))
 }
 
 func (h *Held) add(one *hook) {
@@ -78,16 +91,20 @@ func (h *Held) add(one *hook) {
 	h.hooks = append(h.hooks, one)
 }
 
-// hold waits for what happens before a statement, and returns what waits for what happens after it.
-func (h *Held) hold(sql string) (answered func()) {
+// hold waits for what happens before a statement, and returns what waits for what happens after it. first sends the
+// statement for the first of two times.
+func (h *Held) hold(sql string, first func(sql string)) (sent string, answered func()) {
 	h.mu.Lock()
 	h.sent++
 	var before, after []func()
+	twice := false
 	kept := h.hooks[:0]
 	for _, one := range h.hooks {
 		switch {
 		case !one.fits(sql, h.sent):
 			kept = append(kept, one)
+		case one.do == nil:
+			twice = true
 		case one.after:
 			after = append(after, one.do)
 		default:
@@ -96,33 +113,71 @@ func (h *Held) hold(sql string) (answered func()) {
 	}
 	h.hooks = kept
 	h.mu.Unlock()
+	if twice {
+		h.executing.Add(1)
+		first(shifted(sql, h.shift.Load()))
+		h.executing.Add(-1)
+	}
 	for _, do := range before {
 		do()
 	}
-	return func() {
+	h.executing.Add(1)
+	return shifted(sql, h.shift.Load()), func() {
+		h.executing.Add(-1)
 		for _, do := range after {
 			do()
 		}
 	}
 }
 
-// Query is part of driver.Conn. So are the others.
-func (h *Held) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	defer h.hold(sql)()
-	return h.Conn.Query(ctx, h.shifted(sql), args...)
+// codeSameID is ClickHouse's QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING: it is not quite done with what it answered already.
+const codeSameID = 216
+
+// accepted sends a statement until its first sending is out of the way.
+func accepted(send func() error) error {
+	for {
+		err := send()
+		var exception *clickhouse.Exception
+		if !errors.As(err, &exception) || exception.Code != codeSameID {
+			return err
+		}
+	}
 }
 
-func (h *Held) QueryRow(ctx context.Context, sql string, args ...any) driver.Row {
-	defer h.hold(sql)()
-	return h.Conn.QueryRow(ctx, h.shifted(sql), args...)
+// lost sends a statement whose answer nobody reads.
+func (h *Held) lost(ctx context.Context, args []any) func(string) {
+	return func(sql string) {
+		if rows, err := h.Conn.Query(ctx, sql, args...); err == nil {
+			for rows.Next() {
+			}
+			rows.Close()
+		}
+	}
+}
+
+// Query is part of driver.Conn. So are the others.
+func (h *Held) Query(ctx context.Context, sql string, args ...any) (rows driver.Rows, err error) {
+	sql, answered := h.hold(sql, h.lost(ctx, args))
+	defer answered()
+	err = accepted(func() error { rows, err = h.Conn.Query(ctx, sql, args...); return err })
+	return rows, err
+}
+
+func (h *Held) QueryRow(ctx context.Context, sql string, args ...any) (row driver.Row) {
+	sql, answered := h.hold(sql, h.lost(ctx, args))
+	defer answered()
+	_ = accepted(func() error { row = h.Conn.QueryRow(ctx, sql, args...); return row.Err() })
+	return row
 }
 
 func (h *Held) Select(ctx context.Context, dest any, sql string, args ...any) error {
-	defer h.hold(sql)()
-	return h.Conn.Select(ctx, dest, h.shifted(sql), args...)
+	sql, answered := h.hold(sql, h.lost(ctx, args))
+	defer answered()
+	return accepted(func() error { return h.Conn.Select(ctx, dest, sql, args...) })
 }
 
 func (h *Held) Exec(ctx context.Context, sql string, args ...any) error {
-	defer h.hold(sql)()
-	return h.Conn.Exec(ctx, h.shifted(sql), args...)
+	sql, answered := h.hold(sql, func(sql string) { _ = h.Conn.Exec(ctx, sql, args...) })
+	defer answered()
+	return accepted(func() error { return h.Conn.Exec(ctx, sql, args...) })
 }

@@ -60,7 +60,7 @@ func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from
 	n := len(t.Columns)
 	_, _, names := t.Lists(n)
 	changed := t.Changed(reading, n)
-	changed.Having = "was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record"
+	changed.Having = "was_in_rollup = 0 OR old_record IS DISTINCT FROM new_record OR old_first != stored_first"
 	signed := t.Signed(changed, n, t.RecordKey()...)
 	signed.Where = []string{c.fence} // without the claim it writes nothing
 	insert := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") +

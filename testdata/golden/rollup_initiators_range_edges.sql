@@ -44,7 +44,7 @@ FROM
                     tupleElement(tupleElement(change, 1), 2) AS agent_id,
                     tupleElement(tupleElement(change, 1), 3) AS initiator,
                     tupleElement(tupleElement(change, 1), 4) AS initiator_name,
-                    stored_first AS first_stored_at,
+                    tupleElement(change, 3) AS first_stored_at,
                     tupleElement(change, 2) AS sign
                 FROM
                 (
@@ -55,7 +55,8 @@ FROM
                         max(record) AS new_record,
                         maxIf(record, in_rollup) AS old_record,
                         max(in_rollup) AS was_in_rollup,
-                        min(stored_at) AS stored_first
+                        min(stored_at) AS stored_first,
+                        minIf(stored_at, in_rollup) AS old_first
                     FROM
                     (
                         SELECT
@@ -94,7 +95,7 @@ FROM
                     )
                     GROUP BY organization_id, created_at, run_id
                 )
-                ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+                ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1), old_first), (new_record, toInt8(1), stored_first)], [(new_record, toInt8(1), stored_first)]) AS change
             )
             WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
         ) AS r

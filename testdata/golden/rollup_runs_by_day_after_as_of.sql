@@ -22,7 +22,7 @@ FROM
             SELECT
                 created_at,
                 tupleElement(tupleElement(change, 1), 1) AS state,
-                stored_first AS first_stored_at,
+                tupleElement(change, 3) AS first_stored_at,
                 tupleElement(change, 2) AS sign
             FROM
             (
@@ -33,7 +33,8 @@ FROM
                     max(record) AS new_record,
                     maxIf(record, in_rollup) AS old_record,
                     max(in_rollup) AS was_in_rollup,
-                    min(stored_at) AS stored_first
+                    min(stored_at) AS stored_first,
+                    minIf(stored_at, in_rollup) AS old_first
                 FROM
                 (
                     SELECT
@@ -66,7 +67,7 @@ FROM
                 )
                 GROUP BY organization_id, created_at, run_id
             )
-            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1), old_first), (new_record, toInt8(1), stored_first)], [(new_record, toInt8(1), stored_first)]) AS change
         )
         WHERE first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
     ) AS r

@@ -39,7 +39,7 @@ FROM
                 created_at,
                 tupleElement(tupleElement(change, 1), 1) AS state,
                 tupleElement(tupleElement(change, 1), 2) AS agent_id,
-                stored_first AS first_stored_at,
+                tupleElement(change, 3) AS first_stored_at,
                 tupleElement(change, 2) AS sign
             FROM
             (
@@ -50,7 +50,8 @@ FROM
                     max(record) AS new_record,
                     maxIf(record, in_rollup) AS old_record,
                     max(in_rollup) AS was_in_rollup,
-                    min(stored_at) AS stored_first
+                    min(stored_at) AS stored_first,
+                    minIf(stored_at, in_rollup) AS old_first
                 FROM
                 (
                     SELECT
@@ -89,7 +90,7 @@ FROM
                 )
                 GROUP BY organization_id, created_at, run_id
             )
-            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1), old_first), (new_record, toInt8(1), stored_first)], [(new_record, toInt8(1), stored_first)]) AS change
         )
         WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
             AND (((f_day > 1020600 OR isNull(f_day))) OR (f_day = 1020600 AND (toString(f_agent_id) > {after_1:String} OR isNull(toString(f_agent_id)))))

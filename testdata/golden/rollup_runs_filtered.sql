@@ -28,7 +28,7 @@ FROM
             SELECT
                 created_at,
                 tupleElement(tupleElement(change, 1), 1) AS state,
-                stored_first AS first_stored_at,
+                tupleElement(change, 3) AS first_stored_at,
                 tupleElement(change, 2) AS sign
             FROM
             (
@@ -39,7 +39,8 @@ FROM
                     max(record) AS new_record,
                     maxIf(record, in_rollup) AS old_record,
                     max(in_rollup) AS was_in_rollup,
-                    min(stored_at) AS stored_first
+                    min(stored_at) AS stored_first,
+                    minIf(stored_at, in_rollup) AS old_first
                 FROM
                 (
                     SELECT
@@ -72,7 +73,7 @@ FROM
                 )
                 GROUP BY organization_id, created_at, run_id
             )
-            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1)), (new_record, toInt8(1))], [(new_record, toInt8(1))]) AS change
+            ARRAY JOIN if(was_in_rollup = 1, [(old_record, toInt8(-1), old_first), (new_record, toInt8(1), stored_first)], [(new_record, toInt8(1), stored_first)]) AS change
         )
         WHERE (sign = -1 OR first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC'))
             AND nullIf(transform(f_user_type, [1, 2, 3, 4], ['internal', 'external', 'automated', 'unknown'], ''), '') IN {filter_0:Array(String)}
