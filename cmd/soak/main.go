@@ -8,6 +8,7 @@
 //   - smuggling: crafted requests through keep-alive proxies and directly, while another customer sends queries.
 //   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
 //   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
+//   - storm: random histories of two servers with held, delayed and repeated statements, and jumps of the clock.
 //   - siege: attacks on the API, the engine's port and the admin address, beside honest tenants.
 package main
 
@@ -44,6 +45,7 @@ type command struct {
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns  int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
+	Histories   int           `default:"2000" placeholder:"N" help:"Histories in the part storm (${default})."`
 	SiegeFor    time.Duration `default:"30m" help:"Length of the part siege (${default})."`
 	SiegeOf     []string      `placeholder:"NAME,…" help:"Attacks of these in the part siege: ${attacks}."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
@@ -55,13 +57,15 @@ type command struct {
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, oracle, siege. Only as root does siege try what another user can read.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, siege. Only as root does siege try what another
+user can read.
 
 Example:
   make soak
   go run ./cmd/soak --only smuggling --tries 100
   go run ./cmd/soak --only kills --kills-of refresh --kills 50
   go run ./cmd/soak --only oracle --answers 300 --oracle-for 10m
+  go run ./cmd/soak --only storm --histories 100
   go run ./cmd/soak --only siege --siege-for 2m
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
 }
@@ -115,7 +119,7 @@ func (c *command) complete() error {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
 	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor) < time.Second ||
-		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns) < 1 || c.MemoryBound < 1 {
+		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns, c.Histories) < 1 || c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}
 	names := make([]string, len(parts))

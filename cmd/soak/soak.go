@@ -23,6 +23,7 @@ var parts = []part{
 	{"smuggling", (*soak).proveSmuggling},
 	{"kills", (*soak).proveKills},
 	{"oracle", (*soak).proveOracle},
+	{"storm", (*soak).proveStorm},
 	{"siege", (*soak).proveSiege},
 }
 
