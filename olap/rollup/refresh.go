@@ -127,6 +127,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		}
 		return false, nil
 	}
+	before := s.clock
 	back, certain := s.clock.setBack(asked, state.Now, time.Now())
 	if certain || state.Until.After(state.Now) {
 		s.logger.Warn("the clock of ClickHouse was set back; refreshing again from before that", "by", back)
@@ -138,7 +139,11 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		if state.Until.Before(until) {
 			until = state.Until
 		}
-		return true, s.moveBack(ctx, state, until.Add(-back-s.margin))
+		if err := s.moveBack(ctx, state, until.Add(-back-s.margin)); err != nil {
+			s.clock = before // so that the next step moves it back
+			return true, err
+		}
+		return true, nil
 	}
 	target, err := snapshot.AwaitInserts(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
 	if err != nil || !target.After(state.Until) {
