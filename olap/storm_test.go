@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	stormHistories = flag.Int("storm.histories", 12, "histories of TestStorm")
+	stormHistories = flag.Int("storm.histories", 10, "histories of TestStorm")
 	stormSeed      = flag.Int("storm.seed", 0, "seed of the first history of TestStorm")
 	stormVerbose   = flag.Bool("storm.verbose", false, "tell every step of TestStorm")
 )

@@ -14,11 +14,15 @@ import (
 // stormTotal is the last line of the test's output.
 var stormTotal = regexp.MustCompile(`(\d+) histories, (\d+) answers, (\d+) compared`)
 
+// stormWrong is in lines that say what is wrong.
+var stormWrong = regexp.MustCompile(`FAIL|history|run it again`)
+
 // proveStorm plays random histories of a store that two servers answer from, with held, delayed and repeated
 // statements: the test of that name, which the binary is not needed for, with many histories.
 func (s *soak) proveStorm(ctx context.Context) error {
-	command := exec.CommandContext(ctx, "go", "test", "./olap", "-run", "^TestStorm$", "-count", "1", "-v", "-timeout", "0",
-		"-args", "-storm.histories", strconv.Itoa(s.Histories), "-storm.seed", strconv.FormatUint(s.Seed%1e9, 10))
+	command := exec.CommandContext(ctx, "go", "test", "./olap", "-run", "^TestStorm$", "-count", "1", "-v",
+		"-timeout", "0", "-args", "-storm.histories", strconv.Itoa(s.Histories),
+		"-storm.seed", strconv.FormatUint(s.Seed%1e9, 10))
 	command.Env = append(os.Environ(), "RUNLENS_ENGINE_LIB="+s.EngineLib)
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -33,8 +37,7 @@ func (s *soak) proveStorm(ctx context.Context) error {
 		text := strings.TrimSpace(lines.Text())
 		if found := stormTotal.FindStringSubmatch(text); found != nil {
 			total = found
-		} else if strings.Contains(text, "FAIL") || strings.Contains(text, "history ") || strings.Contains(text, "no history") ||
-			strings.Contains(text, "run it again") {
+		} else if stormWrong.MatchString(text) {
 			wrong.add("%s", text)
 		} else {
 			s.say("%s", text)
