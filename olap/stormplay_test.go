@@ -12,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
@@ -142,10 +143,7 @@ func (s *storm) start(server *stormServer) {
 	if s.broken { // conflicts are known as soon as they are found, and not within seconds
 		server.engine.CacheNoSizes()
 	}
-	server.engine.TakeAs(server.as)
-	if server.inline {
-		server.engine.CacheNoDelta()
-	}
+	server.engine.Use(plan.Options{Records: server.as, NoCachedDelta: server.inline})
 }
 
 // drawRecords draws what is stored of an organization, in inserts of one table.

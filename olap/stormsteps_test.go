@@ -10,6 +10,7 @@ import (
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -171,7 +172,7 @@ func steps(ctx context.Context, r *rollup.Refresher) error {
 
 // resolve notes that records that contradict each other were refreshed.
 func (s *storm) resolve() {
-	state, err := rollup.ReadState(context.Background(), s.store)
+	state, err := snapshot.ReadLog(context.Background(), s.store)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records, onlyEmpty bool) 
 	}
 	var before *Delta
 	if last, _ := d.cached.Get(of.Place()); last.Delta != nil && last.since.After(since) &&
-		now.Log.SameRollup(last.Snapshot.Log) && now.SameClock(last.Snapshot) {
+		now.Log.SameRollup(last.Snapshot.Log) {
 		since, before = last.since, last.Delta
 	}
 	c.since = now.Oldest.Add(-d.Margin - time.Millisecond)

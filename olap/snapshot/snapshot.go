@@ -39,7 +39,6 @@ type Snapshot struct {
 	log      Count                            // entries of the rollup log
 	failed   failures
 	started  time.Time     // when ClickHouse was started
-	setBacks uint64        // how often its clock was seen to be set back
 	at       time.Time     // by this server's clock, when the first of it had been read
 	margin   time.Duration // ClockMargin but for tests
 }
@@ -112,9 +111,6 @@ func (s Snapshot) Altered(later Snapshot) bool { return s.altering != later.alte
 // sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds. A machine
 // takes longer than this tolerance to come back after a loss of power.
 func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
-
-// SameClock reports whether the store's clock was not seen to be set back between two snapshots.
-func (s Snapshot) SameClock(other Snapshot) bool { return s.setBacks == other.setBacks }
 
 // For is the snapshot without the counts of other organizations than one, to be kept.
 func (s Snapshot) For(organization schema.OrganizationID) Snapshot {

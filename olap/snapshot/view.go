@@ -125,15 +125,12 @@ func (v *View) take(
 	if err := s.readStored(ctx, v.conn, parts&RollupLog != 0, organizations); err != nil {
 		return s, err
 	}
-	answered := time.Now()
 	if parts&InFlight == 0 {
-		s.at = answered
-		s.setBacks = v.clock.observe(asked, s.Now, answered)
-	} else {
-		s.setBacks = v.clock.observe(asked, s.Now, s.at)
+		s.at = time.Now()
 	}
+	setBacks := v.clock.observe(asked, s.Now, s.at)
 	if parts&RollupLog != 0 {
-		v.log.observe(s.setBacks, &s.Log)
+		v.log.observe(setBacks, &s.Log)
 	}
 	if parts&InFlight != 0 {
 		v.keep(s)
