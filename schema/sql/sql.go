@@ -1,6 +1,6 @@
-// Package sql prints the SELECT statements of the store. A table is read through Table, which attaches the organization,
-// or through AllOrganizations, which says why none is: nothing else writes FROM (TestNobodyElseReadsTables). It knows no
-// table, and imports nothing internal.
+// Package sql prints the SELECT statements of the store. A table is read through Table, which attaches the
+// organization, or through AllOrganizations, which says why none is: in the packages of TestNobodyElseReadsTables
+// nothing else writes FROM. It knows no table, and imports nothing internal.
 package sql
 
 import (

@@ -20,8 +20,9 @@ func TestSelect(t *testing.T) {
 		Group: []string{"agent_id"}, Having: "n > 1",
 	}
 	all := sql.Select{
-		Columns: []string{"*", strings.Repeat("long", 20)}, From: sql.Query(sql.Union(runs, sql.Select{Columns: []string{"1"}})),
-		Array: "[1] AS a", Joins: []sql.Join{{Kind: "ANY LEFT", From: sql.Query(sql.Text("SELECT 2")).As("t"), On: "USING (n)"}},
+		Columns: []string{"*", strings.Repeat("long", 20)},
+		From:    sql.Query(sql.Union(runs, sql.Select{Columns: []string{"1"}})), Array: "[1] AS a",
+		Joins: []sql.Join{{Kind: "ANY LEFT", From: sql.Query(sql.Text("SELECT 2")).As("t"), On: "USING (n)"}},
 		Order: []string{"n"}, Limit: "3",
 	}
 	const want = `SELECT
