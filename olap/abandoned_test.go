@@ -37,6 +37,7 @@ func (c *heldConn) Query(ctx context.Context, sql string, args ...any) (driver.R
 // Of several who ask the same question the first one leaves while it is answered, and another one while it waits: the
 // others are answered.
 func TestWhoLeavesTakesNothingAway(t *testing.T) {
+	t.Parallel()
 	conn := &heldConn{Conn: olaptest.OpenStore(t).Conn(), held: make(chan struct{})}
 	olaptest.Load(t, conn.Conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 5, "RUNNING")}})
 	engine := olap.NewEngine(conn, []byte("secret"))

@@ -31,13 +31,13 @@ func cachingEngine(conn driver.Conn) *olap.Engine {
 
 // Whatever was stored between the times that a query is asked, every answer is the one of then.
 func TestCachedAnswersEqualTheNaiveEvaluator(t *testing.T) {
-	fewerChecks(t, 12)
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := cachingEngine(conn), cachingEngine(conn)
 	large.Use(asLarge)
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkProperty(t, 12, func(t *rapid.T) {
 		organizations++
 		organization := fmt.Sprintf("org-%d", organizations)
 		queries := []olaptest.Query{olaptest.DrawQuery(t), olaptest.DrawQuery(t), olaptest.DrawSum(t)}
@@ -63,6 +63,7 @@ func TestCachedAnswersEqualTheNaiveEvaluator(t *testing.T) {
 
 // An answer that nothing changed is given without a statement, and each change that could change it is in the next one.
 func TestChangesAreInCachedAnswers(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := cachingEngine(conn)
@@ -148,6 +149,7 @@ func TestChangesAreInCachedAnswers(t *testing.T) {
 
 // Cursors of secrets that were replaced are refused, also where the answer is cached.
 func TestCachedAnswersFollowCursorSecrets(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := cachingEngine(conn)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "FAILED"), runOn(2, 2, "FAILED")}})
@@ -177,6 +179,7 @@ func TestCachedAnswersFollowCursorSecrets(t *testing.T) {
 // While rows arrive from several processes, every answer has those that were acknowledged before it was asked for, and
 // its asOf is not before them.
 func TestCachedAnswersUnderWriters(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := cachingEngine(conn)
 	var acknowledged, cached atomic.Int64

@@ -11,6 +11,7 @@ import (
 
 // During a refresh batch the delta cannot be read into the cache. Queries do not wait for the end of the batch.
 func TestQueriesDuringBatches(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()

@@ -26,12 +26,14 @@ import (
 
 // The cases of testdata/queries, whose answers are worked out by hand from the spec, under every strategy.
 func TestQueryCases(t *testing.T) {
+	t.Parallel()
 	eachCaseFile(t, func(t *testing.T, script olaptest.Script) { runCases(t, olaptest.OpenStore(t).Conn(), script) })
 }
 
 // Every case is answered alike on a store that the first release made, that this binary has migrated, and that a newer
 // one has migrated while this one goes on: from base rows, and from the rollup with what it lacks.
 func TestQueryCasesBesideANewerBinary(t *testing.T) {
+	t.Parallel()
 	eachCaseFile(t, func(t *testing.T, script olaptest.Script) {
 		store := clickhousetest.Open(t)
 		olaptest.Migrate(t, store, olaptest.Release100(t))
@@ -54,6 +56,7 @@ func TestQueryCasesBesideANewerBinary(t *testing.T) {
 	})
 }
 
+// eachCaseFile calls run for the files of cases, side by side.
 func eachCaseFile(t *testing.T, run func(*testing.T, olaptest.Script)) {
 	files, err := filepath.Glob("../testdata/queries/*.test")
 	if err != nil || len(files) == 0 {
@@ -61,6 +64,7 @@ func eachCaseFile(t *testing.T, run func(*testing.T, olaptest.Script)) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // Spec 4.2 rule 4 and contract 4.17: a cursor continues the body it came from, in whatever spelling, for its
 // organization, and nothing else.
 func TestCursorsBelongToTheirRequest(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	records := olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "FAILED"), runOn(2, 2, "FAILED"), runOn(3, 3, "FAILED")}}
@@ -71,6 +72,7 @@ func TestCursorsBelongToTheirRequest(t *testing.T) {
 
 // Contract 4.3: a cursor exactly when a further row exists.
 func TestCursorExactlyWhenThereIsMore(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(1, 1, "FAILED"), runOn(2, 2, "FAILED")}})

@@ -33,6 +33,7 @@ func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.R
 // organization are answered right, from the base tables; those of others go on from the rollup, but for the moments
 // when the log is written. Servers that cache the delta are no exception.
 func TestDamageHealsItself(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t).Conn()
 	const runs = 60
 	var records olaptest.Records

@@ -28,6 +28,7 @@ var otherPast = map[string]int{
 // those around every change of a clock and every year's end. Left out are days on which midnight exists twice: the
 // first one counts here (contract 4.8), the second one there.
 func TestDaysAreThoseOfClickHouse(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	list, err := os.ReadFile("daterange/zones.txt")
 	if err != nil {

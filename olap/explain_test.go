@@ -32,6 +32,7 @@ func (c *listeningConn) Query(ctx context.Context, sql string, args ...any) (dri
 
 // An explanation has the strategy and the statement that the same question has otherwise, and what it read.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t).Conn()
 	const stored = 40
 	var records olaptest.Records

@@ -12,6 +12,7 @@ import (
 // Rows of an insert that failed when they were visible already are counted nowhere. They are in every answer from then
 // on: in one that was cached, in one that rests on a cached delta, and in that of a server that starts later.
 func TestRowsOfFailedInserts(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := cachingEngine(conn), cachingEngine(conn)

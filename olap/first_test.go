@@ -24,6 +24,7 @@ const (
 // may have all rows; two more if further pages follow, or probably will, or if rows are still arriving, and one more
 // for asOf if there are no rows.
 func TestStatementsOfAFirstQuestion(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	var records olaptest.Records

@@ -16,11 +16,13 @@ import (
 // while the background reading is made: the pages have all that was first stored until their asOf, what was
 // acknowledged before, and nothing else. So have those of a query that was asked before and of one that was not.
 func TestIdleOrganizationsGetRows(t *testing.T) {
+	t.Parallel()
 	t.Run("base rows", func(t *testing.T) { idleOrganizationsGetRows(t, false, 20) })
 	t.Run("rollup", func(t *testing.T) { idleOrganizationsGetRows(t, true, 10) })
 }
 
 func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
+	t.Parallel()
 	const idle = 30 * time.Millisecond
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)

@@ -14,6 +14,7 @@ import (
 // However many records an organization has, the statement that counts its pairs in hash buckets stays one that
 // ClickHouse parses, and right: the shortest and the longest question of an organization that is taken for the largest.
 func TestTheLargestOrganizationIsAnswered(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	var records olaptest.Records
 	for i := range 200 {

@@ -64,37 +64,38 @@ func (h *history) store(t olaptest.Failer, n int) {
 // Whatever another process does between two statements of a question, the answer has every run that was acknowledged
 // before the question once, and the next answer has all of them.
 func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
-	ctx := context.Background()
-	store := olaptest.OpenStore(t).Conn()
-	refreshed(t, rollup.New(store, quiet, 0))
+	t.Parallel()
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for name, action := range map[string]func(t *testing.T, h *history) (stored int){
 		"a refresh of everything": func(t *testing.T, h *history) int {
-			refreshed(t, rollup.New(store, quiet, 0))
+			refreshed(t, rollup.New(h.conn, quiet, 0))
 			return 0
 		},
 		"a refresh of a part": func(t *testing.T, h *history) int {
-			refreshedUntil(t, store, h.partly)
+			refreshedUntil(t, h.conn, h.partly)
 			return 0
 		},
 		"a refresh of a part, and a row": func(t *testing.T, h *history) int {
-			refreshedUntil(t, store, h.partly)
+			refreshedUntil(t, h.conn, h.partly)
 			h.store(t, 1)
 			return 1
 		},
 		"a row, and a refresh of everything": func(t *testing.T, h *history) int {
 			h.store(t, 1)
-			refreshed(t, rollup.New(store, quiet, 0))
+			refreshed(t, rollup.New(h.conn, quiet, 0))
 			return 1
 		},
 		"a rebuild": func(t *testing.T, h *history) int {
-			if err := rollup.Rebuild(ctx, store, rollup.Abandoned); err != nil {
+			if err := rollup.Rebuild(t.Context(), h.conn, rollup.Abandoned); err != nil {
 				t.Fatal(err)
 			}
 			return 0
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := olaptest.OpenStore(t).Conn()
+			refreshed(t, rollup.New(store, quiet, 0))
 			for number, sent := 1, 1; number <= sent; number++ {
 				h := &history{organization: fmt.Sprintf("%s, %d", name, number), conn: store}
 				conn := olaptest.Hold(store)
@@ -133,6 +134,7 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 // A delta that is cached while an insert is in flight, whose rows are stamped before it and become visible after it,
 // has those rows later.
 func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))

@@ -14,6 +14,7 @@ import (
 // Spec section 8: 8 filters of 50 values of 200 characters, in the spellings that take the most space on the way to
 // ClickHouse.
 func TestTheLargestQueryIsAnswered(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	for _, character := range []string{"😀", `\`, "'", "\n", "\x00", "%"} {
@@ -36,10 +37,11 @@ func TestTheLargestQueryIsAnswered(t *testing.T) {
 
 // Whatever characters a value has, it arrives in ClickHouse as it is: in a filter and in a cursor.
 func TestValuesArriveAsTheyAre(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	n := 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkProperty(t, 1, func(t *rapid.T) {
 		n++
 		organization := fmt.Sprintf("org-%d", n)
 		source := rapid.StringN(1, 64, 256).Draw(t, "source")

@@ -13,6 +13,7 @@ import (
 // Of a large organization's records of a long range, those at the first and the last instant of a
 // month, and of the range, count once if they lie in it, whatever the zone and the century.
 func TestRangesOfWholeMonths(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	engine.Use(asLarge)

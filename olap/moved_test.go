@@ -37,14 +37,14 @@ func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 // records. Whatever it sends, in whatever order and however often, one refresh later every record counts once, in
 // every strategy alike (contract 4.20).
 func TestBrokenSourcesCountOnce(t *testing.T) {
-	fewerChecks(t, 7)
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
 	engines := brokenEngines(conn)
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkProperty(t, 7, func(t *rapid.T) {
 		organizations++
 		organization := fmt.Sprintf("org-%d", organizations)
 		batches := olaptest.DrawBroken(t, organization)
@@ -92,6 +92,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 // Of copies that were stored in one millisecond one counts, the same one for every question and strategy, before
 // parts are merged and after it.
 func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	const copies = `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, ` +
@@ -147,6 +148,7 @@ func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
 // A copy that does not count, because the record counts under another clock, does not count when it is sent again
 // either, as workers do: it is in the delta then.
 func TestRepeatsUnderAnotherClockCountOnce(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	refresher := rollup.New(conn, quiet, 0)
 	engines := brokenEngines(conn)
@@ -190,6 +192,7 @@ func TestRepeatsUnderAnotherClockCountOnce(t *testing.T) {
 // A record that was stored under two clocks counts once, whatever was purged of it and stored again: under the clock
 // that is left, or under the one that comes back.
 func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	refresher, checker := rollup.New(conn, quiet, 0), rollup.NewChecker(conn, quiet)

@@ -16,6 +16,7 @@ import (
 // The projections serve the statements that they were made for; ClickHouse refuses a statement that does not use the
 // one named.
 func TestCompiledStatementsUseTheProjections(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -50,20 +51,33 @@ func everyOption() (sets []plan.Options) {
 		plan.Options{Records: asLarge.Records, NoPairGroups: true})
 }
 
-// fewerChecks makes the test draw one of n of the cases that -rapid.checks gives, where a case refreshes the rollup
-// several times.
-func fewerChecks(t *testing.T, n int) {
+// checks guards the flag of package rapid that says how many cases a test draws.
+var checks sync.Mutex
+
+// checkProperty draws one of n of the cases that -rapid.checks gives: n is greater where a case refreshes the rollup
+// several times. Every property of this package is checked by it, because tests run side by side and the flag is one
+// for all: it is another one until rapid has read it and draws its first case.
+func checkProperty(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
-	checks := flag.Lookup("rapid.checks").Value
-	before := checks.String()
+	checks.Lock()
+	number := flag.Lookup("rapid.checks").Value
+	before := number.String()
+	restore := sync.OnceFunc(func() {
+		number.Set(before)
+		checks.Unlock()
+	})
+	defer restore()
 	wanted, err := strconv.Atoi(before)
 	if err == nil {
-		err = checks.Set(strconv.Itoa(max(1, wanted/n)))
+		err = number.Set(strconv.Itoa(max(1, wanted/n)))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { checks.Set(before) })
+	rapid.Check(t, func(t *rapid.T) {
+		restore()
+		property(t)
+	})
 }
 
 // merge merges the parts of a table, but for partitions that have one merged part.
@@ -132,7 +146,7 @@ func all(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 // answers, also as statements of large organizations do; pages concatenate to the complete answer; and the rows of
 // other organizations, which have the same identities here, change nothing. No option changes an answer.
 func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
-	fewerChecks(t, 2)
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	var engines []*olap.Engine
 	for _, options := range everyOption() {
@@ -142,7 +156,7 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	}
 	refresher := rollup.New(store.Conn(), quiet, 0)
 	organizations := 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkProperty(t, 2, func(t *rapid.T) {
 		organizations++
 		organization := fmt.Sprintf("org-%d", organizations)
 		records := olaptest.DrawRecords(t, organization)

@@ -22,6 +22,7 @@ import (
 
 // Sums come from the projections, and the statement of one organization reads no granule of another but at the borders.
 func TestSumsUseTheProjections(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -85,6 +86,7 @@ func TestSumsUseTheProjections(t *testing.T) {
 // What was stored since is found by when it was stored, and records in the rollup by their event clock: without reading
 // what did not change, or another organization.
 func TestDeltaUsesTheSortingKeys(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()

@@ -28,7 +28,7 @@ func refreshed(t olaptest.Failer, s *rollup.Refresher) {
 // Whenever records are refreshed, in whatever states and however often, and whatever was copied since, adding them
 // up answers what the spec's plainest reading answers.
 func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
-	fewerChecks(t, 4)
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
@@ -38,7 +38,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	caching.TrustClock()
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
-	rapid.Check(t, func(t *rapid.T) {
+	checkProperty(t, 4, func(t *rapid.T) {
 		organizations++
 		organization := fmt.Sprintf("org-%d", organizations)
 		records := olaptest.DrawRecords(t, organization)
@@ -74,6 +74,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 
 // A cached delta, also an empty one, is valid until something is stored or refreshed.
 func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(asLarge)
@@ -113,6 +114,7 @@ func (c *countingConn) Query(ctx context.Context, sql string, args ...any) (driv
 // The delta is read once, whatever the queries, until something is stored of the same organization in the same source.
 // Then only what was stored since is read, until something is refreshed.
 func TestDeltaIsReadOnce(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t).Conn()
 	conn := &countingConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))

@@ -26,6 +26,7 @@ func keepSecret(t *testing.T, conn driver.Conn, name, value string, age time.Dur
 
 // Which secret signs, which others are accepted.
 func TestCursorSecrets(t *testing.T) {
+	t.Parallel()
 	const old, fresh = 2 * olap.CursorSecretDelay, olap.CursorSecretDelay / 2
 	type kept struct {
 		name, value string
@@ -61,6 +62,7 @@ func TestCursorSecrets(t *testing.T) {
 
 // Servers and commands that make a secret at the same time end with the same ones.
 func TestCursorSecretsAreMadeAndRotatedOnce(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	together := func(do func() error) {

@@ -15,6 +15,7 @@ import (
 // Rows that were stored before the store's clock was set back are in every answer: large organizations, first pages and
 // later ones have them too.
 func TestRowsOfBeforeTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
@@ -59,6 +60,7 @@ func TestRowsOfBeforeTheClockWasSetBack(t *testing.T) {
 // answer all the same, of a server that saw it and of one that starts later, and the rollup is used again when a
 // refresher has moved its watermark back.
 func TestRowsOfAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t).Conn()
 	conn := olaptest.Hold(store)

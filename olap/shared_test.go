@@ -17,6 +17,7 @@ import (
 // Many callers run the same few queries at once while rows arrive. They share executions, and yet every answer has what
 // was acknowledged before the question, for the own organization, under a queryId of its own.
 func TestSharedAnswersAreFresh(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	const callers, rows = 8, 120

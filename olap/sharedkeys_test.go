@@ -51,6 +51,7 @@ func renamed(run olaptest.Run, name string) olaptest.Run {
 // Names are distinguished by their text on every strategy: both in the rollup, one there and one in the delta, both in
 // the delta, in either order, and after a name has replaced the other one.
 func TestNamesThatShareAKey(t *testing.T) {
+	t.Parallel()
 	const ada = "ada@example.com"
 	for _, order := range [][2]string{{earlierName, laterName}, {laterName, earlierName}} {
 		one, other := startedBy(1, ada, order[0]), startedBy(2, ada, order[1])
@@ -99,6 +100,7 @@ func TestNamesThatShareAKey(t *testing.T) {
 
 // The first answer reports why rows were read; organizations without such names keep the rollup.
 func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	refresher := rollup.New(conn, quiet, 0)
 	one, other := startedBy(1, "ada@example.com", earlierName), startedBy(2, "ada@example.com", laterName)
@@ -167,6 +169,7 @@ func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string) {
 // Two people whose identifiers share the 80 bits of the hash that an initiator key has are two on every strategy: in
 // counts, as groups and in filters; and the one stays when the other is purged.
 func TestIdentifiersThatShareAKey(t *testing.T) {
+	t.Parallel()
 	const ada, bob = "ada@example.com", "bob@example.com"
 	for _, inDelta := range []int{0, 1, 2} {
 		t.Run(fmt.Sprintf("%d in the delta", inDelta), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 // Every result says how it was computed, and ClickHouse's log_comment says it in the same words.
 func TestStrategies(t *testing.T) {
+	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	refresher := rollup.New(conn, quiet, 0)
 	refreshed(t, refresher)

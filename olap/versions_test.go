@@ -13,6 +13,7 @@ import (
 // join window and outside it, in totals that join all versions and together with counts of rows, which those must not
 // repeat.
 func TestPairsCountTheNewestVersionOfTheirRun(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	if err := store.Conn().Exec(t.Context(), "SYSTEM STOP MERGES runs"); err != nil {

@@ -17,6 +17,7 @@ import (
 // first and the last instant of a week, of an hour, of a day, and of the range count once if they lie in it, whatever
 // the zone and the century, refreshed or not, and changed since or not.
 func TestRangesOfWholeWeeks(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	engine.Use(asLarge)

@@ -18,6 +18,7 @@ import (
 // While rows arrive, an answer has everything that was acknowledged before it was asked for and nothing
 // that was first stored after its asOf, whichever way its boundary is set.
 func TestSinglePagesUnderAWriter(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
@@ -71,6 +72,7 @@ func TestSinglePagesUnderAWriter(t *testing.T) {
 // consistent answer: it has what was acknowledged before it began, and following it later gives the
 // same rows again.
 func TestContinuationsUnderConcurrentWriters(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	const writers, batches, rows = 3, 25, 20
@@ -169,6 +171,7 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 // checked, every sum has at least what was acknowledged before it was asked for and at most what was begun before it
 // was answered, in states that runs really had.
 func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()

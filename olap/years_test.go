@@ -17,6 +17,7 @@ import (
 // before the first instant or end after the last one that ClickHouse's times can hold. Rows and ranges lie around the
 // ends of years, of which those of leap years after 2037 have been a trap.
 func TestRangesOfEveryYear(t *testing.T) {
+	t.Parallel()
 	store := olaptest.OpenStore(t)
 	small, large := olap.NewEngine(store.Conn(), []byte("secret")), olap.NewEngine(store.Conn(), []byte("secret"))
 	large.Use(asLarge)

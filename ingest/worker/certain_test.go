@@ -50,6 +50,7 @@ func certainUntil(status *worker.Status) time.Time {
 // A transaction may read first, wait longer than the overlap, and then write with the time of its begin, by
 // which it has no transaction id yet while it waits.
 func TestTransactionsThatReadFirst(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	// Between two polls there is time to write and to commit.
@@ -73,6 +74,7 @@ func TestTransactionsThatReadFirst(t *testing.T) {
 
 // A prepared transaction belongs to no session, and nothing says when it began.
 func TestPreparedTransactions(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	if b.setting("max_prepared_transactions") == "0" {
 		t.Skip("the server allows no prepared transactions")
@@ -103,6 +105,7 @@ func TestPreparedTransactions(t *testing.T) {
 // Where some prepared transaction is always in progress, certainty moves all the same, and each pass reads what the
 // last one to end can have changed, and no more.
 func TestPreparedTransactionsWithoutAGap(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	if b.setting("max_prepared_transactions") == "0" {
 		t.Skip("the server allows no prepared transactions")
@@ -145,6 +148,7 @@ func TestPreparedTransactionsWithoutAGap(t *testing.T) {
 
 // What a worker left uncertain is read by the next one.
 func TestCommitsBetweenTwoWorkers(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	late := b.connect()
@@ -159,6 +163,7 @@ func TestCommitsBetweenTwoWorkers(t *testing.T) {
 
 // A role that may not see other sessions can be certain of nothing, and says so.
 func TestSourceThatHidesItsSessions(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 5)
 	b.reopen("blind")

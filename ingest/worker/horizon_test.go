@@ -9,6 +9,7 @@ import (
 
 // What is known of the begin of a prepared transaction is what its session was, not what other prepared ones are.
 func TestHorizonOfPreparedTransactions(t *testing.T) {
+	t.Parallel()
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	session := func(since int, name string) postgres.Transaction {
 		return postgres.Transaction{Name: name, Since: at(since)}

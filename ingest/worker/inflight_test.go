@@ -19,6 +19,7 @@ import (
 
 // A page that was read before the source went back to an older version does not bring the newer one back.
 func TestCopyInFlight(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	server := postgrestest.New(t)
 	connect := func() *pgx.Conn {

@@ -45,6 +45,7 @@ func (b *bed) refreshed(organization string) uint64 {
 // A source whose created_at moves, by a millisecond and back, counts every run once and has no differences; so does
 // one whose created_at and updated_at both go back, after a full comparison.
 func TestCreatedAtMoves(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	_, stop := b.start(nil)

@@ -21,6 +21,7 @@ import (
 
 // A query that PostgreSQL cancels, because of statement_timeout or for a person, is made again.
 func TestCanceledQueries(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 10)
 	holder := b.connect()
@@ -37,6 +38,7 @@ func TestCanceledQueries(t *testing.T) {
 
 // A lock that lock_timeout does not wait for is no reason to end.
 func TestLocksOfTheSource(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 10)
 	b.do("DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || ' SET lock_timeout = 50'; END $$")
@@ -51,6 +53,7 @@ func TestLocksOfTheSource(t *testing.T) {
 // A statement_timeout that every full comparison runs into is said in the status, the metrics and the readiness, until
 // one ends.
 func TestComparisonThatFails(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	// Reading everything, and nothing else, is slow.
@@ -81,6 +84,7 @@ func TestComparisonThatFails(t *testing.T) {
 
 // A host that accepts a connection and then says nothing is a failure that passes, within a time.
 func TestSourceThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +109,7 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 
 // A pooler that gives each transaction any connection is no obstacle, with fewer connections than the worker has.
 func TestTransactionPooling(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 500)
 	b.open(b.pgbouncer(), postgres.DefaultMapping)

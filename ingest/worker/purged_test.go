@@ -35,6 +35,7 @@ func (c *holdingConn) PrepareBatch(ctx context.Context, query string, options ..
 // A person who is purged while a worker holds a page stays out, for polling and for the full comparison, which finds
 // nothing to copy again.
 func TestPurgedWhileAPageIsHeld(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 60)
 	holding := &holdingConn{Conn: b.store, once: map[string]*sync.Once{"runs": {}, "attributions": {}},

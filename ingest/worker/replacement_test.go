@@ -55,6 +55,7 @@ func (c *dyingConn) PrepareBatch(ctx context.Context, statement string, options 
 
 // Wherever a worker dies while it replaces records, the next one finishes that when it starts, without a comparison.
 func TestReplacementsSurviveCrashes(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 60)
 	for _, table := range []string{"runs", "agents", "attributions"} {
@@ -101,6 +102,7 @@ func TestReplacementsSurviveCrashes(t *testing.T) {
 
 // What the source deletes or breaks meanwhile is not brought back, and ends the replacement.
 func TestReplacementsOfWhatIsGoneEnd(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 3)
 	_, stop := b.start(nil)

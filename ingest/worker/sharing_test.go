@@ -16,6 +16,7 @@ import (
 // What another source has is not missing, as long as that source is in use; organizations of one source only are not
 // concerned.
 func TestSourcesThatShareOrganizations(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 30)
 	b.insert("globex", 1, 10)
@@ -76,6 +77,7 @@ func (l *logBuffer) text() string {
 // A worker says at its start what the mapping keeps it from seeing, and what the source lacks; the default layout has
 // nothing of that.
 func TestAdviceAtTheStart(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	advice := func(change func(*worker.Options)) string {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 
 // What a standby replays late is copied, however late; meanwhile the lag says how old its state is.
 func TestStandbyThatLags(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	standby, err := b.server.Standby(t.Context())

@@ -15,6 +15,7 @@ import (
 
 // A row without a usable time is rejected alone, with its id, and once; all others are copied, before and after.
 func TestRowsWithoutATime(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 30)
 	b.do(`ALTER TABLE runs ALTER updated_at DROP NOT NULL, ALTER created_at DROP NOT NULL;
@@ -88,6 +89,7 @@ func (b *bed) reconciled(status *worker.Status) {
 
 // Polling reads rows without a time in its first pass and never again.
 func TestPollingLeavesRowsWithoutATimeAlone(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 30)
 	b.do(`ALTER TABLE runs ALTER updated_at DROP NOT NULL;

@@ -50,6 +50,7 @@ func metrics(b *bed, status *worker.Status) map[string]float64 {
 // The source is right in a full comparison, also where its version is older than the stored one, where two versions
 // have the same time, and where the event clock moved.
 func TestSourceIsRight(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 100)
 	// So long ago that polling does not come by.
@@ -92,6 +93,7 @@ func TestSourceIsRight(t *testing.T) {
 // Only what the source does not have is deleted: not what breaks a rule there now, nor what it writes in another
 // letter case, nor what belongs to an organization of another source.
 func TestDeletesOnlyWhatIsAbsent(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 300)
 	b.insert("elsewhere", 1, 10)
@@ -124,6 +126,7 @@ func TestDeletesOnlyWhatIsAbsent(t *testing.T) {
 
 // Many deletions at once are an accident until somebody says otherwise.
 func TestDeletesAFewAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	const n, gone = 4000, 3900
 	b.insert("acme", 1, n)

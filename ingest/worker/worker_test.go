@@ -15,6 +15,7 @@ import (
 // A first copy, and then every kind of change, reach the store; rows of two organizations with the
 // same ids stay apart.
 func TestCopiesEverythingAndThenChanges(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 500)
 	b.insert("globex", 1, 300)
@@ -46,6 +47,7 @@ func TestCopiesEverythingAndThenChanges(t *testing.T) {
 
 // Rows of the overlap are not stored again at every poll.
 func TestStoresNothingTwice(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 100)
 	status, stop := b.start(func(o *worker.Options) { o.Overlap = time.Hour })
@@ -62,6 +64,7 @@ func TestStoresNothingTwice(t *testing.T) {
 
 // What a transaction changed long before it committed is found without a full comparison.
 func TestLateCommits(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 10)
 	status, _ := b.start(func(o *worker.Options) { o.Overlap = 0 })
@@ -87,6 +90,7 @@ func TestLateCommits(t *testing.T) {
 // A row with a time in the future, from a clock that jumped, does not hide the rows after it; one that
 // was written with a time long past is found by the full comparison.
 func TestClocksThatJump(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 10)
 	b.do(`UPDATE runs SET updated_at = now() + interval '1 year' WHERE run_id = lpad('1', 32, '0')::uuid`)
@@ -108,6 +112,7 @@ func TestClocksThatJump(t *testing.T) {
 
 // A full comparison finds what polling cannot see, and deletes what the source deleted only with DeleteMissing.
 func TestReconcile(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
 	_, stop := b.start(nil)
@@ -137,6 +142,7 @@ func TestReconcile(t *testing.T) {
 
 // A worker that was stopped continues at its checkpoint.
 func TestContinuesAtItsCheckpoint(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 100)
 	b.do(
@@ -159,6 +165,7 @@ func TestContinuesAtItsCheckpoint(t *testing.T) {
 
 // A checkpoint belongs to the mapping that was read: another one begins again, and so does the first one after it.
 func TestAnotherMapping(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 500)
 	b.open(b.server.URL(),
@@ -181,6 +188,7 @@ func TestAnotherMapping(t *testing.T) {
 
 // Several workers on one source do no harm.
 func TestSeveralWorkers(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 1000)
 	for range 3 {
@@ -193,6 +201,7 @@ func TestSeveralWorkers(t *testing.T) {
 
 // A record that breaks a rule is reported and counted, and the others are copied.
 func TestRejectsOfAWorker(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 10)
 	b.do(`UPDATE attributions SET user_identifier = 'nobody' WHERE attribution_id = lpad('3', 32, '0')::uuid`)
@@ -208,6 +217,7 @@ func TestRejectsOfAWorker(t *testing.T) {
 
 // A mapping that does not fit ends a worker at once, with a reason.
 func TestMappingThatDoesNotFit(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	for broken, says := range map[string]string{
 		"SELECT * FROM agents, now()":                              "has the column now",
@@ -243,6 +253,7 @@ func TestMappingThatDoesNotFit(t *testing.T) {
 
 // Other tables are read with a mapping.
 func TestMapping(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	b.do(
 		`CREATE TABLE job (tenant int, id uuid, bot uuid, state int, who text,

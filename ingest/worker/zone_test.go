@@ -11,6 +11,7 @@ import (
 // A time without a zone means something only where all sessions have UTC. Elsewhere the worker refuses it, with the
 // line that fixes the mapping; with that line times are right, changes are copied, and the index is used.
 func TestTimesWithoutAZone(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	b := newBed(t)
 	b.do(`ALTER TABLE runs ALTER created_at TYPE timestamp, ALTER updated_at TYPE timestamp`)

@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,55 +27,32 @@ const (
 
 // Open returns a server with an empty database of a random name, which is dropped and closed when t
 // ends. The server is, in this order, the one of RUNLENS_TEST_CLICKHOUSE_URL; a container of
-// RUNLENS_TEST_IMAGE when RUNLENS_TEST_CONTAINER is 1; an embedded engine in a temporary
-// directory. Container and engine are shared by the tests of one binary and end with its process.
+// RUNLENS_TEST_IMAGE when RUNLENS_TEST_CONTAINER is 1; an embedded engine in a temporary directory.
+// A test has the server for itself, with its subtests, until it ends; tests that run side by side have an engine each,
+// and wait for each other where there is one server. Engines and container end with the process of the tests.
 // The test fails, and is not skipped, when there is no server to be had.
 func Open(t testing.TB) *clickhouse.Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
-	defer cancel()
-	config, err := shared(ctx)
+	config, giveBack, err := servers.lend(t.Name())
 	if err != nil {
 		t.Fatalf("a ClickHouse for tests: %v", err)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
 	config.Database = "test_" + randomName()
 	server, err := clickhouse.Open(ctx, config)
 	if err != nil {
+		giveBack()
 		t.Fatalf("a ClickHouse for tests: %v", err)
 	}
 	t.Cleanup(func() {
+		defer giveBack()
 		if err := server.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS `"+config.Database+"` SYNC"); err != nil {
 			t.Errorf("drop the test's database: %v", err)
 		}
 		server.Close()
 	})
 	return server
-}
-
-// shared returns the configuration of the one server of this test binary.
-var shared = func() func(context.Context) (clickhouse.Config, error) {
-	var once sync.Once
-	var config clickhouse.Config
-	var err error
-	return func(ctx context.Context) (clickhouse.Config, error) {
-		once.Do(func() { config, err = start(ctx) })
-		return config, err
-	}
-}()
-
-func start(ctx context.Context) (clickhouse.Config, error) {
-	config := clickhouse.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr,
-		&slog.HandlerOptions{Level: slog.LevelWarn}))}
-	var err error
-	switch {
-	case os.Getenv(urlVariable) != "":
-		config.URL = os.Getenv(urlVariable)
-	case os.Getenv(containerVariable) == "1":
-		config.URL, err = startContainer(ctx)
-	default:
-		err = startEngine(ctx, &config)
-	}
-	return config, err
 }
 
 // startEngine starts an embedded engine in a new directory. This process stays its user until
