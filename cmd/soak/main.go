@@ -9,6 +9,7 @@
 //   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
 //   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
 //   - storm: random histories of two servers with held, delayed and repeated statements, and jumps of the clock.
+//   - sources: workers copy a primary and a late standby while everything goes on there that made copies wrong.
 //   - siege: attacks on the API, the engine's port and the admin address, beside honest tenants.
 package main
 
@@ -48,6 +49,8 @@ type command struct {
 	Histories   int           `default:"2000" placeholder:"N" help:"Histories in the part storm (${default})."`
 	SiegeFor    time.Duration `default:"30m" help:"Length of the part siege (${default})."`
 	SiegeOf     []string      `placeholder:"NAME,…" help:"Attacks of these in the part siege: ${attacks}."`
+	SourcesFor  time.Duration `default:"6m" help:"How long rows change in the part sources (${default})."`
+	SourceRuns  int           `default:"300000" placeholder:"N" help:"Runs of the part sources (${default})."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -57,8 +60,8 @@ type command struct {
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, siege. Only as root does siege try what another
-user can read.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, sources, siege. Only as root does siege try what
+another user can read.
 
 Example:
   make soak
@@ -66,6 +69,7 @@ Example:
   go run ./cmd/soak --only kills --kills-of refresh --kills 50
   go run ./cmd/soak --only oracle --answers 300 --oracle-for 10m
   go run ./cmd/soak --only storm --histories 100
+  go run ./cmd/soak --only sources --sources-for 3m
   go run ./cmd/soak --only siege --siege-for 2m
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
 }
@@ -118,8 +122,9 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor) < time.Second ||
-		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns, c.Histories) < 1 || c.MemoryBound < 1 {
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor, c.SourcesFor) < time.Second ||
+		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns) < 1 ||
+		c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}
 	names := make([]string, len(parts))

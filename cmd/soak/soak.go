@@ -24,6 +24,7 @@ var parts = []part{
 	{"kills", (*soak).proveKills},
 	{"oracle", (*soak).proveOracle},
 	{"storm", (*soak).proveStorm},
+	{"sources", (*soak).proveSources},
 	{"siege", (*soak).proveSiege},
 }
 

@@ -97,8 +97,11 @@ func (s *Server) LogFile() string { return s.log }
 func (s *Server) Kill() { _ = s.process.Process.Kill() }
 
 // AdminAddress is the admin address, host:port, as in the server's log.
-func (s *Server) AdminAddress() (string, error) {
-	log, err := os.Open(s.log)
+func (s *Server) AdminAddress() (string, error) { return AdminAddressIn(s.log) }
+
+// AdminAddressIn is the admin address, host:port, of a process that writes a log.
+func AdminAddressIn(file string) (string, error) {
+	log, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +112,7 @@ func (s *Server) AdminAddress() (string, error) {
 			return line.Address, nil
 		}
 	}
-	return "", errors.New("the server's log names no admin address")
+	return "", errors.New("the log names no admin address")
 }
 
 // metricsPatience bounds a reading of metrics.
