@@ -59,7 +59,7 @@ func (f *filler) begin(ctx context.Context, at source.Position) error {
 	select {
 	case b := <-f.spare:
 		b.Clear()
-		*b = batch{Batch: b.Batch, source: f.index, position: at, stored: make(chan error, 1)}
+		*b = batch{Batch: b.Batch, origins: b.origins[:0], source: f.index, position: at, stored: make(chan error, 1)}
 		f.next = b
 		return nil
 	case <-ctx.Done():
@@ -125,6 +125,7 @@ const rejectBytes = 512
 
 // add puts a record into the batch or says why not.
 func (f *filler) add(record *source.Record) error {
+	before := f.next.originOf(f.index, record)
 	f.next.read++
 	fault := record.Fault
 	if fault == nil {
@@ -137,15 +138,22 @@ func (f *filler) add(record *source.Record) error {
 		for _, value := range record.Raw.Values {
 			f.next.bytes += int64(len(value))
 		}
+		if record.Raw.Kind == normalize.KindAttribution {
+			f.next.origins = append(f.next.origins, before)
+		}
 		return nil
 	}
 	reject := NewReject(f.file.Name, record, fault)
 	f.next.bytes += int64(len(reject.Record)) + rejectBytes
 	f.next.rejects = append(f.next.rejects, reject)
 	if f.o.StopOnError {
-		return fmt.Errorf("%w: %s line %d: %w", ErrRejected, f.file.Name, record.Line, fault)
+		return stoppedAt(reject)
 	}
 	return nil
+}
+
+func stoppedAt(r Reject) error {
+	return fmt.Errorf("%w: %s line %d: %w", ErrRejected, r.Source, r.Line, &normalize.Error{Field: r.Field, Reason: r.Error})
 }
 
 // excluded takes the last attribution record out of the batch again if its person was purged, and says so.

@@ -32,12 +32,14 @@ const Patience = 2 * time.Minute
 
 // Options say what Run does.
 type Options struct {
-	Sources     []*source.File
-	Conn        driver.Conn        // nil for a dry run: everything is read and checked, nothing is written
-	OnReject    func(Reject) error // in order, before the records around it are acknowledged
-	StopOnError bool               // end at the first reject; what came before it is stored
-	Stop        <-chan struct{}    // when closed: write what was read, and end; also while a source waits for input
-	Progress    func(Progress)     // after every batch; nil for none
+	Sources  []*source.File
+	Conn     driver.Conn        // nil for a dry run: everything is read and checked, nothing is written
+	OnReject func(Reject) error // in order, before the records around it are acknowledged
+	// StopOnError ends the run at the first reject: what came before it is stored, and what comes after it is not, but
+	// for what is being inserted at the moment at which a person is purged.
+	StopOnError bool
+	Stop        <-chan struct{} // when closed: write what was read, and end; also while a source waits for input
+	Progress    func(Progress)  // after every batch; nil for none
 	Logger      *slog.Logger
 
 	// From is where an earlier run of the same sources stopped, the zero Progress to begin again.
@@ -77,6 +79,7 @@ type batch struct {
 	write.Batch
 	read      int64
 	rejects   []Reject
+	origins   []origin        // of the attribution records
 	bytes     int64           // of its values and rejects, about
 	source    int             // where the batch ends
 	position  source.Position // in it
@@ -122,14 +125,19 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 			}
 		})
 	})
-	for range writers {
+	atOnce := writers
+	if o.StopOnError {
+		atOnce = 1 // nothing is written that comes after a reject
+	}
+	for range atOnce {
 		group.Go(func() error {
 			for b := range toWrite {
-				var err error
-				if o.Conn != nil {
-					err = writer.Write(ctx, &b.Batch)
-				}
+				err := o.write(ctx, writer, b)
+				last := b.err != nil
 				b.stored <- err
+				if last {
+					return nil
+				}
 			}
 			return nil
 		})
@@ -143,12 +151,6 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 				}
 			case <-ctx.Done():
 				return ctx.Err()
-			}
-			for i := range b.Excluded {
-				b.rejects = append(b.rejects, lateReject(o.Sources[b.source].Name, &b.Excluded[i], writer.Purged()))
-			}
-			if b.err == nil && o.StopOnError && len(b.Excluded) > 0 {
-				b.err = fmt.Errorf("%w: a person was purged meanwhile", ErrRejected)
 			}
 			for _, reject := range b.rejects {
 				if err := o.OnReject(reject); err != nil {

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/ingest/source"
 )
 
@@ -18,8 +16,7 @@ import (
 // fixed and ingested as they are (normalize.ReadJSON).
 type Reject struct {
 	Source string `json:"source"`
-	// Line is that of text, or the row of a Parquet file; from 1. It is 0 where the person was purged after the record was
-	// read; then Source is where the batch ended.
+	// Line is that of text, or the row of a Parquet file; from 1.
 	Line     int    `json:"line"`
 	RowGroup int    `json:"row_group,omitzero"` // of a Parquet file, from 1
 	Row      int    `json:"row,omitzero"`       // within the row group, from 1
@@ -53,25 +50,6 @@ func NewReject(name string, record *source.Record, fault error) Reject {
 		reject.Record, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(string(record.Text), "\uFFFD"))
 	}
 	return reject
-}
-
-// lateReject is the reject of a record that was read before its person was purged.
-func lateReject(name string, a *normalize.Attribution, list *purged.List) Reject {
-	occurred := time.UnixMilli(a.OccurredAt).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z07:00")
-	record := source.Record{Raw: normalize.Raw{Kind: normalize.KindAttribution}}
-	for i, value := range [][]byte{[]byte(a.OrganizationID), []byte(a.AttributionID.String()), []byte(a.RunID.String()),
-		[]byte(a.AgentID.String()), []byte(a.UserIdentifier), nil, []byte(a.ActivityType), []byte(a.RunInitiationType),
-		[]byte(a.Source), occurred} {
-		record.Raw.Values[i] = value
-	}
-	if a.UserName != nil {
-		record.Raw.Values[5] = []byte(*a.UserName)
-	}
-	fault := list.Excludes(a)
-	if fault == nil { // lifted since
-		fault = &normalize.Error{Field: "user_identifier", Reason: "the person was purged meanwhile"}
-	}
-	return NewReject(name, &record, fault)
 }
 
 // AppendJSON appends the reject as one line of NDJSON.

@@ -112,8 +112,9 @@ func (b *sources) lockTables(ctx, end context.Context) error {
 // bulkUpdate gives all runs that have an updated_at the same one, but for those that changed meanwhile.
 func (b *sources) bulkUpdate(ctx context.Context, url string) error {
 	for {
-		err := onSource(ctx, url, "SET session_replication_role = replica; UPDATE runs SET status = 'FAILED',"+
-			" updated_at = greatest(now(), updated_at + interval '1 millisecond') WHERE isfinite(updated_at)")
+		err := onSource(ctx, url, "SET session_replication_role = replica; "+
+			"LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE; UPDATE runs SET status = 'FAILED', "+
+			"updated_at = greatest(now(), updated_at + interval '1 millisecond') WHERE isfinite(updated_at)")
 		if refused := b.changed("bulk updates", err); refused != nil || err == nil {
 			return refused
 		}

@@ -77,8 +77,9 @@ func (p Postgres) Each(ctx context.Context, visit func(*source.Record) error) er
 	return nil
 }
 
-// OfGroups is part of Source.
+// OfGroups is part of Source. It is one statement for each organization and kind.
 func (p Postgres) OfGroups(ctx context.Context, groups []Group, visit func(*source.Record) error) error {
+	days := map[Part][]time.Time{}
 	for _, g := range groups {
 		var day time.Time
 		if g.Day != "" {
@@ -87,8 +88,12 @@ func (p Postgres) OfGroups(ctx context.Context, groups []Group, visit func(*sour
 				return err
 			}
 		}
-		if err := p.OfDay(ctx, g.Kind, g.Organization, day, visit); err != nil {
-			return fmt.Errorf("read the %s records of %s %s: %w", g.Kind, g.Organization, g.Day, err)
+		part := Part{Organization: g.Organization, Kind: g.Kind}
+		days[part] = append(days[part], day)
+	}
+	for part, of := range days {
+		if err := p.OfDays(ctx, part.Kind, part.Organization, of, visit); err != nil {
+			return fmt.Errorf("read the %s records of %s: %w", part.Kind, part.Organization, err)
 		}
 	}
 	return nil

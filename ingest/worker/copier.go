@@ -282,10 +282,6 @@ func (c *copier) store(ctx context.Context, p *page) error {
 		}
 	}
 	c.recent.add(p.keys)
-	if n := len(p.Excluded) + p.Anonymous; n > 0 {
-		c.Logger.Info("what purged people did before the purge stays out", "kind", c.kind, "records", n)
-		c.Status.excluded(c.kind, n)
-	}
 	c.Status.stored(c.kind, p.Len(), len(p.rejects))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
 )
 
 // recheckAfter is how much later a reconcile reads rows again that differ: polling copies them
@@ -98,16 +100,14 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	if err := w.saveOrganizations(ctx, report); err != nil {
 		return found, err
 	}
-	r := repairer{worker: w, normalizer: normalize.NewNormalizer()}
 	for _, d := range report.Differences {
 		w.Logger.Warn("source and store differ", "organization", d.Organization, "kind", d.Kind, "day", d.Day, "missing",
 			d.Missing.Count, "stale", d.Stale.Count, "newer", d.Newer.Count, "changed", d.Changed.Count, "extra",
 			d.Extra.Count)
-		if err := r.repair(ctx, d); err != nil {
-			return found, err
-		}
 	}
-	found.Repaired = r.copied
+	if found.Repaired, err = w.repair(ctx, report.Differences); err != nil {
+		return found, err
+	}
 	for _, kind := range normalize.Kinds {
 		if err := w.copiers[kind].rejectTimeless(ctx); err != nil {
 			return found, err
@@ -117,42 +117,42 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	return found, err
 }
 
-// A repairer copies the rows again that the store lacks or has in an older version, which the source's replaces.
-type repairer struct {
-	*worker
-	normalizer *normalize.Normalizer
-	copied     int64
-}
-
-func (r *repairer) repair(ctx context.Context, d verify.Difference) error {
-	wanted := map[uuid.UUID]bool{}
-	for _, rows := range []verify.Rows{d.Missing, d.Stale} {
-		for _, id := range rows.IDs {
-			wanted[id] = true
+// repair copies the rows again that the store lacks or has in an older version, which the source's replaces. It returns
+// how many it copied.
+func (w *worker) repair(ctx context.Context, differences []verify.Difference) (copied int64, err error) {
+	var groups []verify.Group
+	wanted := map[verify.Part]map[uuid.UUID]bool{}
+	for _, d := range differences {
+		if len(d.Missing.IDs)+len(d.Stale.IDs) == 0 {
+			continue
+		}
+		groups = append(groups, d.Group)
+		part := verify.Part{Organization: d.Organization, Kind: d.Kind}
+		if wanted[part] == nil {
+			wanted[part] = map[uuid.UUID]bool{}
+		}
+		for _, id := range slices.Concat(d.Missing.IDs, d.Stale.IDs) {
+			wanted[part][id] = true
 		}
 	}
-	if len(wanted) == 0 {
-		return nil
-	}
+	normalizer := normalize.NewNormalizer()
 	var batch write.Batch
 	flush := func() error {
-		if batch.Len() == 0 {
-			return nil
-		}
-		if err := r.writer.Write(ctx, &batch); err != nil {
+		if err := w.writer.Write(ctx, &batch); err != nil {
 			return err
 		}
-		r.copied += int64(batch.Len())
+		copied += int64(batch.Len())
 		batch.Clear()
 		return nil
 	}
-	err := (verify.Postgres{Database: r.Source}).OfGroups(ctx, []verify.Group{d.Group}, func(record *source.Record) error {
+	err = (verify.Postgres{Database: w.Source}).OfGroups(ctx, groups, func(record *source.Record) error {
+		kind, organization := record.Raw.Kind, schema.OrganizationID(record.Raw.Values[0])
 		id, err := uuid.ParseBytes(record.Raw.Values[1]) // of every kind, the field after the organization
-		if err != nil || !wanted[id] {
+		if err != nil || !wanted[verify.Part{Organization: organization, Kind: kind}][id] {
 			return nil
 		}
-		if err := batch.Add(r.normalizer, &record.Raw); err != nil {
-			return r.OnReject(ingest.NewReject("postgres:"+string(d.Kind), record, err))
+		if err := batch.Add(normalizer, &record.Raw); err != nil {
+			return w.OnReject(ingest.NewReject("postgres:"+string(kind), record, err))
 		}
 		if batch.Len() < pageRows {
 			return nil
@@ -160,7 +160,7 @@ func (r *repairer) repair(ctx context.Context, d verify.Difference) error {
 		return flush()
 	})
 	if err != nil {
-		return fmt.Errorf("copy again: %w", err)
+		return copied, fmt.Errorf("copy again: %w", err)
 	}
-	return flush()
+	return copied, flush()
 }

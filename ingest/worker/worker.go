@@ -93,6 +93,10 @@ func newWorker(o Options) *worker {
 	w := &worker{Options: o}
 	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
 	w.writer = write.NewWriter(o.Conn, w.retry)
+	w.writer.LeftOut = func(kind normalize.Kind, n int) {
+		o.Logger.Info("what purged people did before the purge stays out", "kind", kind, "records", n)
+		o.Status.excluded(kind, n)
+	}
 	w.copiers = map[normalize.Kind]*copier{}
 	for _, kind := range normalize.Kinds {
 		w.copiers[kind] = newCopier(w, kind)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -55,20 +54,35 @@ func (w *Writer) exclude(b *Batch, found late) {
 			found[p] = until
 		}
 	}
-	b.Attributions = slices.DeleteFunc(b.Attributions, func(a normalize.Attribution) bool {
-		if list.Excludes(&a) == nil {
-			return false
+	excluded, anonymous := len(b.Excluded), b.Anonymous
+	for i := len(b.indexes); i < len(b.Attributions); i++ {
+		b.indexes = append(b.indexes, int32(i))
+	}
+	kept := 0
+	for i, a := range b.Attributions {
+		if list.Excludes(&a) != nil {
+			note(purged.Person{Organization: a.OrganizationID, Identifier: a.UserIdentifier})
+			b.Excluded = append(b.Excluded, Excluded{a, int(b.indexes[i])})
+			continue
 		}
-		note(purged.Person{Organization: a.OrganizationID, Identifier: a.UserIdentifier})
-		b.Excluded = append(b.Excluded, a)
-		return true
-	})
+		b.Attributions[kept], b.indexes[kept] = a, b.indexes[i]
+		kept++
+	}
+	b.Attributions, b.indexes = b.Attributions[:kept], b.indexes[:kept]
 	for i := range b.Runs {
 		if r := &b.Runs[i]; list.Anonymizes(r) {
 			note(purged.Person{Organization: r.OrganizationID, Identifier: *r.InitiatorIdentifier})
 			list.Anonymize(r)
 			b.Anonymous++
 		}
+	}
+	w.leftOut(normalize.KindAttribution, len(b.Excluded)-excluded)
+	w.leftOut(normalize.KindRun, b.Anonymous-anonymous)
+}
+
+func (w *Writer) leftOut(kind normalize.Kind, n int) {
+	if n > 0 && w.LeftOut != nil {
+		w.LeftOut(kind, n)
 	}
 }
 

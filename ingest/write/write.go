@@ -24,8 +24,16 @@ type Batch struct {
 
 	// What Write did to the batch because people were purged (package purged): attribution records that it took out, and
 	// the number of runs whose initiator it took out.
-	Excluded  []normalize.Attribution
+	Excluded  []Excluded
 	Anonymous int
+
+	indexes []int32 // of Attributions, as Write got them; as many once one of them was taken out
+}
+
+// An Excluded is an attribution record that Write took out of a batch.
+type Excluded struct {
+	normalize.Attribution
+	Index int // in Attributions as Write got it
 }
 
 // Add normalizes a raw record and puts it into the batch. The error is a *normalize.Error.
@@ -62,6 +70,10 @@ type Writer struct {
 	conn   driver.Conn
 	retry  Retry
 	purged atomic.Pointer[purged.List] // as it was read last
+
+	// LeftOut is told of everything that Write did to batches because people were purged: n attribution records that
+	// stay out, or n runs without their initiator. Nil for nobody.
+	LeftOut func(kind normalize.Kind, n int)
 }
 
 // NewWriter returns a Writer into the database of conn, in which the migrations have been applied.
@@ -77,6 +89,7 @@ func (w *Writer) Write(ctx context.Context, b *Batch) error {
 	if b.Len() == 0 {
 		return nil
 	}
+	b.indexes = b.indexes[:0]
 	if err := w.ReadPurged(ctx); err != nil {
 		return err
 	}

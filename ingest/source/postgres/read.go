@@ -83,14 +83,22 @@ func (d *Database) All(ctx context.Context, kind normalize.Kind, visit func(*sou
 	return d.each(ctx, kind, "true", nil, visit)
 }
 
-// OfDay calls visit with the records of one organization whose event clock lies on one UTC day; with
-// all of its agents, which have no event clock.
-func (d *Database) OfDay(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID, day time.Time,
+// OfDays calls visit with the records of one organization whose event clock lies on one of some UTC days; with all of
+// its agents, which have no event clock. It is one statement for all days: where no index has the event clock, each
+// reads the whole organization.
+func (d *Database) OfDays(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID, days []time.Time,
 	visit func(*source.Record) error) error {
 	where, args := "s.organization_id = $1", []any{string(organization)}
 	if clock := clockColumn(kind); clock != "" {
-		where += " AND s." + clock + " >= $2 AND s." + clock + " < $3"
-		args = append(args, Key{At: day}.literal(), Key{At: day.AddDate(0, 0, 1)}.literal())
+		first, last := slices.MinFunc(days, time.Time.Compare), slices.MaxFunc(days, time.Time.Compare)
+		dates := make([]string, len(days))
+		for i, day := range days {
+			dates[i] = day.Format(time.DateOnly)
+		}
+		// The bounds are for an index, if there is one. Sessions have the zone UTC.
+		where += " AND s." + clock + " >= $2 AND s." + clock + " < $3 AND s." + clock + "::date = ANY($4)"
+		args = append(args, Key{At: first}.literal(), Key{At: last.AddDate(0, 0, 1)}.literal(),
+			"{"+strings.Join(dates, ",")+"}")
 	}
 	return d.each(ctx, kind, where, args, visit)
 }
