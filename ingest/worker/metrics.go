@@ -20,6 +20,8 @@ var (
 		"Stored records that full comparisons replaced because the source did not have their version.", nil, nil)
 	failuresMetric = prometheus.NewDesc("runlens_worker_reconcile_failures",
 		"Attempts at a full comparison that failed since the last one that ended.", nil, nil)
+	ageMetric = prometheus.NewDesc("runlens_worker_reconcile_age_seconds",
+		"Time since the last full comparison ended, or since the first one began.", nil, nil)
 	refusedMetric = prometheus.NewDesc("runlens_worker_reconcile_refused_deletions",
 		"Records missing in the source that the last full comparison did not delete because they were too many.", nil, nil)
 	missingMetric = prometheus.NewDesc("runlens_worker_reconcile_missing_records",
@@ -55,6 +57,9 @@ func (s *Status) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(retriesMetric, prometheus.CounterValue, float64(report.Retries))
 	out <- prometheus.MustNewConstMetric(replacedMetric, prometheus.CounterValue, float64(report.Replaced))
 	out <- prometheus.MustNewConstMetric(failuresMetric, prometheus.GaugeValue, float64(report.Failures))
+	if age := s.comparedAge(); age >= 0 {
+		out <- prometheus.MustNewConstMetric(ageMetric, prometheus.GaugeValue, age.Seconds())
+	}
 	if r := report.Reconcile; r != nil {
 		out <- prometheus.MustNewConstMetric(refusedMetric, prometheus.GaugeValue, float64(r.Refused))
 		out <- prometheus.MustNewConstMetric(differedMetric, prometheus.GaugeValue, float64(r.Differed))

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,7 +65,9 @@ func TestComparisonThatFails(t *testing.T) {
 		DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || ' SET statement_timeout = 2000'; END $$`)
 	b.open(b.server.URL(), strings.Replace(postgres.DefaultMapping, "kind, parent_run_id, status,",
 		"kind, parent_run_id, slow(status) AS status,", 1))
-	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery = time.Hour })
+	var jump atomic.Int64 // of the clock of the status, in hours
+	now := func() time.Time { return time.Now().Add(time.Duration(jump.Load()) * time.Hour) }
+	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery, o.Status = time.Hour, worker.NewStatus(now) })
 	b.until("it is said", func() bool {
 		err := status.Ready()
 		return err != nil && strings.Contains(err.Error(), "statement_timeout")
@@ -74,10 +77,17 @@ func TestComparisonThatFails(t *testing.T) {
 		!strings.Contains(r.Failure, "ALTER ROLE") {
 		t.Errorf("%v failures, %+v", n, r)
 	}
+	jump.Store(4)
+	if age := metrics(b, status)["reconcile_age_seconds"]; age < 4*3600 || age > 5*3600 {
+		t.Errorf("no comparison has ended for %v s, want four hours and some seconds", age)
+	}
 	b.do("UPDATE trap SET set = false")
 	b.until("a comparison ends", func() bool { return status.Report().Reconcile != nil })
 	if r := status.Report(); r.Failures != 0 || status.Ready() != nil {
 		t.Errorf("%+v, %v", r, status.Ready())
+	}
+	if age := metrics(b, status)["reconcile_age_seconds"]; age < 0 || age > 3600 {
+		t.Errorf("a comparison ended %v s ago", age)
 	}
 	stop()
 }

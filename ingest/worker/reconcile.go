@@ -34,6 +34,7 @@ const (
 
 // reconcileEvery compares everything from time to time and copies again what differs.
 func (w *worker) reconcileEvery(ctx context.Context) error {
+	w.Status.comparing()
 	pause := firstPause
 	for {
 		found, err := w.reconcile(ctx)

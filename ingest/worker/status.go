@@ -15,8 +15,9 @@ type Status struct {
 	retries  int64
 	replaced int64
 	lastDiff *ReconcileStatus
-	failures int    // of full comparisons since the last one that ended
-	failure  string // the last one
+	failures int       // of full comparisons since the last one that ended
+	failure  string    // the last one
+	compared time.Time // when the last full comparison ended, or the first one began; zero before that
 	now      func() time.Time
 }
 
@@ -175,7 +176,24 @@ func (s *Status) addReplaced(n int) {
 func (s *Status) reconciled(r ReconcileStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastDiff, s.failures, s.failure = &r, 0, ""
+	s.lastDiff, s.failures, s.failure, s.compared = &r, 0, "", s.now()
+}
+
+// comparing takes note that full comparisons begin.
+func (s *Status) comparing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compared = s.now()
+}
+
+// comparedAge is how long ago the last full comparison ended, or the first one began; negative where there is none.
+func (s *Status) comparedAge() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.compared.IsZero() {
+		return -1
+	}
+	return s.now().Sub(s.compared)
 }
 
 func (s *Status) reconcileFailed(why string) (times int) {
