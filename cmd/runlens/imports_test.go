@@ -32,7 +32,8 @@ var arrows = map[string]string{
 	"olap/audit":              "schema",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
-	"olap/clickhouse":         "olap/cost",
+	"olap/clickhouse":         "olap/clickhouse/native olap/cost",
+	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
 	"olap/cost":               "",
 	"olap/cursor":             "schema",
@@ -64,7 +65,7 @@ var arrows = map[string]string{
 	"schema/sql": "",
 
 	// For tests: see testOnly.
-	"olap/clickhouse/clickhousetest": "olap/clickhouse",
+	"olap/clickhouse/clickhousetest": "olap/clickhouse olap/clickhouse/native",
 	"olap/olaptest":                  "olap/catalog olap/clickhouse olap/clickhouse/clickhousetest schema",
 	"ingest/source/postgrestest":     "",
 }
@@ -80,13 +81,13 @@ var devCommands = []string{"cmd/bench", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
-	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse olap/cost olap/exec olap/failure olap/keys" +
+	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse/... olap/cost olap/exec olap/failure olap/keys" +
 		" olap/maintain olap/olaptest olap/rollup olap/snapshot olap/usage",
 	fiber:                                      "http",
 	"github.com/valyala/fasthttp/...":          "http",
 	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",
 	"github.com/golang-migrate/migrate/v4/...": "schema",
-	"github.com/ebitengine/purego/...":         "olap/clickhouse cmd/bench",
+	"github.com/ebitengine/purego/...":         "olap/clickhouse/native cmd/bench",
 	"github.com/parquet-go/parquet-go/...":     "ingest/source cmd/internal/output",
 	"github.com/alecthomas/kong/...":           "cmd/...",
 	"github.com/testcontainers/...":            "olap/clickhouse/clickhousetest",

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
 // A balancer is an address behind which nodes take turns.
@@ -52,7 +54,7 @@ func (b *balancer) next() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.turn++
-	return b.nodes[b.turn%len(b.nodes)].addr(b.scheme)
+	return b.nodes[b.turn%len(b.nodes)].Addr(b.scheme)
 }
 
 // turnAway makes the next statement go to the next node: one whose requests take turns does that by itself.
@@ -87,9 +89,13 @@ func byConnection(t *testing.T, scheme string, secure bool) *balancer {
 		listener = tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates})
 		certified.Close()
 		options = "?secure=true&skip_verify=true"
-		b.url = func(database string) string { return scheme + "://" + nodeUser + "@" + addr + "/" + database + options }
+		b.url = func(database string) string {
+			return scheme + "://" + clickhousetest.NodeUser + "@" + addr + "/" + database + options
+		}
 	} else {
-		b.url = func(database string) string { return scheme + "://" + nodeUser + "@" + addr + "/" + database }
+		b.url = func(database string) string {
+			return scheme + "://" + clickhousetest.NodeUser + "@" + addr + "/" + database
+		}
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
@@ -150,7 +156,7 @@ func requests(t *testing.T, start func(*httptest.Server), options string) *balan
 	t.Cleanup(server.Close)
 	b.cut = server.CloseClientConnections
 	b.url = func(database string) string {
-		return strings.Replace(server.URL, "://", "://"+nodeUser+"@", 1) + "/" + database + options
+		return strings.Replace(server.URL, "://", "://"+clickhousetest.NodeUser+"@", 1) + "/" + database + options
 	}
 	return b
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse/native"
 )
 
 const (
@@ -90,7 +92,7 @@ func (t childTask) command() (*exec.Cmd, error) {
 
 func (t childTask) run() error {
 	if t.Dir == "" {
-		query, err := loadLibrary(t.Library)
+		query, err := native.Load(t.Library)
 		if err != nil {
 			return err
 		}
@@ -122,13 +124,13 @@ func (t childTask) runEngine() error {
 	}
 	client := engineClient{address: address{PID: os.Getpid(), Version: t.Version, challenge: t.Challenge},
 		password: password}
-	session, err := openTerminal()
+	session, err := native.OpenTerminal()
 	if err != nil {
 		return err
 	}
 	ending := make(chan struct{})
 	go t.endAfterUsers(l, session, ending)
-	query, err := loadLibrary(t.Library)
+	query, err := native.Load(t.Library)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (t childTask) announce(l layout, client engineClient) {
 }
 
 // endAfterUsers waits for the last user to leave, and ends the engine's session and with it the engine.
-func (t childTask) endAfterUsers(l layout, session *terminal, ending chan<- struct{}) {
+func (t childTask) endAfterUsers(l layout, session *native.Terminal, ending chan<- struct{}) {
 	if _, err := waitExclusive(l.usersLock()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -175,7 +177,7 @@ func (t childTask) endAfterUsers(l layout, session *terminal, ending chan<- stru
 		os.Exit(0)
 	})
 	for range time.Tick(exitInterval) { // what is typed before the session has begun may be lost
-		if err := session.exit(); err != nil {
+		if err := session.Exit(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return
 		}

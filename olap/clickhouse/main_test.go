@@ -32,13 +32,6 @@ func TestMain(m *testing.M) {
 	if dir, ok := os.LookupEnv(memberVariable); ok {
 		os.Exit(member(dir))
 	}
-	if text, ok := os.LookupEnv(nodeVariable); ok {
-		var n node
-		if err := json.Unmarshal([]byte(text), &n); err != nil {
-			panic(err)
-		}
-		os.Exit(n.run())
-	}
 	code := m.Run()
 	for _, end := range atExit {
 		end()

@@ -19,8 +19,8 @@ func store(t *testing.T, tables map[*node]string) (database string) {
 	database = fmt.Sprintf("nodes_%d", stores)
 	stores++
 	for n, table := range tables {
-		n.do(t, "CREATE DATABASE "+database, fmt.Sprintf(createRuns, database, table))
-		t.Cleanup(func() { n.do(t, "DROP DATABASE "+database+" SYNC") })
+		n.Do(t, "CREATE DATABASE "+database, fmt.Sprintf(createRuns, database, table))
+		t.Cleanup(func() { n.Do(t, "DROP DATABASE "+database+" SYNC") })
 	}
 	return database
 }
@@ -80,8 +80,8 @@ func TestNodesWithoutTablesAreRefusedAtTheStart(t *testing.T) {
 	behindEach(t, func(t *testing.T, b *balancer) {
 		database := store(t, nil)
 		for _, n := range []*node{left, right} {
-			n.do(t, "CREATE DATABASE "+database)
-			t.Cleanup(func() { n.do(t, "DROP DATABASE "+database+" SYNC") })
+			n.Do(t, "CREATE DATABASE "+database)
+			t.Cleanup(func() { n.Do(t, "DROP DATABASE "+database+" SYNC") })
 		}
 		b.reach(left, right)
 		if _, _, err := through(t, b, database); !errors.Is(err, clickhouse.ErrOtherNode) {
@@ -94,7 +94,7 @@ func TestNodesOfTheirOwnAreRefusedWhileRunning(t *testing.T) {
 	left, right := twoNodes(t)
 	behindEach(t, func(t *testing.T, b *balancer) {
 		database := store(t, map[*node]string{left: tableA, right: tableB})
-		right.do(t, "INSERT INTO "+database+".runs SELECT 1000 + number FROM numbers(500)")
+		right.Do(t, "INSERT INTO "+database+".runs SELECT 1000 + number FROM numbers(500)")
 		b.reach(left)
 		s, log, err := through(t, b, database)
 		if err != nil {
@@ -208,11 +208,11 @@ func TestOneNodeBehindABalancerMayRestart(t *testing.T) {
 		if err := s.Conn().Exec(context.Background(), "INSERT INTO runs VALUES (1)"); err != nil {
 			t.Fatal(err)
 		}
-		left.stop()
-		if err := left.start(); err != nil {
+		left.Stop()
+		if err := left.Start(); err != nil {
 			t.Fatal(err)
 		}
-		left.answers(t)
+		left.Answers(t)
 		eventually(t, "the server works after the restart of its node", func() bool { return works(s) })
 		if log.String() != "" {
 			t.Errorf("logged: %s", log)
@@ -230,7 +230,7 @@ func TestNodeThatComesBackWithOtherTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left.do(t, "DROP DATABASE "+database+" SYNC", "CREATE DATABASE "+database, fmt.Sprintf(createRuns, database, tableB))
+		left.Do(t, "DROP DATABASE "+database+" SYNC", "CREATE DATABASE "+database, fmt.Sprintf(createRuns, database, tableB))
 		eventually(t, "the other table is refused", func() bool {
 			b.cut()
 			_, err := s.Version(context.Background())

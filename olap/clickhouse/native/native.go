@@ -1,4 +1,5 @@
-package clickhouse
+// Package native enters the engine library: all of ClickHouse, which runs in the process that enters it.
+package native
 
 import (
 	"fmt"
@@ -8,12 +9,12 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// commandLine is the engine's entry point, with the meaning of the command `clickhouse local`.
+// CommandLine is the engine's entry point, with the meaning of the command `clickhouse local`.
 // The library allows one call in the life of a process.
-type commandLine func(args ...string) (output string, err error)
+type CommandLine func(args ...string) (output string, err error)
 
-// loadLibrary opens the engine library at path.
-func loadLibrary(path string) (commandLine, error) {
+// Load opens the engine library at path.
+func Load(path string) (CommandLine, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
 		return nil, err

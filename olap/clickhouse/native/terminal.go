@@ -1,4 +1,4 @@
-package clickhouse
+package native
 
 import (
 	"io"
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is the keyboard of the engine's interactive session. Nobody else has it: both of its ends are in the
+// A Terminal is the keyboard of the engine's interactive session. Nobody else has it: both of its ends are in the
 // engine's process, and it is no process's controlling terminal, so no key sends a signal.
-type terminal struct{ keyboard *os.File }
+type Terminal struct{ keyboard *os.File }
 
-// openTerminal makes a terminal the standard input of this process.
-func openTerminal() (*terminal, error) {
+// OpenTerminal makes a terminal the standard input of this process.
+func OpenTerminal() (*Terminal, error) {
 	keyboard, input, err := pty.Open()
 	if err != nil {
 		return nil, err
@@ -24,11 +24,11 @@ func openTerminal() (*terminal, error) {
 	}
 	// What is typed is echoed, and would fill the terminal's buffer if nobody took it.
 	go io.Copy(io.Discard, keyboard)
-	return &terminal{keyboard}, nil
+	return &Terminal{keyboard}, nil
 }
 
-// exit ends the session: it drops a line that was begun, and types the command.
-func (t *terminal) exit() error {
+// Exit ends the session: it drops a line that was begun, and types the command.
+func (t *Terminal) Exit() error {
 	_, err := t.keyboard.WriteString("\x03\nexit\n")
 	return err
 }
