@@ -103,14 +103,14 @@ func (s State) compatible() error {
 	switch {
 	case s.Oldest > s.Latest:
 		return ErrNewerStore
-	case s.older():
+	case s.Older():
 		return ErrOlderStore
 	}
 	return nil
 }
 
-// older says that the store was made before the first release.
-func (s State) older() bool { return s.Version > 0 && s.Version < baseline }
+// Older says that the store was made before the first release.
+func (s State) Older() bool { return s.Version > 0 && s.Version < baseline }
 
 // Down rolls the newest steps migrations back, and removes the rows of their tables. Steps is at least 1; more than
 // there are rolls all of them back. It is for databases of tests and for trials: an older binary that works with the
@@ -128,7 +128,7 @@ func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 	case err != nil:
 	case state.newer():
 		err = ErrNewerMigrations
-	case state.older():
+	case state.Older():
 		err = ErrOlderStore
 	}
 	if err != nil {

@@ -65,8 +65,7 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 		return conns.Caps{}, err
 	}
 	caps := conns.Caps{All: c.MaxConnections, Exempt: proxies}
-	// A low limit is shared out: not every connection to the store is open at all times.
-	available := max(files-clickhouse.Connections(c.GlobalConcurrency)-otherFiles-fewConnections, files/4)
+	available := availableFor(files, c.GlobalConcurrency)
 	if available < caps.All {
 		logger.Warn("fewer connections than configured: the limit of open files allows no more (ulimit -n)",
 			"max_connections", available, "configured", caps.All, "open_files", files)
@@ -79,6 +78,12 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 	}
 	caps.PerAddress = min(caps.PerAddress, caps.All)
 	return caps, nil
+}
+
+// availableFor is how many connections to the API a process takes that may have so many files open and runs so many
+// queries at once. A low limit is shared out: not every connection to the store is open at all times.
+func availableFor(files, queries int) int {
+	return max(files-clickhouse.Connections(queries)-otherFiles-fewConnections, files/4)
 }
 
 // fitting is the cap on queries, lowered to what the store takes, so that no query waits for another one within

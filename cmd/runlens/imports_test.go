@@ -39,6 +39,8 @@ var arrows = map[string]string{
 	"olap/cursor":             "schema",
 	"olap/daterange":          "",
 	"olap/daterange/genzones": "",
+	"olap/doctor":             "olap/doctor/finding olap/failure olap/snapshot schema",
+	"olap/doctor/finding":     "",
 	"olap/exec":               "olap/compile olap/cost olap/cursor olap/daterange olap/failure schema",
 	"olap/failure":            "",
 	"olap/keys":               "schema schema/sql",
@@ -55,10 +57,10 @@ var arrows = map[string]string{
 	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema schema/sql",
 	"ingest/purged":          "ingest/normalize schema schema/sql",
 	"ingest/source":          "ingest/normalize",
-	"ingest/source/postgres": "ingest/normalize ingest/source schema",
+	"ingest/source/postgres": "ingest/normalize ingest/source olap/doctor/finding schema",
 	"ingest/verify": "ingest/normalize ingest/purged ingest/source ingest/source/postgres olap/snapshot schema" +
 		" schema/sql",
-	"ingest/worker": "ingest/... olap/rollup olap/snapshot schema",
+	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot schema",
 	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup schema",
 
 	"schema":     "schema/sql",
@@ -82,7 +84,7 @@ var devCommands = []string{"cmd/bench", "cmd/soak"}
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
 	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse/... olap/cost olap/exec olap/failure olap/keys" +
-		" olap/maintain olap/olaptest olap/rollup olap/snapshot olap/usage",
+		" olap/doctor olap/maintain olap/olaptest olap/rollup olap/snapshot olap/usage",
 	fiber:                                      "http",
 	"github.com/valyala/fasthttp/...":          "http",
 	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",

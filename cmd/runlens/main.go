@@ -44,6 +44,7 @@ type cli struct {
 	Verify     verifyCmd     `cmd:"" help:"Prove that the store has what files or a database have."`
 	Purge      purgeCmd      `cmd:"" help:"Remove an organization or a person from the store for good."`
 	Rollup     rollupCmd     `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
+	Doctor     doctorCmd     `cmd:"" help:"Find what is wrong with ClickHouse or a source, and what to do."`
 	Migrate    migrateCmd    `cmd:"" help:"Apply, roll back or show schema migrations."`
 	Query      queryCmd      `cmd:"" help:"Send one query to a running server and print the answer."`
 	Catalog    catalogCmd    `cmd:"" help:"Show what a running server can be asked: models, metrics and dimensions."`

@@ -85,6 +85,16 @@ func (s *Server) Database() string { return s.options.Auth.Database }
 // Embedded reports whether this is the embedded engine.
 func (s *Server) Embedded() bool { return s.engine != nil }
 
+// Servers returns how many ClickHouse servers the connections have met that share the store: 1 for most addresses.
+func (s *Server) Servers() int {
+	if s.nodes == nil {
+		return 1
+	}
+	s.nodes.mu.Lock()
+	defer s.nodes.mu.Unlock()
+	return len(s.nodes.servers)
+}
+
 // Version returns ClickHouse's version, such as "26.7.2.1".
 func (s *Server) Version(ctx context.Context) (string, error) {
 	var version string

@@ -84,13 +84,15 @@ type nodes struct {
 	mu      sync.Mutex
 	store   identity
 	names   map[string]bool // display names of nodes that were found to share the store
+	servers map[string]bool // UUIDs of the servers of such nodes
 	started bool            // refusals are logged from then on: before, the error says it
 	logged  time.Time       // the last refusal
 }
 
 // guardNodes has every connection that is made with the options checked.
 func guardNodes(options *clickhouse.Options, logger *slog.Logger) *nodes {
-	n := &nodes{statement: identify(options.Auth.Database), logger: logger, names: map[string]bool{}}
+	n := &nodes{statement: identify(options.Auth.Database), logger: logger, names: map[string]bool{},
+		servers: map[string]bool{}}
 	if options.Protocol == clickhouse.HTTP {
 		n.guardHTTP(options)
 	} else {
@@ -112,6 +114,7 @@ func (n *nodes) check(answer string) error {
 	} else if !n.store.sharesStore(seen) {
 		return n.refuse(seen)
 	}
+	n.servers[seen.server] = true
 	n.store.database = cmp.Or(n.store.database, seen.database)
 	n.store.table = cmp.Or(n.store.table, seen.table)
 	return nil

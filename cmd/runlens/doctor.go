@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	driver "github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/doctor"
+	"github.com/runlens/runlens/olap/doctor/finding"
+	"github.com/runlens/runlens/schema"
+)
+
+type doctorCmd struct {
+	storeFlags
+	databaseFlags
+	JSON bool `help:"Print what was found as JSON."`
+}
+
+func (doctorCmd) Help() string {
+	return `Checks ClickHouse: version, servers and tables, migrations, rights of the user, clock, disks, open files,
+ClickHouse's own log tables, and settings that fail statements or cost much. With --source also what a worker needs of
+PostgreSQL. Every finding says what is wrong and what to do: the GRANT, the SQL or the XML to paste. It changes nothing.
+The exit code is 1 if there is a problem. Warnings, and what is not known because a right is missing, leave it 0.
+serve and worker make the quick ones of these checks when they start, and log what is wrong.
+
+Example:
+  runlens doctor --clickhouse-url clickhouse://runlens@db:9000/runlens --clickhouse-password-file password
+  runlens doctor --source postgres://reader@db.internal/production --json`
+}
+
+func (c doctorCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	if c.Source == "" && c.Mapping != "" {
+		return usageError{errors.New("--mapping says how --source is read, which is missing")}
+	}
+	found := []finding.Finding{ownFiles()}
+	if c.Source != "" {
+		database, err := c.databaseFlags.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer database.Close()
+		limited, cancel := context.WithTimeout(ctx, examining)
+		found = append(database.Examine(limited, false), found...)
+		cancel()
+	}
+	ofStore, err := c.examineStore(ctx, logger)
+	if err != nil {
+		return err
+	}
+	found = append(ofStore, found...)
+	if err := printFindings(io.out, found, c.JSON); err != nil {
+		return err
+	}
+	if finding.Worst(found) == finding.Problem {
+		return exitError{exitFailed}
+	}
+	return nil
+}
+
+const (
+	// examining bounds all checks of a store or a source.
+	examining = time.Minute
+	// glancing bounds those of a start.
+	glancing = 2 * time.Second
+)
+
+// examineStore makes all checks of the store. That it cannot be opened is a finding, too.
+func (c doctorCmd) examineStore(ctx context.Context, logger *slog.Logger) ([]finding.Finding, error) {
+	store, err := openStore(ctx, c.storeFlags, logger)
+	if err != nil {
+		var wrong usageError
+		if errors.As(err, &wrong) || ctx.Err() != nil {
+			return nil, err
+		}
+		return []finding.Finding{unopened(err)}, nil
+	}
+	defer store.Close()
+	ctx, cancel := context.WithTimeout(ctx, examining)
+	defer cancel()
+	return examined(store).Examine(ctx), nil
+}
+
+// unopened is the finding of a store that cannot be opened.
+func unopened(err error) finding.Finding {
+	const unknownDatabase, accessDenied, authenticationFailed = 81, 497, 516
+	f := finding.Finding{Check: "connection", Result: finding.Problem, Says: err.Error()}
+	var exception *driver.Exception
+	switch {
+	case errors.Is(err, clickhouse.ErrOtherNode):
+		f.Check = "topology"
+	case !errors.As(err, &exception):
+	case exception.Code == unknownDatabase:
+		f.Says = "the database does not exist, and the user may not create it"
+		f.Do = "CREATE DATABASE, by a user who may, or GRANT CREATE DATABASE ON the database TO the user"
+	case exception.Code == accessDenied:
+		f.Says, f.Do = "the user may not use the database", "GRANT SELECT, INSERT ON the database.* TO the user"
+	case exception.Code == authenticationFailed:
+		f.Says = "ClickHouse refuses the user's name or password"
+		f.Do = "check --clickhouse-url and --clickhouse-password-file"
+	}
+	return f
+}
+
+// examined is a store as the doctor takes it.
+func examined(store *clickhouse.Server) doctor.Store {
+	return doctor.Store{Conn: store.Conn(), Database: store.Database(), Embedded: store.Embedded(),
+		Servers: store.Servers(), Limits: doctor.Usual, State: func(ctx context.Context) (schema.State, error) {
+			db, err := store.DB()
+			if err != nil {
+				return schema.State{}, err
+			}
+			defer db.Close()
+			return schema.Inspect(ctx, db)
+		}}
+}
+
+// glanceAt logs what a quick look at the store finds wrong. The process goes on.
+func glanceAt(ctx context.Context, store *clickhouse.Server, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, glancing)
+	defer cancel()
+	finding.Log(logger, examined(store).Glance(ctx))
+}
+
+// ownFiles judges the limit of open files of a server on this machine.
+func ownFiles() finding.Finding {
+	f := finding.Finding{Check: "open files", Result: finding.OK}
+	const queries, connections = 16, 4096 // the defaults of serve
+	files, err := openFiles()
+	available := availableFor(files, queries)
+	switch {
+	case err != nil:
+		f.Result, f.Says = finding.Problem, err.Error()
+	case available < connections:
+		f.Result, f.Do = finding.Warning, "ulimit -n 65536, or LimitNOFILE=65536 in the unit"
+		f.Says = fmt.Sprintf("a process of this user may have %d files open, so that serve takes %d connections, not %d",
+			files, available, connections)
+	default:
+		f.Says = fmt.Sprintf("a process of this user may have %d files open", files)
+	}
+	return f
+}
+
+// printFindings prints a line for each finding, and below it what to do.
+func printFindings(w io.Writer, found []finding.Finding, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(struct {
+			Result   finding.Result    `json:"result"`
+			Findings []finding.Finding `json:"findings"`
+		}{finding.Worst(found), found})
+	}
+	counts := map[finding.Result]int{}
+	for _, f := range found {
+		counts[f.Result]++
+		say(w, "%-9s  %-19s  %s", f.Result, f.Check, f.Says)
+		if f.Do != "" {
+			for line := range strings.SplitSeq(output.PrintableLines(f.Do), "\n") {
+				fmt.Fprintf(w, "%32s%s\n", "", line)
+			}
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d problems, %d warnings, %d not known, %d ok\n", counts[finding.Problem],
+		counts[finding.Warning], counts[finding.Unknown], counts[finding.OK])
+	return err
+}

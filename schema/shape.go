@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/golang-migrate/migrate/v4/database"
+)
+
+// A Shape is how a table or a view of the store is made, as far as answers rest on it.
+type Shape struct {
+	Name   string
+	Engine string // with its arguments, such as CollapsingMergeTree(sign); MaterializedView for a view
+	Key    string // the sorting key, without the parentheses around it; empty for a view
+}
+
+var (
+	createTable = regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+)\n.*\nENGINE = (\w+(?:\([^)]*\))?)` +
+		`.*\nORDER BY \(?([^()\n]*)\)?`)
+	createView = regexp.MustCompile(`CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO`)
+)
+
+// Shapes returns the shapes of the tables and views that the migrations of this binary make, in their order. A table
+// that a migration changes is as its CREATE statement says: no migration changes an engine or a key.
+func Shapes() (shapes []Shape, err error) {
+	files, err := own.source()
+	if err != nil {
+		return nil, err
+	}
+	version, err := files.First()
+	for ; err == nil; version, err = files.Next(version) {
+		file, _, err := files.ReadUp(version)
+		if err != nil {
+			return nil, fmt.Errorf("schema: read migration %d: %w", version, err)
+		}
+		text, err := io.ReadAll(file)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("schema: read migration %d: %w", version, err)
+		}
+		for statement := range strings.SplitSeq(string(text), ";\n") {
+			if made := createTable.FindStringSubmatch(statement); made != nil {
+				shapes = append(shapes, Shape{made[1], made[2], made[3]})
+			} else if made := createView.FindStringSubmatch(statement); made != nil {
+				shapes = append(shapes, Shape{Name: made[1], Engine: "MaterializedView"})
+			}
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("schema: read migrations: %w", err)
+	}
+	return shapes, nil
+}
+
+// Inspect is Status for a database that may have no tables, of which it makes none.
+func Inspect(ctx context.Context, db *sql.DB) (state State, err error) {
+	var last, floor record
+	for table, into := range map[string]*record{tableVersions: &last, tableFloor: &floor} {
+		var exists bool
+		const find = "SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?"
+		if err := db.QueryRowContext(ctx, find, table).Scan(&exists); err != nil {
+			return state, fmt.Errorf("schema: find %s: %w", table, err)
+		}
+		if *into = (record{version: database.NilVersion}); !exists {
+			continue
+		}
+		if *into, err = recorded(ctx, db, table); err != nil {
+			return state, fmt.Errorf("schema: read version: %w", err)
+		}
+	}
+	state.Oldest = uint(max(floor.version, 0))
+	if floor.sequence > last.sequence {
+		last = floor
+	}
+	state.Version, state.Dirty = uint(max(last.version, 0)), last.dirty
+	state.Latest, err = own.latest()
+	return state, err
+}
