@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -206,7 +207,7 @@ func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
 	if options.Settings == nil {
 		options.Settings = clickhouse.Settings{}
 	}
-	options.Settings["async_insert"] = 0 // an acknowledged insert is stored, and one block stays one part
+	maps.Copy(options.Settings, pinned)
 	embedded := options.DialContext != nil
 	options.TransportFunc = func(transport *http.Transport) (http.RoundTripper, error) {
 		transport.IdleConnTimeout = idleConnTimeout

@@ -60,10 +60,7 @@ func grant(user string, rights ...string) string {
 }
 
 func (s Store) grants(ctx context.Context) ([]finding.Finding, error) {
-	all := make([]string, len(rights))
-	for i, r := range rights {
-		all[i] = r.sql(s.Database)
-	}
+	all := Rights(s.Database)
 	has, err := s.granted(ctx, strings.Join(all, ", "))
 	if err != nil {
 		return nil, err
@@ -100,4 +97,14 @@ func (s Store) granted(ctx context.Context, rights string) (has bool, err error)
 	var yes uint8
 	err = s.Conn.QueryRow(ctx, "CHECK GRANT "+rights).Scan(&yes)
 	return yes == 1, err
+}
+
+// Rights returns what a user of a database needs to run every command but migrate down, as GRANT and CHECK GRANT name
+// it.
+func Rights(database string) []string {
+	all := make([]string, len(rights))
+	for i, r := range rights {
+		all[i] = r.sql(database)
+	}
+	return all
 }

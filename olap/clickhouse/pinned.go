@@ -1,0 +1,38 @@
+package clickhouse
+
+import "github.com/ClickHouse/clickhouse-go/v2"
+
+// pinned are the settings of every statement, whatever the user's profile and the URL say: with another value ClickHouse
+// would answer a statement with status 200 and other rows. package doctor has the test of each. A profile that forbids a
+// user to change one of them has statements refused, unless it has the same value.
+var pinned = clickhouse.Settings{
+	"async_insert": 0, // an acknowledged insert is stored, and one block stays one part
+
+	// What exceeds a limit is refused, and what came before it is not the answer.
+	"read_overflow_mode":         "throw",
+	"read_overflow_mode_leaf":    "throw",
+	"group_by_overflow_mode":     "throw",
+	"sort_overflow_mode":         "throw",
+	"result_overflow_mode":       "throw",
+	"timeout_overflow_mode":      "throw",
+	"timeout_overflow_mode_leaf": "throw",
+	"set_overflow_mode":          "throw",
+	"join_overflow_mode":         "throw",
+	"distinct_overflow_mode":     "throw",
+	"transfer_overflow_mode":     "throw",
+
+	// Nothing but the statement says which rows it selects.
+	"limit":                    0,
+	"offset":                   0,
+	"extremes":                 0, // over the native protocol the driver takes the extremes for rows
+	"additional_result_filter": "",
+	"additional_table_filters": "{}",
+	"use_query_cache":          0, // an answer of before
+	// The other replicas of a cluster may have tables of the same name, and rows of their own.
+	"enable_parallel_replicas": 0,
+
+	// What a statement means.
+	"dialect": "clickhouse",
+	"empty_result_for_aggregation_by_empty_set": 0,
+	"prefer_column_name_to_alias":               0,
+}
