@@ -97,7 +97,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	conn := a.store.Conn()
-	damage{conn}.report(ctx, logger)
+	glanceAt(ctx, a.store, logger)
 	kept := len(secrets) == 0
 	if kept {
 		read := func(ctx context.Context) ([][]byte, error) { return olap.CursorSecrets(ctx, conn) }

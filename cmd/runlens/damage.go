@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -32,19 +31,5 @@ func (d damage) Collect(out chan<- prometheus.Metric) {
 	}
 	for table, n := range parts {
 		out <- prometheus.MustNewConstMetric(damageDescription, prometheus.GaugeValue, float64(n), table)
-	}
-}
-
-// report logs them, or that they cannot be searched for: the server serves anyway.
-func (d damage) report(ctx context.Context, logger *slog.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, damageTimeout)
-	defer cancel()
-	parts, err := snapshot.DamagedParts(ctx, d.conn)
-	if err != nil {
-		logger.Warn("cannot search for damaged parts", "cause", err.Error())
-	}
-	for table, n := range parts {
-		logger.Error("ClickHouse found parts of a table damaged and put them aside: rows are missing; restore a backup, "+
-			"or copy them again (runlens verify names them) and drop the detached parts", "table", table, "parts", n)
 	}
 }

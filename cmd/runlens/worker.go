@@ -104,6 +104,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		return stopped(err)
 	}
 	defer store.Close()
+	glanceAt(ctx, store, logger)
 	status := worker.NewStatus(time.Now)
 	adminServer, err := c.adminFlags.open(c.AdminListen, c.DataDir, logger)
 	if err != nil {

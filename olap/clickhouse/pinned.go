@@ -2,9 +2,9 @@ package clickhouse
 
 import "github.com/ClickHouse/clickhouse-go/v2"
 
-// pinned are the settings of every statement, whatever the user's profile and the URL say: with another value ClickHouse
-// would answer a statement with status 200 and other rows. package doctor has the test of each. A profile that forbids a
-// user to change one of them has statements refused, unless it has the same value.
+// pinned are the settings of every statement, whatever the user's profile and the URL say: with another value
+// ClickHouse would answer a statement with status 200 and other rows. A profile that forbids a user to change one of
+// them has statements refused, unless it has the same value.
 var pinned = clickhouse.Settings{
 	"async_insert": 0, // an acknowledged insert is stored, and one block stays one part
 

@@ -25,8 +25,8 @@ func (s Store) logTables(ctx context.Context) ([]finding.Finding, error) {
 		return []finding.Finding{of(finding.Unknown, grant(s.user(ctx), right), "the user may not see the log tables")}, err
 	}
 	logs, err := rows[logTable](ctx, s, "SELECT name, engine_full, ifNull(total_rows, 0) AS rows, "+
-		"ifNull(total_bytes, 0) AS bytes FROM system.tables WHERE database = 'system' AND match(name, '^[a-z0-9_]+_log(_[0-9]+)?$') "+
-		"AND endsWith(engine, 'MergeTree') ORDER BY bytes DESC, name")
+		"ifNull(total_bytes, 0) AS bytes FROM system.tables WHERE database = 'system' "+
+		"AND match(name, '^[a-z0-9_]+_log(_[0-9]+)?$') AND endsWith(engine, 'MergeTree') ORDER BY bytes DESC, name")
 	if err != nil {
 		return nil, err
 	}

@@ -69,8 +69,14 @@ func theNode(t *testing.T) *clickhousetest.Node {
 	return node
 }
 
-// as opens over HTTP or the native protocol the node's database as a user with settings.
+// as opens the node's database as a user with settings, over HTTP or the native protocol.
 func as(t *testing.T, scheme, name string, settings url.Values) *clickhouse.Server {
+	t.Helper()
+	return of(t, scheme, name, database, settings)
+}
+
+// of is as for any database.
+func of(t *testing.T, scheme, name, database string, settings url.Values) *clickhouse.Server {
 	t.Helper()
 	store, err := clickhouse.Open(t.Context(), clickhouse.Config{
 		URL:    scheme + "://" + name + ":x@" + theNode(t).Addr(scheme) + "/" + database + "?" + settings.Encode(),

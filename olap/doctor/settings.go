@@ -19,10 +19,11 @@ type setting struct {
 }
 
 // refusing are settings that have ClickHouse refuse statements of ours, whatever their value above 0 is.
-var refusing = []string{"force_index_by_date", "force_primary_key", "force_optimize_projection", "force_data_skipping_indices"}
+var refusing = []string{"force_index_by_date", "force_primary_key", "force_optimize_projection",
+	"force_data_skipping_indices"}
 
-// limiting are settings that have ClickHouse refuse a statement that needs more, if they are above 0. What a limit would
-// cut off is never taken for an answer: every statement is sent with the overflow modes throw.
+// limiting are settings that have ClickHouse refuse a statement that needs more, if they are above 0. What a limit
+// would cut off is never taken for an answer: every statement is sent with the overflow modes throw.
 var limiting = []string{"max_rows_to_read", "max_bytes_to_read", "max_rows_to_read_leaf", "max_bytes_to_read_leaf",
 	"max_result_rows", "max_result_bytes", "max_rows_to_group_by", "max_rows_in_join", "max_bytes_in_join",
 	"max_rows_in_set", "max_bytes_in_set", "max_rows_in_distinct", "max_bytes_in_distinct", "max_rows_to_sort",
@@ -30,7 +31,8 @@ var limiting = []string{"max_rows_to_read", "max_bytes_to_read", "max_rows_to_re
 
 // sent are settings that statements are sent with, besides those of every connection, and the greatest value of each
 // that is a number.
-var sent = map[string]uint64{"max_threads": 1, "max_memory_usage": 4 << 30, "max_bytes_before_external_group_by": 2 << 30,
+var sent = map[string]uint64{"max_threads": 1, "max_memory_usage": 4 << 30,
+	"max_bytes_before_external_group_by": 2 << 30,
 	"max_execution_time": 0, "log_comment": 0, "optimize_on_insert": 0, "insert_deduplication_token": 0,
 	"max_partitions_per_insert_block": 0, "min_insert_block_size_rows": 1 << 40, "mutations_sync": 2,
 	"allow_nondeterministic_mutations": 1, "do_not_merge_across_partitions_select_final": 1,
@@ -86,7 +88,8 @@ func (s setting) judge() finding.Finding {
 	limit, err := strconv.ParseUint(s.Max, 10, 64)
 	switch {
 	case s.Name == "readonly" && value != 0:
-		return of(finding.Problem, "", "the user may only read (readonly = %s), and every command but explain stores", s.Value)
+		return of(finding.Problem, "", "the user may only read (readonly = %s), and every command but explain stores",
+			s.Value)
 	case bounded && s.Locked:
 		return of(finding.Problem, "", "the user may not change %s, which statements are sent with, so they are refused",
 			s.Name)

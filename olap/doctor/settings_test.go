@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/doctor/finding"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
 )
@@ -23,8 +25,8 @@ func TestNoSettingChangesAnAnswer(t *testing.T) {
 	people := []string{"ada@example.com", "ada@example.com", "bob@example.org", "bob@example.org", "eve@example.net"}
 	for i, status := range []string{"COMPLETED", "COMPLETED", "FAILED", "RUNNING", "PENDING"} {
 		at := time.Date(2026, time.Month(1+i), 1, 23, 30, 0, 0, time.UTC)
-		records.Runs = append(records.Runs, olaptest.Run{Organization: "settings", ID: olaptest.ID(i), AgentID: olaptest.ID(9),
-			Kind: "agent", Status: status, Identifier: &people[i], CreatedAt: at, UpdatedAt: at})
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "settings", ID: olaptest.ID(i),
+			AgentID: olaptest.ID(9), Kind: "agent", Status: status, Identifier: &people[i], CreatedAt: at, UpdatedAt: at})
 	}
 	olaptest.Load(t, plain.Conn(), records)
 	questions := map[string][][]any{
@@ -34,7 +36,11 @@ func TestNoSettingChangesAnAnswer(t *testing.T) {
 		`"metrics": ["run_count"], "filters": [{"member": "user_identifier", "op": "eq", "value": "nobody"}]`: {{0.}},
 	}
 	for _, scheme := range []string{"http", "clickhouse"} {
-		for _, line := range append(changing, "") {
+		lines := slices.Concat(changing, []string{""})
+		if scheme == "http" {
+			lines = slices.Concat(lines, harmless)
+		}
+		for _, line := range lines {
 			t.Run(scheme+" "+line, func(t *testing.T) {
 				settings, err := url.ParseQuery(line)
 				if err != nil {
@@ -73,20 +79,44 @@ func ask(t *testing.T, engine *olap.Engine, question string, want [][]any, mustA
 	}
 }
 
-// changing are settings that change what ClickHouse answers, each as in a URL.
+// changing are settings, each as in a URL, with which ClickHouse answered a question wrongly, or no statement, until
+// they were sent with every statement, or may do so where there are more rows or servers.
 var changing = strings.Fields(`
 	max_rows_to_read=2&read_overflow_mode=break&max_block_size=1 max_rows_to_read_leaf=2&read_overflow_mode_leaf=break
 	max_bytes_to_read=64&read_overflow_mode=break max_result_rows=1&result_overflow_mode=break
 	max_rows_to_group_by=1&group_by_overflow_mode=any max_rows_to_group_by=1&group_by_overflow_mode=break
 	max_rows_in_join=1&join_overflow_mode=break max_rows_in_set=1&set_overflow_mode=break
 	max_rows_in_distinct=1&distinct_overflow_mode=break max_rows_to_sort=1&sort_overflow_mode=break
-	limit=1 offset=1 additional_result_filter=0 additional_table_filters={'runs':'0'}
+	limit=1 offset=1 extremes=1 additional_result_filter=0 additional_table_filters={'runs':'0'}
+	empty_result_for_aggregation_by_empty_set=1 prefer_column_name_to_alias=1 dialect=prql
+	use_query_cache=1&query_cache_nondeterministic_function_handling=save`)
+
+// harmless are settings with which it answers rightly, or not at all.
+var harmless = strings.Fields(`
 	transform_null_in=1 join_default_strictness=ANY union_default_mode=DISTINCT session_timezone=Asia/Kathmandu
-	count_distinct_implementation=uniq aggregate_functions_null_for_empty=1 empty_result_for_aggregation_by_empty_set=1
-	final=1 join_use_nulls=1 group_by_use_nulls=1 any_join_distinct_right_table_keys=1 prefer_column_name_to_alias=1
-	compatibility=22.3 enable_analyzer=0 totals_mode=before_having extremes=1 dialect=prql
-	do_not_merge_across_partitions_select_final=0 apply_deleted_mask=0 apply_mutations_on_fly=1 max_block_size=1
-	use_query_cache=1&query_cache_nondeterministic_function_handling=save date_time_output_format=unix_timestamp
-	max_threads=1 max_rows_to_read=2 force_primary_key=1 exact_rows_before_limit=1 cast_keep_nullable=1
-	data_type_default_nullable=1 low_cardinality_allow_in_native_format=0 use_legacy_to_time=1
-	enable_extended_results_for_datetime_functions=1 optimize_aggregation_in_order=1 convert_query_to_cnf=1`)
+	count_distinct_implementation=uniq aggregate_functions_null_for_empty=1 final=1 join_use_nulls=1 group_by_use_nulls=1
+	any_join_distinct_right_table_keys=1 compatibility=22.3 enable_analyzer=0 totals_mode=before_having max_block_size=1
+	do_not_merge_across_partitions_select_final=0 apply_deleted_mask=0 max_rows_to_read=2 force_primary_key=1
+	cast_keep_nullable=1 data_type_default_nullable=1 convert_query_to_cnf=1`)
+
+// A user who may not change what statements are sent with is told so before the first one fails.
+func TestSettingsThatRefuse(t *testing.T) {
+	theNode(t)
+	for line, want := range map[string]struct {
+		result   finding.Result
+		says, do string
+	}{
+		"":                            {finding.OK, "no setting of the user's profile", ""},
+		"force_index_by_date=1":       {finding.Problem, "refuse statements of ours", "SETTINGS force_index_by_date = 0"},
+		"max_rows_to_read=1000":       {finding.Warning, "max_rows_to_read = 1000", "`tester` SETTINGS max_rows_to_read = 0"},
+		"max_memory_usage=1000000000": {finding.Warning, "max_memory_usage is 953.7 MiB", "SETTINGS max_memory_usage = 0"},
+		"readonly=2":                  {finding.Problem, "may only read", "SETTINGS readonly = 0"},
+	} {
+		settings, err := url.ParseQuery(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := patient(as(t, "http", "tester", settings)).Glance(t.Context())
+		expect(t, about(found, "settings"), want.result, want.says, want.do)
+	}
+}

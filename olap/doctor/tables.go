@@ -145,10 +145,11 @@ func (s Store) damage(ctx context.Context) ([]finding.Finding, error) {
 	}
 	var found []finding.Finding
 	for _, table := range slices.Sorted(maps.Keys(parts)) {
-		found = append(found, of(finding.Problem, "restore a backup, or copy them again (runlens verify names them) and drop "+
-			"the detached parts, which system.detached_parts names:\nALTER TABLE "+identifier(s.Database)+"."+identifier(table)+
-			" DROP DETACHED PART 'NAME' SETTINGS allow_drop_detached = 1", "ClickHouse found parts of a table damaged and put them aside: rows "+
-			"are missing (%s: %d)", table, parts[table]))
+		do := "restore a backup, or copy them again (runlens verify names them) and drop the detached parts, which " +
+			"system.detached_parts names:\nALTER TABLE " + identifier(s.Database) + "." + identifier(table) +
+			" DROP DETACHED PART 'NAME' SETTINGS allow_drop_detached = 1"
+		found = append(found, of(finding.Problem, do,
+			"ClickHouse found parts of a table damaged and put them aside: rows are missing (%s: %d)", table, parts[table]))
 	}
 	if found == nil {
 		return ok("no part was put aside as damaged"), nil

@@ -149,8 +149,8 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	case !standby:
 		add("source standby", finding.OK, "", "the source is a primary")
 	case activity.Behind >= farBehind:
-		add("source standby", finding.Warning, "see pg_stat_replication at its primary", "the source is a standby, %v behind "+
-			"its primary", activity.Behind.Round(time.Second))
+		add("source standby", finding.Warning, "see pg_stat_replication at its primary",
+			"the source is a standby, %v behind its primary", activity.Behind.Round(time.Second))
 	default:
 		add("source standby", finding.OK, "", "the source is a standby, %v behind its primary",
 			activity.Behind.Round(time.Millisecond))
@@ -176,8 +176,8 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	}
 	for _, t := range activity.Open {
 		if age := activity.Now.Sub(t.Since); !t.Since.IsZero() && age >= longTransaction {
-			add("source transactions", finding.Warning, "end it, or SELECT pg_terminate_backend(its pid)", "%s: open for %v, and "+
-				"a worker reads from before it again and again", t.Name, age.Round(time.Second))
+			add("source transactions", finding.Warning, "end it, or SELECT pg_terminate_backend(its pid)",
+				"%s: open for %v, and a worker reads from before it again and again", t.Name, age.Round(time.Second))
 		}
 	}
 	return found, nil
@@ -204,7 +204,8 @@ func (d *Database) timeouts(ctx context.Context, role string) (found []finding.F
 	})
 	if err == nil && found == nil {
 		found = []finding.Finding{{Check: "source timeouts", Result: finding.OK,
-			Says: "no timeout ends a reading of whole tables; a lock that is not given in time (lock_timeout) is asked for again"}}
+			Says: "no timeout ends a reading of whole tables; a lock that is not given in time (lock_timeout) is asked for " +
+				"again"}}
 	}
 	return found, err
 }

@@ -1,0 +1,153 @@
+package doctor_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/doctor"
+	"github.com/runlens/runlens/olap/doctor/finding"
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// A store with nothing wrong has no problem and no warning.
+func TestNothingIsWrong(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	for _, f := range patient(store).Examine(t.Context()) {
+		if f.Result != finding.OK || f.Says == "" || f.Check == "" || f.Do != "" {
+			t.Errorf("found %+v", f)
+		}
+	}
+}
+
+// The glance of a start takes some ten milliseconds where nothing is wrong: a dozen small statements.
+func TestGlanceIsFewStatements(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	held := olaptest.Hold(store.Conn())
+	p := patient(store)
+	p.Conn = held
+	began := time.Now()
+	p.Glance(t.Context())
+	t.Logf("%d statements in %v", held.Sent(), time.Since(began))
+	if held.Sent() > 12 {
+		t.Errorf("%d statements", held.Sent())
+	}
+}
+
+func TestClockThatDiffers(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	held := olaptest.Hold(store.Conn())
+	p := patient(store)
+	p.Conn, p.ClockWarning = held, time.Hour // a slow machine is no difference
+	for shift, want := range map[time.Duration]struct {
+		result finding.Result
+		says   string
+	}{
+		0:                {finding.OK, "time zones do not matter"},
+		2 * time.Hour:    {finding.Problem, "ahead of ours"},
+		-2 * time.Hour:   {finding.Problem, "behind ours"},
+		30 * time.Second: {finding.OK, "time zones do not matter"},
+	} {
+		held.Shift(shift)
+		f := about(p.Glance(t.Context()), "clock")
+		do := ""
+		if want.result != finding.OK {
+			do = "synchronize the clocks"
+		}
+		expect(t, f, want.result, want.says, do)
+	}
+	p.ClockProblem = 3 * time.Hour
+	held.Shift(2 * time.Hour)
+	expect(t, about(p.Glance(t.Context()), "clock"), finding.Warning, "ahead of ours", "synchronize")
+}
+
+func TestDiskThatIsFull(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	p := patient(store)
+	p.DiskWarning = doctor.Space{Percent: 100.1}
+	expect(t, about(p.Glance(t.Context()), "disks"), finding.Warning, "a merge needs", "free some space")
+	p.DiskProblem = doctor.Space{Bytes: 1 << 60}
+	expect(t, about(p.Glance(t.Context()), "disks"), finding.Problem, "about to fail", "free some space")
+}
+
+// A small file system of its own, of which almost nothing is free.
+func TestSmallDisk(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("no file system can be mounted: %v %s", err, out)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	store := olaptest.EngineIn(t, filepath.Join(dir, "data"))
+	expect(t, about(patient(store).Glance(t.Context()), "disks"), finding.Problem, "about to fail", "free some space")
+}
+
+func TestTablesThatDiffer(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	for _, statement := range []string{
+		"DROP TABLE count_inserted_agents SYNC", "DROP TABLE secrets SYNC", "DROP TABLE api_keys SYNC", "DROP TABLE checkpoints SYNC",
+		"CREATE TABLE api_keys (key_id String, a UInt8) ENGINE = MergeTree ORDER BY key_id",
+		"CREATE TABLE checkpoints (name String, revision UInt64) ENGINE = ReplacingMergeTree(revision) ORDER BY revision",
+	} {
+		if err := store.Conn().Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := about(patient(store).Examine(t.Context()), "tables")
+	var says []string
+	for _, f := range found {
+		if f.Result != finding.Problem || f.Do == "" {
+			t.Errorf("found %+v", f)
+		}
+		says = append(says, f.Says)
+	}
+	for _, want := range []string{
+		"count_inserted_agents is missing", "secrets is missing",
+		"api_keys has the engine MergeTree, and the migrations make it with ReplacingMergeTree(revision)",
+		"checkpoints is sorted by (revision), and the migrations sort it by (name)",
+	} {
+		if !strings.Contains(strings.Join(says, "\n"), want) {
+			t.Errorf("%q is not among %q", want, says)
+		}
+	}
+	if len(found) != 4 {
+		t.Errorf("found %d", len(found))
+	}
+}
+
+func TestStoreWithoutTables(t *testing.T) {
+	empty := of(t, "http", "tester", "void", nil)
+	found := patient(empty).Examine(t.Context())
+	expect(t, about(found, "migrations"), finding.Warning, "no tables yet", "runlens migrate up")
+	expect(t, about(found, "tables"), finding.Unknown, "once the migrations are applied", "")
+	var tables uint64
+	const count = "SELECT count() FROM system.tables WHERE database = 'void'"
+	if err := empty.Conn().QueryRow(t.Context(), count).Scan(&tables); err != nil || tables > 0 {
+		t.Errorf("the doctor made %d tables, %v", tables, err)
+	}
+}
+
+// ClickHouse's own log tables: one without a TTL, one with, and one that an earlier configuration left.
+func TestLogTablesWithoutTTL(t *testing.T) {
+	node := theNode(t)
+	node.Do(t, "SELECT 1", "SYSTEM FLUSH LOGS", "CREATE TABLE IF NOT EXISTS system.query_log_0 AS system.query_log")
+	found := about(patient(as(t, "http", "tester", nil)).Examine(t.Context()), "log tables")
+	if len(found) != 2 {
+		t.Fatalf("found %+v", found)
+	}
+	for _, f := range found {
+		if strings.Contains(f.Says, "query_log_0") {
+			expect(t, []finding.Finding{f}, finding.Warning, "nothing removes", "DROP TABLE system.`query_log_0`")
+		} else {
+			expect(t, []finding.Finding{f}, finding.Warning, "system.query_log has no TTL",
+				"<clickhouse>\n    <query_log><ttl>event_date + INTERVAL 30 DAY DELETE</ttl></query_log>\n</clickhouse>")
+		}
+	}
+}
+
+func TestFewOpenFiles(t *testing.T) {
+	found := patient(as(t, "http", "tester", nil)).Examine(t.Context())
+	expect(t, about(found, "open files"), finding.Warning, "4096 files open", "<max_open_files>262144</max_open_files>")
+}
