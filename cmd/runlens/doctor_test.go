@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/ingest/source/postgrestest"
 	"github.com/runlens/runlens/olap/doctor/finding"
@@ -43,7 +45,8 @@ func (d diagnosed) told(check string) string {
 func TestDoctor(t *testing.T) {
 	flags := store(t)
 	d := diagnose(t, exitDone, flags...)
-	for _, check := range []string{"version", "topology", "grants", "clock", "damaged parts", "settings", "migrations", "tables",
+	for _, check := range []string{"version", "topology", "grants", "clock", "damaged parts", "settings", "migrations",
+		"tables",
 		"open files", "log tables"} {
 		if !strings.HasPrefix(d.told(check), "ok: ") {
 			t.Errorf("%s: %s", check, d.told(check))
@@ -150,5 +153,43 @@ func TestDoctorOfAStandby(t *testing.T) {
 	}
 	if told := d.told("source mapping"); !strings.HasPrefix(told, "problem: ") { // it has no tables
 		t.Errorf("found %q", told)
+	}
+}
+
+// A server and a worker log what is wrong when they start, once.
+func TestStartsLogWhatIsWrong(t *testing.T) {
+	flags := store(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	serve := func(more ...string) string {
+		p := spawn(t, append(append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready, "--admin-listen",
+			"off", "--maintenance-share", "0"}, flags...), more...)...)
+		waitForFile(t, p, ready)
+		p.Process.Kill()
+		<-p.ended
+		return p.err.String()
+	}
+	if log := serve(); strings.Contains(log, `"check":`) {
+		t.Errorf("nothing is wrong: %s", log)
+	}
+	ingestTwoDays(t, flags)
+	var path string
+	const part = "SELECT any(path) FROM system.parts WHERE database = currentDatabase() AND table = 'runs' AND active"
+	if err := joined(t, flags).QueryRow(t.Context(), part).Scan(&path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
+		t.Fatal(err)
+	}
+	killEngine(t, flags[1])
+	if log := serve(); strings.Count(log, `"check":"damaged parts"`) != 1 || strings.Count(log, `"check":`) != 1 {
+		t.Errorf("not logged once: %s", log)
+	}
+	url, _ := operational(t, 1)
+	p := spawn(t, append([]string{"worker", "--source", url, "--admin-listen", "off"}, flags...)...)
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(p.err.String(), `"check":"damaged parts"`); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the worker does not log it: %s", p.err.String())
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }

@@ -87,7 +87,8 @@ func TestSmallDisk(t *testing.T) {
 func TestTablesThatDiffer(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for _, statement := range []string{
-		"DROP TABLE count_inserted_agents SYNC", "DROP TABLE secrets SYNC", "DROP TABLE api_keys SYNC", "DROP TABLE checkpoints SYNC",
+		"DROP TABLE count_inserted_agents SYNC", "DROP TABLE secrets SYNC", "DROP TABLE api_keys SYNC",
+		"DROP TABLE checkpoints SYNC",
 		"CREATE TABLE api_keys (key_id String, a UInt8) ENGINE = MergeTree ORDER BY key_id",
 		"CREATE TABLE checkpoints (name String, revision UInt64) ENGINE = ReplacingMergeTree(revision) ORDER BY revision",
 	} {
