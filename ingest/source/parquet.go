@@ -98,11 +98,10 @@ func isRegular(file *os.File) bool {
 
 func (r *parquetRows) open(content io.ReaderAt, size int64) (err error) {
 	defer invalid(&err)
-	file, err := parquet.OpenFile(content, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	metadata, err := readFooter(content, size)
 	if err != nil {
 		return err
 	}
-	metadata := file.Metadata()
 	for i := range metadata.RowGroups {
 		if metadata.RowGroups[i].NumRows < 0 {
 			return parquet.ErrCorrupted

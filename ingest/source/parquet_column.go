@@ -122,6 +122,9 @@ func (c *column) next() ([]byte, error) {
 		if there == 0 {
 			return nil, nil
 		}
+		if there > 1 {
+			return nil, c.ended(fmt.Errorf("a level of %d: %w", there, parquet.ErrCorrupted))
+		}
 	}
 	if c.values == nil {
 		var err error

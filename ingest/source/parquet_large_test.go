@@ -2,8 +2,11 @@ package source
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -125,18 +128,23 @@ func TestMatchesFromTheFile(t *testing.T) {
 	}
 }
 
-// A text that is far too long is a fault of its record, in every encoding, and is not kept whole.
+// A text that is far too long is a fault of its record, in every encoding, and is not kept whole. The texts after it are
+// right, also where they share their begin with it.
 func TestParquetLongTexts(t *testing.T) {
-	long := []byte(strings.Repeat("x", MaxLineBytes+1))
+	x := func(n int) string { return strings.Repeat("x", n) }
+	names := []string{"first", x(MaxLineBytes + 1), "x2", x(MaxLineBytes+2) + "y", x(2*keptBytes) + "z",
+		x(MaxLineBytes+2) + "yz", x(MaxLineBytes), "last"}
 	for name, text := range map[string]parquet.Node{
 		"plain": parquet.String(), "dictionary": parquet.Encoded(parquet.String(), &parquet.RLEDictionary),
-		"lengths": parquet.Encoded(parquet.String(), &parquet.DeltaLengthByteArray),
+		"lengths":  parquet.Encoded(parquet.String(), &parquet.DeltaLengthByteArray),
+		"prefixes": parquet.Encoded(parquet.String(), &parquet.DeltaByteArray),
 	} {
-		l := layout{id: parquet.UUID(), instant: parquet.Timestamp(parquet.Millisecond), text: text, rows: 3, perGroup: 3}
+		l := layout{id: parquet.UUID(), instant: parquet.Timestamp(parquet.Millisecond), text: text, rows: len(names),
+			perGroup: len(names)}
 		content := l.write(t, l.nodes(normalize.KindAgent), func(field string, row int) []byte {
 			switch {
-			case field == "name" && row == 1:
-				return long
+			case field == "name":
+				return []byte(names[row])
 			case field == "slug" || field == "deleted_at":
 				return nil
 			default:
@@ -148,18 +156,65 @@ func TestParquetLongTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for row := range l.rows {
+		for row, want := range names {
 			record, err := reader.Next()
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			if want := "name: is longer than 1048576 bytes"; (record.Fault != nil) != (row == 1) ||
-				row == 1 && record.Fault.Error() != want || len(record.Raw.Values[2]) > keptBytes {
-				t.Errorf("%s: row %d: fault %v, %d bytes", name, row, record.Fault, len(record.Raw.Values[2]))
+			got, tooLong := string(record.Raw.Values[2]), len(want) > MaxLineBytes
+			if fault := "name: is longer than 1048576 bytes"; (record.Fault != nil) != tooLong ||
+				tooLong && (record.Fault.Error() != fault || got != want[:keptBytes]) || !tooLong && got != want {
+				t.Errorf("%s: row %d: fault %v, %d bytes of %d, or others", name, row, record.Fault, len(got), len(want))
 			}
 		}
 		reader.Close()
 	}
+}
+
+// A page that unpacks to more than its header says takes no more memory than that.
+func TestPagesThatUnpackToMore(t *testing.T) {
+	const size = 1000
+	content := bytes.Repeat([]byte("bomb"), 16<<20)
+	huge := binary.AppendUvarint(nil, math.MaxUint32) // the length that Snappy begins with
+	for name, c := range map[string]struct {
+		codec  format.CompressionCodec
+		packed func() ([]byte, error)
+	}{
+		"snappy":             {format.Snappy, func() ([]byte, error) { return parquet.Snappy.Encode(nil, content) }},
+		"snappy, of 4 GiB":   {format.Snappy, func() ([]byte, error) { return huge, nil }},
+		"gzip":               {format.Gzip, func() ([]byte, error) { return parquet.Gzip.Encode(nil, content) }},
+		"brotli":             {format.Brotli, func() ([]byte, error) { return parquet.Brotli.Encode(nil, content) }},
+		"lz4":                {format.Lz4Raw, func() ([]byte, error) { return parquet.Lz4Raw.Encode(nil, content) }},
+		"zstd":               {format.Zstd, func() ([]byte, error) { return parquet.Zstd.Encode(nil, content) }},
+		"zstd, without size": {format.Zstd, func() ([]byte, error) { return zstdStream(content) }},
+	} {
+		packed, err := c.packed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := make([]byte, size+1)
+		unpackBlock(c.codec, to, packed, size) // what is made once and kept
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := unpackBlock(c.codec, to, packed, size)
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; err == nil || taken > 8<<20 {
+			t.Errorf("%s: %d bytes, %v, %d KiB taken", name, len(got), err, taken>>10)
+		}
+	}
+}
+
+// zstdStream packs without saying how long it is.
+func zstdStream(content []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	w, err := zstd.NewWriter(&packed)
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return packed.Bytes(), err
 }
 
 // What is packed cannot fill the disk.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -56,6 +57,11 @@ func columnsOf(f *File, file *format.FileMetaData) ([]column, error) {
 		}
 		columns = append(columns, c)
 	}
+	for i := range file.RowGroups {
+		if n := len(file.RowGroups[i].Columns); n != leaf {
+			return nil, fmt.Errorf("row group %d has %d columns, not %d: %w", i+1, n, leaf, parquet.ErrCorrupted)
+		}
+	}
 	for i, field := range fields {
 		if !normalize.Nullable(field) && !slices.ContainsFunc(columns, func(c column) bool { return c.field == i }) {
 			return nil, unfit("the column %q is missing, which a record of kind %s needs", field, kind)
@@ -97,6 +103,9 @@ func holdsNulls(e *format.SchemaElement, groups []format.RowGroup, leaf int) boo
 		return true
 	}
 	for i := range groups {
+		if leaf >= len(groups[i].Columns) {
+			return false
+		}
 		chunk := &groups[i].Columns[leaf].MetaData
 		if chunk.Statistics.NullCount != chunk.NumValues || chunk.NumValues != groups[i].NumRows {
 			return false

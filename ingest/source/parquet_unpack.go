@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -26,15 +28,42 @@ func unpacks(codec format.CompressionCodec) bool {
 	}
 }
 
-// unpackBlock unpacks a page in memory, into at least size+1 bytes of to. It returns exactly size bytes. (The library's
-// LZ4_RAW loses what does not fit into the memory that it is given.)
+// unpackBlock unpacks a page in memory, into to, of size+1 bytes. It returns exactly size bytes, and takes no more
+// memory whatever the packed bytes are. (The library's codecs unpack as much as comes, and its LZ4_RAW loses what does
+// not fit into the memory that it is given.)
 func unpackBlock(codec format.CompressionCodec, to, packed []byte, size int64) (unpacked []byte, err error) {
-	if codec == format.Lz4Raw {
+	switch codec {
+	case format.Snappy:
+		var length int
+		if length, err = snappy.DecodedLen(packed); err == nil && int64(length) != size {
+			return nil, wrongLength(codec, int64(length), size)
+		}
+		if err == nil {
+			unpacked, err = snappy.Decode(to, packed)
+		}
+	case format.Lz4Raw:
 		var n int
 		n, err = lz4.UncompressBlock(packed, to)
 		unpacked = to[:max(n, 0)]
-	} else {
-		unpacked, err = parquet.LookupCompressionCodec(codec).Decode(to, packed)
+	case format.Zstd:
+		var decoder *zstd.Decoder
+		if decoder, err = zstdBlocks(); err == nil {
+			unpacked, err = decoder.DecodeAll(packed, to[:0:size+1])
+		}
+	case format.Gzip:
+		reader := gzips.Get().(*gzip.Reader)
+		defer gzips.Put(reader)
+		if err = reader.Reset(bytes.NewReader(packed)); err == nil {
+			unpacked, err = readBlock(reader, to)
+		}
+	case format.Brotli:
+		reader := brotlis.Get().(*brotli.Reader)
+		defer brotlis.Put(reader)
+		if err = reader.Reset(bytes.NewReader(packed)); err == nil {
+			unpacked, err = readBlock(reader, to)
+		}
+	default:
+		err = parquet.ErrCorrupted
 	}
 	switch {
 	case err != nil:
@@ -43,6 +72,30 @@ func unpackBlock(codec format.CompressionCodec, to, packed []byte, size int64) (
 		return nil, wrongLength(codec, int64(len(unpacked)), size)
 	}
 	return unpacked, nil
+}
+
+var (
+	// zstdBlocks returns a decoder that any number of pages are unpacked with, and that keeps to the memory it is given.
+	zstdBlocks = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true))
+	})
+	gzips   = sync.Pool{New: func() any { return new(gzip.Reader) }}
+	brotlis = sync.Pool{New: func() any { return brotli.NewReader(nil) }}
+)
+
+// readBlock reads all that there is, or as much as fits.
+func readBlock(in io.Reader, to []byte) ([]byte, error) {
+	for n := 0; n < len(to); {
+		more, err := in.Read(to[n:])
+		n += more
+		if errors.Is(err, io.EOF) {
+			return to[:n], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
 }
 
 // unpack puts a page into the file, in memory that does not grow with it.

@@ -43,6 +43,9 @@ func newValues(encoding format.Encoding, page body, from int64, width int, known
 	case encoding == format.ByteStreamSplit && width > 0:
 		s := &split{streams: make([]cursor, width), value: make([]byte, width)}
 		each := (page.size - from) / int64(width)
+		if each*int64(width) != page.size-from {
+			return nil, fmt.Errorf("values of %d bytes in %d: %w", width, page.size-from, parquet.ErrCorrupted)
+		}
 		for i := range s.streams {
 			s.streams[i] = page.cursor(from+int64(i)*each, from+int64(i+1)*each)
 		}
@@ -137,6 +140,7 @@ type prefixed struct {
 	rest   *lengths
 	width  int
 	value  []byte
+	more   int64 // bytes of the value that value does not have, because it is longer than MaxLineBytes
 }
 
 func newPrefixed(page body, from int64, width int) (*prefixed, error) {
@@ -153,14 +157,27 @@ func (p *prefixed) next() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, err := p.rest.next()
+	rest, err := p.rest.each.next()
 	if err != nil {
 		return nil, err
 	}
-	if shared < 0 || shared > int64(len(p.value)) || shared+int64(len(rest)) > MaxLineBytes {
-		return nil, fmt.Errorf("%d bytes of a value of %d: %w", shared, len(p.value), parquet.ErrCorrupted)
+	if before := int64(len(p.value)) + p.more; shared < 0 || shared > before || rest < 0 || rest > p.rest.texts.left() {
+		return nil, fmt.Errorf("%d and %d bytes after a value of %d: %w", shared, rest, before, parquet.ErrCorrupted)
 	}
-	p.value = append(p.value[:shared], rest...)
+	// The value after one that is too long may begin like it: as much of it is kept as a value may have.
+	p.value = p.value[:min(shared, int64(len(p.value)))]
+	kept := min(rest, MaxLineBytes-int64(len(p.value)))
+	bytes, err := p.rest.texts.next(int(kept))
+	if err == nil {
+		p.value = append(p.value, bytes...)
+		err = p.rest.texts.skip(rest - kept)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.more = shared + rest - int64(len(p.value)); p.more > 0 {
+		return p.value[:keptBytes], ErrTooLong
+	}
 	if p.width > 0 && len(p.value) != p.width {
 		return nil, fmt.Errorf("a value of %d bytes, not %d: %w", len(p.value), p.width, parquet.ErrCorrupted)
 	}

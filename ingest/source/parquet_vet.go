@@ -30,7 +30,8 @@ func (p *pageReader) vet(chunk *format.ColumnMetaData) error {
 	if offset < 0 || chunk.TotalCompressedSize < 0 {
 		return fmt.Errorf("pages at %d of %d bytes: %w", offset, chunk.TotalCompressedSize, parquet.ErrCorrupted)
 	}
-	for values := int64(0); values < chunk.NumValues; {
+	first := true
+	for values := int64(0); values < chunk.NumValues; first = false {
 		var header format.PageHeader
 		n, err := p.header(&header, offset, end)
 		if err != nil {
@@ -42,6 +43,10 @@ func (p *pageReader) vet(chunk *format.ColumnMetaData) error {
 			return fmt.Errorf("a page of %d bytes, unpacked %d: %w", size, unpacked, parquet.ErrCorrupted)
 		}
 		levels := int64(0)
+		if err := vetKind(&header, first); err != nil {
+			return err
+		}
+		n = 0
 		switch {
 		case header.DataPageHeader.Valid:
 			n = int64(header.DataPageHeader.V.NumValues)
@@ -50,16 +55,35 @@ func (p *pageReader) vet(chunk *format.ColumnMetaData) error {
 			page := &header.DataPageHeaderV2.V
 			n = int64(page.NumValues)
 			values += n
+			if page.RepetitionLevelsByteLength < 0 || page.DefinitionLevelsByteLength < 0 {
+				return fmt.Errorf("levels of less than no bytes: %w", parquet.ErrCorrupted)
+			}
 			levels = int64(page.RepetitionLevelsByteLength) + int64(page.DefinitionLevelsByteLength)
 		case header.DictionaryPageHeader.Valid:
 			if n = int64(header.DictionaryPageHeader.V.NumValues); n > unpacked {
 				return fmt.Errorf("%d values in a dictionary of %d bytes: %w", n, unpacked, parquet.ErrCorrupted)
 			}
 		}
-		if n < 0 || values > chunk.NumValues || levels < 0 || levels > min(size, unpacked) {
+		if n < 0 || values > chunk.NumValues || levels > min(size, unpacked) {
 			return fmt.Errorf("a page of %d values: %w", n, parquet.ErrCorrupted)
 		}
 		offset += size
+	}
+	return nil
+}
+
+// vetKind refuses a page that is of several kinds: who reads it might take it for another one than who counted its
+// values. A dictionary comes first, and once.
+func vetKind(header *format.PageHeader, first bool) error {
+	kinds := 0
+	for _, valid := range []bool{header.DataPageHeader.Valid, header.DataPageHeaderV2.Valid,
+		header.DictionaryPageHeader.Valid} {
+		if valid {
+			kinds++
+		}
+	}
+	if kinds > 1 || header.DictionaryPageHeader.Valid && !first {
+		return fmt.Errorf("a page of %d kinds: %w", kinds, parquet.ErrCorrupted)
 	}
 	return nil
 }
