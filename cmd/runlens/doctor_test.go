@@ -102,7 +102,8 @@ func TestDoctorOfASource(t *testing.T) {
 	flags := store(t)
 	url, conn := operational(t, 3)
 	d := diagnose(t, exitDone, append([]string{"--source", url}, flags...)...)
-	for _, check := range []string{"source version", "source mapping", "source rights", "source standby", "source timeouts",
+	for _, check := range []string{"source version", "source mapping", "source rights", "source standby",
+		"source timeouts",
 		"source transactions"} {
 		if !strings.HasPrefix(d.told(check), "ok: ") {
 			t.Errorf("%s: %s", check, d.told(check))
@@ -159,10 +160,10 @@ func TestDoctorOfAStandby(t *testing.T) {
 // A server and a worker log what is wrong when they start, once.
 func TestStartsLogWhatIsWrong(t *testing.T) {
 	flags := store(t)
-	ready := filepath.Join(t.TempDir(), "ready")
-	serve := func(more ...string) string {
-		p := spawn(t, append(append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready, "--admin-listen",
-			"off", "--maintenance-share", "0"}, flags...), more...)...)
+	serve := func() string {
+		ready := filepath.Join(t.TempDir(), "ready")
+		p := spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--ready-file", ready, "--admin-listen", "off",
+			"--maintenance-share", "0"}, flags...)...)
 		waitForFile(t, p, ready)
 		p.Process.Kill()
 		<-p.ended
@@ -185,11 +186,30 @@ func TestStartsLogWhatIsWrong(t *testing.T) {
 		t.Errorf("not logged once: %s", log)
 	}
 	url, _ := operational(t, 1)
-	p := spawn(t, append([]string{"worker", "--source", url, "--admin-listen", "off"}, flags...)...)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(p.err.String(), `"check":"damaged parts"`); {
-		if time.Now().After(deadline) {
-			t.Fatalf("the worker does not log it: %s", p.err.String())
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p := exec.Command(os.Args[0], append([]string{"worker", "--source", url, "--admin-listen", "off"}, flags...)...)
+	p.Env, p.Stderr = append(os.Environ(), commandVariable+"=1"), log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Process.Kill()
+		p.Wait()
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		text, err := os.ReadFile(log.Name())
+		if err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		if strings.Contains(string(text), `"check":"damaged parts"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the worker does not log it: %s", text)
+		}
 	}
 }
