@@ -15,7 +15,7 @@ const maxRepeat = 100
 // Stats are what is reported of a number of measurements.
 type stats struct {
 	Median  float64 `json:"median"`
-	P95     float64 `json:"p95"`
+	P95     float64 `json:"-"`
 	Samples int     `json:"samples"`
 }
 

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -110,18 +108,6 @@ func (r *report) check(what string, ours, reference answer) {
 	if difference := ours.difference(reference); difference != "" {
 		r.Mismatches = append(r.Mismatches, what+": "+difference)
 	}
-}
-
-// write puts the report as JSON into the file.
-func (r *report) write(file string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
 // print shows the report as a table.
