@@ -17,104 +17,114 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/testdata/queries"
 )
 
 // The cases of testdata/queries, whose answers are worked out by hand from the spec, under every strategy.
 func TestQueryCases(t *testing.T) {
-	t.Parallel()
-	eachCaseFile(t, func(t *testing.T, script olaptest.Script) { runCases(t, olaptest.OpenStore(t).Conn(), script) })
+	eachScript(t, func(t *testing.T, script conform.Script) { runCases(t, olaptest.OpenStore(t).Conn(), script) })
 }
 
 // Every case is answered alike on a store that the first release made, that this binary has migrated, and that a newer
 // one has migrated while this one goes on: from base rows, and from the rollup with what it lacks.
 func TestQueryCasesBesideANewerBinary(t *testing.T) {
-	t.Parallel()
-	eachCaseFile(t, func(t *testing.T, script olaptest.Script) {
-		store := clickhousetest.Open(t)
-		olaptest.Migrate(t, store, olaptest.Release100(t))
-		olaptest.Migrate(t, store, schema.Own())
-		olaptest.Migrate(t, store, olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive}))
-		conn := store.Conn()
-		small, large := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
-		large.Use(asLarge)
-		for _, step := range script.Steps {
+	store := clickhousetest.Open(t)
+	olaptest.Migrate(t, store, olaptest.Release100(t))
+	olaptest.Migrate(t, store, schema.Own())
+	olaptest.Migrate(t, store, olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive}))
+	conn := store.Conn()
+	eachScript(t, func(t *testing.T, script conform.Script) {
+		base, rows := newAsker(conn, plan.Options{}), newAsker(conn, asLarge)
+		of := filepath.Base(t.Name()) + "-"
+		for _, step := range script.Rename(func(name string) string { return of + name }).Steps {
 			if step.Records != nil {
 				refreshed(t, rollup.New(conn, quiet, 0))
-				olaptest.Load(t, conn, *step.Records)
+				olaptest.Load(t, conn, olaptest.RecordsOf(t, step))
 				continue
 			}
 			t.Run(step.Name, func(t *testing.T) {
-				checkAnswer(t, small, step)
-				checkAnswer(t, large, step)
+				base.check(t, step)
+				rows.check(t, step)
 			})
 		}
 	})
 }
 
-// eachCaseFile calls run for the files of cases, side by side.
-func eachCaseFile(t *testing.T, run func(*testing.T, olaptest.Script)) {
-	files, err := filepath.Glob("../testdata/queries/*.test")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
+// The inventory of rules and the cases name each other: no rule goes unproved, and no case proves an unknown rule. A
+// rule that no question can prove names the test that does.
+func TestEveryRuleHasACase(t *testing.T) {
+	text, err := queries.Files.ReadFile("rules.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+	rules, err := conform.ParseRules(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []conform.Step
+	eachScript(t, func(_ *testing.T, script conform.Script) { steps = append(steps, script.Steps...) })
+	for _, wrong := range conform.Unproved(rules, steps) {
+		t.Error(wrong)
+	}
+	for _, rule := range rules {
+		for _, test := range rule.Tests {
+			file, name, _ := strings.Cut(test, " ")
+			code, err := os.ReadFile(filepath.Join("..", file))
+			if err != nil || !strings.Contains(string(code), "func "+name+"(") {
+				t.Errorf("%s: there is no test %s", rule.Name, test)
 			}
-			script, err := olaptest.ParseScript(string(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			run(t, script)
-		})
+		}
+	}
+}
+
+func eachScript(t *testing.T, run func(*testing.T, conform.Script)) {
+	scripts, err := conform.Scripts(queries.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		t.Run(script.Name, func(t *testing.T) { run(t, script.Script) })
 	}
 }
 
 // runCases takes the store through every state of the rollup after each load: before a refresh, while one is in
 // progress, and after it. In each state it runs the queries that follow the load.
-func runCases(t *testing.T, conn driver.Conn, script olaptest.Script) {
+func runCases(t *testing.T, conn driver.Conn, script conform.Script) {
 	refreshed(t, rollup.New(conn, quiet, 0))
-	newEngine := func(options plan.Options) *olap.Engine {
-		e := olap.NewEngine(conn, []byte("secret"))
-		e.Use(options)
-		e.TrustClock()
-		return e
-	}
-	small, large, forgetful := newEngine(plan.Options{}), newEngine(asLarge), newEngine(inlineDelta)
+	small, large, forgetful := newAsker(conn, plan.Options{}), newAsker(conn, asLarge), newAsker(conn, inlineDelta)
 	for steps := script.Steps; len(steps) > 0; {
 		var loaded olaptest.Records
 		for ; len(steps) > 0 && steps[0].Records != nil; steps = steps[1:] {
-			olaptest.Load(t, conn, *steps[0].Records)
-			loaded = olaptest.Join([]olaptest.Records{loaded, *steps[0].Records})
+			records := olaptest.RecordsOf(t, steps[0])
+			olaptest.Load(t, conn, records)
+			loaded = olaptest.Join([]olaptest.Records{loaded, records})
 		}
-		end := slices.IndexFunc(steps, func(s olaptest.Step) bool { return s.Records != nil })
+		end := slices.IndexFunc(steps, func(s conform.Step) bool { return s.Records != nil })
 		if end < 0 {
 			end = len(steps)
 		}
 		block := steps[:end]
 		steps = steps[end:]
 
-		under := func(name string, engine *olap.Engine, want func(olaptest.Step) olap.Strategy) {
+		under := func(name string, asker *asker, want func(conform.Step) olap.Strategy) {
 			t.Run(name, func(t *testing.T) {
 				for _, step := range block {
-					t.Run(step.Name, func(t *testing.T) { check(t, engine, step, want(step)) })
+					t.Run(step.Name, func(t *testing.T) { asker.checkUnder(t, step, want(step)) })
 				}
 			})
 		}
-		ofRollup := func(s olap.Strategy) func(olaptest.Step) olap.Strategy {
-			return func(olaptest.Step) olap.Strategy { return s }
+		ofRollup := func(s olap.Strategy) func(conform.Step) olap.Strategy {
+			return func(conform.Step) olap.Strategy { return s }
 		}
 		under("base rows", small, ofRollup(olap.Strategy{Reads: "base"}))
 		under("inline delta", forgetful, ofRollup(olap.Strategy{Reads: "rollup", Delta: "inline"}))
-		under("cached delta", large, func(s olaptest.Step) olap.Strategy {
+		under("cached delta", large, func(s conform.Step) olap.Strategy {
 			switch {
 			case has(loaded, s) && usesInitiatorKeys(s):
 				return olap.Strategy{Reads: "rollup", Delta: "inline"}
@@ -131,8 +141,8 @@ func runCases(t *testing.T, conn driver.Conn, script olaptest.Script) {
 }
 
 // has reports whether records has one of the organization and the source that a step queries.
-func has(records olaptest.Records, step olaptest.Step) bool {
-	if strings.Contains(step.Query, `"agent_runs"`) {
+func has(records olaptest.Records, step conform.Step) bool {
+	if strings.Contains(step.Body, `"agent_runs"`) {
 		return slices.ContainsFunc(records.Runs, func(r olaptest.Run) bool { return r.Organization == step.Organization })
 	}
 	return slices.ContainsFunc(records.Attributions, func(a olaptest.Attribution) bool {
@@ -141,8 +151,8 @@ func has(records olaptest.Records, step olaptest.Step) bool {
 }
 
 // usesInitiatorKeys reports whether an answer depends on who started runs, which a cached delta does not have.
-func usesInitiatorKeys(step olaptest.Step) bool {
-	return strings.Contains(step.Query, `"user_identifier"`) || strings.Contains(step.Query, `"unique_initiator_count"`)
+func usesInitiatorKeys(step conform.Step) bool {
+	return strings.Contains(step.Body, `"user_identifier"`) || strings.Contains(step.Body, `"unique_initiator_count"`)
 }
 
 // fitsRollup reports whether the rollup can answer a query: of runs everything, of attribution records the additive
@@ -200,75 +210,92 @@ func refreshButCommit(t *testing.T, conn driver.Conn) (commit func()) {
 	}
 }
 
-// check repeats a case's query until it is answered under a strategy, if the query fits the rollup: until the inserts
-// are old enough to be counted, no delta is cached. Every answer must be the case's.
-func check(t *testing.T, engine *olap.Engine, step olaptest.Step, want olap.Strategy) {
+// An asker asks one engine.
+type asker struct {
+	engine   *olap.Engine
+	runner   conform.Runner
+	strategy *olap.Strategy // of the last first page; nil after a refusal
+}
+
+func newAsker(conn driver.Conn, options plan.Options) *asker {
+	a := &asker{engine: olap.NewEngine(conn, []byte("secret"))}
+	a.engine.Use(options)
+	a.engine.TrustClock()
+	a.runner.Ask = a.ask
+	return a
+}
+
+// checkUnder repeats a case's question until it is answered under a strategy, if the question fits the rollup: until
+// the inserts are old enough to be counted, no delta is cached. Every answer must be the case's. A question that
+// continues another one has a boundary of its own, and is asked once.
+func (a *asker) checkUnder(t *testing.T, step conform.Step, want olap.Strategy) {
 	for tries := 1; ; tries++ {
-		strategy, answered := checkAnswer(t, engine, step)
-		if !answered || t.Failed() {
+		a.check(t, step)
+		if a.strategy == nil || t.Failed() || step.UsesCursor() {
 			return
 		}
-		strategy.Reads, _, _ = strings.Cut(strategy.Reads, "_")
-		if !fitsRollup(t, step.Query) {
+		reads, _, _ := strings.Cut(a.strategy.Reads, "_")
+		if !fitsRollup(t, step.Body) {
 			want = olap.Strategy{Reads: "base"}
 		}
-		got := olap.Strategy{Reads: strategy.Reads, Delta: strategy.Delta, Refreshing: strategy.Refreshing}
+		got := olap.Strategy{Reads: reads, Delta: a.strategy.Delta, Refreshing: a.strategy.Refreshing}
 		if reflect.DeepEqual(got, want) {
 			return
 		}
 		if tries == 100 {
-			t.Fatalf("line %d: answered by %+v, want %+v", step.Line, strategy, want)
+			t.Fatalf("line %d: answered by %+v, want %+v", step.Line, a.strategy, want)
 		}
 	}
 }
 
-// checkAnswer runs a case's query once. It returns how it was answered, unless it had to be refused.
-func checkAnswer(t *testing.T, engine *olap.Engine, step olaptest.Step) (_ olap.Strategy, answered bool) {
+// check runs a case once.
+func (a *asker) check(t *testing.T, step conform.Step) {
 	t.Helper()
-	result, err := answer(engine, step)
-	if step.FailCode != "" {
-		var refused *query.Error
-		if !errors.As(err, &refused) || string(refused.Code) != step.FailCode || refused.Param != step.FailParam {
-			t.Errorf("line %d: got %v, want %s at %s", step.Line, err, step.FailCode, step.FailParam)
-		}
-		return olap.Strategy{}, false
-	}
+	a.strategy = nil
+	differences, err := a.runner.Check(step)
 	if err != nil {
 		t.Fatalf("line %d: %v", step.Line, err)
 	}
-	var got response
-	if err := json.Unmarshal(result.AppendJSON(nil), &got); err != nil {
-		t.Fatal(err)
+	for _, difference := range differences {
+		t.Errorf("line %d: %s", step.Line, difference)
 	}
-	if !reflect.DeepEqual(got.Rows, step.Rows) {
-		t.Errorf("line %d:\n got %v\nwant %v", step.Line, got.Rows, step.Rows)
-	}
-	for _, row := range got.Rows {
-		if len(row) != len(got.Columns) {
-			t.Errorf("line %d: %d values for %d columns", step.Line, len(row), len(got.Columns))
-		}
-	}
-	if step.Warnings != nil {
-		members := []string{}
-		for _, w := range got.Warnings {
-			if w.Code != "non_additive_metric" || w.Message == "" {
-				t.Errorf("line %d: warning %+v", step.Line, w)
-			}
-			members = append(members, w.Member)
-		}
-		if !reflect.DeepEqual(members, step.Warnings) {
-			t.Errorf("line %d: warnings of %v, want %v", step.Line, members, step.Warnings)
-		}
-	}
-	return result.Strategy(), true
 }
 
-func answer(engine *olap.Engine, step olaptest.Step) (*olap.Result, error) {
-	parsed, err := query.Parse([]byte(step.Query))
-	if err != nil {
-		return nil, err
+func (a *asker) ask(organization, body string) (answer conform.Answer, err error) {
+	err = query.CheckSyntax([]byte(body))
+	var parsed query.Query
+	if err == nil {
+		parsed, err = query.Parse([]byte(body))
 	}
-	return engine.Run(context.Background(), olap.Request{
-		OrganizationID: schema.OrganizationID(step.Organization), QueryID: uuid.New(), Query: parsed,
-	})
+	var result *olap.Result
+	if err == nil {
+		result, err = a.engine.Run(context.Background(), olap.Request{
+			OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed,
+		})
+	}
+	var refused *query.Error
+	switch {
+	case errors.As(err, &refused):
+		return conform.Answer{FailCode: string(refused.Code), FailParam: refused.Param}, nil
+	case err != nil:
+		return answer, err
+	}
+	if strategy := result.Strategy(); a.strategy == nil {
+		a.strategy = &strategy
+	}
+	var got response
+	if err := json.Unmarshal(result.AppendJSON(nil), &got); err != nil {
+		return answer, err
+	}
+	answer = conform.Answer{AsOf: got.AsOf, Start: got.Range.StartUtc, End: got.Range.EndUtc, Rows: got.Rows}
+	for _, c := range got.Columns {
+		answer.Columns = append(answer.Columns, conform.Column(c))
+	}
+	for _, w := range got.Warnings {
+		answer.Warnings = append(answer.Warnings, conform.Warning(w))
+	}
+	if got.Cursor != nil {
+		answer.Cursor = *got.Cursor
+	}
+	return answer, nil
 }
