@@ -48,6 +48,9 @@ func TestQueryCasesBesideANewerBinary(t *testing.T) {
 				olaptest.Load(t, conn, olaptest.RecordsOf(t, step))
 				continue
 			}
+			if step.Soon { // and not refreshed
+				continue
+			}
 			t.Run(step.Name, func(t *testing.T) {
 				base.check(t, step)
 				rows.check(t, step)
@@ -115,7 +118,9 @@ func runCases(t *testing.T, conn driver.Conn, script conform.Script) {
 		under := func(name string, asker *asker, want func(conform.Step) olap.Strategy) {
 			t.Run(name, func(t *testing.T) {
 				for _, step := range block {
-					t.Run(step.Name, func(t *testing.T) { asker.checkUnder(t, step, want(step)) })
+					if !step.Soon {
+						t.Run(step.Name, func(t *testing.T) { asker.checkUnder(t, step, want(step)) })
+					}
 				}
 			})
 		}
@@ -137,6 +142,14 @@ func runCases(t *testing.T, conn driver.Conn, script conform.Script) {
 		under("refresh in progress", large, ofRollup(olap.Strategy{Reads: "rollup", Delta: "inline", Refreshing: true}))
 		commit()
 		under("no delta", large, ofRollup(olap.Strategy{Reads: "rollup", Delta: "none"}))
+		// What a source changed against the rules is known from the refresh on.
+		for _, step := range block {
+			if step.Soon {
+				for _, asker := range []*asker{newAsker(conn, plan.Options{}), newAsker(conn, asLarge)} {
+					t.Run(step.Name, func(t *testing.T) { asker.check(t, step) })
+				}
+			}
+		}
 	}
 }
 

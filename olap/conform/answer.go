@@ -39,8 +39,7 @@ func (s Step) UsesCursor() bool { return strings.Contains(s.Body, `"`+cursorName
 // Check asks the question of a step, page by page, and returns what differs, nil for nothing. The error says that there
 // was no answer.
 func (r *Runner) Check(step Step) (differences []string, err error) {
-	body := strings.ReplaceAll(step.Body, cursorName, r.cursor)
-	first, err := r.Ask(step.Organization, body)
+	first, err := r.Ask(step.Organization, strings.ReplaceAll(step.Body, cursorName, r.cursor))
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func (r *Runner) Check(step Step) (differences []string, err error) {
 			if page.Cursor == "" {
 				return append(differences, fmt.Sprintf("page %d: there is no cursor to it", i+1)), nil
 			}
-			if page, err = r.Ask(step.Organization, continued(body, page.Cursor)); err != nil {
+			if page, err = r.Ask(step.Organization, step.continued(page.Cursor)); err != nil {
 				return differences, err
 			}
 			if page.AsOf != first.AsOf {
@@ -79,9 +78,12 @@ func (r *Runner) Check(step Step) (differences []string, err error) {
 	return differences, nil
 }
 
-// continued is a body with a cursor.
-func continued(body, cursor string) string {
-	return strings.TrimSuffix(strings.TrimSpace(body), "}") + `, "cursor": "` + cursor + `"}`
+// continued is the body of the page that a cursor continues.
+func (s Step) continued(cursor string) string {
+	if s.UsesCursor() {
+		return strings.ReplaceAll(s.Body, cursorName, cursor)
+	}
+	return strings.TrimSuffix(s.Body, "}") + `, "cursor": "` + cursor + `"}`
 }
 
 // compare is what differs of one page.

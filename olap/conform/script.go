@@ -28,6 +28,7 @@ type Step struct {
 	Start, End string   // UTC bounds of the range; empty where the case does not say
 	Pages      []Rows   // nil for a refusal
 	More       bool     // a page follows that the case leaves out
+	Soon       bool     // the answer may be another one for a while after the records are stored
 	Warnings   []string // members; nil where the case does not say
 
 	FailCode, FailParam string // of a refusal
@@ -113,6 +114,8 @@ func (s *Script) keyword(word, rest string, line int) error {
 		step.Pages = append(step.Pages, Rows{})
 	case "more":
 		step.More = true
+	case "soon":
+		step.Soon = true
 	case "warnings":
 		step.Warnings = append([]string{}, strings.Fields(rest)...)
 	case "fail":

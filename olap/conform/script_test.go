@@ -24,6 +24,7 @@ expect
 next
     ["@2", 1, null]
 more
+soon
 warnings a b
 query spec 2.10 model: refused
     {}
@@ -57,11 +58,11 @@ func TestParse(t *testing.T) {
 			Organization: "globex", Body: `{"model": "agent_runs","metrics": ["run_count"]}`,
 			Columns: []conform.Column{{"agent_id", "string", "agent_id"}, {"run_count", "number", "run_count"}},
 			Start:   "2026-01-01T00:00:00.000Z", End: "2026-02-01T00:00:00.000Z",
-			Pages: []conform.Rows{{{one, 2.0, nil}}, {{conform.ShortID(2).String(), 1.0, nil}}}, More: true,
+			Pages: []conform.Rows{{{one, 2.0, nil}}, {{conform.ShortID(2).String(), 1.0, nil}}}, More: true, Soon: true,
 			Warnings: []string{"a", "b"},
 		},
 		{
-			Line: 18, Name: "spec 2.10 model: refused", Rules: []string{"spec 2.10 model"}, Organization: "acme", Body: "{}",
+			Line: 19, Name: "spec 2.10 model: refused", Rules: []string{"spec 2.10 model"}, Organization: "acme", Body: "{}",
 			FailCode: "invalid_query", FailParam: "model",
 		},
 	} {
@@ -185,19 +186,21 @@ fail invalid_query limit
 query spec 4.2.4: continued
     {"limit": 1, "cursor": "@cursor"}
 expect
+next
 `).Steps
 	var bodies []string
 	runner := conform.Runner{Ask: func(_, body string) (conform.Answer, error) {
 		bodies = append(bodies, body)
 		return []conform.Answer{{Rows: conform.Rows{}, Cursor: "abc"}, {FailCode: "invalid_query", FailParam: "limit"},
-			{Rows: conform.Rows{}}}[len(bodies)-1], nil
+			{Rows: conform.Rows{}, Cursor: "def"}, {Rows: conform.Rows{}}}[len(bodies)-1], nil
 	}}
 	for _, step := range steps {
 		if d, err := runner.Check(step); d != nil || err != nil {
 			t.Errorf("%s: %q, %v", step.Name, d, err)
 		}
 	}
-	if want := `{"limit": 1, "cursor": "abc"}`; bodies[2] != want {
-		t.Errorf("sent %s, want %s", bodies[2], want)
+	want := []string{`{"limit": 1, "cursor": "abc"}`, `{"limit": 1, "cursor": "def"}`}
+	if !reflect.DeepEqual(bodies[2:], want) {
+		t.Errorf("sent %q, want %q", bodies[2:], want)
 	}
 }
