@@ -43,6 +43,9 @@ var flagHelp = kong.Vars{
 	"rejects":      "Write rejected records to FILE, one JSON object a line. Replaced when the run ends.",
 	"on_error":     "At a rejected record: continue, or stop at the first one.",
 
+	// conform
+	"conform_url": "Address of the server, on the same store. The command makes keys of its own.",
+
 	// serve
 	"listen":          "API address. Port 0 picks a free one.",
 	"admin_listen":    "Address of health, readiness, metrics and profiles. off disables it.",

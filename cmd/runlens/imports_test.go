@@ -35,6 +35,7 @@ var arrows = map[string]string{
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost",
 	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
+	"olap/conform":            "",
 	"olap/cost":               "",
 	"olap/cursor":             "schema",
 	"olap/daterange":          "",
@@ -68,7 +69,7 @@ var arrows = map[string]string{
 
 	// For tests: see testOnly.
 	"olap/clickhouse/clickhousetest": "olap/clickhouse olap/clickhouse/native",
-	"olap/olaptest":                  "olap/catalog olap/clickhouse olap/clickhouse/clickhousetest schema",
+	"olap/olaptest":                  "olap/catalog olap/clickhouse olap/clickhouse/clickhousetest olap/conform schema",
 	"ingest/source/postgrestest":     "",
 }
 

@@ -42,6 +42,7 @@ type cli struct {
 	Ingest     ingestCmd     `cmd:"" help:"Copy records from files or standard input into the store."`
 	Worker     workerCmd     `cmd:"" help:"Copy records continuously from a PostgreSQL database."`
 	Verify     verifyCmd     `cmd:"" help:"Prove that the store has what files or a database have."`
+	Conform    conformCmd    `cmd:"" help:"Prove a server's answers with cases that were worked out by hand."`
 	Purge      purgeCmd      `cmd:"" help:"Remove an organization or a person from the store for good."`
 	Rollup     rollupCmd     `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
 	Doctor     doctorCmd     `cmd:"" help:"Find what is wrong with ClickHouse or a source, and what to do."`

@@ -141,6 +141,11 @@ func (c *Client) Query(ctx context.Context, q Query) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.QueryJSON(ctx, body)
+}
+
+// QueryJSON is Query with a request body that is sent as it is, whether it is valid or not.
+func (c *Client) QueryJSON(ctx context.Context, body []byte) (*Response, error) {
 	a, err := c.send(ctx, http.MethodPost, queryPath, body)
 	if err != nil {
 		return nil, err
