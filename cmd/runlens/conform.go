@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +20,9 @@ import (
 
 type conformCmd struct {
 	storeFlags
-	URL  string `env:"RUNLENS_URL" nopassword:"the API takes keys" default:"http://127.0.0.1:8080" help:"@conform_url"`
-	Only string `placeholder:"SCRIPT" help:"Run one script only, such as ranges."`
-	JSON bool   `help:"Print the report as JSON."`
+	URL  string   `env:"RUNLENS_URL" nopassword:"the API takes keys" default:"http://127.0.0.1:8080" help:"@conform_url"`
+	Only []string `placeholder:"SCRIPT" help:"Run these scripts only, such as ranges."`
+	JSON bool     `help:"Print the report as JSON."`
 }
 
 func (conformCmd) Help() string {
@@ -49,23 +50,29 @@ func (c conformCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 	if err != nil {
 		return err
 	}
-	if c.Only != "" {
-		if scripts, err = only(scripts, c.Only); err != nil {
-			return usageError{err}
-		}
+	if scripts, err = only(scripts, c.Only); err != nil {
+		return usageError{err}
 	}
 	return interruptible(ctx, conformPatience, func(ctx context.Context) error { return c.prove(ctx, scripts, logger, io) })
 }
 
-func only(scripts []conform.Named, name string) ([]conform.Named, error) {
-	names := make([]string, len(scripts))
-	for i, script := range scripts {
-		if script.Name == name {
-			return scripts[i : i+1], nil
-		}
-		names[i] = script.Name
+// only are the scripts that are named; all where none is.
+func only(scripts []conform.Named, names []string) (chosen []conform.Named, err error) {
+	if len(names) == 0 {
+		return scripts, nil
 	}
-	return nil, fmt.Errorf("--only %s is none of %s", name, strings.Join(names, ", "))
+	for _, name := range names {
+		i := slices.IndexFunc(scripts, func(s conform.Named) bool { return s.Name == name })
+		if i < 0 {
+			var all []string
+			for _, script := range scripts {
+				all = append(all, script.Name)
+			}
+			return nil, fmt.Errorf("--only %s is none of %s", name, strings.Join(all, ", "))
+		}
+		chosen = append(chosen, scripts[i])
+	}
+	return chosen, nil
 }
 
 func (c conformCmd) prove(ctx context.Context, scripts []conform.Named, logger *slog.Logger, io streams) error {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,16 +173,22 @@ func (t *trial) newKey(ctx context.Context, organization string, agent *conformA
 
 // clean purges the organizations of the trial, also when ctx is done.
 func (t *trial) clean(ctx context.Context) error {
+	if len(t.agents) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), conformPatience)
 	defer cancel()
-	var failures []error
-	for organization := range t.agents {
-		err := purge.Organization(schema.OrganizationID(organization)).Run(ctx, t.conn, func(purge.Step) {})
-		if err != nil {
-			failures = append(failures, fmt.Errorf("%w; 'runlens purge --org %s --yes' goes on", err, organization))
-		}
+	var organizations []schema.OrganizationID
+	for name := range t.agents {
+		organizations = append(organizations, schema.OrganizationID(name))
 	}
-	return errors.Join(failures...)
+	slices.Sort(organizations)
+	err := purge.Organization(organizations...).Run(ctx, t.conn, func(purge.Step) {})
+	if err != nil {
+		return fmt.Errorf("%s; 'runlens purge --org ORG --yes' takes out what is left, where ORG is each of %s", oneLine(err),
+			organizations)
+	}
+	return nil
 }
 
 // progress says on a terminal which script is run; without a name it takes that back.

@@ -79,9 +79,13 @@ func (p *Purge) delete(table, where string) {
 	p.Steps = append(p.Steps, Step{Table: table, What: WhatDeleted, change: deletes, where: where})
 }
 
-// Organization takes out everything of an organization, its API keys included.
-func Organization(organization schema.OrganizationID) *Purge {
-	p := newPurge(target{targetOrganization, string(organization)})
+// Organization takes out everything of organizations, at least one, their API keys included.
+func Organization(organizations ...schema.OrganizationID) *Purge {
+	targets := make([]target, len(organizations))
+	for i, organization := range organizations {
+		targets[i] = target{targetOrganization, string(organization)}
+	}
+	p := newPurge(targets...)
 	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableInsertCounters,
 		schema.TableConflicts, schema.TableReplacements, schema.TableUsageLog,
 		schema.TableRollupLog} // what is damaged of its rollup
