@@ -153,7 +153,8 @@ func (f *filler) add(record *source.Record) error {
 }
 
 func stoppedAt(r Reject) error {
-	return fmt.Errorf("%w: %s line %d: %w", ErrRejected, r.Source, r.Line, &normalize.Error{Field: r.Field, Reason: r.Error})
+	return fmt.Errorf("%w: %s line %d: %w", ErrRejected, r.Source, r.Line,
+		&normalize.Error{Field: r.Field, Reason: r.Error})
 }
 
 // excluded takes the last attribution record out of the batch again if its person was purged, and says so.

@@ -26,8 +26,8 @@ type conformCmd struct {
 }
 
 func (conformCmd) Help() string {
-	return `Asks a running server the questions of all cases whose answers were worked out by hand from the specification, and
-compares rows, columns, warnings, pages and refusals. If an answer differs the exit code is 1.
+	return `Asks a running server the questions of all cases whose answers were worked out by hand from the specification,
+and compares rows, columns, warnings, pages and refusals. If an answer differs the exit code is 1.
 
 The records of the cases go into the store as ingest copies them, under organizations of names that begin with
 "conform-" and belong to no one else, with keys that expire in an hour. At the end, also after an interrupt, the
@@ -53,7 +53,9 @@ func (c conformCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 	if scripts, err = only(scripts, c.Only); err != nil {
 		return usageError{err}
 	}
-	return interruptible(ctx, conformPatience, func(ctx context.Context) error { return c.prove(ctx, scripts, logger, io) })
+	return interruptible(ctx, conformPatience, func(ctx context.Context) error {
+		return c.prove(ctx, scripts, logger, io)
+	})
 }
 
 // only are the scripts that are named; all where none is.

@@ -76,7 +76,8 @@ func TestConform(t *testing.T) {
 		}
 	}
 
-	keeper, err := openMigrated(t.Context(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, slog.New(slog.DiscardHandler))
+	quiet := slog.New(slog.DiscardHandler)
+	keeper, err := openMigrated(t.Context(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

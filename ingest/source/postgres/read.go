@@ -86,8 +86,8 @@ func (d *Database) All(ctx context.Context, kind normalize.Kind, visit func(*sou
 // OfDays calls visit with the records of one organization whose event clock lies on one of some UTC days; with all of
 // its agents, which have no event clock. It is one statement for all days: where no index has the event clock, each
 // reads the whole organization.
-func (d *Database) OfDays(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID, days []time.Time,
-	visit func(*source.Record) error) error {
+func (d *Database) OfDays(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID,
+	days []time.Time, visit func(*source.Record) error) error {
 	where, args := "s.organization_id = $1", []any{string(organization)}
 	if clock := clockColumn(kind); clock != "" {
 		first, last := slices.MinFunc(days, time.Time.Compare), slices.MaxFunc(days, time.Time.Compare)
