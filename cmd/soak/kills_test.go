@@ -64,7 +64,7 @@ func killsCommand(dir, binary string) command {
 		Only: []string{"kills"}, Kills: 10, KillsOf: []string{"ingest", "worker", "refresh"},
 		Dir: filepath.Join(dir, "soak"), Runlens: binary, EngineLib: clickhousetest.Library(),
 		RangesFor: time.Second, HoldFor: time.Second, MixedFor: time.Second, KillEvery: time.Second, OracleFor: time.Second,
-		SiegeFor: time.Second, Connections: 1, Tries: 1, MemoryBound: 1, Answers: 1, OracleRuns: 1,
+		SiegeFor: time.Second, Connections: 1, Tries: 1, MemoryBound: 1, Answers: 1, OracleRuns: 1, Histories: 1,
 		SourcesFor: time.Second, SourceRuns: 1,
 	}
 }
