@@ -26,7 +26,7 @@ func TestSharedStores(t *testing.T) {
 		{"databases without UUIDs", "s1 " + none + " ", "s2 " + none + " ", false},
 		{"servers without UUIDs", none + " d1 ", none + " d2 ", false},
 	} {
-		n := &nodes{logger: slog.New(slog.DiscardHandler)}
+		n := &nodes{logger: slog.New(slog.DiscardHandler), servers: map[string]bool{}}
 		if err := n.check(c.first); err != nil {
 			t.Errorf("%s: the first: %v", c.name, err)
 		}
@@ -38,7 +38,7 @@ func TestSharedStores(t *testing.T) {
 
 // What is learned of the store later counts from then on.
 func TestTheTableIsLearned(t *testing.T) {
-	n := &nodes{logger: slog.New(slog.DiscardHandler)}
+	n := &nodes{logger: slog.New(slog.DiscardHandler), servers: map[string]bool{}}
 	for _, answer := range []string{"s1  ", "s1 d1 t1", "s2 d1 t1"} {
 		if err := n.check(answer); err != nil {
 			t.Errorf("%q: %v", answer, err)
