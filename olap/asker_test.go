@@ -1,21 +1,17 @@
 package olap_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/schema"
 )
 
 // An asker asks one engine.
@@ -71,15 +67,10 @@ func (a *asker) check(t *testing.T, step conform.Step) {
 
 func (a *asker) ask(organization, body string) (answer conform.Answer, err error) {
 	err = query.CheckSyntax([]byte(body))
-	var parsed query.Query
+	var got response
+	var by olap.Strategy
 	if err == nil {
-		parsed, err = query.Parse([]byte(body))
-	}
-	var result *olap.Result
-	if err == nil {
-		result, err = a.engine.Run(context.Background(), olap.Request{
-			OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed,
-		})
+		got, by, err = runBy(a.engine, organization, []byte(body))
 	}
 	var refused *query.Error
 	switch {
@@ -88,12 +79,8 @@ func (a *asker) ask(organization, body string) (answer conform.Answer, err error
 	case err != nil:
 		return answer, err
 	}
-	if strategy := result.Strategy(); a.strategy == nil {
-		a.strategy = &strategy
-	}
-	var got response
-	if err := json.Unmarshal(result.AppendJSON(nil), &got); err != nil {
-		return answer, err
+	if a.strategy == nil {
+		a.strategy = &by
 	}
 	answer = conform.Answer{AsOf: got.AsOf, Start: got.Range.StartUtc, End: got.Range.EndUtc, Rows: got.Rows}
 	for _, c := range got.Columns {

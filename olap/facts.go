@@ -65,11 +65,14 @@ func (e *Engine) sizeFacts(ctx context.Context, a *attempt, f *plan.Facts) error
 
 // rollupFacts reads how far the rollup may be used, and the delta.
 func (e *Engine) rollupFacts(ctx context.Context, a *attempt, f *plan.Facts) (err error) {
-	if a.refuted&plan.DeltaHolds == 0 && !e.options.NoCachedDelta {
-		a.delta, err = e.deltas.Get(ctx, a.records, a.needs.UsesInitiatorKeys())
-	} else {
+	refuted := a.refuted&plan.DeltaHolds != 0
+	if refuted {
 		e.deltas.Forget(a.records)
+	}
+	if refuted || e.options.NoCachedDelta {
 		a.delta, err = e.deltas.None(ctx, a.records)
+	} else {
+		a.delta, err = e.deltas.Get(ctx, a.records, a.needs.UsesInitiatorKeys())
 	}
 	if err != nil {
 		return err

@@ -103,18 +103,23 @@ func ask(t olaptest.Failer, engine *olap.Engine, organization string, q olaptest
 }
 
 func run(engine *olap.Engine, organization string, body []byte) (response, error) {
-	var r response
+	r, _, err := runBy(engine, organization, body)
+	return r, err
+}
+
+// runBy says also how a question was answered.
+func runBy(engine *olap.Engine, organization string, body []byte) (r response, by olap.Strategy, err error) {
 	parsed, err := query.Parse(body)
 	if err != nil {
-		return r, err
+		return r, by, err
 	}
 	result, err := engine.Run(context.Background(), olap.Request{
 		OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed,
 	})
 	if err != nil {
-		return r, err
+		return r, by, err
 	}
-	return r, json.Unmarshal(result.AppendJSON(nil), &r)
+	return r, result.Strategy(), json.Unmarshal(result.AppendJSON(nil), &r)
 }
 
 // all follows the cursors of a query to its last page and returns the rows of every page.

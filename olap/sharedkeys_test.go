@@ -10,15 +10,12 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
-	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
 var earlierName, laterName = olaptest.SharingNames[0], olaptest.SharingNames[1]
@@ -224,18 +221,12 @@ func rowsReadFor(t *testing.T, engine *olap.Engine, organization string, q olapt
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := query.Parse(body)
+	_, by, err := runBy(engine, organization, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := engine.Run(t.Context(), olap.Request{
-		OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(result.Strategy().Reads, "base") {
+	if !strings.HasPrefix(by.Reads, "base") {
 		return ""
 	}
-	return result.Strategy().Reason
+	return by.Reason
 }

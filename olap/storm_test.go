@@ -1,7 +1,6 @@
 package olap_test
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,12 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/schema"
 )
 
 var (
@@ -85,18 +80,7 @@ func (a *asked) run(engine *olap.Engine) {
 	if a.err = err; err != nil {
 		return
 	}
-	parsed, err := query.Parse(body)
-	if a.err = err; err != nil {
-		return
-	}
-	result, err := engine.Run(context.Background(), olap.Request{
-		OrganizationID: schema.OrganizationID(a.organization), QueryID: uuid.New(), Query: parsed,
-	})
-	if a.err = err; err != nil {
-		return
-	}
-	a.strategy = result.Strategy()
-	a.err = json.Unmarshal(result.AppendJSON(nil), &a.response)
+	a.response, a.strategy, a.err = runBy(engine, a.organization, body)
 }
 
 // judge holds the answer against every state that it may be of, and says what is wrong with it.

@@ -75,9 +75,7 @@ func Inspect(ctx context.Context, db *sql.DB) (state State, err error) {
 		}
 	}
 	state.Oldest = uint(max(floor.version, 0))
-	if floor.sequence > last.sequence {
-		last = floor
-	}
+	last = later(floor, last)
 	state.Version, state.Dirty = uint(max(last.version, 0)), last.dirty
 	state.Latest, err = own.latest()
 	return state, err

@@ -97,10 +97,16 @@ func (v versions) Version() (version int, dirty bool, err error) {
 		return 0, false, err
 	}
 	last, err := recorded(v.ctx, v.db, tableVersions)
-	if err == nil && floor.sequence > last.sequence {
-		last = floor
-	}
+	last = later(floor, last)
 	return last.version, last.dirty, err
+}
+
+// later is the record that counts of those that count in the two tables.
+func later(floor, last record) record {
+	if floor.sequence > last.sequence {
+		return floor
+	}
+	return last
 }
 
 // A record is a row of a bookkeeping table. The one with the greatest sequence counts.

@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/doctor/finding"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
@@ -121,7 +122,7 @@ func oneLine(err error) string {
 		}
 		err = failure.Of("the store", err)
 	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	return finding.OneLine(err.Error())
 }
 
 // interruptPatience is how long a command may take to end after a signal, beyond what it needs to finish what is under

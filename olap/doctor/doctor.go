@@ -105,7 +105,7 @@ func (s Store) unknown(ctx context.Context, c check, err error) finding.Finding 
 			return of(finding.Unknown, grant(s.user(ctx), rights...), "the user may not read what this needs")
 		}
 	}
-	return of(finding.Unknown, "", "%s", oneLine(failure.Of("it cannot be read", err)))
+	return of(finding.Unknown, "", "%s", finding.OneLine(failure.Of("it cannot be read", err).Error()))
 }
 
 // user is the name of the user, as SQL.
@@ -116,8 +116,6 @@ func (s Store) user(ctx context.Context) string {
 	}
 	return identifier(name)
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // identifier quotes a name for SQL.
 func identifier(name string) string {

@@ -28,8 +28,7 @@ func newConflicts() *prometheus.GaugeVec {
 //  1. Conflicts between attribution records are written to TableConflicts. From then on queries of the organization
 //     leave out the superseded ones (within seconds, see olap/facts.go), and so do the rollup rows that this batch
 //     writes.
-//  2. Runs that moved are written there. From then on queries of the organization take nothing for granted that a
-//     moved run could change.
+//  2. Runs that moved are written there, for whoever verifies the store or looks at its metrics.
 //  3. Superseded marks are stored. From then on a run counts under one clock.
 //
 // All of it happens under the claim, before the records are refreshed and before the watermark moves. A refresher that

@@ -76,12 +76,17 @@ func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (
 			last.Snapshot = now
 			return last, nil
 		}
-		if last.Delta == nil && time.Since(last.readAt) < backOff || onlyEmpty && now.Idle(of.Organization) < d.IdleFor {
+		if last.Delta == nil && time.Since(last.readAt) < backOff || onlyEmpty && d.arriving(now, of) {
 			return d.None(ctx, of)
 		}
 	}
 	_, key := of.Place()
 	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of, onlyEmpty) })
+}
+
+// arriving reports whether rows are arriving, so that a delta is not empty.
+func (d *Deltas) arriving(now snapshot.Snapshot, of snapshot.Records) bool {
+	return now.Idle(of.Organization) < d.IdleFor
 }
 
 // None is a snapshot without a delta.
@@ -110,9 +115,10 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records, onlyEmpty bool) 
 	if err != nil {
 		return c, err
 	}
-	now := c.Snapshot
+	now := c.Snapshot.For(of.Organization) // which may be kept
+	c.Snapshot = now
 	since := now.Log.Watermark(of)
-	if since.IsZero() || now.Log.Refreshing || onlyEmpty && now.Idle(of.Organization) < d.IdleFor {
+	if since.IsZero() || now.Log.Refreshing || onlyEmpty && d.arriving(now, of) {
 		return c, nil
 	}
 	var before *Delta

@@ -4,7 +4,7 @@
 //
 // # What a query does
 //
-//  1. It reads the watermark: the rollup has every record none of whose rows was stored after it (ReadState).
+//  1. It reads the watermark: the rollup has every record none of whose rows was stored after it (snapshot.Log).
 //  2. It needs the delta, what the rollup lacks since: signed rows, cached between queries (Deltas) or computed in its
 //     statement (schema.RollupTable.InlineDelta). A delta is relative to what the rollup has.
 //  3. Its statement aggregates the rollup and the delta. It fails if the log has an entry that its plan did not read

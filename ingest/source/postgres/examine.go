@@ -35,7 +35,7 @@ func (d *Database) Examine(ctx context.Context, deleteMissing bool) []finding.Fi
 	err := d.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version)
 	if err != nil {
 		return []finding.Finding{{Check: "source", Result: finding.Problem, Says: "PostgreSQL does not answer: " +
-			strings.ReplaceAll(err.Error(), "\n", "; "), Do: "check --source, and the password in PGPASSWORD or PGPASSFILE"}}
+			finding.OneLine(err.Error()), Do: "check --source, and the password in PGPASSWORD or PGPASSFILE"}}
 	}
 	found := []finding.Finding{judgeVersion(version), d.examineMapping(ctx)}
 	if found[1].Result == finding.OK {
@@ -61,7 +61,7 @@ func judgeVersion(version int) finding.Finding {
 func orUnknown(check string, found []finding.Finding, err error) []finding.Finding {
 	if err != nil {
 		found = append(found, finding.Finding{Check: check, Result: finding.Unknown,
-			Says: "it cannot be read: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
+			Says: "it cannot be read: " + finding.OneLine(err.Error())})
 	}
 	return found
 }
@@ -74,14 +74,14 @@ func (d *Database) examineMapping(ctx context.Context) finding.Finding {
 	if err == nil {
 		return f
 	}
-	f.Result, f.Says = finding.Problem, strings.ReplaceAll(err.Error(), "\n", "; ")
+	f.Result, f.Says = finding.Problem, finding.OneLine(err.Error())
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == insufficientPrivilege {
 		f.Do = "GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + d.role(ctx)
 		if !strings.Contains(refused.Message, "table") {
 			f.Do = "GRANT USAGE ON SCHEMA public TO " + d.role(ctx)
 		}
-		f.Says = "the role may not read what the mapping selects: " + strings.ReplaceAll(refused.Message, "\n", "; ")
+		f.Says = "the role may not read what the mapping selects: " + finding.OneLine(refused.Message)
 	}
 	return f
 }

@@ -4,6 +4,7 @@ package finding
 import (
 	"log/slog"
 	"slices"
+	"strings"
 )
 
 // A Result is how a check ends.
@@ -24,6 +25,9 @@ type Finding struct {
 	Says   string `json:"says"`         // one sentence
 	Do     string `json:"do,omitempty"` // what to do, or the SQL or XML to paste; it may have several lines
 }
+
+// OneLine is a text of somebody else, such as an error, as a Finding says it.
+func OneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 
 // Worst returns the worst result; OK for none.
 func Worst(found []Finding) Result {
