@@ -19,12 +19,12 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// A cutter passes connections on and, as long as it has cuts left, cuts them after random numbers of bytes.
+// A cutter passes connections on, and cuts them after a number of bytes of what is sent.
 type cutter struct {
 	net.Listener
-	dir  string // of the engine's data
-	cuts atomic.Int64
-	left atomic.Int64 // bytes until the next cut
+	dir    string       // of the engine's data
+	passed atomic.Int64 // bytes
+	cutAt  atomic.Int64 // of passed; 0 for no cut
 }
 
 func (c *cutter) serve() {
@@ -46,8 +46,8 @@ func (c *cutter) serve() {
 			defer cut()
 			for {
 				n, err := io.CopyN(server, client, 1024)
-				if err != nil || c.left.Add(-n) < 0 && c.cuts.Add(-1) >= 0 {
-					c.left.Store(rand.Int64N(400_000))
+				passed, at := c.passed.Add(n), c.cutAt.Load()
+				if err != nil || at > 0 && passed > at && c.cutAt.CompareAndSwap(at, 0) {
 					return
 				}
 			}
@@ -113,14 +113,23 @@ func TestConnectionsCutInTheMiddleOfABatch(t *testing.T) {
 	retries := 0
 	writer := write.NewWriter(cut.Conn(),
 		write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: time.Minute, Count: func() { retries++ }})
-	for range batches {
-		c.cuts.Store(1)
+	var sent int64 // by a batch that is not cut
+	for n := range batches {
+		before := c.passed.Load()
+		if sent > 0 {
+			c.cutAt.Store(before + 1 + (rand.Int64N(sent)+sent*int64(n-1))/(batches-1))
+		}
 		if err := writer.Write(context.Background(), inOneMonth(size)); err != nil {
 			t.Fatal(err)
 		}
+		if sent == 0 {
+			sent = (c.passed.Load() - before) * 9 / 10
+		} else if c.cutAt.Load() != 0 {
+			t.Errorf("batch %d was not cut", n)
+		}
 	}
-	if retries < batches/2 {
-		t.Errorf("only %d sends were cut", retries)
+	if retries == 0 {
+		t.Error("nothing was sent again")
 	}
 	var rows, distinct uint64
 	if err := engine.Conn().QueryRow(context.Background(), "SELECT count(), uniqExact(attribution_id) FROM "+
