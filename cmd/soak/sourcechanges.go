@@ -49,7 +49,7 @@ func (b *sources) changeRows(ctx, end context.Context, url string, hides bool) e
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	for n := 0; pause(end, 100*time.Millisecond); n++ {
-		_, err := conn.Exec(ctx, fmt.Sprintf(statement, fmt.Sprintf("org%d", n%8), uuid.New()))
+		_, err := conn.Exec(ctx, fmt.Sprintf(statement, fmt.Sprintf("org%d", n%3), uuid.New()))
 		if err := b.changed("changes", err); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (b *sources) prepareTransactions(ctx, end context.Context) error {
 		PREPARE TRANSACTION 'soak%[1]d'`
 	last := ""
 	for n := 0; ; n++ {
-		if err := onSource(ctx, b.primary.URL(), fmt.Sprintf(insert, n, n%8)); err != nil {
+		if err := onSource(ctx, b.primary.URL(), fmt.Sprintf(insert, n, n%3)); err != nil {
 			return err
 		}
 		more := pause(end, 3*time.Second)

@@ -50,10 +50,10 @@ const westTables = `ALTER TABLE runs ALTER created_at TYPE timestamp, ALTER upda
 
 // fillTables makes %[1]d runs of 90 days, of which some have no instant as updated_at where %[2]t.
 const fillTables = `SET session_replication_role = replica;
-INSERT INTO agents SELECT 'org' || g %% 8, lpad(to_hex(g), 32, '0')::uuid, 'Agent ' || g
+INSERT INTO agents SELECT 'org' || g %% 3, lpad(to_hex(g), 32, '0')::uuid, 'Agent ' || g
 	FROM generate_series(1, 2000) g;
 INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier, created_at, updated_at)
-	SELECT 'org' || g %% 8, gen_random_uuid(), lpad(to_hex(g %% 2000 + 1), 32, '0')::uuid, 'RUNNING',
+	SELECT 'org' || g %% 3, gen_random_uuid(), lpad(to_hex(g %% 2000 + 1), 32, '0')::uuid, 'RUNNING',
 		CASE WHEN g %% 50 = 0 THEN '` + purgedPerson + `' ELSE 'p' || g %% 500 || '@example.com' END,
 		now() - (g %% 90) * interval '1 day',
 		CASE WHEN NOT %[2]t THEN now() - interval '1 day' WHEN g %% 400 = 7 THEN NULL WHEN g %% 400 = 15 THEN 'infinity'
