@@ -78,6 +78,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (1m)
 	go test ./olap/cursor -run '^$$' -fuzz '^FuzzOpen$$' -fuzztime $(FUZZTIME)
 	go test ./http/auth -run '^$$' -fuzz '^FuzzParseKey$$' -fuzztime $(FUZZTIME)
 	go test ./ingest/normalize -run '^$$' -fuzz '^FuzzJSON$$' -fuzztime $(FUZZTIME)
+	go test ./ingest/source -run '^$$' -fuzz '^FuzzParquet$$' -fuzztime $(FUZZTIME)
 
 test-container: ## Run every test against a ClickHouse container (RUNLENS_TEST_IMAGE names the image)
 	RUNLENS_TEST_CONTAINER=1 go test -count=1 -p 1 ./...
