@@ -129,7 +129,7 @@ func TestMatchesFromTheFile(t *testing.T) {
 }
 
 // A text that is far too long is a fault of its record, in every encoding, and is not kept whole. The texts after it
-// are // right, also where they share their begin with it.
+// are right, also where they share their begin with it.
 func TestParquetLongTexts(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	names := []string{"first", x(MaxLineBytes + 1), "x2", x(MaxLineBytes+2) + "y", x(2*keptBytes) + "z",
