@@ -23,6 +23,9 @@ const (
 	mostIdle = 1.0
 	// mostLag is the most lag that an idle worker may tell, besides that of a standby.
 	mostLag = 5 * time.Second
+	// keepAlive is how long a primary on which nothing happens may say nothing to its standby, half of its
+	// wal_sender_timeout. The standby does not know meanwhile that nothing happens.
+	keepAlive = 30 * time.Second
 	// clockTicks is how many ticks of /proc/PID/stat a second has.
 	clockTicks = 100
 )
@@ -48,9 +51,9 @@ func (b *sources) lags(ctx context.Context) string {
 	return strings.Join(all, ", ")
 }
 
-// watchLag inserts one row after the other, and waits until each worker says that it has seen what is older than the
+// watchLag inserts one row after the other, and waits until each worker of a copy says that it has seen what is older than the
 // instant after the row's commit. Then the row must be stored.
-func (b *sources) watchLag(ctx, end context.Context) error {
+func (b *sources) watchLag(ctx, end context.Context, c *sourceCopy) error {
 	conn, err := pgx.Connect(ctx, b.primary.URL())
 	if err != nil {
 		return err
@@ -64,11 +67,9 @@ func (b *sources) watchLag(ctx, end context.Context) error {
 			return err
 		}
 		committed := time.Now()
-		for _, c := range []*sourceCopy{b.main, b.late} {
-			for i := range c.workers {
-				if err := b.checkMarker(ctx, c, i, id, committed); err != nil {
-					return err
-				}
+		for i := range c.workers {
+			if err := b.checkMarker(ctx, c, i, id, committed); err != nil {
+				return err
 			}
 		}
 	}
@@ -108,8 +109,8 @@ func (b *sources) reportLoad(ctx context.Context) {
 	b.see("rows by which lag was checked", "%s", &b.markers)
 	b.see("readings of a worker that was not ready", "%s", &b.unready)
 	for _, c := range []*sourceCopy{b.main, b.late} {
-		b.hold("rows by which lag was checked: "+c.name, fmt.Sprint(b.markers.get(c.name)), "at least 10",
-			b.markers.get(c.name) >= 10)
+		b.hold("rows by which lag was checked: "+c.name, fmt.Sprint(b.markers.get(c.name)), "at least 5",
+			b.markers.get(c.name) >= 5)
 	}
 	b.none("lags that were told too small", &b.told)
 	for _, c := range b.copies {
@@ -162,21 +163,27 @@ func (b *sources) measureIdle(ctx context.Context) error {
 			ticks += now - before[c][pid]
 		}
 		each := float64(ticks) / clockTicks / idleFor.Seconds() * 100 / float64(len(c.workers))
-		b.hold("processor time of an idle worker on "+c.name, fmt.Sprintf("%.2f %% of a core in %d sessions", each,
-			len(after)), fmt.Sprintf("less than %.0f %%", mostIdle), each < mostIdle && len(after) > 0)
+		what := "processor time of an idle worker on " + c.name
+		seen := fmt.Sprintf("%.2f %% of a core in %d sessions", each, len(after))
+		if c == b.west { // every poll reads all runs, as the worker warns
+			b.see(what, "%s", seen)
+		} else {
+			b.hold(what, seen, fmt.Sprintf("less than %.0f %%", mostIdle), each < mostIdle && len(after) > 0)
+		}
 		b.holdLag(ctx, c)
 	}
 	return ctx.Err()
 }
 
-// holdLag compares the lag that an idle worker tells with that of the source.
+// holdLag bounds the lag that an idle worker tells.
 func (b *sources) holdLag(ctx context.Context, c *sourceCopy) {
-	behind, err := numberOnSource(ctx, c.url, "SELECT CASE WHEN pg_is_in_recovery() THEN extract(epoch FROM "+
-		"clock_timestamp() - pg_last_xact_replay_timestamp()) ELSE 0 END::float8")
+	most := mostLag
+	if c == b.late {
+		most += keepAlive
+	}
 	told, known := c.workers[0].lag(ctx)
-	most := behind + mostLag.Seconds()
-	b.hold("lag of an idle worker on "+c.name, fmt.Sprintf("%.1f s %s", told, errorText(err)),
-		fmt.Sprintf("at most %.1f s", most), known && err == nil && told <= most)
+	b.hold("lag of an idle worker on "+c.name, fmt.Sprintf("%.1f s", told), fmt.Sprintf("at most %s", most),
+		known && told <= most.Seconds())
 }
 
 // ticksOf is the processor time that each session of the workers has taken of a source.

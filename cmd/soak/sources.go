@@ -92,7 +92,9 @@ func (b *sources) load(ctx context.Context) error {
 		func(ctx, end context.Context) error { return b.changeRows(ctx, end, b.primary.URL(), true) },
 		func(ctx, end context.Context) error { return b.changeRows(ctx, end, b.primary.URL(), true) },
 		func(ctx, end context.Context) error { return b.changeRows(ctx, end, b.westURL, false) },
-		b.prepareTransactions, b.lockTables, b.watchLag,
+		b.prepareTransactions, b.lockTables,
+		func(ctx, end context.Context) error { return b.watchLag(ctx, end, b.main) },
+		func(ctx, end context.Context) error { return b.watchLag(ctx, end, b.late) },
 		func(ctx, end context.Context) error { defer cancel(); return b.events(ctx, end) },
 	}
 	failures := make([]error, len(loads))

@@ -17,11 +17,15 @@ import (
 //  1. A purge puts the person on the list, and deletes after that.
 //  2. A writer reads the list, applies it to the batch, inserts, and reads the list again. Somebody who is on it only
 //     then may have been purged before the rows came: the writer takes them out again before it goes on. Somebody who
-//     is not on it yet is purged after the rows came, by 1.
+//     is not on it yet is purged after the rows came, by 1. The first reading only spares that taking out, so it may be
+//     one of a moment ago; the second one has to begin when the insert has been acknowledged.
 //  3. A writer that tries an insert again applies the list again. An attempt that failed may have stored rows, or do it
 //     later; so whoever is found then is taken out as in 2.
 //  4. What a writer stored that died before it read the list again is found by a server when it refreshes the rollup
 //     (rollup.Refresher.TakeOutLate). So is an attempt whose rows come after 2.
+
+// freshFor is how old the list may be that is applied before an insert. It spares one of two statements a batch.
+const freshFor = time.Second
 
 // Purged returns the list of purged people as the Writer read it last, nil before that.
 func (w *Writer) Purged() *purged.List { return w.purged.Load() }
@@ -32,9 +36,11 @@ func (w *Writer) ReadPurged(ctx context.Context) error {
 }
 
 func (w *Writer) readPurged(ctx context.Context) error {
+	began := time.Now()
 	list, err := purged.Read(ctx, w.conn, w.purged.Load())
 	if err == nil {
 		w.purged.Store(list)
+		w.readAt.Store(&began)
 	}
 	return err
 }

@@ -155,6 +155,37 @@ func TestWhatWasReadBeforeAPurgeDoesNotSurviveIt(t *testing.T) {
 	}
 }
 
+// A countingConn counts readings of the list of purged people.
+type countingConn struct {
+	driver.Conn
+	readings int
+}
+
+func (c *countingConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	if strings.Contains(query, schema.TablePurgedPeople) {
+		c.readings++
+	}
+	return c.Conn.QueryRow(ctx, query, args...)
+}
+
+// The list is read after every insert, and before it only where it has not been read lately.
+func TestReadingsOfTheListOfPurgedPeople(t *testing.T) {
+	counting := &countingConn{Conn: olaptest.OpenStore(t).Conn()}
+	w := write.NewWriter(counting, quiet)
+	for batch, began := 1, time.Now(); batch <= 100; batch++ {
+		if err := w.Write(t.Context(), ofAda(-1)); err != nil {
+			t.Fatal(err)
+		}
+		seconds := int(time.Since(began)/time.Second) + 1
+		if n := counting.readings; n <= batch || n > batch+seconds {
+			t.Fatalf("%d readings for %d batches in %d s", n, batch, seconds)
+		}
+		if batch >= 5 && time.Since(began) > time.Second {
+			break
+		}
+	}
+}
+
 // What a writer stored that was killed right after its insert is taken out by a server, before it is in the rollup.
 func TestAServerTakesOutWhatADeadWriterStored(t *testing.T) {
 	for _, table := range []string{schema.TableRuns, schema.TableAttributions} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -70,6 +71,7 @@ type Writer struct {
 	conn   driver.Conn
 	retry  Retry
 	purged atomic.Pointer[purged.List] // as it was read last
+	readAt atomic.Pointer[time.Time]   // when that reading began
 
 	// LeftOut is told of everything that Write did to batches because people were purged: n attribution records that
 	// stay out, or n runs without their initiator. Nil for nobody.
@@ -90,8 +92,10 @@ func (w *Writer) Write(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	b.indexes = b.indexes[:0]
-	if err := w.ReadPurged(ctx); err != nil {
-		return err
+	if at := w.readAt.Load(); at == nil || time.Since(*at) > freshFor {
+		if err := w.ReadPurged(ctx); err != nil {
+			return err
+		}
 	}
 	w.exclude(b, nil)
 	found := late{}

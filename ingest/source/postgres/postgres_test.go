@@ -102,6 +102,29 @@ func TestPagesOfEqualTimes(t *testing.T) {
 		t.Errorf("missing: %q, %v", missing, err)
 	}
 	database.Close()
+	noTemporaryFiles(t, conn)
+}
+
+// Where the index is missing, a page is sorted in the source's memory.
+func TestPagesWithoutAnIndex(t *testing.T) {
+	ctx := t.Context()
+	url, conn := layout(t)
+	do(t, conn, `DROP INDEX runs_changes; INSERT INTO runs (organization_id, run_id, agent_id, status, initiator_identifier,
+		updated_at) SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'somebody' || g || '@example.com',
+			timestamptz '2026-01-01Z' + g * interval '1 second' FROM (SELECT generate_series(1, 60000) AS g) AS s`)
+	database := open(t, url)
+	n, err := database.Changed(ctx, normalize.KindRun, postgres.Key{}, 20_000,
+		func(*source.Record, postgres.Key) error { return nil })
+	if err != nil || n != 20_000 {
+		t.Fatalf("%d rows, %v", n, err)
+	}
+	database.Close()
+	noTemporaryFiles(t, conn)
+}
+
+// noTemporaryFiles wants that the sessions of the database have written none.
+func noTemporaryFiles(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
 	// PostgreSQL counts what a session did when the session ends, at the latest.
 	until(t, "the sessions have ended", func() bool {
 		return number(t, conn, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'runlens'") == 0
