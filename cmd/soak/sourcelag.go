@@ -51,8 +51,8 @@ func (b *sources) lags(ctx context.Context) string {
 	return strings.Join(all, ", ")
 }
 
-// watchLag inserts one row after the other, and waits until each worker of a copy says that it has seen what is older than the
-// instant after the row's commit. Then the row must be stored.
+// watchLag inserts one row after the other, and waits until each worker of a copy says that it has seen what is older
+// than the instant after the row's commit. Then the row must be stored.
 func (b *sources) watchLag(ctx, end context.Context, c *sourceCopy) error {
 	conn, err := pgx.Connect(ctx, b.primary.URL())
 	if err != nil {

@@ -110,7 +110,8 @@ func TestPagesWithoutAnIndex(t *testing.T) {
 	ctx := t.Context()
 	url, conn := layout(t)
 	do(t, conn, `DROP INDEX runs_changes; INSERT INTO runs (organization_id, run_id, agent_id, status,
-		initiator_identifier, updated_at) SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'somebody' || g || '@example.com',
+		initiator_identifier, updated_at)
+		SELECT 'acme', gen_random_uuid(), gen_random_uuid(), 'RUNNING', 'somebody' || g || '@example.com',
 			timestamptz '2026-01-01Z' + g * interval '1 second' FROM (SELECT generate_series(1, 60000) AS g) AS s`)
 	database := open(t, url)
 	n, err := database.Changed(ctx, normalize.KindRun, postgres.Key{}, 20_000,
