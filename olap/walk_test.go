@@ -92,7 +92,7 @@ func TestWalk(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("README.md's walk is not that of the code; go test ./olap -run TestWalk -update writes it:\n%s", text.String())
+		t.Errorf("README.md has another walk; go test ./olap -run TestWalk -update writes this one:\n%s", text.String())
 	}
 }
 

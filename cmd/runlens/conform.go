@@ -89,14 +89,13 @@ func (c conformCmd) prove(ctx context.Context, scripts []conform.Named, logger *
 	err = audit.Do(ctx, store.Conn(), audit.Action{Name: "conform"}, func(ctx context.Context) error {
 		var failed error
 		for i, script := range scripts {
-			trial.progress(i, len(scripts), script.Name)
+			logger.Info("asking", "script", script.Name, "number", i+1, "of", len(scripts))
 			if failed = trial.run(ctx, script, &report); failed != nil {
 				break
 			}
 		}
 		return errors.Join(failed, trial.clean(ctx))
 	})
-	trial.progress(0, 0, "")
 	if err != nil {
 		return err
 	}

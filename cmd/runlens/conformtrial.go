@@ -16,7 +16,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
-	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/ingest"
@@ -189,17 +188,6 @@ func (t *trial) clean(ctx context.Context) error {
 			organizations)
 	}
 	return nil
-}
-
-// progress says on a terminal which script is run; without a name it takes that back.
-func (t *trial) progress(i, of int, name string) {
-	if !output.IsTerminal(t.err) {
-		return
-	}
-	fmt.Fprint(output.Controls(t.err), "\r\x1b[K")
-	if name != "" {
-		fmt.Fprintf(t.err, "conform: script %d of %d, %s", i+1, of, name)
-	}
 }
 
 // answerOf is a page of the client as cases know it.
