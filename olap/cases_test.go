@@ -154,8 +154,8 @@ func runCases(t *testing.T, conn driver.Conn, script conform.Script) {
 const mostInEveryState = 20
 
 // inTurn reports whether a question is asked in a state, where questions take turns: each from base rows and from a
-// refreshed rollup, and with one of the three states between them. Those of which one continues another are asked in all
-// states, and what is refused in one.
+// refreshed rollup, and with one of the three states between them. Those of which one continues another are asked in
+// all states, and what is refused in one.
 func inTurn(state string, i int, step conform.Step) bool {
 	turn := slices.Index([]string{"inline delta", "cached delta", "refresh in progress"}, state)
 	switch {

@@ -206,7 +206,8 @@ next
 }
 
 func TestUnproved(t *testing.T) {
-	rules, err := conform.ParseRules("# rules\nspec 1: one\nspec 2: two\nspec 3: three -> a_test.go TestA, b_test.go TestB\n")
+	rules, err := conform.ParseRules(
+		"# rules\nspec 1: one\nspec 2: two\nspec 3: three -> a_test.go TestA, b_test.go TestB\n")
 	if err != nil || len(rules) != 3 || len(rules[2].Tests) != 2 {
 		t.Fatal(rules, err)
 	}
