@@ -113,3 +113,13 @@ func (m *Metrics) stage(name string) (end func()) {
 	began := time.Now()
 	return func() { m.stages.WithLabelValues(name).Observe(time.Since(began).Seconds()) }
 }
+
+var runningDescription = prometheus.NewDesc("runlens_queries_running", "Queries being answered.", nil, nil)
+
+// Describe makes Server a prometheus.Collector of the queries being answered.
+func (s *Server) Describe(out chan<- *prometheus.Desc) { out <- runningDescription }
+
+// Collect sends the metric.
+func (s *Server) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(runningDescription, prometheus.GaugeValue, float64(s.concurrency.Running()))
+}

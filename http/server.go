@@ -164,6 +164,3 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	return err
 }
-
-// Running is the number of queries being answered.
-func (s *Server) Running() int { return s.concurrency.Running() }

@@ -22,6 +22,7 @@ import (
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
 )
@@ -179,10 +180,8 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collector) admin.Content {
 	conn := a.store.Conn()
 	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Private: operator.private(),
-		Metrics: append(metrics, versions{a.store}, ingestLag{conn}, damage{conn},
-			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_queries_running", Help: "Queries being answered."},
-				func() float64 { return float64(a.api.Running()) }))}
-	content.Metrics = append(content.Metrics, connectionMetrics(a.connections)...)
+		Metrics: append(metrics, buildInfo(), a.store, a.api, a.connections, snapshot.LagMetric{Conn: conn},
+			snapshot.DamageMetric{Conn: conn})}
 	for _, worker := range a.maintenance {
 		content.Metrics = append(content.Metrics, worker)
 	}

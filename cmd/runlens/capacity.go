@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"syscall"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/olap/clickhouse"
 )
@@ -101,21 +99,4 @@ func (c serveCmd) fitting(ctx context.Context, store *clickhouse.Server, logger 
 	logger.Warn("fewer queries at once than configured: the store runs no more",
 		"global_concurrency", most, "configured", c.GlobalConcurrency)
 	return most, nil
-}
-
-// connectionMetrics count open and refused connections.
-func connectionMetrics(l *conns.Listener) []prometheus.Collector {
-	metrics := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "runlens_connections_open", Help: "Connections to the API.",
-	}, func() float64 { return float64(l.Open()) })}
-	for _, by := range []string{conns.CapAll, conns.CapPerAddress} {
-		metrics = append(metrics, prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name:        "runlens_connections_refused_total",
-			Help:        "Connections that were closed at once, by the cap that was reached.",
-			ConstLabels: prometheus.Labels{"cap": by},
-		}, func() float64 { return float64(l.Refused(by)) }))
-	}
-	return append(metrics, prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "runlens_connections_displaced_total", Help: "Connections that were closed to make room for others.",
-	}, func() float64 { return float64(l.Displaced()) }))
 }

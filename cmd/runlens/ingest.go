@@ -134,7 +134,7 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	if backfill != nil {
 		run = backfill.ID()[:12] // enough to distinguish runs in one folder
 	}
-	rejects, err := within(opening, openingRejects, nil, func(context.Context) (*rejects, error) {
+	rejects, err := within(opening, openingRejects, nil, func(context.Context) (rejects, error) {
 		return newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
 	})
 	switch {
@@ -143,12 +143,12 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	case err != nil:
 		return usageError{err}
 	}
-	options.OnReject = rejects.add
+	options.OnReject = rejects.Add
 	progress := newProgress(io.err, "ingest", in.bytes, logger)
 	options.Progress = func(p ingest.Progress) { progress.show(in.read(p), p.Summary) }
 	if backfill != nil {
 		options.Acknowledged = func(ctx context.Context, p ingest.Progress) error {
-			if err := rejects.flush(); err != nil {
+			if err := rejects.Flush(); err != nil {
 				return err
 			}
 			return backfill.Save(ctx, p)
@@ -157,7 +157,7 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	began := time.Now()
 	summary, err := ingest.Run(ctx, options)
 	progress.end()
-	err = errors.Join(err, rejects.close())
+	err = errors.Join(err, rejects.Close())
 	if err == nil && backfill != nil {
 		err = backfill.Finish(ctx)
 	}

@@ -94,11 +94,11 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	}
 	defer database.Close()
 	rejects, err := within(ctx, openingRejects, nil,
-		func(context.Context) (*rejects, error) { return appendRejects(c.Rejects, io.err) })
+		func(context.Context) (rejects, error) { return appendRejects(c.Rejects, io.err) })
 	if err != nil {
 		return stopped(usageError{err})
 	}
-	defer rejects.close()
+	defer rejects.Close()
 	store, err := openPatiently(ctx, c.storeFlags, logger, 0)
 	if err != nil {
 		return stopped(err)
@@ -122,7 +122,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger, Status: status,
 		PollInterval: c.PollInterval, Overlap: c.Overlap, ReconcileEvery: c.ReconcileEvery,
 		DeleteMissing: c.DeleteMissing, DeleteMissingShare: c.DeleteMissingShare,
-		OnReject: rejects.addNow,
+		OnReject: rejects.AddNow,
 	})
 }
 
@@ -130,7 +130,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 func workerAdmin(status *worker.Status, store *clickhouse.Server) admin.Content {
 	return admin.Content{
 		Ready:   func(context.Context) error { return status.Ready() },
-		Metrics: []prometheus.Collector{status, versions{store}},
+		Metrics: []prometheus.Collector{status, buildInfo(), store},
 		More: map[string]http.Handler{"GET /status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			json.MarshalWrite(w, status.Report(), json.Deterministic(true))

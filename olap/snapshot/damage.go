@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
@@ -30,4 +31,28 @@ func DamagedParts(ctx context.Context, conn driver.Conn) (map[string]uint64, err
 		parts[f.Table] = f.Parts
 	}
 	return parts, nil
+}
+
+var damageDescription = prometheus.NewDesc("runlens_damaged_parts",
+	"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.",
+	[]string{"table"}, nil)
+
+// DamageMetric is a prometheus.Collector of which tables have lost parts. ClickHouse itself goes on without them.
+type DamageMetric struct{ Conn driver.Conn }
+
+// Describe sends what the metric is.
+func (d DamageMetric) Describe(out chan<- *prometheus.Desc) { out <- damageDescription }
+
+// Collect sends the metric of each table that has lost parts; none where the store does not answer, as the readiness
+// says.
+func (d DamageMetric) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	parts, err := DamagedParts(ctx, d.Conn)
+	if err != nil {
+		return
+	}
+	for table, n := range parts {
+		out <- prometheus.MustNewConstMetric(damageDescription, prometheus.GaugeValue, float64(n), table)
+	}
 }

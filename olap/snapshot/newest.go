@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
@@ -29,4 +30,31 @@ func newest(ctx context.Context, conn driver.Conn, table, clock string) (time.Ti
 		return time.Time{}, nil
 	}
 	return at.UTC(), nil
+}
+
+// scrapePatience bounds what one scrape of the metrics may wait for the store.
+const scrapePatience = 2 * time.Second
+
+var lagDescription = prometheus.NewDesc("runlens_ingest_lag_seconds",
+	"Time since the event clock of the newest stored row, by table.", []string{"table"}, nil)
+
+// LagMetric is a prometheus.Collector of how old the newest rows are at every scrape: it grows while nothing is copied.
+type LagMetric struct{ Conn driver.Conn }
+
+// Describe sends what the metric is.
+func (l LagMetric) Describe(out chan<- *prometheus.Desc) { out <- lagDescription }
+
+// Collect sends the metric of each table that has rows; none where the store does not answer, as the readiness says.
+func (l LagMetric) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	run, attribution, err := Newest(ctx, l.Conn)
+	if err != nil {
+		return
+	}
+	for table, newest := range map[string]time.Time{schema.TableRuns: run, schema.TableAttributions: attribution} {
+		if !newest.IsZero() {
+			out <- prometheus.MustNewConstMetric(lagDescription, prometheus.GaugeValue, time.Since(newest).Seconds(), table)
+		}
+	}
 }
