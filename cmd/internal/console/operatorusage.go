@@ -12,11 +12,34 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
-	"github.com/runlens/runlens/olap/usage"
 )
 
 // explainTimeout bounds the explanation of a question, which a server answers within the time of a query.
 const explainTimeout = time.Minute
+
+// An overview is what /usage of an admin address says.
+type overview struct {
+	Since   time.Time `json:"since"`
+	Keys    []summary `json:"keys"`
+	Slowest []summary `json:"slowest"`
+}
+
+// A summary is what the questions of a group took together.
+type summary struct {
+	Group     []string `json:"group"` // values of the columns of its kind
+	Questions uint64   `json:"questions"`
+	Refused   uint64   `json:"refused"`
+	Limited   uint64   `json:"limited"`
+	RowsRead  uint64   `json:"rows_read"`
+	P95Ms     *float64 `json:"p95_ms"`
+	MaxMs     *float64 `json:"max_ms"`
+}
+
+// keyColumns and questionColumns name the values of a group of the keys, and of the slowest questions.
+var (
+	keyColumns      = []string{"organization_id", "key_id"}
+	questionColumns = []string{"organization_id", "model", "metrics", "dimensions", "filters", "days", "timezone", "limit"}
+)
 
 // A usageView is what the operator's page shows of who asks what.
 type usageView struct {
@@ -42,7 +65,7 @@ func (c *Console) operatorUsage(w http.ResponseWriter, r *http.Request) {
 	var view *usageView
 	for n, admin := range c.Admin {
 		status, text, err := admin.get(ctx, "/usage")
-		var o usage.Overview
+		var o overview
 		if err == nil && status == http.StatusOK && json.Unmarshal([]byte(text), &o) == nil {
 			view = viewOfUsage(admin.Address, n, o)
 			break
@@ -54,16 +77,16 @@ func (c *Console) operatorUsage(w http.ResponseWriter, r *http.Request) {
 	c.render(w, "operator-usage", view)
 }
 
-func viewOfUsage(address string, n int, o usage.Overview) *usageView {
+func viewOfUsage(address string, n int, o overview) *usageView {
 	view := &usageView{Address: address, Since: o.Since.UTC().Format("15:04 UTC")}
 	for _, s := range o.Keys {
-		group := groupedBy(usage.ByKey, s)
+		group := groupedBy(keyColumns, s)
 		row := rowOfUsage(s, group)
 		row.What = group.Get("key_id")
 		view.Keys = append(view.Keys, row)
 	}
 	for _, s := range o.Slowest {
-		group := groupedBy(usage.ByQuestion, s)
+		group := groupedBy(questionColumns, s)
 		row := rowOfUsage(s, group)
 		row.What = shapeText(group)
 		group.Set("admin", strconv.Itoa(n))
@@ -74,9 +97,9 @@ func viewOfUsage(address string, n int, o usage.Overview) *usageView {
 }
 
 // groupedBy is the group of a summary by the names of its columns.
-func groupedBy(by usage.Grouping, s usage.Summary) url.Values {
+func groupedBy(columns []string, s summary) url.Values {
 	group := url.Values{}
-	for i, name := range by.Columns() {
+	for i, name := range columns {
 		if i < len(s.Group) {
 			group.Set(name, s.Group[i])
 		}
@@ -84,7 +107,7 @@ func groupedBy(by usage.Grouping, s usage.Summary) url.Values {
 	return group
 }
 
-func rowOfUsage(s usage.Summary, group url.Values) usageRow {
+func rowOfUsage(s summary, group url.Values) usageRow {
 	count := func(n uint64) string { return thousands(strconv.FormatUint(n, 10)) }
 	took := func(ms *float64) string {
 		if ms == nil {
