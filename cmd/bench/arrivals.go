@@ -56,7 +56,7 @@ func (b *bench) measureArrivals(ctx context.Context) error {
 	for k, s := range streams {
 		b.reportStream(s, busy[k], before[k].and(after[k]))
 	}
-	b.report.note("arrivals: %d rows a second were requested, %.0f arrived", b.Rate, arrived)
+	b.report.Notes.Add("arrivals: %d rows a second were requested, %.0f arrived", b.Rate, arrived)
 	return b.measureCores(ctx, feed)
 }
 
@@ -87,7 +87,7 @@ func (b *bench) measureCores(ctx context.Context, feed *arrivals) error {
 		b.rest(ctx)
 		before, known := processorTime(engine.PID, b.server.PID())
 		if !known {
-			b.report.note("arrivals: this system does not report the processor time of a process")
+			b.report.Notes.Add("arrivals: this system does not report the processor time of a process")
 			return nil
 		}
 		began := time.Now()

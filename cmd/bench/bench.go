@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/snapshot"
@@ -46,7 +47,7 @@ type bench struct {
 	log    io.Writer
 	report *report
 
-	dir    string // of this run alone, removed by close
+	folder harness.Folder // of this run alone, removed by close
 	store  *clickhouse.Server
 	world  world
 	server *process.Server
@@ -63,7 +64,7 @@ func (b *bench) measure(ctx context.Context) error {
 	}
 	loaded := false
 	for _, s := range scenarios {
-		if !b.wants(s.name) {
+		if !b.Only.Has(s.name) {
 			continue
 		}
 		if s.rows && !loaded {
@@ -90,13 +91,7 @@ func (b *bench) measure(ctx context.Context) error {
 
 // open starts the engine, in which the data lives, in a new directory.
 func (b *bench) open(ctx context.Context) (err error) {
-	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
-		return err
-	}
-	if b.dir, err = os.MkdirTemp(b.Dir, "run-"); err != nil {
-		return err
-	}
-	if b.dir, err = filepath.Abs(b.dir); err != nil {
+	if b.folder, err = harness.NewFolder(b.Dir); err != nil {
 		return err
 	}
 	if b.store, err = b.openStore(ctx, b.storeDir()); err != nil {
@@ -118,14 +113,13 @@ const stopPatience = 10 * time.Second
 // closeStore ends an engine that has no other user, and waits until it and its directory are gone.
 func closeStore(store *clickhouse.Server, dir string) {
 	store.Close()
-	for deadline := time.Now().Add(stopPatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return
-		}
-	}
+	harness.Poll(context.Background(), stopPatience, 20*time.Millisecond, func() bool {
+		_, err := os.Stat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
 }
 
-func (b *bench) storeDir() string { return filepath.Join(b.dir, "store") }
+func (b *bench) storeDir() string { return filepath.Join(b.folder.Dir, "store") }
 
 // loadShare is the share of maintenance during the load, which nobody should have to wait for.
 const loadShare = 0.99
@@ -136,7 +130,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.Share == 0 {
 		share = 0
 	}
-	if b.server, err = b.startServer(ctx, b.dir, share); err != nil {
+	if b.server, err = b.startServer(ctx, b.folder.Dir, share); err != nil {
 		return err
 	}
 	b.world = newWorld(b.Scale, b.Until)
@@ -152,7 +146,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	b.server.Stop()
-	if b.server, err = b.startServer(ctx, b.dir, b.Share); err != nil {
+	if b.server, err = b.startServer(ctx, b.folder.Dir, b.Share); err != nil {
 		return err
 	}
 	return b.connect(ctx, b.world.sized()...)
@@ -177,14 +171,11 @@ func (b *bench) close() {
 	if b.store != nil {
 		closeStore(b.store, b.storeDir())
 	}
-	if b.dir != "" {
-		os.RemoveAll(b.dir)
-		os.Remove(b.Dir) // if no other run is in it
-	}
+	b.folder.Remove()
 }
 
 func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(b.log, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
+	harness.Say(b.log, format, args...)
 }
 
 const (
@@ -218,7 +209,7 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 			return err
 		}
 		if refreshed && len(unmerged) == 0 || time.Now().After(deadline) {
-			b.report.note("the store was maintained %s after %s; everything refreshed: %t, partitions in several parts: %d",
+			b.report.Notes.Add("the store was maintained %s after %s; everything refreshed: %t, partitions in several parts: %d",
 				time.Since(began).Round(time.Second), after, refreshed, len(unmerged))
 			return nil
 		}
@@ -248,19 +239,18 @@ const mergePatience = 2 * time.Minute
 
 // rest waits until the engine merges no more, so that merges do not disturb what is measured.
 func (b *bench) rest(ctx context.Context) {
-	deadline := time.Now().Add(mergePatience)
-	for quiet := 0; quiet < 3; {
+	quiet := 0
+	rested := harness.Poll(ctx, mergePatience, 100*time.Millisecond, func() bool {
 		var merges uint64
 		if err := b.store.Conn().QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&merges); err != nil {
-			return // whatever it is, the next query says it
+			return true // whatever it is, the next query says it
 		}
 		if quiet++; merges > 0 {
 			quiet = 0
 		}
-		if time.Now().After(deadline) {
-			b.report.note("merges were still running after %s", mergePatience)
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
+		return quiet == 3
+	})
+	if !rested {
+		b.report.Notes.Add("merges were still running after %s", mergePatience)
 	}
 }

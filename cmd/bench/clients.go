@@ -23,7 +23,7 @@ var atOnce = []int{1, 8, 16, 64}
 
 // askers are clients of the small organizations, in their order, at most so many, of another server.
 func (b *bench) askers(ctx context.Context, most int, flags ...string) (all []*asker, stop func(), err error) {
-	dir := filepath.Join(b.dir, "second")
+	dir := filepath.Join(b.folder.Dir, "second")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, err
 	}
@@ -150,7 +150,7 @@ func (b *bench) measureRepeated(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.report.note("SELECT 1 with %d clients: %.0f a second", clients, one)
+		b.report.Notes.Add("SELECT 1 with %d clients: %.0f a second", clients, one)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (b *bench) infile(
 
 // runInfile runs statements in a new `clickhouse local` of its own and returns what they print.
 func (b *bench) runInfile(ctx context.Context, statements string) (printed string, err error) {
-	dir, err := os.MkdirTemp(b.dir, "infile-")
+	dir, err := os.MkdirTemp(b.folder.Dir, "infile-")
 	if err != nil {
 		return "", err
 	}

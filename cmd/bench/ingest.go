@@ -55,7 +55,7 @@ func (b *bench) measureIngest(ctx context.Context) error {
 		return err
 	}
 	for _, f := range fileFormats {
-		file := filepath.Join(b.dir, "runs."+f.extension)
+		file := filepath.Join(b.folder.Dir, "runs."+f.extension)
 		if err := b.writeFile(ctx, g, f, file); err != nil {
 			return fmt.Errorf("write %s: %w", file, err)
 		}
@@ -111,7 +111,7 @@ type ingested struct {
 
 // runlensIngest loads a file with `runlens ingest` into a new store.
 func (b *bench) runlensIngest(ctx context.Context, f fileFormat, file string) (ingested, error) {
-	dir := filepath.Join(b.dir, "ingest")
+	dir := filepath.Join(b.folder.Dir, "ingest")
 	store, err := b.openStore(ctx, dir) // whose engine the command joins
 	if err != nil {
 		return ingested{}, err

@@ -75,7 +75,7 @@ func (b *bench) load(ctx context.Context) error {
 	if err := b.loadClasses(ctx, []class{b.world.medium}, "", "naive_"); err != nil {
 		return err
 	}
-	if b.wants("others") {
+	if b.Only.Has("others") {
 		if err := b.measureAlone(ctx); err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
 // Command bench measures runlens against references on the same rows in one run: the SQL that an expert
 // would write first, our own SQL without the server, PostgreSQL, and ClickHouse's own loading of
-// files. It prints a table and writes the same as JSON.
+// files. It prints a table and writes the medians as JSON.
 //
 // It reports what it saw: a goal that is missed is marked and fails nothing. What does fail is a wrong answer: every
 // measured query is also compared, row by row, with a reference that knows nothing of our compiler.
@@ -9,16 +9,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
@@ -26,7 +22,7 @@ import (
 // A command is the command line.
 type command struct {
 	Scale     float64       `default:"0.1" help:"Size of the data: 1 is 10,000,000 runs (${default})."`
-	Only      []string      `placeholder:"NAME,…" help:"Only these scenarios, of those below."`
+	Only      harness.Only  `placeholder:"NAME,…" help:"Only these scenarios, of those below."`
 	JSON      string        `default:"data/bench.json" placeholder:"FILE" help:"File for the results (${default})."`
 	Dir       string        `default:"data/bench" placeholder:"DIR" help:"Folder for the data of a run (${default})."`
 	Until     time.Time     `format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME" help:"End of the data (this hour)."`
@@ -54,13 +50,7 @@ func main() {
 	runInfileChild() // does not return in that child
 	var c command
 	kong.Parse(&c, kong.Name("bench"), kong.Description("Measures runlens against references on the same rows."))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends at once
-	if err := c.run(ctx, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	harness.Main("bench", os.Stderr, func(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) })
 }
 
 // errDiffer is returned when an answer was wrong; the report says which.
@@ -101,14 +91,5 @@ func (c *command) complete() error {
 	for i, s := range scenarios {
 		known[i] = s.name
 	}
-	for _, name := range c.Only {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("--only: there is no scenario %q; there are %s", name, strings.Join(known, ", "))
-		}
-	}
-	return nil
-}
-
-func (c command) wants(scenario string) bool {
-	return len(c.Only) == 0 || slices.Contains(c.Only, scenario)
+	return c.Only.Check("scenario", known)
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A report is what a run saw; its JSON is the result file.
@@ -31,7 +33,7 @@ type report struct {
 	Results    []result           `json:"results"`
 	Costs      []questionCost     `json:"costs"`
 	Mismatches []string           `json:"mismatches"`
-	Notes      []string           `json:"notes"`
+	Notes      harness.Notes      `json:"notes"`
 }
 
 type tableData struct {
@@ -63,10 +65,10 @@ func newReport(c command) *report {
 		Started: time.Now().UTC(), Until: c.Until, Scale: c.Scale, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		CPUs: runtime.NumCPU(), LoadBefore: strings.TrimSpace(string(load)), OtherCores: map[string]float64{},
 		Seconds: map[string]float64{}, Costs: []questionCost{},
-		Mismatches: []string{}, Notes: []string{},
+		Mismatches: []string{}, Notes: harness.Notes{},
 	}
 	if c.Scale < 1 {
-		r.note("the goals are those of --scale 1: on fewer rows what every query costs anyway weighs more")
+		r.Notes.Add("the goals are those of --scale 1: on fewer rows what every query costs anyway weighs more")
 	}
 	return r
 }
@@ -93,10 +95,6 @@ func (r result) goal(text string, met bool) result {
 }
 
 func (r *report) add(results ...result) { r.Results = append(r.Results, results...) }
-
-func (r *report) note(format string, args ...any) {
-	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
-}
 
 // took notes how long a part took that began then.
 func (r *report) took(part string, began time.Time) {
@@ -138,9 +136,7 @@ func (r *report) print(out io.Writer) {
 	for _, part := range slices.Sorted(maps.Keys(r.Seconds)) {
 		fmt.Fprintf(out, "%s took %.1f s\n", part, r.Seconds[part])
 	}
-	for _, note := range r.Notes {
-		fmt.Fprintln(out, "note:", note)
-	}
+	r.Notes.Print(out)
 	for _, mismatch := range r.Mismatches {
 		fmt.Fprintln(out, "WRONG ANSWER:", mismatch)
 	}
@@ -187,11 +183,7 @@ func (r *report) printCosts(out io.Writer) {
 func (r result) verdict() string {
 	text := r.Note
 	if r.Met != nil {
-		verdict := "met"
-		if !*r.Met {
-			verdict = "MISSED"
-		}
-		text = strings.TrimSpace(verdict + " " + text)
+		text = strings.TrimSpace(harness.Verdict(*r.Met) + " " + text)
 	}
 	return text
 }

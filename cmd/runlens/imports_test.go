@@ -79,7 +79,7 @@ var arrows = map[string]string{
 // testOnly are packages that only tests may import, each other, and the commands of devCommands.
 var testOnly = []string{
 	"olap/clickhouse/clickhousetest", "olap/olaptest", "ingest/source/postgrestest",
-	"cmd/internal/oracle", "cmd/internal/process", "cmd/internal/trap",
+	"cmd/internal/harness", "cmd/internal/oracle", "cmd/internal/process", "cmd/internal/trap",
 }
 
 // devCommands are commands that are not installed.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const (
@@ -144,7 +146,7 @@ func (s *soak) queryHonestly(ctx context.Context, c *client, goOn func(n int) bo
 		default:
 			h.took.add(a.took())
 		}
-		pause(ctx, honestPause)
+		harness.Pause(ctx, honestPause)
 	}
 	return &h
 }
@@ -155,14 +157,14 @@ func (s *soak) holdHonest(what string, h *honestly) {
 	s.hold(what, fmt.Sprintf("%d answered in %s at most, %d not", len(h.took.all), slowest, h.failures.count()),
 		"all within "+honestPatience.String(), h.failures.count() == 0 && slowest > 0 && slowest <= honestPatience)
 	for _, failure := range h.failures.first() {
-		s.report.note("%s, %s: %s", s.part, what, failure)
+		s.report.notes.Add("%s, %s: %s", s.part, what, failure)
 	}
 }
 
 // restingDescriptors waits until the server has at most so many files open, or for restPatience, and returns how many
 // they are; -1 when the admin address does not tell.
 func (t *target) restingDescriptors(ctx context.Context, most int64) (open int64) {
-	poll(ctx, restPatience, time.Second/4, func() bool {
+	harness.Poll(ctx, restPatience, time.Second/4, func() bool {
 		var err error
 		if open, err = t.descriptors(ctx); err != nil {
 			open = -1

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 )
 
@@ -60,7 +61,7 @@ func (c *crashes) outage() time.Duration {
 
 // killEvery kills the engine at an interval until end is done, the first time in the middle of the first such span.
 func (c *crashes) killEvery(end context.Context, interval time.Duration, product process.Product, failed *examples) {
-	for wait := interval / 2; pause(end, wait); wait = interval {
+	for wait := interval / 2; harness.Pause(end, wait); wait = interval {
 		c.add(time.Now())
 		if err := product.KillEngine(); err != nil {
 			failed.add("%v", err)

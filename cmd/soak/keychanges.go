@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 )
 
@@ -37,17 +38,17 @@ func (m *mixture) changeKey(ctx context.Context) {
 	defer c.rest()
 	m.use(ctx, c, "a new key", http.StatusOK)
 	for m.revoke(ctx, key) != nil {
-		if !pause(ctx, time.Second) {
+		if !harness.Pause(ctx, time.Second) {
 			return
 		}
 	}
 	m.keyChanges.add("revoked")
-	if !pause(ctx, revokedWithin) {
+	if !harness.Pause(ctx, revokedWithin) {
 		return
 	}
 	// A server that cannot reach its store hears of a revocation when it can again.
 	for m.crashes.during(time.Now(), time.Now()) {
-		if !pause(ctx, time.Second) {
+		if !harness.Pause(ctx, time.Second) {
 			return
 		}
 	}

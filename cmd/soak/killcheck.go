@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
@@ -56,7 +57,7 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !poll(ctx, refreshPatience, refreshPoll, func() bool {
+	if !harness.Poll(ctx, refreshPatience, refreshPoll, func() bool {
 		var state snapshot.Log
 		state, err = snapshot.ReadLog(ctx, conn)
 		return err == nil && !state.Leased && state.Until.After(now)

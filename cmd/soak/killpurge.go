@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
 	"github.com/runlens/runlens/olap/snapshot"
@@ -77,7 +78,7 @@ func (p *purgePrey) prepare(ctx context.Context, cycle string) error {
 		if err != nil || !state.Leased && state.Until.After(now) {
 			return err
 		}
-		if !pause(ctx, refreshPoll) {
+		if !harness.Pause(ctx, refreshPoll) {
 			return ctx.Err()
 		}
 	}

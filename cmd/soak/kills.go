@@ -151,7 +151,7 @@ type killLane struct {
 func (l *killLane) run(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
 		l.stores++
-		dir := filepath.Join(l.dir, fmt.Sprintf("%s-%s-%d-%d", l.part, l.name, l.n, l.stores))
+		dir := filepath.Join(l.folder.Dir, fmt.Sprintf("%s-%s-%d-%d", l.part, l.name, l.n, l.stores))
 		store, err := openKillStore(ctx, l.soak, dir)
 		if err != nil {
 			return err

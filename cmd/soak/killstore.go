@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -111,7 +112,7 @@ func (k *killStore) engine(ctx context.Context) (process.Engine, error) {
 func (k *killStore) living(ctx context.Context) (process.Engine, error) {
 	for {
 		e, err := k.product.AwaitEngine(ctx)
-		if err != nil || e.PID != k.killed || !pause(ctx, enginePoll) {
+		if err != nil || e.PID != k.killed || !harness.Pause(ctx, enginePoll) {
 			return e, errors.Join(err, ctx.Err())
 		}
 	}
@@ -133,7 +134,7 @@ func (k *killStore) release(set *trap.Trap) (hit bool) {
 // open returns a connection to the engine that runs now. It does not keep it running.
 func (k *killStore) open(ctx context.Context) (*clickhouse.Server, error) {
 	var err error
-	if poll(ctx, openPatience, openPoll, func() bool { err = k.connect(ctx); return err == nil }) {
+	if harness.Poll(ctx, openPatience, openPoll, func() bool { err = k.connect(ctx); return err == nil }) {
 		return k.conn, nil
 	}
 	return nil, errors.Join(err, ctx.Err())
@@ -170,7 +171,7 @@ func (k *killStore) leave() {
 func (k *killStore) patiently(ctx context.Context, try func() error) error {
 	for n := 1; ; n++ {
 		err := try()
-		if err == nil || n == commandTries || !pause(ctx, time.Second) {
+		if err == nil || n == commandTries || !harness.Pause(ctx, time.Second) {
 			return err
 		}
 		k.leave()

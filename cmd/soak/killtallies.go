@@ -75,6 +75,6 @@ func (t *tallies) report(s *soak) {
 	s.hold("all points", fmt.Sprintf("%d lost, %d doubled, %d different", sum.lost, sum.doubled, sum.differing), "0, 0, 0",
 		sum == tally{})
 	for _, note := range t.notes.first() {
-		s.report.note("%s, %s", s.part, note)
+		s.report.notes.Add("%s, %s", s.part, note)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/trap"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
@@ -232,7 +233,7 @@ func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
 	}
 	defer server.Stop()
 	var verified []finding
-	poll(ctx, copyPatience, time.Second, func() bool {
+	harness.Poll(ctx, copyPatience, time.Second, func() bool {
 		verified = p.store.verify(ctx, "--recheck-after", "0s", "--source", p.source.URL())
 		return len(verified) == 0
 	})

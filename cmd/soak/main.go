@@ -20,20 +20,18 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/signal"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 // A command is the command line.
 type command struct {
-	Only        []string      `placeholder:"NAME,…" help:"Only these parts, of those below. Default: all."`
+	Only        harness.Only  `placeholder:"NAME,…" help:"Only these parts, of those below. Default: all."`
 	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
 	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
 	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
@@ -87,13 +85,7 @@ func main() {
 		kong.Vars{"attacks": attackNames()},
 		kong.Description("Proves over a long time that the built binary holds its promises."))
 	log.SetOutput(io.Discard) // net/http tells there what a proxy sees; the parts count it
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends at once
-	if err := c.run(ctx, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
+	harness.Main("soak", os.Stderr, func(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) })
 }
 
 // errMissed is returned when a bound was missed; the table says which.
@@ -136,12 +128,5 @@ func (c *command) complete() error {
 			return fmt.Errorf("--siege-of: there is no attack %q; there are %s", name, attackNames())
 		}
 	}
-	for _, name := range c.Only {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("--only: there is no part %q; there are %s", name, strings.Join(names, ", "))
-		}
-	}
-	return nil
+	return c.Only.Check("part", names)
 }
-
-func (c command) wants(part string) bool { return len(c.Only) == 0 || slices.Contains(c.Only, part) }

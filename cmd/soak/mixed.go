@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const (
@@ -193,7 +195,7 @@ func (m *mixture) idleVitals(ctx context.Context, bound vitals) (vitals, error) 
 		if least.lower(bound) == least || now.After(until) {
 			return least, nil
 		}
-		if !pause(ctx, time.Second) {
+		if !harness.Pause(ctx, time.Second) {
 			return least, ctx.Err()
 		}
 	}

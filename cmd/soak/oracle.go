@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -202,7 +203,7 @@ func (t *trial) watermark(ctx context.Context) (state snapshot.Log) {
 // catchUp waits until everything stored is in the rollup.
 func (t *trial) catchUp(ctx context.Context, patience time.Duration) error {
 	t.stalled.resume()
-	if !poll(ctx, patience, refreshPoll, func() bool {
+	if !harness.Poll(ctx, patience, refreshPoll, func() bool {
 		state := t.watermark(ctx)
 		return !state.Leased && !state.Until.Before(t.stored)
 	}) {
@@ -222,7 +223,7 @@ func (t *trial) stallRefresh(ctx context.Context) error {
 		if t.watermark(ctx).Refreshing {
 			break
 		}
-		if !pause(ctx, enginePoll) {
+		if !harness.Pause(ctx, enginePoll) {
 			return ctx.Err()
 		}
 	}
@@ -232,7 +233,7 @@ func (t *trial) stallRefresh(ctx context.Context) error {
 
 // open starts the servers and stores the first records.
 func (t *trial) open(ctx context.Context) error {
-	dir := filepath.Join(t.dir, t.part)
+	dir := filepath.Join(t.folder.Dir, t.part)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}

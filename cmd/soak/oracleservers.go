@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purge"
@@ -164,7 +165,7 @@ func (t *trial) queryAll(ctx context.Context, lacking []string, length time.Dura
 						drawn = q.draw(want, organization, paged)
 					}
 					if t.inquiry.run(ctx, a.clients[organization], organization, drawn) == 0 {
-						pause(end, refusedPause)
+						harness.Pause(end, refusedPause)
 					}
 				}
 			})

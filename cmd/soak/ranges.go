@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // organizations are those of the sample data. Each sends queries with as many clients as it may run queries at once.
@@ -159,7 +161,7 @@ func (k *querier) step(ctx context.Context, q question) (next question, more boo
 	case breach != "":
 	case a.status != http.StatusOK:
 		breach = k.allow(q, a)
-		pause(ctx, refusedPause)
+		harness.Pause(ctx, refusedPause)
 	default:
 		p, err := q.check(a.body)
 		if err == nil && p.Cursor != nil {

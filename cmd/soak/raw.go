@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const (
@@ -42,7 +44,7 @@ func exchange(ctx context.Context, open dial, attack attack) ([]answer, error) {
 	go func() {
 		defer close(written)
 		for i, segment := range attack.segments {
-			if i > 0 && !pause(ctx, segmentPause) {
+			if i > 0 && !harness.Pause(ctx, segmentPause) {
 				return
 			}
 			if _, err := io.WriteString(connection, segment); err != nil {

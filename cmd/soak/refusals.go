@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/http/auth"
 )
 
@@ -70,7 +71,7 @@ func (m *mixture) sendRefused(ctx, end context.Context, c *client, all []refused
 		unknown := *keyless
 		unknown.key = key
 		m.expect(ctx, &unknown, r, wanted)
-		pause(end, refusalPause)
+		harness.Pause(end, refusalPause)
 	}
 }
 
@@ -127,6 +128,6 @@ func (m *mixture) sendMalformed(ctx, end context.Context) {
 				m.wrongRefusal.add("%s: %d %s", attack.name, a.status, a.body)
 			}
 		}
-		pause(end, refusalPause)
+		harness.Pause(end, refusalPause)
 	}
 }

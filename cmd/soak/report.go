@@ -8,6 +8,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A figure is one line of the table. Without a bound it only informs.
@@ -16,24 +18,13 @@ type figure struct {
 	met                     bool
 }
 
-func (f figure) verdict() string {
-	if f.met {
-		return "met"
-	}
-	return "MISSED"
-}
-
 // A report is what a run saw.
 type report struct {
 	figures []figure
-	notes   []string
+	notes   harness.Notes
 }
 
 func (r *report) add(f figure) { r.figures = append(r.figures, f) }
-
-func (r *report) note(format string, args ...any) {
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-}
 
 func (r *report) missed() bool {
 	return slices.ContainsFunc(r.figures, func(f figure) bool { return f.bound != "" && !f.met })
@@ -45,7 +36,7 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintln(table, "PART\tFIGURE\tSEEN\tBOUND\t")
 	for _, f := range r.figures {
 		if f.bound != "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.part, f.what, f.seen, f.bound, f.verdict())
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.part, f.what, f.seen, f.bound, harness.Verdict(f.met))
 		}
 	}
 	table.Flush()
@@ -55,9 +46,7 @@ func (r *report) print(out io.Writer) {
 			fmt.Fprintf(out, "%s, %s: %s\n", f.part, f.what, f.seen)
 		}
 	}
-	for _, note := range r.notes {
-		fmt.Fprintln(out, "note:", note)
-	}
+	r.notes.Print(out)
 }
 
 // maxExamples bounds what is kept of things that should not happen.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 )
 
@@ -229,7 +230,7 @@ func (g *siege) ask(ctx, end context.Context, c *client, organization string, q 
 		if next = next.Add(tenantEvery); next.Before(time.Now()) {
 			next = time.Now()
 		}
-		pause(end, time.Until(next))
+		harness.Pause(end, time.Until(next))
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // abortQuestions sends questions with legal keys and closes the connection while they are worked on.
 func (g *siege) abortQuestions(ctx, end context.Context) {
 	q := &questioner{random: rand.New(rand.NewPCG(g.Seed, 201)), author: g.others}
-	for n := 0; pause(end, abortEvery); n++ {
+	for n := 0; harness.Pause(end, abortEvery); n++ {
 		organization := attackerOrganizations[n%len(attackerOrganizations)]
 		c := g.attackers[n%len(g.attackers)].hasty()
 		g.goAway(ctx, c, "aborted questions", q.draw(wantAny, organization, false).body(),
@@ -55,7 +57,7 @@ const (
 
 // abandonQuestions sends slow questions, whose clients then go away, each minute.
 func (g *siege) abandonQuestions(ctx, end context.Context) {
-	for n, wait := 0, abandonEvery/6; pause(end, wait); wait = abandonEvery {
+	for n, wait := 0, abandonEvery/6; harness.Pause(end, wait); wait = abandonEvery {
 		var leaving sync.WaitGroup
 		for range abandoned {
 			n++
@@ -150,7 +152,7 @@ func (g *siege) holdAdmin(_, end context.Context) {
 
 // occupy keeps a crowd at an address: those that were turned away come back.
 func (g *siege) occupy(end context.Context, kind, address, local string, connections int, attack bodyAttack) {
-	for ok := true; ok; ok = pause(end, crowdPause) {
+	for ok := true; ok; ok = harness.Pause(end, crowdPause) {
 		c := &crowd{address: address, size: connections, local: local}
 		c.run(end, attack)
 		g.attacks.merge(kind+": ", &c.outcomes)
@@ -171,7 +173,7 @@ func (g *siege) floodLog(ctx, end context.Context) {
 	c := newClient(g.target.server.Address, "")
 	defer c.rest()
 	huge := strings.Repeat("A", longMethod)
-	for n := 0; pause(end, floodEvery); n++ {
+	for n := 0; harness.Pause(end, floodEvery); n++ {
 		method, path, kind := http.MethodPost, queryPath, "log flood"
 		switch n % 4 {
 		case 0, 2:

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 )
 
@@ -24,11 +25,11 @@ func (w *engineWatch) watch(ctx context.Context, product process.Product) (done 
 	w.note(product)
 	go func() {
 		defer close(done)
-		for pause(ctx, samplePeriod) {
+		for harness.Pause(ctx, samplePeriod) {
 			w.note(product)
 		}
 		// One that has just ended is followed by the next one.
-		pause(context.Background(), enginePatience)
+		harness.Pause(context.Background(), enginePatience)
 		w.note(product)
 	}()
 	return done
@@ -84,14 +85,14 @@ func (g *siege) halfRequestsToAPI(ctx, end context.Context) {
 // sendHalves sends half requests and goes away, as programs end: half of the connections are reset.
 func (g *siege) sendHalves(ctx, end context.Context, kind string, address func() string) {
 	random := rand.New(rand.NewPCG(g.Seed, uint64(len(kind))))
-	for n := 0; pause(end, halfEvery); n++ {
+	for n := 0; harness.Pause(end, halfEvery); n++ {
 		connection, err := dialTCP(address())(ctx)
 		if err != nil {
 			g.attacks.add(kind + ": no connection")
 			continue
 		}
 		_, err = connection.Write([]byte(halves[n%len(halves)]))
-		pause(end, time.Duration(random.Int64N(int64(halfHeld))))
+		harness.Pause(end, time.Duration(random.Int64N(int64(halfHeld))))
 		if tcp, ok := connection.(*net.TCPConn); ok && random.IntN(2) == 0 {
 			tcp.SetLinger(0)
 		}
@@ -118,7 +119,7 @@ func (g *siege) abortStatements(ctx, end context.Context) {
 	random := rand.New(rand.NewPCG(g.Seed, 200))
 	k := newKillStore(ctx, g.soak, g.target.dir)
 	defer k.leave()
-	for pause(end, abortEvery) {
+	for harness.Pause(end, abortEvery) {
 		server, err := k.open(end)
 		if err != nil {
 			g.attacks.add("aborted statements: no connection")
@@ -155,7 +156,7 @@ func (g *siege) leave(ctx, end context.Context) {
 		g.leaving.add("%v", err)
 		return
 	}
-	for n := 0; pause(end, leaveEvery); n++ {
+	for n := 0; harness.Pause(end, leaveEvery); n++ {
 		began := time.Now()
 		second, err := g.target.product.Serve(ctx, dir, "--admin-listen", "off")
 		switch {
@@ -169,7 +170,7 @@ func (g *siege) leave(ctx, end context.Context) {
 			g.leaving.add("%v", err)
 			continue
 		}
-		pause(end, leftAfter)
+		harness.Pause(end, leftAfter)
 		if n%2 == 0 {
 			second.Stop()
 			g.attacks.add("leaving servers")

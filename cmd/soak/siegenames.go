@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // hostileNames are those of agents, people and keys of one tenant: what a terminal obeys, what a shell or a spreadsheet
@@ -37,7 +39,7 @@ const hostileEvery = 200 * time.Millisecond
 // with one in its filters.
 func (g *siege) sendHostile(ctx, end context.Context) {
 	address := g.target.server.Address
-	for n := 0; pause(end, hostileEvery); n++ {
+	for n := 0; harness.Pause(end, hostileEvery); n++ {
 		name := hostileNames[n%len(hostileNames)]
 		a, err := g.attackers[n%len(g.attackers)].query(ctx, hostileQuestion(name, n).body())
 		if err != nil {
@@ -92,7 +94,7 @@ func (g *siege) showHostileNames(ctx, end context.Context) {
 		}
 	}
 	formats := []string{"table", "csv", "json", "ndjson", "markdown", "plot"}
-	for n, on := 0, true; on; n, on = n+1, pause(end, showEvery) {
+	for n, on := 0, true; on; n, on = n+1, harness.Pause(end, showEvery) {
 		g.show(ctx, "keys list", func(ctx context.Context) *exec.Cmd {
 			return g.target.product.Command(ctx, "keys", "list", "--org", hostileOrganization)
 		})

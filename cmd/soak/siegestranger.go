@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const (
@@ -41,7 +43,7 @@ func (g *siege) openToStrangers() error {
 		return nil
 	}
 	dir := g.target.dir
-	for _, folder := range []string{g.dir, dir, g.target.product.DataDir} {
+	for _, folder := range []string{g.folder.Dir, dir, g.target.product.DataDir} {
 		if err := os.Chmod(folder, 0o755); err != nil {
 			return err
 		}
@@ -71,7 +73,7 @@ func (g *siege) trySpying(ctx, end context.Context) {
 	if g.stranger.program == "" {
 		return
 	}
-	for wait := g.SiegeFor / spyings / 2; pause(end, wait); wait = g.SiegeFor / spyings {
+	for wait := g.SiegeFor / spyings / 2; harness.Pause(end, wait); wait = g.SiegeFor / spyings {
 		if err := g.spy(ctx); err != nil && ctx.Err() == nil {
 			g.stranger.read.add("it is not known: %v", err)
 		}

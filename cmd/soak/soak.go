@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A part is one proof. Each has a server and a data directory of its own.
@@ -33,23 +33,17 @@ type soak struct {
 	command
 	log    io.Writer
 	report *report
-	dir    string // of this run alone
-	part   string // the running one
+	folder harness.Folder // of this run alone
+	part   string         // the running one
 }
 
 func (s *soak) prove(ctx context.Context) (err error) {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return err
-	}
-	if s.dir, err = os.MkdirTemp(s.Dir, "run-"); err != nil {
-		return err
-	}
-	if s.dir, err = filepath.Abs(s.dir); err != nil {
+	if s.folder, err = harness.NewFolder(s.Dir); err != nil {
 		return err
 	}
 	s.say("seed %d", s.Seed)
 	for _, p := range parts {
-		if !s.wants(p.name) {
+		if !s.Only.Has(p.name) {
 			continue
 		}
 		s.part = p.name
@@ -69,20 +63,16 @@ func (s *soak) prove(ctx context.Context) (err error) {
 
 // clean removes what the run left. The servers' logs stay where they are needed to explain a miss.
 func (s *soak) clean(all bool) {
-	if s.dir == "" {
+	if s.folder.Dir != "" && !all {
+		s.say("the servers' logs are in %s", s.folder.Dir)
 		return
 	}
-	if !all {
-		s.say("the servers' logs are in %s", s.dir)
-		return
-	}
-	os.RemoveAll(s.dir)
-	os.Remove(s.Dir) // if no other run is in it
+	s.folder.Remove()
 }
 
 // say reports progress.
 func (s *soak) say(format string, args ...any) {
-	fmt.Fprintf(s.log, "%s %-9s %s\n", time.Now().Format(time.TimeOnly), s.part, fmt.Sprintf(format, args...))
+	harness.Say(s.log, "%-9s %s", s.part, fmt.Sprintf(format, args...))
 }
 
 // see adds a figure that has no bound.
@@ -101,26 +91,6 @@ func (s *soak) miss(what, seen string) { s.hold(what, seen, "yes", false) }
 func (s *soak) none(what string, seen *examples) {
 	s.hold(what, fmt.Sprint(seen.count()), "0", seen.count() == 0)
 	for _, example := range seen.first() {
-		s.report.note("%s, %s: %s", s.part, what, example)
-	}
-}
-
-// poll asks at an interval until something is done. It reports false when patience has passed before, or ctx has ended.
-func poll(ctx context.Context, patience, interval time.Duration, done func() bool) bool {
-	for deadline := time.Now().Add(patience); !done(); {
-		if time.Now().After(deadline) || !pause(ctx, interval) {
-			return false
-		}
-	}
-	return true
-}
-
-// pause waits, and reports whether ctx is still on.
-func pause(ctx context.Context, length time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(length):
-		return true
+		s.report.notes.Add("%s, %s: %s", s.part, what, example)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -48,7 +49,7 @@ func (b *sources) changeRows(ctx, end context.Context, url string, hides bool) e
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	for n := 0; pause(end, 100*time.Millisecond); n++ {
+	for n := 0; harness.Pause(end, 100*time.Millisecond); n++ {
 		_, err := conn.Exec(ctx, fmt.Sprintf(statement, fmt.Sprintf("org%d", n%3), uuid.New()))
 		if err := b.changed("changes", err); err != nil {
 			return err
@@ -82,7 +83,7 @@ func (b *sources) prepareTransactions(ctx, end context.Context) error {
 		if err := onSource(ctx, b.primary.URL(), fmt.Sprintf(insert, n, n%3)); err != nil {
 			return err
 		}
-		more := pause(end, 3*time.Second)
+		more := harness.Pause(end, 3*time.Second)
 		if last != "" {
 			if err := onSource(ctx, b.primary.URL(), last); err != nil {
 				return err
@@ -97,7 +98,7 @@ func (b *sources) prepareTransactions(ctx, end context.Context) error {
 
 // lockTables locks a table against reading, for longer than the workers' lock_timeout.
 func (b *sources) lockTables(ctx, end context.Context) error {
-	for pause(end, 4*time.Second) {
+	for harness.Pause(end, 4*time.Second) {
 		for _, url := range []string{b.primary.URL(), b.westURL} {
 			err := onSource(ctx, url, "SET lock_timeout = '300ms'; BEGIN; LOCK TABLE runs IN ACCESS EXCLUSIVE MODE; "+
 				"SELECT pg_sleep(0.4); COMMIT")
@@ -122,7 +123,7 @@ func (b *sources) bulkUpdate(ctx context.Context, url string) error {
 }
 
 func (b *sources) pauseReplay(ctx context.Context) error {
-	return onSource(ctx, b.standby.URL(), "SELECT pg_wal_replay_pause()")
+	return onSource(ctx, b.standby.URL(), "SELECT pg_wal_replay_harness.Pause()")
 }
 
 func (b *sources) resumeReplay(ctx context.Context) error {
@@ -150,7 +151,7 @@ func (b *sources) raiseTimeouts(ctx context.Context) error {
 	const raised = "SELECT count(*) FROM pg_db_role_setting WHERE setconfig::text LIKE '%statement_timeout=10min%'"
 	return b.eachDatabase(func(_, url string) error {
 		var err error
-		if !poll(ctx, time.Minute, time.Second, func() bool {
+		if !harness.Poll(ctx, time.Minute, time.Second, func() bool {
 			var n float64
 			n, err = numberOnSource(ctx, url, raised)
 			return err == nil && n > 0

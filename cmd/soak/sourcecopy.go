@@ -16,6 +16,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/ingest/worker"
 )
@@ -116,7 +117,7 @@ func (c *sourceCopy) startWorker(number int, flags []string) (*copyWorker, error
 		_ = w.process.Wait() // who stops it knows why it ended
 		close(w.gone)
 	}()
-	if !poll(c.store.life, sourcePatience, openPoll, func() bool {
+	if !harness.Poll(c.store.life, sourcePatience, openPoll, func() bool {
 		w.address, err = process.AdminAddressIn(w.log)
 		return err == nil
 	}) {

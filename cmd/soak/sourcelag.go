@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
@@ -59,7 +60,7 @@ func (b *sources) watchLag(ctx, end context.Context, c *sourceCopy) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	for pause(end, time.Second) {
+	for harness.Pause(end, time.Second) {
 		var id string
 		err := conn.QueryRow(ctx, "INSERT INTO runs (organization_id, run_id, agent_id, status) VALUES ('markers', "+
 			"gen_random_uuid(), gen_random_uuid(), 'RUNNING') RETURNING run_id::text").Scan(&id)
@@ -78,7 +79,7 @@ func (b *sources) watchLag(ctx, end context.Context, c *sourceCopy) error {
 
 func (b *sources) checkMarker(ctx context.Context, c *sourceCopy, n int, id string, committed time.Time) error {
 	w := c.workers[n]
-	covered := poll(ctx, lagPatience, 100*time.Millisecond, func() bool {
+	covered := harness.Poll(ctx, lagPatience, 100*time.Millisecond, func() bool {
 		before := time.Now()
 		seconds, known := w.lag(ctx)
 		if w.unready(ctx) != "" {
@@ -139,12 +140,12 @@ func (b *sources) measureIdle(ctx context.Context) error {
 			return err
 		}
 		why := ""
-		if !poll(ctx, equalPatience, time.Second, func() bool { why = c.unready(ctx); return why == "" }) {
+		if !harness.Poll(ctx, equalPatience, time.Second, func() bool { why = c.unready(ctx); return why == "" }) {
 			return fmt.Errorf("%s: %s", c.name, why)
 		}
 	}
 	b.say("nothing changes for %s", idleAfter+idleFor)
-	pause(ctx, idleAfter)
+	harness.Pause(ctx, idleAfter)
 	before := map[*sourceCopy]map[int]int64{}
 	for _, c := range b.copies {
 		var err error
@@ -152,7 +153,7 @@ func (b *sources) measureIdle(ctx context.Context) error {
 			return err
 		}
 	}
-	pause(ctx, idleFor)
+	harness.Pause(ctx, idleFor)
 	for _, c := range b.copies {
 		after, err := ticksOf(ctx, c.url)
 		if err != nil {
@@ -230,7 +231,7 @@ func (b *sources) reportTemporary(ctx context.Context) error {
 	return b.eachDatabase(func(name, url string) error {
 		var err error
 		var n float64
-		poll(ctx, sourcePatience, time.Second, func() bool {
+		harness.Poll(ctx, sourcePatience, time.Second, func() bool {
 			n, err = numberOnSource(ctx, url, "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader'")
 			return err == nil && n == 0
 		})

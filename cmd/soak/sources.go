@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/source/postgres"
 )
 
@@ -59,7 +60,7 @@ func (s *soak) proveSources(ctx context.Context) error {
 // with an error.
 func (s *soak) openSources(ctx context.Context) (*sources, error) {
 	b := &sources{soak: s}
-	dir := filepath.Join(s.dir, s.part)
+	dir := filepath.Join(s.folder.Dir, s.part)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (b *sources) events(ctx, end context.Context) error {
 		{0.75, "all runs get one updated_at", func(ctx context.Context) error { return b.bulkUpdate(ctx, b.primary.URL()) }},
 		{0.80, "the same west of UTC", func(ctx context.Context) error { return b.bulkUpdate(ctx, b.westURL) }},
 	} {
-		if !pause(end, time.Until(began.Add(time.Duration(e.share*float64(b.SourcesFor))))) {
+		if !harness.Pause(end, time.Until(began.Add(time.Duration(e.share*float64(b.SourcesFor))))) {
 			return nil // another load failed
 		}
 		b.say("%s", e.what)
@@ -136,7 +137,7 @@ func (b *sources) events(ctx, end context.Context) error {
 			return fmt.Errorf("%s: %w", e.what, err)
 		}
 	}
-	pause(end, time.Until(began.Add(b.SourcesFor)))
+	harness.Pause(end, time.Until(began.Add(b.SourcesFor)))
 	return nil
 }
 
@@ -144,12 +145,12 @@ func (b *sources) events(ctx, end context.Context) error {
 func (b *sources) awaitEqual(ctx context.Context) {
 	for _, c := range b.copies {
 		began, said := time.Now(), ""
-		equal := poll(ctx, equalPatience, 2*time.Second, func() bool { said = c.verify(ctx); return said == "" })
+		equal := harness.Poll(ctx, equalPatience, 2*time.Second, func() bool { said = c.verify(ctx); return said == "" })
 		if equal {
 			said = fmt.Sprintf("equal after %s", time.Since(began).Round(time.Second))
 		}
 		b.hold("verify: "+c.name, said, "equal", equal)
-		ready := poll(ctx, equalPatience, time.Second, func() bool { said = c.unready(ctx); return said == "" })
+		ready := harness.Poll(ctx, equalPatience, time.Second, func() bool { said = c.unready(ctx); return said == "" })
 		b.hold("workers are ready: "+c.name, "yes"+said, "yes", ready)
 	}
 }

@@ -32,7 +32,7 @@ func (s *soak) start(ctx context.Context) (*target, error) { return s.startWithi
 
 // startWithin is start with a limit of open files for the product's processes; 0 for that of this process.
 func (s *soak) startWithin(ctx context.Context, files int) (*target, error) {
-	dir := filepath.Join(s.dir, s.part)
+	dir := filepath.Join(s.folder.Dir, s.part)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A Keeper is a running `runlens engine`. It keeps the engine of a data directory, and starts it again when it dies.
@@ -60,12 +62,13 @@ func (k *Keeper) Stop() {
 
 // AwaitEngine waits until an engine runs that has published itself.
 func (p Product) AwaitEngine(ctx context.Context) (Engine, error) {
-	for deadline := time.Now().Add(startPatience); ; time.Sleep(pollInterval) {
-		if e, err := p.Engine(); err == nil && p.runs(e.PID) {
-			return e, nil
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return Engine{}, errors.Join(fmt.Errorf("no engine ran within %s", startPatience), ctx.Err())
-		}
+	var e Engine
+	if !harness.Poll(ctx, startPatience, pollInterval, func() bool {
+		var err error
+		e, err = p.Engine()
+		return err == nil && p.runs(e.PID)
+	}) {
+		return Engine{}, errors.Join(fmt.Errorf("no engine ran within %s", startPatience), ctx.Err())
 	}
+	return e, nil
 }

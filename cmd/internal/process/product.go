@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // stopPatience is how long a process may take to end after SIGTERM before it is killed.
@@ -110,11 +112,9 @@ func (p Product) AwaitEngineEnd() {
 	if err != nil {
 		return // none was ever started
 	}
-	for deadline := time.Now().Add(stopPatience); p.runs(e.PID); time.Sleep(pollInterval) {
-		if time.Now().After(deadline) {
-			_ = syscall.Kill(e.PID, syscall.SIGKILL)
-			return
-		}
+	ended := func() bool { return !p.runs(e.PID) }
+	if !harness.Poll(context.Background(), stopPatience, pollInterval, ended) {
+		_ = syscall.Kill(e.PID, syscall.SIGKILL)
 	}
 }
 
