@@ -19,7 +19,6 @@ var toTerminals = map[string][]string{
 	"cmd/runlens/queryrun.go":          {"output.Controls"},                     // clears the screen
 	"cmd/runlens/queryprogress.go":     {"output.Controls"},                     // a bar of numbers
 	"cmd/runlens/progress.go":          {"output.Controls"},                     // a bar of numbers
-	"cmd/runlens/conformtrial.go":      {"output.Controls"},                     // begins a line again
 	"olap/clickhouse/child.go":         {"os.Stderr", "fmt.Print"},              // the engine's process writes to a file
 	"cmd/internal/explain/genaliases/": {"log.Fatal"},                           // developers run it
 	"olap/daterange/genzones/":         {"log.Fatal"},                           // developers run it
