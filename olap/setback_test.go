@@ -173,3 +173,47 @@ func TestRecordsStoredAgainAfterTheClockWasSetBack(t *testing.T) {
 		t.Errorf("the rollup differs: %+v, %v", differences, err)
 	}
 }
+
+// Of copies of an attribution record that contradict each other the one with the earliest stamp counts (contract 4.20),
+// also where it was stored last, when the store's clock had been set back, and the rollup had another one.
+func TestContradictionsStoredAfterTheClockWasSetBack(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	stamps, held := olaptest.StampsOf(t, conn), olaptest.Hold(conn)
+	copyOf := func(agent int) olaptest.Records {
+		return olaptest.Records{Attributions: []olaptest.Attribution{{Organization: "acme", ID: olaptest.ShortID(1),
+			RunID: olaptest.ShortID(1), AgentID: olaptest.ShortID(agent), Identifier: "ada@example.com",
+			Activity: "interacted", InitiationType: "human", Source: "web",
+			OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}}}
+	}
+	engines := map[string]*olap.Engine{}
+	for name, options := range map[string]plan.Options{"small": {}, "cached": asLarge, "inline": inlineDelta} {
+		engines[name] = olap.NewEngine(held, []byte("secret"))
+		engines[name].Use(options)
+	}
+	refresher := rollup.New(held, quiet, rollup.Margin)
+	held.Shift(time.Hour)
+	stamps.Shift(t, time.Hour)
+	olaptest.Load(t, conn, copyOf(1))
+	held.Shift(time.Hour + time.Minute)
+	refreshed(t, refresher)
+	stamps.Shift(t, 0)
+	held.Shift(0)
+	refreshed(t, refresher) // which moves the watermark back
+	olaptest.Load(t, conn, copyOf(2))
+	byAgent := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},
+		Dimensions: []string{"agent_id"}, Range: january, Limit: 5}
+	for _, when := range []string{"before the refresh", "after it"} {
+		for name, engine := range engines {
+			rows := all(t, engine, "acme", byAgent)
+			if len(rows) != 1 || rows[0][0] != olaptest.ShortID(2).String() || rows[0][len(rows[0])-1] != 1.0 {
+				t.Errorf("%s, %s: %v, want 1 of agent 2", name, when, rows)
+			}
+		}
+		held.Shift(2 * time.Hour)
+		refreshed(t, refresher)
+	}
+	refreshed(t, refresher)
+	if n, err := rollup.Check(t.Context(), held); err != nil || len(n) > 0 {
+		t.Errorf("the rollup differs: %+v, %v", n, err)
+	}
+}

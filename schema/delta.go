@@ -40,7 +40,10 @@ func (t *RollupTable) ranked(n int) (ofSource, ofRollup, names []string) {
 	if t.First == "" {
 		return ofSource, ofRollup, names
 	}
-	const first = "bitNot(toUInt128(0))" // what the rollup has was stored before all else
+	// The first of those with its stamp: its content was found to be the one that counts. Only a copy that was stored
+	// when the store's clock had been set back has an earlier stamp.
+	const first = "bitOr(bitShiftLeft(toUInt128(toUInt64(18446744073709551615 - toUnixTimestamp64Milli(" +
+		"first_stored_at))), 64), 18446744073709551615)"
 	return slices.Insert(ofSource, 0, t.First), slices.Insert(ofRollup, 0, first), slices.Insert(names, 0, t.First)
 }
 

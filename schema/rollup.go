@@ -24,7 +24,7 @@ type RollupTable struct {
 	// of several versions the greatest in this order counts.
 	Columns []RollupColumn
 	// First is the column of the source, a UInt128, that is greatest in the copy that counts where records are
-	// immutable: the one stored first, which the rollup has before all others. Empty where the greatest of Columns counts.
+	// immutable: the one with the earliest stamp. Empty where the greatest of Columns counts.
 	First string
 	// conflicts says that rows of the source have to be compared with TableConflicts, whether they count (Counts).
 	conflicts bool

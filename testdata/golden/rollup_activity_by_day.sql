@@ -56,7 +56,7 @@ FROM
                         organization_id,
                         occurred_at,
                         attribution_id,
-                        tuple(bitNot(toUInt128(0)), activity_type) AS record,
+                        tuple(bitOr(bitShiftLeft(toUInt128(toUInt64(18446744073709551615 - toUnixTimestamp64Milli(first_stored_at))), 64), 18446744073709551615), activity_type) AS record,
                         first_stored_at,
                         1
                     FROM rollup_attributions
