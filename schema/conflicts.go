@@ -78,10 +78,10 @@ func SupersededRuns(read sql.Reader, stored string) sql.Select {
 	}
 }
 
-// ConflictingAttributions selects what TableConflicts lacks of the attribution records of which a row satisfies the
-// condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under which it
-// was stored first; of several in one millisecond the greatest content decides, then the latest clock.
-func ConflictingAttributions(read sql.Reader, stored string) sql.Select {
+// severalAttributions selects the attribution records of which a row satisfies the condition stored and which were
+// stored under several clocks, or with several contents under one: organization_id, attribution_id, stored_keys (each
+// clock, and whether contents differ there) and winner (what decides, and the clock that counts).
+func severalAttributions(read sql.Reader, stored string) sql.Select {
 	rows := sql.Select{
 		Columns: []string{"organization_id", "attribution_id", "occurred_at AS occurred", "max(inverted_timestamp) AS top",
 			contentsDiffer + " AS differs"},
@@ -90,12 +90,18 @@ func ConflictingAttributions(read sql.Reader, stored string) sql.Select {
 			"min(occurred_at) != max(occurred_at) OR "+contentsDiffer),
 		Group: []string{"organization_id", "attribution_id", "occurred_at"},
 	}
-	records := sql.Select{
+	return sql.Select{
 		Columns: []string{"organization_id", "attribution_id", "groupArray((occurred, differs)) AS stored_keys",
 			"max((top, occurred)) AS winner"},
 		From: sql.Query(rows), Group: []string{"organization_id", "attribution_id"},
 		Having: "count() > 1 OR max(differs)",
 	}
+}
+
+// ConflictingAttributions selects what TableConflicts lacks of the attribution records of which a row satisfies the
+// condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under which it
+// was stored first; of several in one millisecond the greatest content decides, then the latest clock.
+func ConflictingAttributions(read sql.Reader, stored string) sql.Select {
 	known := sql.Select{
 		Columns: []string{"organization_id", "id", "clock", "superseded"}, From: read(TableConflicts),
 		Where: []string{ofAttribution},
@@ -103,10 +109,49 @@ func ConflictingAttributions(read sql.Reader, stored string) sql.Select {
 	return sql.Select{
 		Columns: []string{"organization_id", "attribution_id AS id", "tupleElement(stored_key, 1) AS clock",
 			"tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded"},
-		From: sql.Query(records), Array: "stored_keys AS stored_key",
+		From: sql.Query(severalAttributions(read, stored)), Array: "stored_keys AS stored_key",
 		Where: []string{"(superseded OR tupleElement(stored_key, 2))",
 			"(organization_id, id, clock, superseded) NOT IN" + sql.In(known)},
 	}
+}
+
+// ReversedAttributions selects the clocks of attribution records, among those of which a row satisfies the condition
+// stored, that count although TableConflicts says otherwise, or don't although the rollup has them: organization_id,
+// clock and id. The order in which copies were stored is that of their stamps. It changes where the store's clock was
+// set back, and a copy stored after that has an earlier stamp than one that was refreshed before.
+func ReversedAttributions(read sql.Reader, stored string) sql.Select {
+	keys := []string{"organization_id", "clock", "id"}
+	superseded := ConflictingAttributions(read, stored)
+	superseded.Where = append(superseded.Where, "superseded")
+	rollup := RollupOf(TableAttributions)
+	counted := sql.Select{
+		Columns: rollup.RecordKey(), From: read(rollup.Table),
+		Where: []string{"(organization_id, occurred_at) IN" + sql.In(sql.Select{
+			Columns: keys[:2], From: sql.Query(superseded),
+		})},
+		Group: rollup.RecordKey(), Having: "sum(sign) > 0",
+	}
+	return sql.Select{Columns: keys, From: sql.Query(sql.Union(
+		sql.Select{
+			Columns: []string{"organization_id", "tupleElement(winner, 2) AS clock", "attribution_id AS id"},
+			From:    sql.Query(severalAttributions(read, stored)),
+			Where: []string{"(organization_id, clock, id) IN" +
+				sql.In(SupersededAttributions(read, keys))},
+		},
+		sql.Select{
+			Columns: keys, From: sql.Query(superseded), Where: []string{"(organization_id, clock, id) IN" + sql.In(counted)},
+		},
+	))}
+}
+
+// OfReversed is the condition that a row of TableConflicts says of a clock of ReversedAttributions that it does not
+// count, although it does.
+func OfReversed(read sql.Reader, stored string) string {
+	winners := sql.Select{
+		Columns: []string{"organization_id", "tupleElement(winner, 2)", "attribution_id"},
+		From:    sql.Query(severalAttributions(read, stored)),
+	}
+	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+sql.In(winners))
 }
 
 // WronglySuperseded selects, of the attribution records none of whose clocks counts, the one that should:

@@ -27,7 +27,8 @@ func newConflicts() *prometheus.GaugeVec {
 //
 //  1. Conflicts between attribution records are written to TableConflicts. From then on queries of the organization
 //     leave out the superseded ones (within seconds, see olap/facts.go), and so do the rollup rows that this batch
-//     writes.
+//     writes. Where the order of copies is another one since the store's clock was set back, the rollup is damaged by
+//     that, and what said that the one that counts is superseded goes first.
 //  2. Runs that moved are written there, for whoever verifies the store or looks at its metrics.
 //  3. Superseded marks are stored. From then on a run counts under one clock.
 //
@@ -43,6 +44,9 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 		return err
 	}
 	if found {
+		if err := c.reverse(ctx, from, until); err != nil {
+			return err
+		}
 		err := c.note(ctx, schema.ConflictAttribution, "id, clock, superseded", attributions, from, until)
 		if err != nil {
 			return err
@@ -88,6 +92,27 @@ func (s *Refresher) conflicts(
 			"organization", c.Organization, "record", kind, "count", c.Keys)
 	}
 	return len(conflicts) > 0, nil
+}
+
+// reverse deletes what TableConflicts says of clocks that count after all, and writes damage of the organizations in
+// whose rollup another one counts. Until that is repaired they are answered from the base tables.
+func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
+	reversed := schema.ReversedAttributions(refreshed, within("first_stored_at"))
+	var organizations []string
+	named := sql.Select{Columns: []string{"groupUniqArray(toString(organization_id))"}, From: sql.Query(reversed)}
+	err := c.conn.QueryRow(inserting(ctx, nil), named.String(), span(from, until)...).Scan(&organizations)
+	if err != nil {
+		return fmt.Errorf("rollup: read conflicts that are decided otherwise: %w", err)
+	}
+	if len(organizations) == 0 {
+		return nil
+	}
+	if err := c.damage(ctx, schema.TableAttributions, organizations...); err != nil {
+		return err
+	}
+	ofSpan := fmt.Sprintf("first_stored_at > fromUnixTimestamp64Milli(%d, 'UTC') AND first_stored_at <="+
+		" fromUnixTimestamp64Milli(%d, 'UTC')", from.UnixMilli(), until.UnixMilli()) // a mutation has no parameters
+	return c.Alter(ctx, schema.TableConflicts, "DELETE", schema.OfReversed(refreshed, ofSpan))
 }
 
 // note writes conflicts to their table.
