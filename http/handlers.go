@@ -110,7 +110,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	}
 	exchangeOf(c).principal = principal
 	conns.Authenticated(c.Context().Conn(), true)
-	admitted, state := s.rates.Take(principal.KeyID, time.Now())
+	admitted, state := s.Rates.Take(principal.KeyID, time.Now())
 	setRateHeaders(c, state)
 	if !admitted {
 		return limited(limitRate, messageTooMany, state.Reset)
@@ -136,7 +136,7 @@ func bearer(c *fiber.Ctx) string {
 
 // setRateHeaders sends the key's rate in the fields of the IETF draft "RateLimit header fields for HTTP".
 func setRateHeaders(c *fiber.Ctx, state limit.State) {
-	seconds := strconv.Itoa(int(rateWindow.Seconds()))
+	seconds := strconv.Itoa(int(RateWindow.Seconds()))
 	c.Set("RateLimit-Policy", `"per-key";q=`+strconv.Itoa(state.Limit)+`;w=`+seconds)
 	c.Set("RateLimit", `"per-key";r=`+strconv.Itoa(state.Remaining)+`;t=`+strconv.Itoa(retryAfterSeconds(state.Reset)))
 }

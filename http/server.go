@@ -29,8 +29,8 @@ const (
 	catalogPath = "/api/v1/analytics/catalog"
 	queryPath   = "/api/v1/analytics/query"
 
-	// rateWindow is the span of the per-key rate (spec section 8).
-	rateWindow = time.Minute
+	// RateWindow is the span of the per-key rate (spec section 8).
+	RateWindow = time.Minute
 
 	// Of a whole request, and of an answer; package conns ends slow clients long before.
 	readTimeout    = time.Minute
@@ -44,7 +44,7 @@ type Engine interface {
 	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
 }
 
-// Config is what a server depends on. Every field but Metrics, Usage and TrustedProxies is required.
+// Config is what a server depends on. Every field but Metrics, Usage, Rates and TrustedProxies is required.
 type Config struct {
 	Engine   Engine
 	Verifier *auth.Verifier
@@ -52,6 +52,9 @@ type Config struct {
 	Metrics  *Metrics // nil for none
 	// Usage records a question with a valid key when it is answered or refused; nil for nobody. It returns at once.
 	Usage func(usage.Entry)
+
+	// Rates has the rates of keys by their ids, of RatePerMinute in RateWindow; nil for rates of this server alone.
+	Rates limit.Rates
 
 	RatePerMinute     int           // requests of one key in any 60 seconds
 	OrgConcurrency    int           // queries of one organization at once
@@ -67,7 +70,6 @@ type Config struct {
 type Server struct {
 	Config
 	app         *fiber.App
-	rates       *limit.Keyed
 	concurrency *limit.Concurrency
 	bodies      *limit.Bytes
 	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
@@ -84,7 +86,6 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		Config:      config,
-		rates:       limit.NewKeyed(config.RatePerMinute, rateWindow),
 		concurrency: limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency),
 		bodies:      limit.NewBytes(config.BodyBytes),
 		large:       make(chan struct{}, runtime.GOMAXPROCS(0)),
@@ -94,6 +95,9 @@ func New(config Config) (*Server, error) {
 	}
 	if s.Metrics == nil {
 		s.Metrics = NewMetrics()
+	}
+	if s.Rates == nil {
+		s.Rates = limit.NewKeyed(config.RatePerMinute, RateWindow)
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "runlens",

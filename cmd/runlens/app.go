@@ -16,7 +16,7 @@ import (
 	"github.com/runlens/runlens/http/admin"
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/conns"
-	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/http/limit/shared"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
@@ -36,6 +36,7 @@ type app struct {
 	api         *httpapi.Server
 	listener    net.Listener // of the API, over connections
 	connections *conns.Listener
+	redis       *shared.Store     // nil where limits are this server's alone
 	certificate *certificateFiles // nil without TLS
 	failed      chan error
 
@@ -106,8 +107,11 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 			return err
 		}
 	}
-	verifier := auth.NewVerifier(keys.NewStore(conn), limit.NewWindow(c.VerifyLimitPerMinute, verifyWindow), time.Now,
-		logger)
+	if a.redis, err = c.redisFlags.open(logger); err != nil {
+		return err
+	}
+	budget, rates := c.windows(a.redis)
+	verifier := auth.NewVerifier(keys.NewStore(conn), budget, time.Now, logger)
 	load := func(ctx context.Context) (any, error) { return nil, verifier.Refresh(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
@@ -116,6 +120,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	a.stop = stop
 	if a.certificate != nil {
 		a.maintained.Go(func() { a.certificate.follow(background) })
+	}
+	if a.redis != nil {
+		a.maintained.Go(func() { a.redis.Follow(background) })
 	}
 	engine := olap.NewEngine(conn, secrets...)
 	if c.AnswerCacheMiB > 0 {
@@ -134,7 +141,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics, Usage: asked.Record,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
-		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies,
+		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies, Rates: rates,
 	})
 	if err != nil {
 		return err
@@ -182,6 +189,9 @@ func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collecto
 	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Private: operator.private(),
 		Metrics: append(metrics, buildInfo(), a.store, a.api, a.connections, snapshot.LagMetric{Conn: conn},
 			snapshot.DamageMetric{Conn: conn})}
+	if a.redis != nil {
+		content.Metrics = append(content.Metrics, a.redis)
+	}
 	for _, worker := range a.maintenance {
 		content.Metrics = append(content.Metrics, worker)
 	}
@@ -230,6 +240,9 @@ func (a *app) Close(ctx context.Context) error {
 	if a.stop != nil {
 		a.stop()
 		a.maintained.Wait()
+	}
+	if a.redis != nil {
+		failures = append(failures, a.redis.Close())
 	}
 	if a.store != nil {
 		failures = append(failures, a.store.Close())

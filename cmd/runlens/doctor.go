@@ -22,13 +22,15 @@ import (
 type doctorCmd struct {
 	storeFlags
 	databaseFlags
+	redisFlags
 	JSON bool `help:"Print what was found as JSON."`
 }
 
 func (doctorCmd) Help() string {
 	return `Checks ClickHouse: version, servers and tables, migrations, rights of the user, clock, disks, open files,
 ClickHouse's own log tables, and settings that fail statements or cost much. With --source also what a worker needs of
-PostgreSQL. Every finding says what is wrong and what to do: the GRANT, the SQL or the XML to paste. It changes nothing.
+PostgreSQL, and with --redis-url whether that Redis works. Every finding says what is wrong and what to do: the GRANT,
+the SQL or the XML to paste. It changes nothing.
 The exit code is 1 if there is a problem. Warnings, and what is not known because a right is missing, leave it 0.
 serve and worker make the quick ones of these checks when they start, and log what is wrong.
 
@@ -52,6 +54,11 @@ func (c doctorCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		found = append(database.Examine(limited, false), found...)
 		cancel()
 	}
+	ofRedis, err := c.redisFlags.examine()
+	if err != nil {
+		return err
+	}
+	found = append(ofRedis, found...)
 	ofStore, err := c.examineStore(ctx, logger)
 	if err != nil {
 		return err

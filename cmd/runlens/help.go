@@ -25,6 +25,10 @@ var flagHelp = kong.Vars{
 		"Or set RUNLENS_ADMIN_TOKEN. Default: admin.token in the data directory, for usage, explanations and profiles only.",
 	"pprof": "Serve profiles on the admin address. Default: only on a loopback address.",
 
+	// redisFlags
+	"redis_url": "A Redis that the servers share, so that the two limits a minute hold over all of them: " +
+		"redis://user@host:6379/0, rediss:// for TLS. Only the variable may contain a password.",
+
 	// databaseFlags
 	"source": "The operational database: postgres://user@host:5432/database. Only the variable may contain a " +
 		"password. " +

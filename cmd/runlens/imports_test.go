@@ -29,6 +29,9 @@ var arrows = map[string]string{
 	"http/client": "",
 	"http/conns":  "",
 	"http/limit":  "",
+	// The only package that knows Redis.
+	"http/limit/shared":    "http/limit",
+	"http/limit/redistest": "",
 
 	"olap": "olap/cache olap/catalog olap/compile olap/cost olap/cursor olap/exec olap/failure olap/plan olap/query" +
 		" olap/rollup olap/snapshot schema",
@@ -78,7 +81,7 @@ var arrows = map[string]string{
 
 // testOnly are packages that only tests may import, each other, and the commands of devCommands.
 var testOnly = []string{
-	"olap/clickhouse/clickhousetest", "olap/olaptest", "ingest/source/postgrestest",
+	"olap/clickhouse/clickhousetest", "olap/olaptest", "ingest/source/postgrestest", "http/limit/redistest",
 	"cmd/internal/harness", "cmd/internal/oracle", "cmd/internal/process", "cmd/internal/trap",
 }
 
@@ -96,6 +99,7 @@ var libraries = map[string]string{
 	"github.com/ebitengine/purego/...":         "olap/clickhouse/native cmd/bench",
 	"github.com/parquet-go/parquet-go/...":     "ingest/source cmd/internal/output",
 	"github.com/alecthomas/kong/...":           "cmd/...",
+	"github.com/redis/go-redis/v9/...":         "http/limit/shared",
 	"github.com/testcontainers/...":            "olap/clickhouse/clickhousetest",
 }
 
@@ -118,7 +122,7 @@ var unreachable = map[string]string{
 	"http/admin": driver + " " + fiber,
 	"http/auth":  driver + " " + fiber,
 	"http/conns": driver + " " + fiber,
-	"http/limit": driver + " " + fiber,
+	"http/limit": driver + " " + fiber + " github.com/redis/go-redis/v9/...",
 }
 
 const (
@@ -145,6 +149,7 @@ func TestImportsCanFail(t *testing.T) {
 		{"http", "github.com/ClickHouse/clickhouse-go/v2/lib/driver",
 			"http may not import github.com/ClickHouse/clickhouse-go/v2/lib/driver"},
 		{"http/limit", "github.com/valyala/fasthttp", "http/limit may not import github.com/valyala/fasthttp"},
+		{"http", "github.com/redis/go-redis/v9", "http may not import github.com/redis/go-redis/v9"},
 		{"http/client", "schema", "http/client may not import schema"},
 		{"olap/plan", "olap/exec", "olap/plan may not import olap/exec"},
 		{"olap/plan", "olap/exec", "olap/plan reaches " + strings.TrimSuffix(driver, "/...")},

@@ -36,6 +36,7 @@ func readSecret(flag, file, variable string) (string, error) {
 // passwordPlaces has the flags whose values are addresses, and says where a password belongs.
 var passwordPlaces = map[string]string{
 	"clickhouse-url": "set RUNLENS_CLICKHOUSE_URL, or name a file with --clickhouse-password-file",
+	"redis-url":      "set RUNLENS_REDIS_URL",
 	"source":         "set RUNLENS_SOURCE, PGPASSWORD or PGPASSFILE",
 	"url":            "the API takes a key, in RUNLENS_API_KEY",
 }

@@ -16,6 +16,7 @@ import (
 type serveCmd struct {
 	storeFlags
 	adminFlags
+	redisFlags
 	Listen      string `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"@listen"`
 	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"@admin_listen"`
 	ReadyFile   string `placeholder:"FILE" help:"@ready_file"`
@@ -80,6 +81,9 @@ func (c serveCmd) check() error {
 	}
 	if _, err := parseNetworks(c.TrustedProxies); err != nil {
 		return usageError{fmt.Errorf("--trusted-proxies: %w", err)}
+	}
+	if err := c.redisFlags.check(); err != nil {
+		return err
 	}
 	if c.AdminListen == c.Listen && !endsWithPortZero(c.Listen) {
 		return usageError{fmt.Errorf("--admin-listen must differ from --listen")}

@@ -145,3 +145,53 @@ func TestBytes(t *testing.T) {
 		t.Error("what was given back cannot be taken exactly once")
 	}
 }
+
+// A window that is full elsewhere refuses until then, and its wait is that of both.
+func TestClosedWindow(t *testing.T) {
+	k := NewKeyed(2, time.Minute)
+	k.Take("a", start)
+	k.Close("a", start.Add(20*time.Second), start)
+	for _, x := range []struct {
+		after, reset time.Duration
+		ok           bool
+		left         int
+	}{
+		{0, 20 * time.Second, false, 0}, {19 * time.Second, time.Second, false, 0},
+		{20 * time.Second, 40 * time.Second, true, 0}, {21 * time.Second, 39 * time.Second, false, 0},
+	} {
+		now := start.Add(x.after)
+		if full := k.Full("a", now); full == x.ok {
+			t.Errorf("after %v: full %v", x.after, full)
+		}
+		if ok, state := k.Take("a", now); ok != x.ok || state != (State{2, x.left, x.reset}) {
+			t.Errorf("after %v: %v, %+v", x.after, ok, state)
+		}
+	}
+	k.Close("a", start.Add(30*time.Second), start) // its own hits stay longer
+	if _, state := k.Take("a", start.Add(25*time.Second)); state.Reset != 35*time.Second {
+		t.Errorf("a wait of %v, want that for the oldest hit", state.Reset)
+	}
+	// It is kept as long as it is closed.
+	k.Close("b", start.Add(10*time.Minute), start)
+	for i := range 5 {
+		if ok, _ := k.Take("b", start.Add(time.Duration(i)*2*time.Minute)); ok {
+			t.Errorf("admitted after %d minutes of 10", 2*i)
+		}
+	}
+}
+
+// A hit that was released counts no more, and no other does.
+func TestReleasedHit(t *testing.T) {
+	k := NewKeyed(2, time.Minute)
+	k.Release("a", start)
+	k.Take("a", start)
+	k.Take("a", start.Add(time.Second))
+	k.Release("a", start.Add(2*time.Second)) // no such hit
+	if !k.Full("a", start.Add(2*time.Second)) {
+		t.Error("a hit was released that is another")
+	}
+	k.Release("a", start)
+	if ok, state := k.Take("a", start.Add(3*time.Second)); !ok || state.Reset != 58*time.Second {
+		t.Errorf("%v, %+v; want the hit of second 1 as the oldest", ok, state)
+	}
+}

@@ -3,6 +3,7 @@
 package limit
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,9 +15,10 @@ type Window struct {
 	most int
 	span time.Duration
 
-	mu    sync.Mutex
-	hits  []time.Time // in order; those before first have left the window
-	first int
+	mu     sync.Mutex
+	hits   []time.Time // in order; those before first have left the window
+	first  int
+	closed time.Time // until then nothing is admitted
 }
 
 // NewWindow returns a window that admits most hits, at least 1, in any span.
@@ -42,14 +44,19 @@ func (w *Window) Take(now time.Time) (bool, time.Duration) {
 func (w *Window) TakeState(now time.Time) (bool, State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.expire(now)
-	admitted := len(w.hits)-w.first < w.most
+	admitted := !w.full(now)
 	if admitted {
 		w.hits = append(w.hits, now)
 	}
 	state := State{Limit: w.most, Remaining: w.most - (len(w.hits) - w.first)}
 	if len(w.hits) > w.first {
 		state.Reset = w.hits[w.first].Add(w.span).Sub(now)
+	}
+	if closed := w.closed.Sub(now); closed > 0 {
+		state.Remaining = 0
+		if state.Reset = closed; len(w.hits)-w.first >= w.most {
+			state.Reset = max(closed, w.hits[w.first].Add(w.span).Sub(now))
+		}
 	}
 	return admitted, state
 }
@@ -58,8 +65,26 @@ func (w *Window) TakeState(now time.Time) (bool, State) {
 func (w *Window) Full(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.expire(now)
-	return len(w.hits)-w.first >= w.most
+	return w.full(now)
+}
+
+// Close refuses every hit before an instant, as when the window is known to be full elsewhere.
+func (w *Window) Close(until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = until
+}
+
+// Release removes a hit that Take admitted at an instant.
+func (w *Window) Release(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.hits) - 1; i >= w.first; i-- {
+		if w.hits[i].Equal(at) {
+			w.hits = slices.Delete(w.hits, i, i+1)
+			return
+		}
+	}
 }
 
 // idle reports whether no hit is left in the window.
@@ -67,7 +92,13 @@ func (w *Window) idle(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.expire(now)
-	return len(w.hits) == w.first
+	return len(w.hits) == w.first && !now.Before(w.closed)
+}
+
+// full is Full for holders of the lock.
+func (w *Window) full(now time.Time) bool {
+	w.expire(now)
+	return len(w.hits)-w.first >= w.most || now.Before(w.closed)
 }
 
 // expire drops the hits that have left the window. A hit exactly one span old has left it.
