@@ -22,7 +22,8 @@ type Server struct {
 	command *exec.Cmd
 }
 
-// Start starts a Redis with further settings (name, value pairs; the words of a value are apart), or skips the test where none is installed.
+// Start starts a Redis with further settings (name, value pairs; the words of a value are apart), or skips the test
+// where none is installed.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
@@ -98,4 +99,19 @@ func (s *Server) Do(command ...string) string {
 		s.t.Fatalf("redis-cli %s: %v: %s", command[0], err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// FreePorts are ports that nobody listens on, for servers that can't choose one themselves.
+func FreePorts(t testing.TB, n int) (ports []string) {
+	t.Helper()
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
+		ports = append(ports, port)
+	}
+	return ports
 }

@@ -254,7 +254,7 @@ func TestAddresses(t *testing.T) {
 	for address, valid := range map[string]bool{
 		"redis://u:hunter2@host:6379/1": true, "rediss://host": true, "unix:///run/redis.sock?db=1": true,
 		"redis://a:1?addr=b:2&addr=c:3": true, "rediss://host?skip_verify=true&pool_size=5": true,
-		"": false, "host:6379": false, "http://u:hunter2@host": false, "redis://u:hunter2@host/x": false,
+		"": false, "host:6379": false, "redis:6379": false, "http://u:hunter2@host": false, "redis://u:hunter2@host/x": false,
 		"redis://u:hunter2@ho st": false, "redis://host?read_timeout=1h": false, "redis://u:hunter2%zz@host": false,
 	} {
 		s, err := Open(address, Patience, slog.New(slog.DiscardHandler))

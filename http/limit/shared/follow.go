@@ -63,6 +63,6 @@ func (s *Store) came() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away.Store(false)
-	s.logger.Info("Redis is back: limits hold over all servers", "away", time.Since(s.since).Round(time.Millisecond).String(),
-		"decided_alone", s.local.Load()-s.alone)
+	s.logger.Info("Redis is back: limits hold over all servers",
+		"away", time.Since(s.since).Round(time.Millisecond).String(), "decided_alone", s.local.Load()-s.alone)
 }

@@ -91,6 +91,9 @@ func parse(address string) (*redis.UniversalOptions, error) {
 	if err != nil {
 		return nil, err
 	}
+	if u.Host == "" && u.Scheme != "unix" {
+		return nil, errors.New("no host")
+	}
 	parameters := u.Query()
 	for name := range parameters {
 		if !slices.Contains([]string{"addr", "db", "pool_size", "skip_verify"}, name) {

@@ -20,21 +20,6 @@ import (
 	"github.com/runlens/runlens/http/limit/redistest"
 )
 
-// freePorts are ports that nobody listens on, which Redis can't choose by itself.
-func freePorts(t *testing.T, n int) (ports []string) {
-	t.Helper()
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		ports = append(ports, port)
-	}
-	return ports
-}
-
 // TLS works, and who isn't trusted gets neither a name nor a password.
 func TestTLS(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -58,7 +43,7 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(file, both.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ports := freePorts(t, 2)
+	ports := redistest.FreePorts(t, 2)
 	redistest.Start(t, "port", ports[0], "tls-port", ports[1], "tls-cert-file", file, "tls-key-file", file,
 		"tls-auth-clients", "no", "requirepass", "hunter2")
 	for address, reason := range map[string]string{
@@ -79,7 +64,7 @@ func TestTLS(t *testing.T) {
 
 // In a cluster every window is on one node, and windows are on all nodes.
 func TestCluster(t *testing.T) {
-	ports := freePorts(t, 4)
+	ports := redistest.FreePorts(t, 4)
 	var nodes []*redistest.Server
 	for i := range 2 {
 		nodes = append(nodes, redistest.Start(t, "port", ports[i], "cluster-enabled", "yes", "cluster-port", ports[2+i]))

@@ -85,7 +85,8 @@ func (x timed) run(key string, most int, span time.Duration, take int, at time.T
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return reply[0] == 1, limit.State{Limit: most, Remaining: int(reply[1]), Reset: time.Duration(reply[2]) * time.Microsecond}
+	return reply[0] == 1, limit.State{Limit: most, Remaining: int(reply[1]),
+		Reset: time.Duration(reply[2]) * time.Microsecond}
 }
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
