@@ -142,12 +142,17 @@ func TestWhatRedisKeeps(t *testing.T) {
 	}
 }
 
-// Once a window is known to be full, requests of its key don't reach Redis.
+// Once a window is known to be full, whoever filled it, requests of its key don't reach Redis.
 func TestFloodsDoNotReachRedis(t *testing.T) {
 	server := redistest.Start(t)
 	s, _ := open(t, server.URL(), long)
 	rates, window := s.Rates("rate", 2, time.Hour), s.Window("verification", 2, time.Hour)
 	now := time.Now()
+	another, _ := open(t, server.URL(), long)
+	for range 2 {
+		another.Rates("rate", 2, time.Hour).Take("key", now)
+		another.Window("verification", 2, time.Hour).Take(now)
+	}
 	flood := func() {
 		for range 100 {
 			rates.Take("key", now)
@@ -172,5 +177,16 @@ func TestFloodsDoNotReachRedis(t *testing.T) {
 	// What is known ends with the window.
 	if ok, _ := rates.Take("key", now.Add(2*time.Hour)); ok {
 		t.Error("Redis is not asked any more")
+	}
+}
+
+// A hit that Redis refused takes no place in the server's own window.
+func TestRefusedHitsDoNotCount(t *testing.T) {
+	rates := three(t, redistest.Start(t).URL(), 3, time.Hour)
+	now := time.Now()
+	take(t, rates[0], 3)
+	ok, state := rates[1].Take("key", now)
+	if admitted, own := rates[1].own.Take("key", now.Add(state.Reset)); ok || !admitted || own.Remaining != 2 {
+		t.Errorf("%v, after the wait of %v: %v, %+v; want 2 left of 3, without this one", ok, state.Reset, admitted, own)
 	}
 }

@@ -68,8 +68,6 @@ func Open(address string, patience time.Duration, logger *slog.Logger) (*Store, 
 	}
 	// Nothing is tried twice: whoever waits has the own window.
 	options.MaxRetries, options.DialerRetries, options.ContextTimeoutEnabled = -1, 1, true
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
-	options.PoolTimeout = patience
 	// Nothing is sent but what the script needs.
 	options.Protocol, options.DisableIdentity, options.PipelinePoolSize = 2, true, -1
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -108,8 +106,8 @@ func parse(address string) (*redis.UniversalOptions, error) {
 		return nil, err
 	}
 	return &redis.UniversalOptions{
-		Addrs: append([]string{one.Addr}, nodes...), IsClusterMode: len(nodes) > 0,
-		Username: one.Username, Password: one.Password, DB: one.DB, TLSConfig: one.TLSConfig, PoolSize: one.PoolSize,
+		Addrs: append([]string{one.Addr}, nodes...), Username: one.Username,
+		Password: one.Password, DB: one.DB, TLSConfig: one.TLSConfig, PoolSize: one.PoolSize,
 	}, nil
 }
 

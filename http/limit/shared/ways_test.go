@@ -12,7 +12,10 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,5 +105,74 @@ func TestCluster(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "add the parameter addr") {
 		t.Errorf("the log says\n%s", log)
+	}
+}
+
+// The rights that deploy/README.md names are all that is needed.
+func TestRightsThatAreNeeded(t *testing.T) {
+	page, err := os.ReadFile("../../../deploy/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "ACL SETUSER ")
+	line, _, ended := strings.Cut(rest, "\n")
+	if !found || !ended {
+		t.Fatal("deploy/README.md has no line with ACL SETUSER")
+	}
+	for _, call := range regexp.MustCompile(`redis\.call\('([A-Z]+)'`).FindAllStringSubmatch(source, -1) {
+		if !slices.Contains(strings.Fields(line), "+"+strings.ToLower(call[1])) {
+			t.Errorf("the script calls %s: %s", call[1], line)
+		}
+	}
+	line = strings.Replace(line, "PASSWORD", "hunter2", 1)
+	server := redistest.Start(t, "user", line)
+	name, _, _ := strings.Cut(line, " ")
+	s, log := open(t, "unix://"+name+":hunter2@"+server.Dir+"/sock?db=1", long)
+	r := s.Rates("rate", 1, time.Hour)
+	if take(t, r, 2) != 1 || s.away.Load() {
+		t.Errorf("these rights don't do: %s\n%s", line, log)
+	}
+}
+
+// An address that is none is refused without being repeated.
+func TestAddresses(t *testing.T) {
+	for address, valid := range map[string]bool{
+		"redis://u:hunter2@host:6379/1": true, "rediss://host": true, "unix:///run/redis.sock?db=1": true,
+		"redis://a:1?addr=b:2&addr=c:3": true, "rediss://host?skip_verify=true&pool_size=5": true,
+		"": false, "host:6379": false, "redis:6379": false, "http://u:hunter2@host": false, "redis://u:hunter2@host/x": false,
+		"redis://u:hunter2@ho st": false, "redis://host?read_timeout=1h": false, "redis://u:hunter2%zz@host": false,
+	} {
+		s, err := Open(address, Patience, slog.New(slog.DiscardHandler))
+		if (err == nil) != valid {
+			t.Errorf("%q: %v", address, err)
+		}
+		if s != nil {
+			s.Close()
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the error has the password: %v", err)
+		}
+	}
+}
+
+// The client writes nothing to standard error, where logs are lines of JSON.
+func TestNothingElseIsWritten(t *testing.T) {
+	const variable = "RUNLENS_TEST_REDIS_AWAY"
+	if os.Getenv(variable) == "" {
+		command := exec.Command(os.Args[0], "-test.run=^TestNothingElseIsWritten$")
+		command.Env = append(os.Environ(), variable+"=1")
+		var written strings.Builder
+		command.Stderr = &written
+		if err := command.Run(); err != nil || written.String() != "" {
+			t.Errorf("%v, standard error has %q", err, written.String())
+		}
+		return
+	}
+	s, err := Open("redis://127.0.0.1:1", Patience, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.Try() == "" {
+		t.Error("something listens on port 1")
 	}
 }
