@@ -70,7 +70,8 @@ func TestCluster(t *testing.T) {
 	ports := redistest.FreePorts(t, 4)
 	var nodes []*redistest.Server
 	for i := range 2 {
-		nodes = append(nodes, redistest.Start(t, "port", ports[i], "cluster-enabled", "yes", "cluster-port", ports[2+i]))
+		nodes = append(nodes, redistest.Start(t, "port", ports[i], "cluster-enabled", "yes", "cluster-port", ports[2+i],
+			"user", documentedRights(t)+" +cluster|slots"))
 	}
 	nodes[0].Do("CLUSTER", "ADDSLOTSRANGE", "0", "8191")
 	nodes[1].Do("CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
@@ -80,7 +81,7 @@ func TestCluster(t *testing.T) {
 		return strings.Contains(nodes[0].Do("CLUSTER", "INFO"), "cluster_state:ok") &&
 			strings.Contains(nodes[1].Do("CLUSTER", "INFO"), "cluster_state:ok")
 	})
-	one := "redis://127.0.0.1:" + ports[0]
+	one := "redis://api:hunter2@127.0.0.1:" + ports[0]
 	rates := three(t, one+"?addr=127.0.0.1:"+ports[1], 3, time.Hour)
 	for key := range 20 {
 		admitted := 0
@@ -108,8 +109,9 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// The rights that deploy/README.md names are all that is needed.
-func TestRightsThatAreNeeded(t *testing.T) {
+// documentedRights are those that deploy/README.md names, of a user with the password hunter2.
+func documentedRights(t *testing.T) string {
+	t.Helper()
 	page, err := os.ReadFile("../../../deploy/README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +127,12 @@ func TestRightsThatAreNeeded(t *testing.T) {
 		}
 	}
 	line = strings.Replace(line, "PASSWORD", "hunter2", 1)
+	return line
+}
+
+// The rights that deploy/README.md names are all that is needed.
+func TestRightsThatAreNeeded(t *testing.T) {
+	line := documentedRights(t)
 	server := redistest.Start(t, "user", line)
 	name, _, _ := strings.Cut(line, " ")
 	s, log := open(t, "unix://"+name+":hunter2@"+server.Dir+"/sock?db=1", long)
