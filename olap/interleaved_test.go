@@ -3,6 +3,7 @@ package olap_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ type history struct {
 	conn         driver.Conn
 	runs         int
 	partly       time.Time // some of the delta's runs were stored before
+	answered     func()    // called when the question is; nil for nothing
 }
 
 func (h *history) store(t olaptest.Failer, n int) {
@@ -59,6 +61,16 @@ func (h *history) store(t olaptest.Failer, n int) {
 		h.runs++
 	}
 	olaptest.Load(t, h.conn, records)
+}
+
+// inline begins the names of actions beside a delta that is computed in its statement.
+const inline = "an inline delta"
+
+func rebuilt(t *testing.T, h *history) int {
+	if err := rollup.Rebuild(t.Context(), h.conn); err != nil {
+		t.Fatal(err)
+	}
+	return 0
 }
 
 // Whatever another process does between two statements of a question, the answer has every run that was acknowledged
@@ -85,9 +97,18 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 			refreshed(t, rollup.New(h.conn, quiet, 0))
 			return 1
 		},
-		"a rebuild": func(t *testing.T, h *history) int {
-			if err := rollup.Rebuild(t.Context(), h.conn, rollup.Abandoned); err != nil {
-				t.Fatal(err)
+		"a rebuild":            rebuilt,
+		inline + ", a rebuild": rebuilt,
+		inline + ", a part of a rebuild": func(t *testing.T, h *history) int {
+			held, reached, goOn, ended := olaptest.Hold(h.conn), make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			held.After("ALTER TABLE rollup_runs DELETE", func() { close(reached); <-goOn })
+			go func() { ended <- rollup.Rebuild(t.Context(), held) }()
+			<-reached
+			h.answered = func() {
+				close(goOn)
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
 			}
 			return 0
 		},
@@ -101,7 +122,11 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 				conn := olaptest.Hold(store)
 				engine := olap.NewEngine(conn, []byte("secret"))
 				engine.CacheAnswers(1 << 20)
-				engine.Use(asLarge)
+				options := asLarge
+				if strings.HasPrefix(name, inline) {
+					options = inlineDelta
+				}
+				engine.Use(options)
 				engine.TrustClock()
 				h.store(t, 10)
 				refreshed(t, rollup.New(store, quiet, 0))
@@ -109,7 +134,8 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 				h.partly = later(t, store, storeClock(t, store))
 				later(t, store, h.partly)
 				h.store(t, 2)
-				for engine.CachedDelta(schema.OrganizationID(h.organization), "runs") != 5 { // an insert may seem to be in flight
+				// An insert may seem to be in flight.
+				for options == asLarge && engine.CachedDelta(schema.OrganizationID(h.organization), "runs") != 5 {
 					ask(t, engine, h.organization, totals)
 				}
 				h.store(t, 1)
@@ -118,6 +144,9 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 				conn.Before(number, func() { stored = action(t, h) })
 				got := ask(t, engine, h.organization, totals).Rows[0][0].(float64)
 				sent = max(sent, conn.Sent())
+				if h.answered != nil {
+					h.answered()
+				}
 				if got < before || got > before+float64(stored) {
 					t.Errorf("before statement %d: %v runs, want %v to %v", number, got, before, before+float64(stored))
 				}

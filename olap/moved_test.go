@@ -61,7 +61,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 					merge(t, conn, table)
 				}
 			case n == 5:
-				if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+				if err := rollup.Rebuild(ctx, conn); err != nil {
 					t.Fatal(err)
 				}
 			case n == 6: // what is cached now must not be used later
@@ -260,7 +260,7 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	if differences, err := rollup.Check(ctx, conn); err != nil || !slices.Contains(differences, want) {
 		t.Errorf("a record that does not count: %+v, %v", differences, err)
 	}
-	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
 	refreshed(t, refresher)

@@ -57,7 +57,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 			case n < 19: // a delta is cached, which later records complete
 				ask(t, caching, organization, olaptest.DrawSum(t))
 			case n == 19:
-				if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+				if err := rollup.Rebuild(ctx, conn); err != nil {
 					t.Fatal(err)
 				}
 			}

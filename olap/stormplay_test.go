@@ -34,6 +34,7 @@ type play struct {
 	seed      int
 	truth     *olaptest.Truth
 	shift     time.Duration
+	farthest  time.Duration // shift was
 	setBacks  int
 	servers   []*stormServer
 	machines  []*machine
@@ -46,9 +47,10 @@ type play struct {
 	now       int      // number of the step
 
 	purged     map[string]bool // person of an organization
-	purging    int
-	unresolved time.Time // rows that contradict others were stored then, which no refresh has seen; zero for none
-	unread     bool      // nobody has read the clock since it was set back
+	purging    int             // purges and rebuilds in progress
+	purgingOf  string          // the organization of which somebody is purged
+	unresolved time.Time       // rows that contradict others were stored then, which no refresh has seen; zero for none
+	unread     bool            // nobody has read the clock since it was set back
 	broken     bool
 }
 
@@ -252,7 +254,7 @@ func (s *storm) clock() time.Time {
 
 // setClock moves the store's clock.
 func (s *storm) setClock(to time.Duration) {
-	s.shift = to
+	s.shift, s.farthest = to, max(to, s.farthest)
 	s.stamps.Shift(s, to)
 	for _, server := range s.servers {
 		server.held.Shift(to)

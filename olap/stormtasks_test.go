@@ -1,9 +1,11 @@
 package olap_test
 
 import (
+	"context"
 	"time"
 
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 const (
@@ -158,6 +160,22 @@ func (s *storm) collect() {
 			i = 0
 		default:
 			i++
+		}
+	}
+}
+
+// repair has damage repaired, which records that contradict each other leave where the clock was set back.
+func (s *storm) repair() {
+	for deadline := time.Now().Add(stormPatience); ; {
+		state, err := snapshot.ReadLog(context.Background(), s.machines[0].held)
+		if err == nil && len(state.Damaged) == 0 {
+			return
+		}
+		if err == nil {
+			_, err = s.machines[0].checker.Step(context.Background())
+		}
+		if err != nil || time.Now().After(deadline) {
+			s.Fatalf("history %d: a damage stays: %+v, %v", s.seed, state.Damaged, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -209,11 +210,14 @@ func (t *RollupTable) Partition() string {
 // The kinds of entries in the rollup log. Of each kind the greatest number counts, and of several commits with one
 // number the one that goes least far.
 const (
-	LogBegin  = "begin"  // a refresher claims the next batch
+	LogBegin  = "begin"  // somebody claims the right to write to the rollup; the value is a random name
 	LogCommit = "commit" // everything up to the watermark is in the rollup
-	LogLease  = "lease"  // the rollup may be neither read nor refreshed
+	LogLease  = "lease"  // a program of the first release changes rows: the rollup may be neither read nor refreshed
 	LogDamage = "damage" // queries of an organization may not use the rollup of a source, until the entry is deleted
 )
+
+// LogNobody is the name in the entry begin of a claim that has ended without a commit.
+const LogNobody = math.MaxInt64
 
 // LogChangedMessage is in the exception of a statement whose condition RollupUnchanged is false.
 const LogChangedMessage = "the rollup log changed"

@@ -28,7 +28,7 @@ const (
 )
 
 // SourceAlterations is the source in insert_counters of the entries of the rollup log after which answers may be
-// others: leases, without an organization, and damages.
+// others: damages, and leases, without an organization.
 const SourceAlterations = "alterations"
 
 // CountingViews are the materialized views that count in insert_counters.

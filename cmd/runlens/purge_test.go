@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	server "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -85,7 +84,7 @@ func TestStoppedPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec("SYSTEM START MERGES rollup_attributions")
-	if err := rollup.Rebuild(ctx, conn, time.Nanosecond); err != nil {
+	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
 	refreshed(t, conn, flags)
@@ -93,8 +92,8 @@ func TestStoppedPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.ended
-	if code := p.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(p.err.String(), "the lease was lost") {
-		t.Errorf("the stopped purge ended with %d, want 1 and that its lease was lost:\n%s", code, p.err.String())
+	if code := p.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(p.err.String(), "the claim was lost") {
+		t.Errorf("the stopped purge ended with %d, want 1 and that its claim was lost:\n%s", code, p.err.String())
 	}
 	refreshed(t, conn, flags)
 	if n := counted(t, conn, "SELECT uniqExact(initiator_key) FROM rollup_runs"); n != 50 {

@@ -107,7 +107,7 @@ func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer store.Close()
-	if err := rollup.Rebuild(ctx, store.Conn(), rollup.Abandoned); err != nil {
+	if err := rollup.Rebuild(ctx, store.Conn()); err != nil {
 		return err
 	}
 	refresher := rollup.New(store.Conn(), logger, rollup.Margin)

@@ -20,8 +20,8 @@ import (
 const (
 	// eagerShare makes a server refresh the rollup soon.
 	eagerShare = "0.9"
-	// refreshPatience is how long the refresher may take until it has all that is stored: a lease that was left by a
-	// process that died is waited for.
+	// refreshPatience is how long servers may take until the rollup has all that is stored and is repaired: a claim that
+	// was left by a process that died is waited for.
 	refreshPatience = 4 * time.Minute
 	refreshPoll     = 200 * time.Millisecond
 )
@@ -60,7 +60,7 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 	if !harness.Poll(ctx, refreshPatience, refreshPoll, func() bool {
 		var state snapshot.Log
 		state, err = snapshot.ReadLog(ctx, conn)
-		return err == nil && !state.Leased && state.Until.After(now)
+		return err == nil && len(state.Damaged) == 0 && state.Until.After(now)
 	}) {
 		return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, ctx.Err()
 	}

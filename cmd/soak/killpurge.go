@@ -31,7 +31,9 @@ const purged = "p7@example.com"
 
 func (p *purgePrey) points() (all []trap.Point) {
 	k, targets := p.store, p.store.folders[schema.TablePurgeTargets]
-	all = append(all, k.atPart(schema.TableRollupLog, 1)...) // the lease
+	for n := range 3 { // the claim, and damage of two sources
+		all = append(all, k.atPart(schema.TableRollupLog, n+1)...)
+	}
 	all = append(all, k.atAnswer(schema.TableRollupLog, 1)...)
 	all = append(all, k.atMutation(schema.TablePurgeTargets, 1)...)
 	for n := range 3 {
@@ -45,7 +47,9 @@ func (p *purgePrey) points() (all []trap.Point) {
 	}
 	all = append(all, atRename(schema.TablePurgeTargets, targets, "emptied part", "tmp_empty_", 1)...)
 	all = append(all, atRename(schema.TablePurgeTargets, targets, "deleted part", `[^/"]+", ".*delete_tmp_`, 1)...)
-	all = append(all, k.atPart(schema.TableRollupLog, 2)...) // the release
+	all = append(all, k.atPart(schema.TableRollupLog, 4)...) // what ends cached answers
+	all = append(all, k.atMutation(schema.TableRollupLog, 1)...)
+	all = append(all, k.atPart(schema.TableRollupLog, 5)...) // the end of the claim
 	return append(all, k.atPart("audit_log", 1)...)
 }
 
@@ -75,7 +79,7 @@ func (p *purgePrey) prepare(ctx context.Context, cycle string) error {
 	}
 	for {
 		state, err := snapshot.ReadLog(ctx, server.Conn())
-		if err != nil || !state.Leased && state.Until.After(now) {
+		if err != nil || len(state.Damaged) == 0 && state.Until.After(now) {
 			return err
 		}
 		if !harness.Pause(ctx, refreshPoll) {

@@ -44,7 +44,8 @@ type hunt struct {
 	new   func(*killStore) (prey, error)
 }
 
-// hunts share the kills. A purge that lost its engine leaves a lease, which the next one waits for: two minutes.
+// hunts share the kills. A purge that lost its engine leaves a claim, which the next one waits for, and damage, which a
+// server repairs.
 var hunts = []hunt{
 	{"ingest", 0.32, 1, 40, newIngestPrey},
 	{"worker", 0.26, 1, 40, newWorkerPrey},
@@ -53,7 +54,7 @@ var hunts = []hunt{
 }
 
 const (
-	// patienceOfCycle is how long a cycle may take: a lease that was left is waited for once or twice.
+	// patienceOfCycle is how long a cycle may take: a claim that was left is waited for once or twice.
 	patienceOfCycle = 8 * time.Minute
 	// missesFor bounds how many cycles may pass without a kill, for each kill that is wanted.
 	missesFor = 3

@@ -205,7 +205,7 @@ func (t *trial) catchUp(ctx context.Context, patience time.Duration) error {
 	t.stalled.resume()
 	if !harness.Poll(ctx, patience, refreshPoll, func() bool {
 		state := t.watermark(ctx)
-		return !state.Leased && !state.Until.Before(t.stored)
+		return len(state.Damaged) == 0 && !state.Until.Before(t.stored)
 	}) {
 		return errors.Join(fmt.Errorf("the rollup did not catch up within %s", patience), ctx.Err())
 	}

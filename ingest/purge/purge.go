@@ -19,8 +19,6 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purged"
-	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -44,7 +42,7 @@ type Step struct {
 	Rows  int64  `json:"rows"` // stored rows, repeats and older versions included
 
 	again  string // condition for the rows that are marked beforehand as just stored, so that they are refreshed again
-	damage string // SQL of the organizations whose rollup of attributions is damaged by it, if there are any
+	damage string // SQL of the organizations whose rollup of attributions has to be repaired after it, if there are any
 	change string // what ALTER TABLE does
 	where  string
 }
@@ -64,11 +62,14 @@ func newPurge(targets ...target) *Purge {
 	return &Purge{number: binary.LittleEndian.Uint64(b[:]), targets: targets}
 }
 
-// keys is a subquery of the purge's targets of a kind, or of an expression over their key.
-func (p *Purge) keys(k targetKind, expression string) string {
-	return fmt.Sprintf("(SELECT %s FROM %s WHERE purge = %d AND kind = '%s')",
+// selected is SQL that selects an expression over the key of the purge's targets of a kind.
+func (p *Purge) selected(k targetKind, expression string) string {
+	return fmt.Sprintf("SELECT %s FROM %s WHERE purge = %d AND kind = '%s'",
 		expression, schema.TablePurgeTargets, p.number, k)
 }
+
+// keys is a subquery of the purge's targets of a kind, or of an expression over their key.
+func (p *Purge) keys(k targetKind, expression string) string { return "(" + p.selected(k, expression) + ")" }
 
 func (p *Purge) ofOrganization() string {
 	return "organization_id IN " + p.keys(targetOrganization, "key")
@@ -87,14 +88,14 @@ func Organization(organizations ...schema.OrganizationID) *Purge {
 	}
 	p := newPurge(targets...)
 	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableInsertCounters,
-		schema.TableConflicts, schema.TableReplacements, schema.TableUsageLog,
-		schema.TableRollupLog} // what is damaged of its rollup
+		schema.TableConflicts, schema.TableReplacements, schema.TableUsageLog}
 	for _, table := range append(schema.Derived(), sources...) {
 		p.delete(table, p.ofOrganization())
 	}
 	// Uses go before the keys that they are found by.
 	p.delete(schema.TableAPIKeyUses, "key_id IN (SELECT key_id FROM "+schema.TableAPIKeys+" WHERE "+p.ofOrganization()+")")
 	p.delete(schema.TableAPIKeys, p.ofOrganization())
+	p.delete(schema.TableRollupLog, p.ofOrganization()) // what is damaged of its rollup, which is whole only now
 	return p
 }
 
@@ -245,51 +246,4 @@ func Records(
 			p.keys(targetRecord, "toUUIDOrZero(key)"))
 	}
 	return p.Run(ctx, conn, func(Step) {})
-}
-
-// Run does the steps under a lease, one after the other, and calls after after each. It returns when the files of
-// what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends early,
-// with an error or with the process, is to be run again; the error is rollup.ErrLost when another process took the
-// lease meanwhile.
-func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) error {
-	err := rollup.WithLease(ctx, conn, func(ctx context.Context, lease *rollup.Lease) error {
-		// Targets of processes that died.
-		if err := lease.Alter(ctx, schema.TablePurgeTargets, deletes, fmt.Sprintf("purge != %d", p.number)); err != nil {
-			return err
-		}
-		now, err := snapshot.Now(ctx, conn)
-		if err != nil {
-			return err
-		}
-		if p.person != nil { // on the list before anything is searched for: writers look for it after they have stored
-			p.until = now
-			if err := purged.Add(ctx, conn, *p.person, p.until); err != nil {
-				return err
-			}
-		}
-		return p.aim(ctx, conn, func() error {
-			for _, s := range p.Steps {
-				if s.again != "" {
-					stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", now.UnixMilli())
-					if err := lease.Alter(ctx, s.Table, stored, p.sql(s.again)); err != nil {
-						return err
-					}
-				}
-				if s.damage != "" {
-					if err := lease.Damage(ctx, schema.TableAttributions, p.sql(s.damage)); err != nil {
-						return err
-					}
-				}
-				if err := lease.Alter(ctx, s.Table, s.change, p.sql(s.where)); err != nil {
-					return err
-				}
-				after(s)
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("purge: %w", err)
-	}
-	return p.sweep(ctx, conn)
 }

@@ -18,7 +18,7 @@ import (
 var ErrNotPurged = errors.New("nobody with this identifier is on the list of purged people of the organization")
 
 // Add puts a person on the list: what they do until an instant, inclusive, stays out. It makes the key of the list if
-// there is none. Only who has a lease may call it, so that one process at a time does.
+// there is none. Only who has the claim of a change may call it, so that one process at a time does.
 func Add(ctx context.Context, conn driver.Conn, p Person, until time.Time) error {
 	k, err := readKey(ctx, conn)
 	if err != nil {

@@ -79,7 +79,7 @@ func (w *worker) reconcileFailed(ctx context.Context, failure error, pause time.
 	return snapshot.Pause(ctx, pause)
 }
 
-// retryable reports whether a reconcile that ended with an error is made again. One that lost its lease in the middle
+// retryable reports whether a reconcile that ended with an error is made again. One that lost its claim in the middle
 // of deleting is.
 func retryable(err error) bool {
 	return postgres.Retryable(err) || write.Retryable(err) || errors.Is(err, rollup.ErrLost)

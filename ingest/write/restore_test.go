@@ -77,7 +77,7 @@ func TestRestoreOfABackupFromBeforeAPurge(t *testing.T) {
 	copyRows(t, replaced, restored, schema.TablePurgedPeople, "person, revision, until, lifted", " FINAL")
 	copyRows(t, replaced, restored, schema.TableSecrets, "name, value, created_at", " WHERE name = '"+
 		schema.SecretPurgedPeople+"'")
-	if err := rollup.Rebuild(t.Context(), restored, rollup.Abandoned); err != nil {
+	if err := rollup.Rebuild(t.Context(), restored); err != nil {
 		t.Fatal(err)
 	}
 	refresh()

@@ -51,7 +51,7 @@ func TestRightsSuffice(t *testing.T) {
 		{"check", func() error { _, err := rollup.Check(ctx, conn); return err }},
 		{"answer", func() error { return ask1(t, engine) }},
 		{"keys", func() error { _, err := keys.NewStore(conn).List(ctx, "rights"); return err }},
-		{"rebuild", func() error { return rollup.Rebuild(ctx, conn, 0) }},
+		{"rebuild", func() error { return rollup.Rebuild(ctx, conn) }},
 		{"refresh again", refresh},
 		{"count", func() error { return purging.Count(ctx, conn) }},
 		{"purge", func() error { return purging.Run(ctx, conn, func(purge.Step) {}) }},

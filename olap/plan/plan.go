@@ -8,8 +8,8 @@
 //  1. RowsBelowThreshold: base rows, where few records lie in the range. The rollup has a fixed price.
 //  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter.
 //  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
-//  4. RollupUnusable: base rows while the rollup has no watermark: a lease is valid, the organization's rollup is
-//     damaged, or no refresher runs.
+//  4. RollupUnusable: base rows while the rollup has no watermark: the organization is purged, its rollup is damaged,
+//     or no refresher runs.
 //  5. Rollup rows or aggregates. A projection is used (RollupAggregates) if it has all keys, and the range consists of
 //     its spans of time; of a long range without days it is enough that some spans lie in it. Otherwise rows are read:
 //     AsOfBeforeWatermark, where asOf is before the watermark, so that first_stored_at decides; ProjectionLacksKey;
@@ -92,7 +92,7 @@ const (
 	OnePage         Assumption = 1 << iota // no page follows, or one that can share the own clock of the statement as asOf
 	Idle                                   // nothing is being stored that a derived boundary could miss
 	DeltaHolds                             // no refresh batch began since the delta was read
-	RollupUnaltered                        // no lease was taken and no damage found since the log was read
+	RollupUnaltered                        // nothing was changed and no damage found since the log was read
 	KeysDistinct                           // no initiator key represents two texts
 
 	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct

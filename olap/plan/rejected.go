@@ -11,7 +11,7 @@ var explanations = map[Reason]string{
 	RowsBelowThreshold:  "so few records lie in the range that base rows are as quick",
 	MemberNotInRollup:   "the rollup lacks a metric, a dimension or a filter of the question",
 	RollupAltered:       "the rollup was altered while an earlier attempt read it",
-	RollupUnusable:      "the rollup has no watermark: a lease is valid, it is damaged, or no server refreshes it",
+	RollupUnusable:      "the rollup has no watermark: it is damaged, as during a purge, or no server refreshes it",
 	KeysShared:          "an initiator key represents two texts, and the answer depends on such keys",
 	AsOfBeforeWatermark: "asOf is before the watermark, so that rows decide by when they were first stored",
 	ProjectionLacksKey:  "no projection of the rollup has all keys that the question needs",

@@ -15,9 +15,6 @@ import (
 	"github.com/runlens/runlens/schema/sql"
 )
 
-// errLeased is the error of a check while a lease is valid.
-var errLeased = errors.New("rollup: the rollup is being changed under a lease")
-
 // ErrNothingToCheck says that a check found nothing to compare, which proves nothing (contract 28).
 var ErrNothingToCheck = errors.New("nothing was compared: no record of runs or attributions has been refreshed yet")
 
@@ -81,30 +78,13 @@ func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Differenc
 		if under != nil {
 			err = under.end(ctx)
 		}
-		switch {
-		case errors.Is(err, errLeased):
-			err = s.replaceAbandoned(ctx)
-		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
-			err = nil
-		default:
+		if !atWork(err) {
 			return found, err
 		}
-		if err == nil {
-			err = snapshot.Pause(ctx, leasePoll)
-		}
-		if err != nil {
+		if err := snapshot.Pause(ctx, claimPoll); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// replaceAbandoned empties the rollup if a process died in the middle of a change under a lease.
-func (s *Refresher) replaceAbandoned(ctx context.Context) error {
-	state, err := snapshot.ReadLog(ctx, s.conn)
-	if err != nil || !state.Leased || state.Now.Sub(state.LeasedAt) <= abandoned {
-		return err
-	}
-	return Rebuild(ctx, s.conn, abandoned)
 }
 
 // claimPatience is how long a check waits for the batches of refreshers.
@@ -116,8 +96,7 @@ type suspicion struct {
 	until time.Time // the watermark while the claim is valid
 }
 
-// suspect waits for its turn and takes a claim. The error is errLeased, errClaimed or errClaimLost where others do not
-// let it.
+// suspect waits for its turn and takes a claim. The error is errClaimed or errClaimLost where others do not let it.
 func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 	for began := time.Now(); ; {
 		state, err := snapshot.ReadLog(ctx, s.conn)
@@ -125,7 +104,7 @@ func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 			return nil, err
 		}
 		if state.Leased {
-			return nil, errLeased
+			return nil, errClaimed
 		}
 		c, err := s.claim(ctx, state)
 		if err == nil {
@@ -134,21 +113,14 @@ func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 		if !errors.Is(err, errClaimed) || time.Since(began) > claimPatience {
 			return nil, err
 		}
-		if err := snapshot.Pause(ctx, leasePoll); err != nil {
+		if err := snapshot.Pause(ctx, claimPoll); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// end ends the claim and leaves the watermark where it is, also when ctx is done.
-func (s *suspicion) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
-	defer cancel()
-	return s.commit(ctx, s.until)
-}
-
 // confirm compares a section. Where it differs twice, it compares once more under a claim, which comes with the
-// differences and is to be ended. The error is errLeased, errClaimed or errClaimLost where others change the rollup.
+// differences and is to be ended. The error is errClaimed or errClaimLost where others change the rollup.
 //
 // What differs under a claim is damage:
 //
@@ -169,8 +141,8 @@ func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference
 		if err != nil || state.Number == 0 { // nobody has refreshed yet
 			return nil, nil, err
 		}
-		if state.Leased {
-			return nil, nil, errLeased
+		if state.Leased || state.Changing() {
+			return nil, nil, errClaimed
 		}
 		if found, err = compare(ctx, s.conn, of, state.Until, ""); err != nil || len(found) == 0 {
 			return nil, nil, err

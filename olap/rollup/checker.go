@@ -90,7 +90,7 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 		clear(c.reported)
 	}
 	switch {
-	case state.StoreWatermark().IsZero():
+	case state.StoreWatermark().IsZero() || state.Changing():
 		return false, nil
 	case len(state.Damaged) > 0 && !c.failed:
 		more, err = true, c.repairDamage(ctx, state.Damaged[c.turn%len(state.Damaged)])
@@ -140,7 +140,7 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 
 // atWork reports whether an error says that others change the rollup.
 func atWork(err error) bool {
-	return errors.Is(err, errLeased) || errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
+	return errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
 }
 
 // report writes damage into the rollup log, and logs it.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
@@ -16,29 +18,32 @@ import (
 var claimAge = 10 * time.Second // shorter only in tests
 
 var (
-	// errClaimLost is the error of a batch that another refresher, or a lease, took over. What it wrote stays.
+	// errClaimLost is the error of a batch that another refresher, or a change, took over. What it wrote stays.
 	errClaimLost = errors.New("rollup: another process took the refresh batch over")
 	// errClaimed is the error of a batch that another refresher is working on.
 	errClaimed = errors.New("rollup: another process refreshes the rollup")
 )
 
-// A claim is the exclusive right to write to the rollup: one refresh batch at a time, of one process. Unlike a lease
-// it leaves queries and their use of the rollup alone.
+// A claim is the exclusive right to write to the rollup: one refresh batch, comparison or Change at a time, of one
+// process. It leaves queries and their use of the rollup alone.
 //
-// A claim is an entry of the kind begin with a number and the refresher's random name. It is valid while no begin is
-// greater than (number, name), and since the batch began nothing was committed and no lease was taken.
+// A claim is an entry of the kind begin with a number and the claimant's random name, which is negative for a Change.
+// It is valid while no begin is greater than (number, name), and since it began nothing was committed and no lease was
+// taken, as programs of the first release do.
 //
 //  1. Claim. The number is one more than the greatest in the log. The insert carries the condition that the log is
 //     still as it was read. Then the inserts that run are waited for and the condition is read again: of several
-//     refreshers whose claims have one number the one with the greatest name has the claim. A crash leaves a claim
-//     without statements: see 4.
+//     claims that have one number the one with the greatest name is valid. A crash leaves a claim without statements:
+//     see 4.
 //  2. Write. Every statement computes the difference between what its records are in the source and what the rollup has
 //     of them *when it runs*, and writes that difference. It carries the fence, which ClickHouse evaluates when the
 //     statement begins. A statement that changes one partition writes one part, which is there completely or not at
 //     all. So whatever a crash, a lost connection or a time-out leaves, the same statement run again writes what is
 //     still absent and nothing else. No statement relies on deduplication tokens.
 //  3. Commit. The entry commit with the claim's number moves the watermark, under the same fence. Before it the
-//     watermark is the old one, and queries compute what was stored since, whatever of it is in the rollup already.
+//     watermark is the old one, and queries compute what was stored since, whatever of it is in the rollup already. A
+//     claim that moves no watermark ends with an entry begin of the greatest name: a commit would say that a refresher
+//     knows how far the store's clock was set back.
 //  4. Take over. A claim of claimAge none of whose statements runs is replaced by one with a greater number, as in 1.
 //     The old one is lost by that: what its process sends later writes nothing. What it sent before is waited for.
 //
@@ -48,27 +53,33 @@ type claim struct{ entry }
 
 // claim takes the next batch. The error is errClaimed where another process has it.
 func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, error) {
-	if state.Refreshing && state.Refresher != s.name && state.Now.Sub(state.BegunAt).Abs() < claimAge {
-		return nil, errClaimed
-	}
-	if state.Refreshing {
-		if inserts, err := snapshot.ReadInserts(ctx, s.conn); err != nil || inserts.Refreshing {
+	return takeClaim(ctx, s.conn, state, s.name, errClaimLost)
+}
+
+// takeClaim does 1, and 4 where that is due: a change takes over from everybody but a change. The error is errClaimed
+// where another process has the claim. lost is the claim's.
+func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name int64, lost error) (*claim, error) {
+	if state.Refreshing && state.Refresher != name && (name > 0 || state.Changing()) {
+		if state.Now.Sub(state.BegunAt).Abs() < claimAge {
+			return nil, errClaimed
+		}
+		if inserts, err := snapshot.ReadInserts(ctx, conn); err != nil || inserts.Refreshing {
 			return nil, cmp.Or(err, errClaimed)
 		}
 	}
-	c := &claim{entry{conn: s.conn, number: state.Next(), writer: s.name, lost: errClaimLost}}
+	c := &claim{entry{conn: conn, number: state.Next(), writer: name, lost: lost}}
 	claimed := inLog("maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d)", c.number,
 		c.writer)
 	c.fence = "(" + sql.All(claimed, unchanged(state)) + ")"
 	free := sql.All(inLog("maxIf(tupleElement(latest, 1), kind = 'begin') = %d", state.Begun), unchanged(state))
-	if err := write(ctx, s.conn, schema.LogBegin, c.number, c.writer, free); err != nil {
+	if err := write(ctx, conn, schema.LogBegin, c.number, c.writer, free); err != nil {
 		return nil, err
 	}
-	if err := waitForInserts(ctx, s.conn); err != nil {
+	if err := waitForInserts(ctx, conn); err != nil {
 		return nil, err
 	}
 	if err := c.check(ctx); err != nil {
-		if errors.Is(err, errClaimLost) {
+		if errors.Is(err, lost) {
 			return nil, errClaimed
 		}
 		return nil, err
@@ -86,7 +97,14 @@ func (c *claim) commit(ctx context.Context, until time.Time) error {
 		return err
 	}
 	if state.Committed != c.number { // greater where another one has committed since: that says nothing of this batch
-		return errClaimLost
+		return c.lost
 	}
 	return nil
+}
+
+// end ends the claim and leaves the watermark where it is, also when ctx is done.
+func (c *claim) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	defer cancel()
+	return write(ctx, c.conn, schema.LogBegin, c.number, schema.LogNobody, c.fence)
 }

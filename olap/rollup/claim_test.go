@@ -138,7 +138,7 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	}
 }
 
-// Who takes a batch over, or a lease, waits for what its predecessor has sent and what still runs.
+// Who takes a batch over waits for what its predecessor has sent and what still runs.
 func TestClaimWaitsForRunningInserts(t *testing.T) {
 	conn := refreshed(t, 10)
 	const runs = "SELECT toInt64(count()) FROM system.processes WHERE query_id = 'runlens-refresh-slow'"
@@ -159,15 +159,15 @@ func TestClaimWaitsForRunningInserts(t *testing.T) {
 	}
 }
 
-// A claim that a lease has ended does not come back when the lease is released.
-func TestLeaseEndsClaims(t *testing.T) {
+// A claim that a change took over does not come back when the change ends.
+func TestChangeEndsClaims(t *testing.T) {
 	conn := refreshed(t, 40)
 	before := state(t, conn)
 	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
 	if err := batch.Insert(ctx, time.UnixMilli(0), before.Now); err != nil {

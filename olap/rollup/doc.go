@@ -8,7 +8,7 @@
 //  2. It needs the delta, what the rollup lacks since: signed rows, cached between queries (Deltas) or computed in its
 //     statement (schema.RollupTable.InlineDelta). A delta is relative to what the rollup has.
 //  3. Its statement aggregates the rollup and the delta. It fails if the log has an entry that its plan did not read
-//     (schema.RollupUnchanged): a lease, damage, or for a cached delta a refresh batch. Then it is planned again.
+//     (schema.RollupUnchanged): damage, or for a cached delta a refresh batch. Then it is planned again.
 //
 // # What is written, in which order
 //
@@ -20,11 +20,11 @@
 //     with an inline delta are right meanwhile, since it is relative; cached deltas are not used (1).
 //  3. The entry commit moves the watermark. A crash before it leaves the old one, and the batch is done again.
 //
-// A lease (Lease has the protocol) keeps refreshers and queries away from the rollup while records are taken out. A
-// crash leaves the lease, which is taken over after two minutes; the rollup is emptied and built again.
-//
 // Damage (repair has the protocol) keeps queries of one organization and source away until it is repaired. A crash
 // leaves the entry, and any server's checker begins again.
+//
+// A change (Change has the protocol), which takes records out, damages the rollup of its organizations on purpose, and
+// keeps refreshers away. A crash leaves the damage.
 //
 // # What it depends on
 //

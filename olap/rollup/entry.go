@@ -81,14 +81,15 @@ func wait(ctx context.Context, conn driver.Conn, count string, args ...any) erro
 		if n == 0 {
 			return nil
 		}
-		if err := snapshot.Pause(ctx, leasePoll); err != nil {
+		if err := snapshot.Pause(ctx, claimPoll); err != nil {
 			return err
 		}
 	}
 }
 
+// randomName is greater than 0.
 func randomName() int64 {
 	var b [8]byte
 	rand.Read(b[:])
-	return int64(binary.LittleEndian.Uint64(b[:]) >> 1)
+	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }

@@ -8,14 +8,6 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-func init() { nodePause = 0 }
-
-// SetAbandoned changes the age of a lease's last sign of life at which it is taken over.
-func SetAbandoned(age time.Duration) (before time.Duration) {
-	before, abandoned = abandoned, age
-	return before
-}
-
 // SetClaimAge changes the age at which a claim is taken over.
 func SetClaimAge(age time.Duration) (before time.Duration) {
 	before, claimAge = claimAge, age
@@ -52,6 +44,9 @@ func (b Batch) Insert(ctx context.Context, from, until time.Time) error {
 	}
 	return nil
 }
+
+// End ends a batch without a commit.
+func (b Batch) End(ctx context.Context) error { return b.c.end(ctx) }
 
 // Done ends a batch.
 func (b Batch) Done(ctx context.Context, until time.Time) error { return b.c.commit(ctx, until) }

@@ -12,8 +12,8 @@ import (
 // TakeOutLate has the refresher look whether the rows that it is about to refresh are of people who were purged before,
 // and should have stayed out: what a writer read before the purge, stored after it, and didn't take out again, because
 // it died. takeOut takes them out of the store, of event clocks up to until, inclusive. It is called without a claim,
-// and may take a lease. While it fails, the watermark does not move, so that no such row is missed. The rows of a purge
-// that began later are taken out by that purge.
+// and may make a change. While it fails, the watermark does not move, so that no such row is missed. The rows of a
+// purge that began later are taken out by that purge.
 func (s *Refresher) TakeOutLate(
 	takeOut func(ctx context.Context, organization schema.OrganizationID, identifier string, until time.Time) error,
 ) {

@@ -14,8 +14,8 @@ import (
 	"github.com/runlens/runlens/schema/sql"
 )
 
-// unchanged is the condition that nothing was committed and no lease was taken since the log was read. Leases may have
-// been kept alive, and batches claimed.
+// unchanged is the condition that nothing was committed and no lease was taken since the log was read. Others may have
+// claimed.
 func unchanged(state snapshot.Log) string {
 	return inLog("maxIf(tupleElement(latest, 1), kind = 'commit') = %d AND maxIf(tupleElement(latest, 1), kind = 'lease')"+
 		" = %d", state.Committed, state.Lease)
@@ -45,6 +45,20 @@ func write(ctx context.Context, conn driver.Conn, kind string, number uint64, va
 		return fmt.Errorf("rollup: write %s %d: %w", kind, number, err)
 	}
 	return nil
+}
+
+// writeFirst writes the commit that says that nothing is refreshed. Numbers begin where no earlier rollup log has been,
+// which a process that was paused may have read.
+func writeFirst(ctx context.Context, conn driver.Conn, state snapshot.Log) error {
+	return write(ctx, conn, schema.LogCommit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
+}
+
+// Abandoned is the age of its last sign of life at which a lease is taken for that of a process that died. Leases are
+// taken by programs of the first release, which may run beside this one while servers are replaced.
+const Abandoned = 2 * time.Minute
+
+func abandonedLease(state snapshot.Log) bool {
+	return state.Leased && state.Now.Sub(state.LeasedAt) > Abandoned
 }
 
 // writeDamage writes entries of damage of a source, for every organization that a query selects. One without an

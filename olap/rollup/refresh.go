@@ -94,7 +94,7 @@ func (s *Refresher) Refresh(ctx context.Context) error {
 		more, err := s.step(ctx, false)
 		switch {
 		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
-			err = snapshot.Pause(ctx, leasePoll)
+			err = snapshot.Pause(ctx, claimPoll)
 		case !more:
 			return err
 		}
@@ -116,14 +116,13 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		return false, err
 	}
 	if state.Number == 0 {
-		// Numbers begin where no earlier rollup log has been, which a process that was paused may have read.
-		return true, write(ctx, s.conn, schema.LogCommit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
+		return true, writeFirst(ctx, s.conn, state)
 	}
 	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
 	if state.Leased {
-		if state.Now.Sub(state.LeasedAt) > abandoned {
+		if abandonedLease(state) {
 			s.logger.Warn("a process died while it changed the rollup; building the rollup again")
-			return true, Rebuild(ctx, s.conn, abandoned)
+			return true, Rebuild(ctx, s.conn)
 		}
 		return false, nil
 	}

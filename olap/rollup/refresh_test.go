@@ -2,7 +2,6 @@ package rollup_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"strings"
@@ -183,74 +182,15 @@ func TestCheckAndRebuild(t *testing.T) {
 	if !maps.Equal(found, want) {
 		t.Errorf("found %v, want %v", found, want)
 	}
-	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
-	if s := state(t, conn); s.Leased || !s.StoreWatermark().IsZero() {
+	if s := state(t, conn); s.Refreshing || !s.StoreWatermark().IsZero() {
 		t.Errorf("after emptying the tables queries may use them: %+v", s)
 	}
 	all(t, conn)
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("after rebuilding: %+v", found)
-	}
-}
-
-// Under a lease no refresher writes the tables and no query uses them; a second lease waits for its turn. A lease whose
-// change fails stays until a refresher finds it abandoned and builds the tables again.
-func TestLease(t *testing.T) {
-	conn := refreshed(t, 40)
-	before := state(t, conn)
-	second := make(chan error, 1)
-	inside := false
-	err := rollup.WithLease(ctx, conn, func(ctx context.Context, _ *rollup.Lease) error {
-		inside = true
-		if s := state(t, conn); !s.Leased || !s.StoreWatermark().IsZero() {
-			t.Errorf("queries may use leased tables: %+v", s)
-		}
-		load(t, conn, 50, "COMPLETED")
-		all(t, conn)
-		if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 80 {
-			t.Errorf("%d runs are refreshed under a lease, want 80 as before", n)
-		}
-		go func() {
-			second <- rollup.WithLease(context.WithoutCancel(ctx), conn, func(context.Context, *rollup.Lease) error {
-				if inside {
-					t.Error("two leases at once")
-				}
-				return nil
-			})
-		}()
-		inside = false
-		return nil
-	})
-	if err == nil {
-		err = <-second
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := state(t, conn); s.Leased || !s.Until.Equal(before.Until) || s.Number <= before.Number {
-		t.Errorf("after the leases %+v, before %+v", s, before)
-	}
-	broken := errors.New("broken")
-	err = rollup.WithLease(ctx, conn, func(context.Context, *rollup.Lease) error { return broken })
-	if !errors.Is(err, broken) {
-		t.Errorf("error %v", err)
-	}
-	if s := state(t, conn); !s.Leased {
-		t.Errorf("released after a failure: %+v", s)
-	}
-	all(t, conn) // not abandoned yet
-	if !state(t, conn).Leased {
-		t.Error("released by a refresher")
-	}
-	defer rollup.SetAbandoned(rollup.SetAbandoned(-1))
-	all(t, conn)
-	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM rollup_runs"); state(t, conn).Leased || n != 100 {
-		t.Errorf("leased %v, %d runs are refreshed, want all 100", state(t, conn).Leased, n)
-	}
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
 	}
 }
 

@@ -29,8 +29,7 @@ import (
 //  5. End. When all sections were compared, and the entry has the number that it had at 1, which says that no other
 //     process repaired anything meanwhile, it is taken out of the log, under a claim. Else begin again.
 //
-// While a lease is valid nothing is repaired. Whoever takes over an abandoned lease empties the rollup, and takes out
-// the entries of damages as well.
+// While a change has the claim nothing is repaired. Whoever empties the rollup takes out the entries as well.
 type repair struct {
 	refresher *Refresher
 	report    func([]Difference) // of what is repaired

@@ -242,10 +242,43 @@ func TestRebuildEndsDamages(t *testing.T) {
 	all(t, conn)
 	damage(t, conn, damages["a row missing"].statements)
 	steps(t, rollup.NewChecker(conn, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
-	if err := rollup.Rebuild(ctx, conn, rollup.Abandoned); err != nil {
+	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
 	if s := state(t, conn); len(s.Damaged) > 0 || s.LastDamage == 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A change damages the rollup once more in the middle of a repair, and fails. What it left is repaired too.
+func TestDamageDuringARepair(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	loadSmall(t, conn, 8, "RUNNING")
+	all(t, conn)
+	for number, hit := 1, true; hit; number += 3 {
+		hit = false
+		all(t, conn) // so that the watermark is in use
+		damage(t, conn, damages["a row missing"].statements)
+		steps(t, rollup.NewChecker(conn, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
+		held := olaptest.Hold(conn)
+		held.Before(number, func() {
+			hit = true
+			err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
+				if err := change.Damage(ctx, ofAcme); err != nil {
+					return err
+				}
+				if err := change.Alter(ctx, "rollup_runs", "DELETE", "organization_id = 'acme'"); err != nil {
+					return err
+				}
+				return errDied
+			})
+			if !errors.Is(err, errDied) {
+				t.Error(err)
+			}
+		})
+		steps(t, rollup.NewChecker(held, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
+		if found := check(t, conn); len(found) > 0 {
+			t.Errorf("damaged before statement %d of a repair: %+v", number, found)
+		}
 	}
 }

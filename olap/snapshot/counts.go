@@ -14,7 +14,6 @@ import (
 // Counts are an organization's rows in insert_counters.
 type Counts struct {
 	runs, attributions, agents, conflicts Count
-	repairs                               Count // of its rollup, which answers may have used
 }
 
 // A Count is of rows that were ever inserted. An insert counts before it is acknowledged.
@@ -52,8 +51,6 @@ func (c *Counts) of(source string) *Count {
 		return &c.agents
 	case schema.TableConflicts:
 		return &c.conflicts
-	case schema.SourceAlterations:
-		return &c.repairs
 	}
 	return nil
 }

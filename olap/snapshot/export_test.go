@@ -35,3 +35,6 @@ func (v *View) Waiting() int {
 	}
 	return len(v.next.organizations)
 }
+
+// Fresh says that it is the snapshot's own boundary.
+func (d Derived) Fresh() bool { return d.fresh }

@@ -28,7 +28,7 @@ const (
 	readInserts = "SELECT now64(3, 'UTC'), elapsed, query_kind, query_id, query FROM system.processes"
 )
 
-// RefreshQueryID is a new query_id for a statement of a refresher, or of a process that has a claim or a lease: it
+// RefreshQueryID is a new query_id for a statement of a refresher, or of another process that has a claim: it
 // shows others that the process is alive, and that the statement stores no records.
 func RefreshQueryID() string { return RefreshQueryPrefix + rand.Text() }
 

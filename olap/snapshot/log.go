@@ -22,16 +22,15 @@ type Log struct {
 	Number uint64    // of the newest commit or lease; 0 before the first
 	// Until is how far the rollup has come: it has every record none of whose rows was stored after it. Inclusive.
 	Until       time.Time
-	Lease       uint64 // number of the last lease; 0 for none
+	Lease       uint64 // number of the last lease, which programs of the first release take; 0 for none
 	Leased      bool   // the lease is valid: the rollup is changed by its process and may not be read
-	LeaseHolder int64  // the random name of the process that has it
 	LeasedAt    time.Time
-	Refreshing  bool      // a batch was begun that is not committed
+	Refreshing  bool      // a claim was begun that has not ended
 	Committed   uint64    // number of the last commit
 	CommittedAt time.Time // and when
-	Begun       uint64    // number of the last batch that was begun
-	Refresher   int64     // the random name of the process that began it
-	BegunAt     time.Time // and when
+	Begun       uint64    // number of the last claim that was begun
+	Refresher   int64     // the random name of the process that began it; negative where it changes what was refreshed
+	BegunAt     time.Time // and when, or when it gave its last sign of life
 	Damaged     []Damage  // the parts of the rollup that are not what their sources say
 	// LastDamage is the number of the newest entry of a damage, also of one that has been repaired; 0 for none.
 	LastDamage uint64
@@ -50,6 +49,9 @@ type Damage struct {
 // Next is a number that is greater than all in the log.
 func (s Log) Next() uint64 { return max(s.Number, s.Begun) + 1 }
 
+// Changing reports whether the claim is of a process that changes what was refreshed, as a purge does.
+func (s Log) Changing() bool { return s.Refreshing && s.Refresher < 0 }
+
 // Watermark is how far queries of an organization's records may use the rollup; zero for not at all.
 func (s Log) Watermark(of Records) time.Time {
 	if s.Damage(of) != nil {
@@ -67,7 +69,8 @@ func (s Log) StoreWatermark() time.Time {
 }
 
 // SameRollup reports whether the rollup was the same at two readings: no batch was begun or committed in between, no
-// lease taken and no damage found. Rows are only changed after such an entry, and numbers in the log only grow.
+// damage found, and no program of the first release took a lease. Rows are only changed after such an entry, and
+// numbers in the log only grow.
 func (s Log) SameRollup(other Log) bool {
 	return s.Number == other.Number && s.Begun == other.Begun && s.Committed == other.Committed &&
 		s.Lease == other.Lease && s.LastDamage == other.LastDamage
@@ -111,12 +114,12 @@ func (l *logRows) log(now time.Time) Log {
 	}
 	committed, leased, begun := l.newest[schema.LogCommit], l.newest[schema.LogLease], l.newest[schema.LogBegin]
 	s.Until = time.UnixMilli(-committed.Value).UTC()
-	s.Lease, s.LeaseHolder, s.LeasedAt = leased.Number, leased.Value, leased.At
+	s.Lease, s.LeasedAt = leased.Number, leased.At
 	s.Number = max(committed.Number, leased.Number)
 	s.Leased = leased.Number > 0 && leased.Number >= committed.Number
 	s.Committed, s.CommittedAt = committed.Number, committed.At
 	s.Begun, s.Refresher, s.BegunAt = begun.Number, begun.Value, begun.At
-	s.Refreshing = s.Begun > s.Number
+	s.Refreshing = s.Begun > s.Number && s.Refresher != schema.LogNobody
 	s.LastDamage = l.newest[schema.LogDamage].Number
 	s.SetBack = s.CommittedAt.Sub(s.Now) >= Tolerance
 	return s

@@ -32,7 +32,7 @@ func TestSame(t *testing.T) {
 		{"a run of others", func() { store(t, conn, "others") }, true, true, true, true},
 		{"a refresh", func() { refresh(t, conn) }, true, true, true, false},
 		{"a rebuild", func() {
-			if err := rollup.Rebuild(t.Context(), conn, rollup.Abandoned); err != nil {
+			if err := rollup.Rebuild(t.Context(), conn); err != nil {
 				t.Fatal(err)
 			}
 		}, false, false, false, false},

@@ -1,0 +1,52 @@
+package olap_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/runlens/runlens/olap/olaptest"
+)
+
+// A question that had one page before takes the clock of its statement for its asOf. Where it has more pages by now, an
+// insert that is in flight is after it.
+func TestAPageThatWasNotExpectedIsConfirmed(t *testing.T) {
+	t.Parallel()
+	conn := olaptest.OpenStore(t).Conn()
+	engine := newEngine(conn)
+	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january,
+		Limit: 2}
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(1, 3, "RUNNING"), runOn(2, 4, "RUNNING")}})
+	if first := ask(t, engine, "acme", q); first.Cursor != nil || len(first.Rows) != 2 {
+		t.Fatalf("%+v, want one page", first)
+	}
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(3, 5, "RUNNING")}})
+	inserted := make(chan error, 1)
+	go func() { // it is stamped when it begins
+		inserted <- conn.Exec(context.Background(), `INSERT INTO runs
+				(organization_id, run_id, created_at, agent_id, updated_at, first_stored_at)
+			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-06 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3), now64(3)
+			FROM numbers(4) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1`)
+	}()
+	for running := uint64(0); running == 0; {
+		err := conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := ask(t, engine, "acme", q)
+	stored := func() (n uint64) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "SELECT count() FROM runs FINAL WHERE first_stored_at <= "+
+			"parseDateTime64BestEffort($1, 3, 'UTC')", first.AsOf).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := stored()
+	if err := <-inserted; err != nil {
+		t.Fatal(err)
+	}
+	if after := stored(); first.Cursor == nil || before != after {
+		t.Errorf("%d runs were stored until asOf when the page was answered, and %d are now", before, after)
+	}
+}

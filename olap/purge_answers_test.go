@@ -1,0 +1,63 @@
+package olap_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/rollup"
+)
+
+// What an organization was answered in the middle of a purge is not answered from a cache after it. Another one has the
+// same answers all the time.
+func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	for _, organization := range []string{"acme", "globex"} {
+		var records olaptest.Records
+		for n := range 4 {
+			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization,
+				ID: olaptest.ShortID(n), RunID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1),
+				Identifier: []string{"ada@example.com", "bob@example.com"}[n%2], Activity: "interacted",
+				InitiationType: "human", Source: "web", OccurredAt: time.Date(2026, 1, 5, 10, 0, n, 0, time.UTC)})
+		}
+		olaptest.Load(t, conn, records)
+	}
+	later(t, conn, storeClock(t, conn))
+	refreshed(t, rollup.New(conn, quiet, 0))
+	engines := map[string]*olap.Engine{}
+	for name, options := range map[string]plan.Options{"small": {}, "large": asLarge} {
+		engines[name] = olap.NewEngine(conn, []byte("secret"))
+		engines[name].CacheAnswers(1 << 20)
+		engines[name].Use(options)
+	}
+	q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Range: january, Limit: 5}
+	askAll := func(when string, wanted map[string]float64) {
+		t.Helper()
+		for name, engine := range engines {
+			for organization, want := range wanted {
+				if got := all(t, engine, organization, q); !reflect.DeepEqual(got, [][]any{{want}}) {
+					t.Errorf("%s, %s, %s: %v, want %v", name, organization, when, got, want)
+				}
+			}
+		}
+	}
+	held := olaptest.Hold(conn)
+	asked := false
+	held.After("ALTER TABLE initiator_keys DELETE", func() {
+		asked = true
+		for range 3 { // the second answer is cached
+			askAll("in the middle", map[string]float64{"acme": 4, "globex": 4})
+		}
+	})
+	if err := purge.Person("acme", "ada@example.com").Run(t.Context(), held, func(purge.Step) {}); err != nil {
+		t.Fatal(err)
+	}
+	if !asked {
+		t.Error("nothing was asked in the middle")
+	}
+	askAll("after it", map[string]float64{"acme": 2, "globex": 4})
+}
