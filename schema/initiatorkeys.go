@@ -63,9 +63,9 @@ func SharedKeys(read sql.Reader, texts fmt.Stringer) sql.Select {
 			sql.Select{Columns: columns, From: sql.Query(texts)},
 		)),
 		Group: []string{"organization_id", "initiator"},
-		// A name that is null is a text of its own.
+		// A name that is null is a text of its own, which no uniqExact counts, not even as a tuple's element.
 		Having: "min(initiator_identifier) != max(initiator_identifier)" +
-			" OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)",
+			" OR uniqExact(initiator_name) + max(isNull(initiator_name)) > uniqExact(initiator_key)",
 	}
 }
 

@@ -158,7 +158,7 @@ FROM
                     )
                 )
                 GROUP BY organization_id, initiator
-                HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(tuple(initiator_name)) > uniqExact(initiator_key)
+                HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(initiator_name) + max(isNull(initiator_name)) > uniqExact(initiator_key)
             )
         ), 'initiator keys are shared')
 ) AS g
