@@ -29,6 +29,11 @@ func (t *tap) Query(ctx context.Context, query string, args ...any) (driver.Rows
 	return t.Conn.Query(ctx, query, args...)
 }
 
+func (t *tap) Select(ctx context.Context, dest any, query string, args ...any) error {
+	t.statements = append(t.statements, query)
+	return t.Conn.Select(ctx, dest, query, args...)
+}
+
 func (t *tap) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
 	t.statements = append(t.statements, query)
 	return t.Conn.QueryRow(ctx, query, args...)

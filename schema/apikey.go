@@ -42,3 +42,10 @@ type APIKeyUse struct {
 	APIKey
 	LastUsedAt time.Time
 }
+
+// APIKeyChanges say which keys may have changed from one state to a later one.
+type APIKeyChanges struct {
+	State  any // the later one: for whoever reads the next changes, and nobody else
+	All    bool
+	KeyIDs []string // where it is not All
+}

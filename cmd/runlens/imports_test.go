@@ -50,8 +50,9 @@ var arrows = map[string]string{
 	"olap/doctor/finding":     "",
 	"olap/exec":               "olap/compile olap/cost olap/cursor olap/daterange olap/failure schema",
 	"olap/failure":            "",
-	"olap/keys":               "schema schema/sql",
+	"olap/keys":               "olap/parts schema schema/sql",
 	"olap/maintain":           "schema",
+	"olap/parts":              "",
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot schema schema/sql",
@@ -91,7 +92,7 @@ var devCommands = []string{"cmd/bench", "cmd/soak"}
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
 	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse/... olap/cost olap/exec olap/failure olap/keys" +
-		" olap/doctor olap/maintain olap/olaptest olap/rollup olap/snapshot olap/usage",
+		" olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
 	fiber:                                      "http",
 	"github.com/valyala/fasthttp/...":          "http",
 	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",

@@ -90,7 +90,7 @@ func TestInvalidCredentialsCauseTheSameWork(t *testing.T) {
 				clock.at = clock.at.Add(10 * time.Millisecond)
 				shelf.work = nil
 				_, err := v.Verify(context.Background(), c, home)
-				v.recording.Wait()
+				v.record(context.Background())
 				var exhausted *LimitedError
 				switch {
 				case errors.Is(err, ErrUnauthorized):
@@ -156,7 +156,7 @@ func TestNetworks(t *testing.T) {
 		{netip.MustParseAddr("2001:db9::1"), false}, {netip.Addr{}, false}, {office, true},
 	} {
 		_, err := v.Verify(context.Background(), c, from.address)
-		v.recording.Wait()
+		v.record(context.Background())
 		if (err == nil) != from.valid ||
 			err != nil && !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("from %v: %v", from.address, err)

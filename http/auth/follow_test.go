@@ -29,18 +29,23 @@ func (s *sharedShelf) Valid(ctx context.Context, id string, at time.Time) (key s
 	return key, err
 }
 
-func (s *sharedShelf) Fingerprint(ctx context.Context) (text string, err error) {
-	s.do(func() { text, err = s.shelf.Fingerprint(ctx) })
-	return text, err
+func (s *sharedShelf) AllValid(ctx context.Context, ids []string, at time.Time) (keys []schema.APIKey, err error) {
+	s.do(func() { keys, err = s.shelf.AllValid(ctx, ids, at) })
+	return keys, err
 }
 
-func (s *sharedShelf) Used(ctx context.Context, since, at time.Time) (used []schema.APIKeyUse, err error) {
-	s.do(func() { used, err = s.shelf.Used(ctx, since, at) })
-	return used, err
+func (s *sharedShelf) Changed(ctx context.Context, since any) (changes schema.APIKeyChanges, err error) {
+	s.do(func() { changes, err = s.shelf.Changed(ctx, since) })
+	return changes, err
 }
 
-func (s *sharedShelf) RecordUse(ctx context.Context, id string, at time.Time) (err error) {
-	s.do(func() { err = s.shelf.RecordUse(ctx, id, at) })
+func (s *sharedShelf) Used(ctx context.Context, since, at time.Time, each func(schema.APIKeyUse)) (err error) {
+	s.do(func() { err = s.shelf.Used(ctx, since, at, each) })
+	return err
+}
+
+func (s *sharedShelf) RecordUses(ctx context.Context, uses map[string]time.Time) (err error) {
+	s.do(func() { err = s.shelf.RecordUses(ctx, uses) })
 	return err
 }
 

@@ -37,13 +37,19 @@ func (s *slowStore) Valid(ctx context.Context, _ string, _ time.Time) (schema.AP
 	}
 }
 
-func (*slowStore) Fingerprint(context.Context) (string, error) { return "", nil }
-
-func (*slowStore) Used(context.Context, time.Time, time.Time) ([]schema.APIKeyUse, error) {
+func (*slowStore) AllValid(context.Context, []string, time.Time) ([]schema.APIKey, error) {
 	return nil, nil
 }
 
-func (*slowStore) RecordUse(context.Context, string, time.Time) error { return nil }
+func (*slowStore) Changed(context.Context, any) (schema.APIKeyChanges, error) {
+	return schema.APIKeyChanges{}, nil
+}
+
+func (*slowStore) Used(context.Context, time.Time, time.Time, func(schema.APIKeyUse)) error {
+	return nil
+}
+
+func (*slowStore) RecordUses(context.Context, map[string]time.Time) error { return nil }
 
 // Two thousand requests with one key take few look-ups, and leave the connections of the store to queries.
 func TestLookupsWaitForEachOther(t *testing.T) {

@@ -2,11 +2,18 @@ package auth
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/runlens/runlens/schema"
 )
 
-// Follow refreshes until ctx is done. While a refresh fails or is late, each key is looked up.
+// Follow refreshes and records uses until ctx is done. While a refresh fails or is late, each key is looked up.
 func (v *Verifier) Follow(ctx context.Context) {
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { v.followUses(ctx) })
+	reading := make(chan struct{}, 1) // held while the established keys are read
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
 	for {
@@ -17,40 +24,158 @@ func (v *Verifier) Follow(ctx context.Context) {
 		}
 		// What is read later proves nothing any more.
 		refreshing, cancel := context.WithTimeout(ctx, trustFor)
-		err := v.Refresh(refreshing)
+		due, err := v.readChanges(refreshing)
 		cancel()
-		if err != nil && ctx.Err() == nil {
-			v.logger.Warn("the API keys could not be read; each is looked up", "error", err)
+		v.warn(ctx, err)
+		if !due {
+			continue
+		}
+		// A million keys take longer. Meanwhile changes are read as ever.
+		select {
+		case reading <- struct{}{}:
+			others.Go(func() {
+				defer func() { <-reading }()
+				reading, cancel := context.WithTimeout(ctx, establishedPatience)
+				defer cancel()
+				_, err := v.readEstablished(reading, v.now())
+				v.warn(ctx, err)
+			})
+		default:
 		}
 	}
 }
 
-// Refresh reads whether a key changed since the last refresh:
-//
-//  1. No: everything that was read since the last change is right, as of the instant before the statement was sent.
-//  2. Yes, or it is the first refresh, or the established keys could not be read since: they are read, in one
-//     statement for all organizations. The others are looked up when they are used.
+func (v *Verifier) warn(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		v.logger.Warn("the API keys could not be read; each is looked up", "error", err)
+	}
+}
+
+// followUses records uses until ctx is done, and then the last ones.
+func (v *Verifier) followUses(ctx context.Context) {
+	pause := recordPause
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		if pause = recordPause; !v.record(context.WithoutCancel(ctx)) {
+			pause = recordPatience
+		}
+	}
+}
+
+// Refresh reads which keys changed since the last refresh (readChanges), and the established keys if they have to be.
 //
 // An error of the first refresh means that the keys cannot be read. After any error, keys are looked up.
 func (v *Verifier) Refresh(ctx context.Context) error {
+	due, err := v.readChanges(ctx)
+	if err == nil && due {
+		_, err = v.readEstablished(ctx, v.now())
+	}
+	return err
+}
+
+// readChanges reads which keys changed since the last time:
+//
+//  1. What was read of other keys is right, as of the instant before the statement was sent.
+//  2. Keys that changed are read, in one statement, if this server keeps something of them. The others are looked up
+//     when they are used.
+//  3. If any key may have changed, and at the first time, nothing is relied upon, and it is due to read which keys are
+//     established. It stays due until that succeeded.
+func (v *Verifier) readChanges(ctx context.Context) (due bool, err error) {
 	now := v.now()
-	fingerprint, err := v.store.Fingerprint(ctx)
+	v.mu.Lock()
+	state := v.state
+	v.mu.Unlock()
+	changes, err := v.store.Changed(ctx, state)
+	if err != nil {
+		return false, err
+	}
+	v.mu.Lock()
+	kept, epoch := v.apply(changes, now), v.epoch
+	v.sweep(now)
+	v.mu.Unlock()
+	if len(kept) > 0 {
+		err = v.readKept(ctx, kept, now, epoch)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err != nil {
+		v.owe()
+	}
+	return v.established < v.owed, err
+}
+
+// apply distrusts what changed, as of before now, and returns the changed keys of which something is kept. It requires
+// the lock.
+func (v *Verifier) apply(changes schema.APIKeyChanges, now time.Time) (kept []string) {
+	v.state, v.checked = changes.State, now
+	if changes.All {
+		v.owe()
+		v.forgetChanges()
+		for _, k := range v.cache {
+			k.current = false
+		}
+		return nil
+	}
+	if len(changes.KeyIDs) > 0 {
+		v.epoch++
+	}
+	for _, id := range changes.KeyIDs {
+		v.changed[id] = v.epoch
+		if k := v.cache[id]; k != nil {
+			k.current = false
+			kept = append(kept, id)
+		}
+	}
+	if len(v.changed) > mostChanged {
+		v.forgetChanges()
+	}
+	if len(kept) > mostKept {
+		v.owe()
+		return nil
+	}
+	return kept
+}
+
+// owe makes it due to read the established keys, by a statement that has not been sent yet. It requires the lock.
+func (v *Verifier) owe() {
+	v.epoch++
+	v.owed = v.epoch
+}
+
+// forgetChanges makes whatever statements return that have been sent count as changed meanwhile. It requires the lock.
+func (v *Verifier) forgetChanges() {
+	v.epoch++
+	v.since = v.epoch
+	clear(v.changed)
+}
+
+// isCurrent reports whether no change of a key was found since an epoch. It requires the lock.
+func (v *Verifier) isCurrent(keyID string, epoch uint64) bool {
+	return epoch >= v.since && epoch >= v.changed[keyID]
+}
+
+// readKept reads keys that changed, and forgets those that are not valid any more.
+func (v *Verifier) readKept(ctx context.Context, ids []string, now time.Time, epoch uint64) error {
+	keys, err := v.store.AllValid(ctx, ids, now)
 	if err != nil {
 		return err
 	}
+	valid := make(map[string]bool, len(keys))
 	v.mu.Lock()
-	if fingerprint != v.fingerprint {
-		v.epoch++
+	defer v.mu.Unlock()
+	for _, key := range keys {
+		valid[key.KeyID] = true
+		v.keep(key, now, epoch)
 	}
-	v.fingerprint, v.checked = fingerprint, now
-	v.sweep(now)
-	read := v.established == v.epoch
-	v.mu.Unlock()
-	if read {
-		return nil
+	for _, id := range ids {
+		if k := v.cache[id]; k != nil && !k.current && !valid[id] {
+			delete(v.cache, id)
+		}
 	}
-	_, err = v.readEstablished(ctx, now)
-	return err
+	return nil
 }
 
 // sweep forgets, now and then, the credentials that are not established any more: their keys are not in use, or not
@@ -60,9 +185,9 @@ func (v *Verifier) sweep(now time.Time) {
 		return
 	}
 	v.swept = now
-	for c, k := range v.cache {
-		if now.Sub(k.used) >= establishedFor {
-			delete(v.cache, c)
+	for id, k := range v.cache {
+		if !v.uses(k, now) {
+			delete(v.cache, id)
 		}
 	}
 }
@@ -84,39 +209,34 @@ func (v *Verifier) reload(ctx context.Context, now time.Time) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for c, k := range v.cache {
+	for id, k := range v.cache {
 		// What is trusted may not be recorded yet.
-		if !valid[c] && !v.trusts(k, now) {
-			delete(v.cache, c)
+		if !valid[id] && !v.trusts(k, now) {
+			delete(v.cache, id)
 		}
 	}
 	return nil
 }
 
-// readEstablished keeps the credentials that are established and valid by the store, and returns them.
-func (v *Verifier) readEstablished(ctx context.Context, now time.Time) (map[Credential]bool, error) {
+// readEstablished keeps the credentials that are established and valid by the store, and returns the ids of their keys.
+func (v *Verifier) readEstablished(ctx context.Context, now time.Time) (map[string]bool, error) {
 	v.mu.Lock()
 	epoch := v.epoch
 	v.mu.Unlock()
+	valid := map[string]bool{}
 	// The store learns of a use an hour late at most, so it is queried for those of another hour.
-	used, err := v.store.Used(ctx, now.Add(-establishedFor-recordEvery), now)
+	err := v.store.Used(ctx, now.Add(-establishedFor-recordEvery), now, func(use schema.APIKeyUse) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		valid[use.KeyID] = true
+		k, at := v.keep(use.APIKey, now, epoch), use.LastUsedAt.Sub(v.began)
+		k.used, k.recorded = max(k.used, at), max(k.recorded, at)
+	})
 	if err != nil {
 		return nil, err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.established = epoch
-	valid := make(map[Credential]bool, len(used))
-	for _, use := range used {
-		c := Credential{KeyID: use.KeyID, Hash: use.SecretHash}
-		valid[c] = true
-		k := v.keep(c, use.APIKey, now, epoch)
-		if use.LastUsedAt.After(k.used) {
-			k.used = use.LastUsedAt
-		}
-		if use.LastUsedAt.After(k.recorded) {
-			k.recorded = use.LastUsedAt
-		}
-	}
+	v.established = max(v.established, epoch)
 	return valid, nil
 }

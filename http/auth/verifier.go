@@ -27,11 +27,15 @@ const (
 	// maxLookups is how many look-ups run at once. Further ones wait here, with their deadline, and not for a
 	// connection to the store, which queries need.
 	maxLookups = 8
-	// recordEvery is how often at most a key's use is written to the store, maxRecords how many uses are being written at
-	// once, and recordPatience how long that may take.
+	// recordEvery is how often at most a key's use is written to the store, recordPause what lies between two inserts of
+	// uses, and recordPatience how long one may take, and the pause after one that failed.
 	recordEvery    = time.Hour
-	maxRecords     = 64
+	recordPause    = time.Second
 	recordPatience = 30 * time.Second
+	// establishedPatience bounds how long the established keys are read.
+	establishedPatience = time.Minute
+	// mostChanged is of how many keys is kept when they changed, and mostKept how many of them are read by their ids.
+	mostChanged, mostKept = 10_000, 1_000
 	// reloadEvery is how often at most the established credentials are fetched. With trustFor it is not more than the 5 s
 	// after which a revoked key must look like an unknown one.
 	reloadEvery = 2 * time.Second
@@ -64,12 +68,14 @@ type Store interface {
 	// Valid returns the key with an id if it is neither revoked nor expired at an instant, else the zero key. It does
 	// the same work for every id.
 	Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error)
-	// Fingerprint returns a text that differs after every change of a key, and never becomes what it was.
-	Fingerprint(ctx context.Context) (string, error)
-	// Used returns the keys that verified at or after since and are valid at an instant, with what Valid returns.
-	Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error)
-	// RecordUse keeps that a key verified at an instant.
-	RecordUse(ctx context.Context, keyID string, at time.Time) error
+	// AllValid returns those of some keys that are valid at an instant, with what Valid returns of each.
+	AllValid(ctx context.Context, keyIDs []string, at time.Time) ([]schema.APIKey, error)
+	// Changed returns which keys may have changed since a state, nil for none, and the state now.
+	Changed(ctx context.Context, since any) (schema.APIKeyChanges, error)
+	// Used passes on the keys that verified at or after since and are valid at an instant, with what Valid returns.
+	Used(ctx context.Context, since, at time.Time, each func(schema.APIKeyUse)) error
+	// RecordUses keeps when keys verified, by their ids.
+	RecordUses(ctx context.Context, uses map[string]time.Time) error
 }
 
 // A Budget is a rate.
@@ -83,9 +89,9 @@ type Budget interface {
 // A Verifier verifies credentials. It is safe for concurrent use. What it keeps in memory grows
 // with the number of keys that were used in the last week, never with invented ones.
 //
-// What it keeps is proven again for all keys at once: as long as the fingerprint of the keys stays what it was before a
-// key was read, that key is what it was. So a key costs a statement only after some key changed, or while the
-// fingerprint cannot be read (schema/decisions/key-lookup.md).
+// What it keeps is proven again for all keys at once: a key that is not among those that changed since it was read is
+// what it was. So a key costs a statement only after it changed itself, or while it is not known what changed
+// (schema/decisions/key-lookup.md).
 //
 // A credential that is not valid is answered alike, whether its key is unknown, revoked, expired, used from elsewhere
 // or has another secret (spec 5.3): same statements, same draw on the budget, same comparison. For that, what is
@@ -96,27 +102,30 @@ type Verifier struct {
 	now     func() time.Time
 	logger  *slog.Logger
 	lookups chan struct{} // held during a look-up
-	records chan struct{} // held while a use is recorded
+	began   time.Time
 
-	recording sync.WaitGroup // of uses that are being recorded; tests wait for it
+	mu         sync.Mutex
+	cache      map[string]*cached   // by the id of the key
+	scopes     []*[]string          // that keys share
+	unrecorded map[string]time.Time // uses by the id of the key
+	loaded     time.Time            // when reload last read the uses
+	swept      time.Time
 
-	mu          sync.Mutex
-	cache       map[Credential]*cached
-	loaded      time.Time // when reload last read the uses
-	swept       time.Time
-	fingerprint string // of the keys, as of checked
-	checked     time.Time
-	epoch       uint64 // how often the fingerprint was another one
-	established uint64 // the epoch in which the established keys were read
+	state   any // of the keys, as of checked
+	checked time.Time
+	epoch   uint64            // how often something was found to have changed
+	changed map[string]uint64 // the epochs in which keys were found to have changed, of since and later ones
+	since   uint64
+	// owed is the epoch since which the established keys have to be read again, established that in which they were.
+	owed, established uint64
 }
 
 // NewVerifier returns a Verifier on a store. The budget is for well-formed credentials without a
 // successful verification in the last seven days, on all servers that share the store.
 func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.Logger) *Verifier {
 	return &Verifier{
-		store: store, budget: budget, now: now, logger: logger,
-		lookups: make(chan struct{}, maxLookups), records: make(chan struct{}, maxRecords),
-		cache: map[Credential]*cached{},
+		store: store, budget: budget, now: now, logger: logger, lookups: make(chan struct{}, maxLookups), began: now(),
+		cache: map[string]*cached{}, unrecorded: map[string]time.Time{}, changed: map[string]uint64{},
 	}
 }
 
@@ -124,7 +133,7 @@ func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.
 // revocation within trustFor. The error is ErrUnauthorized, a *LimitedError, or a failure of the store.
 func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (Principal, error) {
 	now := v.now()
-	if p, _, ok := v.trustedPrincipal(ctx, c, now, from); ok {
+	if p, _, ok := v.trustedPrincipal(c, now, from); ok {
 		return p, nil
 	}
 	paid, err := v.admit(ctx, c, now, from)
@@ -138,7 +147,7 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 	}
 	defer func() { <-v.lookups }()
 	// Of many requests with one key, those that waited find what the first one learned.
-	p, epoch, ok := v.trustedPrincipal(ctx, c, now, from)
+	p, epoch, ok := v.trustedPrincipal(c, now, from)
 	if ok {
 		return p, nil
 	}
@@ -152,27 +161,7 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 		v.forget(c, same)
 		return Principal{}, v.refuse(now, paid)
 	}
-	return v.remember(ctx, c, key, now, epoch), nil
-}
-
-// record keeps a use in the store, without delaying the request: an insert takes as long as a query. A store that
-// cannot be written to, because its disk is full for instance, still answers queries. Of too many uses at once some are
-// not kept: they only say who is established.
-func (v *Verifier) record(ctx context.Context, keyID string, at time.Time) {
-	select {
-	case v.records <- struct{}{}:
-	default:
-		v.logger.Warn("the use of a key was not recorded: too many at once", "key_id", keyID)
-		return
-	}
-	v.recording.Go(func() {
-		defer func() { <-v.records }()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordPatience)
-		defer cancel()
-		if err := v.store.RecordUse(ctx, keyID, at); err != nil {
-			v.logger.Warn("the use of a key could not be recorded", "key_id", keyID, "error", err)
-		}
-	})
+	return v.remember(c, key, now, epoch), nil
 }
 
 // admit draws on the budget for a credential that is not established, and reports whether it did. When the budget

@@ -3,14 +3,12 @@ package auth
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/runlens/runlens/http/limit"
-	"github.com/runlens/runlens/schema"
 )
 
 var (
@@ -19,77 +17,6 @@ var (
 )
 
 var quiet = slog.New(slog.DiscardHandler)
-
-// A shelf is a Store in memory that counts look-ups and keeps what it was asked to do.
-type shelf struct {
-	keys    map[string]schema.APIKey
-	uses    map[string]time.Time
-	lookups int
-	work    []string
-	changes int
-	// During a fingerprint, after the store computed it.
-	during func() error
-	// unread is the error of reading uses.
-	unread error
-}
-
-func newShelf() *shelf { return &shelf{keys: map[string]schema.APIKey{}, uses: map[string]time.Time{}} }
-
-func (s *shelf) Valid(_ context.Context, id string, at time.Time) (schema.APIKey, error) {
-	s.lookups++
-	s.work = append(s.work, "look up")
-	if !s.valid(id, at) {
-		return schema.APIKey{}, nil
-	}
-	return s.keys[id], nil
-}
-
-func (s *shelf) valid(id string, at time.Time) bool {
-	key := s.keys[id]
-	return key.RevokedAt == nil && (key.ExpiresAt == nil || at.Before(*key.ExpiresAt))
-}
-
-func (s *shelf) Used(_ context.Context, since, at time.Time) (used []schema.APIKeyUse, _ error) {
-	s.work = append(s.work, "read uses")
-	if s.unread != nil {
-		return nil, s.unread
-	}
-	for id, last := range s.uses {
-		if key := s.keys[id]; s.valid(id, at) && !last.Before(since) {
-			used = append(used, schema.APIKeyUse{APIKey: key, LastUsedAt: last})
-		}
-	}
-	return used, nil
-}
-
-func (s *shelf) Fingerprint(context.Context) (string, error) {
-	s.work = append(s.work, "fingerprint")
-	text := fmt.Sprint("changes: ", s.changes)
-	if s.during != nil {
-		return text, s.during()
-	}
-	return text, nil
-}
-
-func (s *shelf) RecordUse(_ context.Context, id string, at time.Time) error {
-	s.work = append(s.work, "record")
-	s.uses[id] = at
-	return nil
-}
-
-func (s *shelf) add(scopes ...string) Credential {
-	_, c := NewKey()
-	s.changes++
-	s.keys[c.KeyID] = schema.APIKey{KeyID: c.KeyID, SecretHash: c.Hash, OrganizationID: "acme", Scopes: scopes}
-	return c
-}
-
-func (s *shelf) revoke(c Credential, at time.Time) {
-	s.changes++
-	key := s.keys[c.KeyID]
-	key.RevokedAt = &at
-	s.keys[c.KeyID] = key
-}
 
 // A clock that tests move.
 type clock struct{ at time.Time }
@@ -101,7 +28,7 @@ func newClock() *clock { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UT
 func verify(t *testing.T, v *Verifier, c Credential) error {
 	t.Helper()
 	_, err := v.Verify(context.Background(), c, office)
-	v.recording.Wait()
+	v.record(context.Background())
 	return err
 }
 
@@ -127,7 +54,7 @@ func TestPrincipal(t *testing.T) {
 	c := shelf.add(ScopeAnalyticsRead)
 	for range 2 { // the second time from memory
 		p, err := v.Verify(context.Background(), c, office)
-		v.recording.Wait()
+		v.record(context.Background())
 		if err != nil || p.OrganizationID != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) || p.May("other") {
 			t.Fatalf("%+v, %v", p, err)
 		}
@@ -273,4 +200,6 @@ func TestAUseThatCannotBeRecorded(t *testing.T) {
 
 type fullShelf struct{ *shelf }
 
-func (fullShelf) RecordUse(context.Context, string, time.Time) error { return errors.New("disk full") }
+func (fullShelf) RecordUses(context.Context, map[string]time.Time) error {
+	return errors.New("disk full")
+}

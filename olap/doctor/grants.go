@@ -38,7 +38,7 @@ var rights = []right{
 	{"TABLE ENGINE", "AggregatingMergeTree", migrations},
 	{"TABLE ENGINE", "CollapsingMergeTree", migrations},
 	{"SELECT", "system.processes", "every question: the inserts in flight"},
-	{"SELECT", "system.parts", "questions, maintenance"},
+	{"SELECT", "system.parts", "API keys, questions, maintenance"},
 	{"SELECT", "system.detached_parts", "the search for damaged parts by serve"},
 	{"SELECT", "system.mutations", "purge, repairs of the rollup"},
 	{"SELECT", "system.merge_tree_settings", "maintenance"},

@@ -65,9 +65,9 @@ func (s Store) Expire(ctx context.Context, keyID string, at time.Time) (schema.A
 // Put stores a key. Of the rows of a key a revoked one counts, and among the others the one that expires first,
 // in whatever order they are stored.
 func (s Store) Put(ctx context.Context, key schema.APIKey) error {
-	return s.insert(ctx, schema.TableAPIKeys, columns,
+	return s.insert(ctx, schema.TableAPIKeys, columns, []any{
 		key.KeyID, string(key.OrganizationID), key.Name, key.Scopes, string(key.SecretHash[:]), key.CreatedAt,
-		key.RevokedAt, key.ExpiresAt, texts(key.Networks))
+		key.RevokedAt, key.ExpiresAt, texts(key.Networks)})
 }
 
 // Find returns the key with an id, revoked or not; false when there is none. How long it takes depends on whether
@@ -134,12 +134,12 @@ func scan(row interface{ Scan(...any) error }, key *schema.APIKey, more ...any) 
 	return err
 }
 
-// insert adds one row and returns when it is stored.
-func (s Store) insert(ctx context.Context, table, columns string, values ...any) error {
+// insert adds rows and returns when they are stored.
+func (s Store) insert(ctx context.Context, table, columns string, rows ...[]any) error {
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
 	batch, err := s.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+columns+")")
-	if err == nil {
-		err = batch.Append(values...)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		err = batch.Append(rows[i]...)
 	}
 	if err == nil {
 		err = batch.Send()

@@ -66,7 +66,7 @@ func TestKeysAreFoundListedAndRevoked(t *testing.T) {
 		t.Error("the creation, repeated, undid the revocation")
 	}
 
-	if err := store.RecordUse(ctx, "b", created.Add(time.Hour)); err != nil {
+	if err := store.RecordUses(ctx, map[string]time.Time{"b": created.Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := store.List(ctx, "acme")
@@ -97,7 +97,7 @@ func TestUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range uses {
-			if err := store.RecordUse(ctx, id, at); err != nil {
+			if err := store.RecordUses(ctx, map[string]time.Time{id: at}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestUsed(t *testing.T) {
 	if _, err := store.Revoke(ctx, "revoked"); err != nil {
 		t.Fatal(err)
 	}
-	used, err := store.Used(ctx, now.Add(-24*time.Hour), now)
+	used, err := usedSince(store, now.Add(-24*time.Hour), now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,16 +45,19 @@ func (s Store) Valid(ctx context.Context, keyID string, at time.Time) (schema.AP
 }
 
 // parseVerification reads what the column verification packs: the hash, and by lines the organization, the scopes, the
-// networks and the expiry in milliseconds. The empty one, and one that expired at an instant, is the zero key.
+// networks and the expiry in milliseconds. One that is empty or all zeros, or expired at an instant, is the zero key.
 func parseVerification(keyID, text string, at time.Time) (schema.APIKey, error) {
 	key := schema.APIKey{KeyID: keyID}
-	copy(key.SecretHash[:], text)
+	if copy(key.SecretHash[:], text) < len(key.SecretHash) {
+		return schema.APIKey{}, nil
+	}
 	fields := strings.Split(strings.TrimRight(text[len(key.SecretHash):], "\x00"), "\n")
 	if len(fields) != 4 {
 		return schema.APIKey{}, nil
 	}
 	var err error
-	key.OrganizationID, key.Scopes = schema.OrganizationID(fields[0]), split(fields[1])
+	// A clone: who keeps the organization of many keys keeps nothing else of their rows.
+	key.OrganizationID, key.Scopes = schema.OrganizationID(strings.Clone(fields[0])), split(fields[1])
 	if key.Networks, err = prefixes(split(fields[2])); err != nil || fields[3] == "" {
 		return key, err
 	}
@@ -68,28 +71,6 @@ func parseVerification(keyID, text string, at time.Time) (schema.APIKey, error) 
 	}
 	key.ExpiresAt = &expires
 	return key, nil
-}
-
-// fingerprint sums a hash of each row and its part:
-//
-//  1. Merges do not hide a change: an insert adds a part that has a new name.
-//  2. A change that is undone before the next fingerprint still shows: a deletion renames all parts.
-//  3. Without rows there is nothing that could show it, hence a new text each time.
-//  4. A table that was replaced, by a backup for instance, can have parts of the same names, but not the same rows.
-var fingerprint = sql.Select{
-	Columns: []string{"if(count() = 0, toString(generateUUIDv4())," +
-		" concat(toString(count()), ' ', toString(sum(cityHash64(_part, key_id, revision, verification)))))"},
-	From: all(schema.TableAPIKeys),
-}.String()
-
-// Fingerprint returns a text that differs after every insert into the keys and every deletion of keys. It may differ
-// although no key changed.
-func (s Store) Fingerprint(ctx context.Context) (string, error) {
-	var text string
-	if err := s.conn.QueryRow(ctx, fingerprint).Scan(&text); err != nil {
-		return "", fmt.Errorf("keys: read the fingerprint: %w", err)
-	}
-	return text, nil
 }
 
 // lastUses are when each key was last used.
@@ -106,35 +87,41 @@ var usedSince = sql.Select{
 	Where: []string{"k.verification != ''", "u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')"},
 }.String()
 
-// Used returns the keys that verified at or after since and are valid at an instant. Of each key it returns what Valid
-// does.
-func (s Store) Used(ctx context.Context, since, at time.Time) ([]schema.APIKeyUse, error) {
+// Used passes on the keys that verified at or after since and are valid at an instant. Of each key it has what Valid
+// returns.
+func (s Store) Used(ctx context.Context, since, at time.Time, each func(schema.APIKeyUse)) error {
 	rows, err := s.conn.Query(ctx, usedSince, clickhouse.Named("since", since.UnixMilli()))
 	if err != nil {
-		return nil, fmt.Errorf("keys: read uses: %w", err)
+		return fmt.Errorf("keys: read uses: %w", err)
 	}
 	defer rows.Close()
-	var used []schema.APIKeyUse
 	for rows.Next() {
 		var keyID, verification string
 		var last time.Time
 		if err := rows.Scan(&keyID, &verification, &last); err != nil {
-			return nil, fmt.Errorf("keys: read uses: %w", err)
+			return fmt.Errorf("keys: read uses: %w", err)
 		}
 		key, err := parseVerification(keyID, verification, at)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if key.KeyID != "" {
-			used = append(used, schema.APIKeyUse{APIKey: key, LastUsedAt: last})
+			each(schema.APIKeyUse{APIKey: key, LastUsedAt: last})
 		}
 	}
-	return used, rows.Err()
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("keys: read uses: %w", err)
+	}
+	return nil
 }
 
-// RecordUse keeps that a key verified at an instant.
-func (s Store) RecordUse(ctx context.Context, keyID string, at time.Time) error {
-	return s.insert(ctx, schema.TableAPIKeyUses, "key_id, last_used_at", keyID, at)
+// RecordUses keeps when keys verified, by their ids, in one insert.
+func (s Store) RecordUses(ctx context.Context, uses map[string]time.Time) error {
+	rows := make([][]any, 0, len(uses))
+	for keyID, at := range uses {
+		rows = append(rows, []any{keyID, at})
+	}
+	return s.insert(ctx, schema.TableAPIKeyUses, "key_id, last_used_at", rows...)
 }
 
 // split reads parts that are joined by commas; an empty text has none.
