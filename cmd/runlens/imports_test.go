@@ -56,7 +56,7 @@ var arrows = map[string]string{
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot schema schema/sql",
-	"olap/snapshot":           "olap/cache olap/failure schema",
+	"olap/snapshot":           "olap/cache olap/failure olap/parts schema",
 	"olap/usage":              "olap/cost olap/failure olap/query schema",
 
 	"ingest":                 "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write",

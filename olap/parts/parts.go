@@ -53,9 +53,9 @@ func (t Table) Changed(ctx context.Context, conn driver.Conn, earlier State) (Ch
 // read lists the parts. It costs the same whatever they hold.
 func (t Table) read(ctx context.Context, conn driver.Conn) (State, error) {
 	var rows []partRow
-	err := conn.Select(ctx, &rows, "SELECT name, path, hash_of_all_files, rows, now64(3, 'UTC') AS now, uptime() AS uptime"+
-		" FROM system.parts WHERE active AND database = currentDatabase() AND table = {table:String}",
-		clickhouse.Named("table", t.Name))
+	err := conn.Select(ctx, &rows, "SELECT name, path, hash_of_all_files, rows, now64(3, 'UTC') AS now,"+
+		" uptime() AS uptime FROM system.parts WHERE active AND database = currentDatabase()"+
+		" AND table = {table:String}", clickhouse.Named("table", t.Name))
 	if err != nil {
 		return State{}, fmt.Errorf("parts: list those of %s: %w", t.Name, err)
 	}

@@ -9,7 +9,9 @@ import (
 
 // What two lists of parts, each "name=hash", say about the rows that came in between.
 func TestSince(t *testing.T) {
-	const table, other = "/store/79b/79bf3222-bc6e-4fc7-8b12-00a2718ced47/", "/store/12c/12cf3222-bc6e-4fc7-8b12-00a2718ced47/"
+	const table = "/store/79b/79bf3222-bc6e-4fc7-8b12-00a2718ced47/"
+	const other = "/store/12c/12cf3222-bc6e-4fc7-8b12-00a2718ced47/"
+	const elsewhere = "/data/runlens/api_keys/"
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	at := func(dir string, uptime uint32, parts string) State {
 		var rows []partRow
@@ -28,10 +30,11 @@ func TestSince(t *testing.T) {
 		added         string
 		unknown       bool
 	}{
-		"nothing":                  {before: "all_1_1_0=a all_2_2_0=b", after: "all_2_2_0=b all_1_1_0=a"},
-		"an insert":                {before: "all_1_1_0=a", after: "all_1_1_0=a all_2_2_0=b", added: "all_2_2_0"},
-		"an insert with a gap":     {before: "all_1_1_0=a", after: "all_1_1_0=a all_9_9_0=b", added: "all_9_9_0"},
-		"an insert, out of order":  {before: "all_1_1_0=a all_9_9_0=b", after: "all_1_1_0=a all_5_5_0=c all_9_9_0=b", added: "all_5_5_0"},
+		"nothing":              {before: "all_1_1_0=a all_2_2_0=b", after: "all_2_2_0=b all_1_1_0=a"},
+		"an insert":            {before: "all_1_1_0=a", after: "all_1_1_0=a all_2_2_0=b", added: "all_2_2_0"},
+		"an insert with a gap": {before: "all_1_1_0=a", after: "all_1_1_0=a all_9_9_0=b", added: "all_9_9_0"},
+		"out of order": {before: "all_1_1_0=a all_3_3_0=b", after: "all_1_1_0=a all_2_2_0 all_3_3_0=b",
+			added: "all_2_2_0"},
 		"a merge":                  {before: "all_1_1_0=a all_2_2_0=b", after: "all_1_2_1=c"},
 		"a merge of merged parts":  {before: "all_1_4_1=a all_5_8_2=b all_9_9_0=c", after: "all_1_8_3=d all_9_9_0=c"},
 		"a merge with an insert":   {before: "all_1_1_0=a", after: "all_1_2_1=c", added: "all_1_2_1"},
@@ -54,12 +57,13 @@ func TestSince(t *testing.T) {
 		"the first part":         {before: "", after: "all_1_1_0=a", unknown: true},
 		"none any more":          {before: "all_1_1_0=a", after: "", unknown: true},
 		"another table":          {before: "all_1_1_0=a", after: "all_1_1_0=a", dir: other, unknown: true},
-		"a table without a UUID": {before: "all_1_1_0=a", after: "all_1_1_0=a", dir: "/data/runlens/api_keys/", unknown: true},
+		"a table without a UUID": {before: "all_1_1_0=a", after: "all_1_1_0=a", dir: elsewhere, unknown: true},
 		"a start":                {before: "all_1_1_0=a all_2_2_0=b", after: "all_1_2_1=c", uptime: hour - 3, unknown: true},
-		"a rounded age":          {before: "all_1_1_0=a", after: "all_1_1_0=a all_2_2_0=b", uptime: hour - 1, added: "all_2_2_0"},
 
-		"a part of another kind":            {before: "all_1_1_0=a", after: "all_1_1_0=a patch-1-all_2_2_0=b", unknown: true},
-		"a part of another kind, as it was": {before: "all_1_1_0=a patch-1-all_2_2_0=b", after: "all_1_1_0=a patch-1-all_2_2_0=b"},
+		"a rounded age": {before: "all_1_1_0=a", after: "all_1_1_0=a all_2_2_0=b", uptime: hour - 1, added: "all_2_2_0"},
+
+		"another kind": {before: "all_1_1_0=a", after: "all_1_1_0=a patch-1-all_2_2_0=b", unknown: true},
+		"as it was":    {before: "all_1_1_0=a patch-1-all_2_2_0=b", after: "all_1_1_0=a patch-1-all_2_2_0=b"},
 	} {
 		if c.dir == "" {
 			c.dir = table

@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -15,8 +17,8 @@ const MaxActive = maxActive
 // ReadActive reads of which organizations rows were stored within a while, of at most so many.
 func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, most int) ([]schema.OrganizationID,
 	error) {
-	_, active, err := readOverview(ctx, conn, within, most)
-	return active, err
+	read, err := readOverview(ctx, conn, selection{all: true}, within, most)
+	return slices.Collect(maps.Keys(read.active)), err
 }
 
 // SetBack makes the last snapshot one of before the store's clock was set back.

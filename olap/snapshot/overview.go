@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -25,6 +28,9 @@ const (
 	maxActiveBytes = 16 << 20
 )
 
+// counted are the rows that count inserts. Of more than so many, the counts of all organizations are read.
+var counted = parts.Table{Name: schema.TableInsertCounters, Column: "organization_id", Most: 5_000}
+
 // activeFor is for how long more rows of an organization are expected after the last ones.
 func activeFor(idleFrom time.Duration) time.Duration { return 5 * idleFrom }
 
@@ -34,29 +40,36 @@ type Size struct {
 	Conflicts bool   // attribution records have several contents or clocks (schema.TableConflicts)
 }
 
-// overviews caches what was read of all organizations at once.
+// overviews caches what was read of all organizations: of which more than a few rows were inserted, as of the last
+// overview that found rows of them, and which of them have conflicts.
+//
+// A size decides between ways to the same answer: should one be wrong, it costs time. Conflicts change answers, so they
+// are all read every time, beside what the counts of a snapshot say (Snapshot.Conflicts).
 type overviews struct {
 	maxAge  time.Duration // overviewAge but for tests
-	reading cache.Group[map[Records]Size]
+	reading cache.Group[struct{}]
 
-	mu     sync.Mutex
-	cached map[Records]Size
-	at     time.Time // when it had been asked for
+	mu        sync.Mutex
+	sizes     map[Records]uint64
+	conflicts map[schema.OrganizationID]bool
+	state     parts.State // of the counts, before the sizes were read
+	at        time.Time   // when it had been asked for
 }
 
 // Size returns the size of an organization's records, of a few seconds ago.
 func (v *View) Size(ctx context.Context, of Records) (Size, error) {
 	o := &v.overview
 	o.mu.Lock()
-	known, fresh := o.cached, time.Since(o.at) < o.maxAge
+	fresh := time.Since(o.at) < o.maxAge
 	o.mu.Unlock()
 	if !fresh {
-		var err error
-		if known, err = v.readOverview(ctx); err != nil {
+		if err := v.readOverview(ctx); err != nil {
 			return Size{}, err
 		}
 	}
-	return known[of], nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return Size{o.sizes[of], of.Source == schema.TableAttributions && o.conflicts[of.Organization]}, nil
 }
 
 // Pause returns how long to wait between two overviews.
@@ -65,68 +78,132 @@ func (v *View) Pause() time.Duration { return v.overview.maxAge / 2 }
 // Follow reads an overview and the inserts in flight, so that the first query of an organization need not wait for
 // either.
 func (v *View) Follow(ctx context.Context) error {
-	if _, err := v.readOverview(ctx); err != nil {
+	if err := v.readOverview(ctx); err != nil {
 		return err
 	}
 	_, err := v.Take(ctx, InFlight)
 	return err
 }
 
-func (v *View) readOverview(ctx context.Context) (map[Records]Size, error) {
+// readOverview reads the counts of the organizations of which rows came since the last time, of all where that is not
+// known.
+func (v *View) readOverview(ctx context.Context) error {
 	o := &v.overview
-	return o.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (map[Records]Size, error) {
+	_, err := o.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (struct{}, error) {
 		at := time.Now()
-		read, active, err := readOverview(ctx, v.conn, activeFor(v.idleFrom), maxActive)
+		o.mu.Lock()
+		state := o.state
+		o.mu.Unlock()
+		changes, err := counted.Changed(ctx, v.conn, state)
 		if err != nil {
-			return nil, err
+			return struct{}{}, failure.Of("read which organizations have more rows", err)
+		}
+		of := selectionOf(changes)
+		read, err := readOverview(ctx, v.conn, of, activeFor(v.idleFrom), maxActive)
+		if err != nil {
+			return struct{}{}, err
 		}
 		o.mu.Lock()
-		o.cached, o.at = read, at
-		o.mu.Unlock()
-		for _, organization := range active {
+		defer o.mu.Unlock()
+		o.add(of, read)
+		o.state, o.at = changes.State, at
+		for organization := range read.active {
 			v.isActive(organization)
 		}
-		return read, nil
+		return struct{}{}, nil
 	})
+	return err
+}
+
+// A selection is of which organizations the counts are read.
+type selection struct {
+	all           bool
+	organizations []string // where it is not all
+}
+
+// mostNamed is how many bytes the names of organizations have at most in a statement, each with its quotes and comma:
+// half of what ClickHouse takes as the value of a parameter over HTTP.
+const mostNamed = 64 << 10
+
+func selectionOf(changes parts.Changes) selection {
+	of := selection{changes.All, slices.Compact(slices.Sorted(slices.Values(changes.Values)))}
+	bytes := 0
+	for _, name := range of.organizations {
+		bytes += len(name) + len("'',")
+	}
+	of.all = of.all || bytes > mostNamed
+	return of
+}
+
+// An overview is what was read of the organizations of a selection.
+type overview struct {
+	sizes     map[Records]uint64
+	conflicts map[schema.OrganizationID]bool // of all
+	active    map[schema.OrganizationID]bool // of which rows were stored within a while
+}
+
+// add completes what is cached with what was read. It requires the lock.
+func (o *overviews) add(of selection, read overview) {
+	if o.conflicts = read.conflicts; of.all {
+		o.sizes = read.sizes
+		return
+	}
+	maps.Copy(o.sizes, read.sizes)
 }
 
 func (v *View) isActive(organization schema.OrganizationID) {
 	v.active.Put(string(organization), cache.KeyOf([]byte(organization)), struct{}{}, 0)
 }
 
-// readOverview reads the sizes of records of which more than a few rows were inserted, or which have conflicts, and of
-// which organizations, most at most, rows were stored within a while.
-func readOverview(ctx context.Context, conn driver.Conn, within time.Duration, most int) (
-	sizes map[Records]Size, active []schema.OrganizationID, err error,
+// conflicting is what stands in the place of a source where an organization has conflicts.
+const conflicting = "conflicts"
+
+// readOverview reads the sizes of records of which more than a few rows were inserted, in which organizations records
+// have conflicts, and of which organizations, most at most, rows were stored within a while.
+func readOverview(ctx context.Context, conn driver.Conn, of selection, within time.Duration, most int) (
+	read overview, err error,
 ) {
+	text := fmt.Sprintf("SELECT DISTINCT '%s' AS source, organization_id, toUInt64(0) AS inserted, false AS active"+
+		" FROM %s WHERE kind = '%s'", conflicting, schema.TableConflicts, schema.ConflictAttribution)
+	if of.all || len(of.organizations) > 0 {
+		text += fmt.Sprintf(" UNION ALL SELECT toString(source), organization_id, sum(rows) AS inserted,"+
+			" max(last_stored_at) > now64(3, 'UTC') - toIntervalMillisecond(%d) AS active"+
+			" FROM %s WHERE organization_id != ''", within.Milliseconds(), schema.TableInsertCounters)
+		if !of.all {
+			text += " AND organization_id IN {organizations:Array(String)}"
+		}
+		text += fmt.Sprintf(" GROUP BY source, organization_id HAVING inserted >= %d OR active", countedFrom)
+	}
 	var found []struct {
 		Source       string `ch:"source"`
 		Organization string `ch:"organization_id"`
 		Inserted     uint64 `ch:"inserted"`
-		Conflicts    bool   `ch:"conflicts"`
+		Active       bool   `ch:"active"`
 	}
-	err = conn.Select(OneThread(ctx), &found, fmt.Sprintf("SELECT toString(source) AS source, organization_id,"+
-		" sum(rows) AS inserted, false AS conflicts FROM %[1]s WHERE organization_id != ''"+
-		" GROUP BY source, organization_id HAVING inserted >= %[2]d"+
-		" UNION ALL SELECT DISTINCT '%[3]s', organization_id, 0, true FROM %[4]s WHERE kind = '%[5]s'"+
-		" UNION ALL SELECT '', organization_id, 0, false FROM (SELECT DISTINCT organization_id FROM %[1]s"+
-		" WHERE organization_id != '' AND last_stored_at > now64(3, 'UTC') - toIntervalMillisecond(%[6]d) LIMIT %[7]d)",
-		schema.TableInsertCounters, countedFrom, schema.TableAttributions, schema.TableConflicts,
-		schema.ConflictAttribution, within.Milliseconds(), most))
+	var named []any
+	if !of.all {
+		named = append(named, clickhouse.Named("organizations", of.organizations))
+	}
+	err = conn.Select(OneThread(ctx), &found, text, named...)
 	if err != nil {
-		return nil, nil, failure.Of("read the sizes of organizations", err)
+		return read, failure.Of("read the sizes of organizations", err)
 	}
-	sizes = map[Records]Size{}
+	read = overview{
+		sizes: map[Records]uint64{}, conflicts: map[schema.OrganizationID]bool{}, active: map[schema.OrganizationID]bool{},
+	}
 	for _, f := range found {
-		of := Records{schema.OrganizationID(f.Organization), f.Source}
-		if f.Source == "" {
-			active = append(active, of.Organization)
-			continue
+		organization := schema.OrganizationID(f.Organization)
+		switch {
+		case f.Source == conflicting:
+			read.conflicts[organization] = true
+		case f.Inserted >= countedFrom:
+			read.sizes[Records{organization, f.Source}] = f.Inserted
 		}
-		known := sizes[of]
-		sizes[of] = Size{max(known.Records, f.Inserted), known.Conflicts || f.Conflicts}
+		if f.Active && len(read.active) < most {
+			read.active[organization] = true
+		}
 	}
-	return sizes, active, nil
+	return read, nil
 }
 
 // Counted reports whether all inserts are counted: whether the store has every view that counts them.
