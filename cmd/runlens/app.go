@@ -174,9 +174,10 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 	refresher := rollup.New(conn, logger, rollup.Margin)
 	refresher.TakeOutLate(takeOutLate(conn))
 	a.maintenance = []*maintain.Worker{
-		maintain.New("refresh", refresher, logger, share/2, refreshIdle),
-		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle),
-		maintain.New("check", rollup.NewChecker(conn, logger), logger, min(share/2, rollup.CheckShare), checkIdle),
+		maintain.New("refresh", refresher, logger, share/2, refreshIdle, conn.Ping),
+		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle, conn.Ping),
+		maintain.New("check", rollup.NewChecker(conn, logger), logger, min(share/2, rollup.CheckShare), checkIdle,
+			conn.Ping),
 	}
 	for _, worker := range a.maintenance {
 		a.maintained.Go(func() { worker.Run(ctx) })

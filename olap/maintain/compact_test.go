@@ -63,7 +63,7 @@ func TestRunEnds(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		maintain.New("compact", maintain.NewCompactor(store.Conn(), 0), slog.New(slog.DiscardHandler), 0.1,
-			time.Hour).Run(ctx)
+			time.Hour, store.Conn().Ping).Run(ctx)
 		close(ended)
 	}()
 	cancel()

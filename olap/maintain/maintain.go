@@ -20,8 +20,8 @@ type Task interface {
 const (
 	// stepLimit is the longest time of one step. The largest merges take minutes; what takes longer hangs.
 	stepLimit = 10 * time.Minute
-	// longestPause is the longest pause between two steps (of a task that is not idle for longer). The time of a step is a
-	// bad measure of its work where the store was paused meanwhile, and maintenance must go on soon after that.
+	// longestPause is the longest pause after a step that failed, and after any other as long as no more than mostOwed is
+	// left of the rest (of a task that is not idle for longer).
 	longestPause = 30 * time.Second
 	// mostOwed is the most rest that a step leaves to the pauses of later steps.
 	mostOwed = 5 * time.Minute
@@ -34,24 +34,29 @@ type Worker struct {
 	logger *slog.Logger
 	share  float64
 	idle   time.Duration
+	alive  func(context.Context) error
 
 	seconds prometheus.Counter
 	steps   prometheus.Counter
 	failed  prometheus.Counter
 }
 
-// New returns a Worker for a task. share is the most part of the time that it takes, from 0 to 1 (both
-// exclusive): a step that took a second is followed by a pause of nine seconds at a share of 0.1. No pause is longer
-// than 30 s or idle, which is the pause when there is nothing to do: what is left of the rest, up to 5 minutes, is
-// added to the pauses of later steps. A step that failed leaves nothing. A step ends after 10 minutes, as one that
+// New returns a Worker for a task. share is the most part of the time that it takes, from 0 to 1 (both exclusive),
+// whatever a step takes: one of a second is followed by a pause of nine seconds at a share of 0.1. What is over 30 s of
+// that is added to the pauses of later steps, up to 5 minutes, and paused at once from there on. idle is the pause when
+// there is nothing to do. A step that failed is followed by 30 s at most. A step ends after 10 minutes, as one that
 // failed.
-func New(name string, task Task, logger *slog.Logger, share float64, idle time.Duration) *Worker {
+//
+// alive returns when the store answers, or with its context. The time in which it does not is not a step's (stoppage).
+func New(
+	name string, task Task, logger *slog.Logger, share float64, idle time.Duration, alive func(context.Context) error,
+) *Worker {
 	counter := func(metric, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help,
 			ConstLabels: prometheus.Labels{"task": name}})
 	}
 	return &Worker{
-		name: name, task: task, logger: logger, share: share, idle: idle,
+		name: name, task: task, logger: logger, share: share, idle: idle, alive: alive,
 		seconds: counter("runlens_maintenance_seconds_total", "Time spent on maintenance."),
 		steps:   counter("runlens_maintenance_steps_total", "Steps of maintenance."),
 		failed:  counter("runlens_maintenance_failures_total", "Steps of maintenance that failed and are tried again."),
@@ -62,9 +67,7 @@ func New(name string, task Task, logger *slog.Logger, share float64, idle time.D
 func (w *Worker) Run(ctx context.Context) {
 	var owed time.Duration // rest that is still to be taken
 	for {
-		began := time.Now()
-		more, err := w.step(ctx)
-		took := time.Since(began)
+		more, took, err := w.step(ctx)
 		w.steps.Inc()
 		w.seconds.Add(took.Seconds())
 		if ctx.Err() != nil {
@@ -76,8 +79,8 @@ func (w *Worker) Run(ctx context.Context) {
 			w.logger.Warn("maintenance failed, trying again later", "task", w.name, "took", took.String(), "error", err)
 			rest = min(rest, longestPause)
 		}
-		owed = min(owed+rest, mostOwed)
-		pause := min(owed, longestPause)
+		owed += rest
+		pause := max(min(owed, longestPause), owed-mostOwed)
 		if !more || err != nil {
 			pause = max(pause, w.idle)
 		}
@@ -90,10 +93,17 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-func (w *Worker) step(ctx context.Context) (more bool, err error) {
+// step does a step and returns what it took, without the time in which nothing was done.
+func (w *Worker) step(ctx context.Context) (more bool, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
-	return w.task.Step(ctx)
+	began := time.Now()
+	watched, done := context.WithCancel(ctx)
+	stopped := make(chan time.Duration, 1)
+	go func() { stopped <- w.stoppage(watched) }()
+	more, err = w.task.Step(ctx)
+	done()
+	return more, max(0, time.Since(began)-<-stopped), err
 }
 
 // Describe is part of prometheus.Collector.

@@ -51,9 +51,9 @@ func hangs(ctx context.Context) (bool, error) {
 	return false, ctx.Err()
 }
 
-// Maintenance goes on within 30 s of a step that hung or failed, whatever that one took, and a step that hangs ends
-// after ten minutes. At a share of 0.2 a step is followed by four times its time; what is over 30 s of that, up to 5
-// minutes, is added to the pauses of later steps.
+// At a share of 0.2 a step is followed by four times its time; what is over 30 s of that, up to 5 minutes, is added to
+// the pauses of later steps. Maintenance goes on within 30 s of a step that hung or failed, whatever that one took, and
+// a step that hangs ends after ten minutes.
 func TestPauses(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	for name, c := range map[string]struct {
@@ -69,15 +69,15 @@ func TestPauses(t *testing.T) {
 		"fails at once": {[]step{takes(0, false, errors.New("refused"))}, []time.Duration{0, s}},
 		"a long step is paid": {[]step{takes(10*s, true, nil), takes(s, true, nil), takes(s, true, nil)},
 			[]time.Duration{0, 40 * s, 55 * s, 60 * s}},
-		"not for ever": {append([]step{takes(5*m, true, nil)}, repeat(takes(0, true, nil), 11)...),
-			[]time.Duration{0, 330 * s, 360 * s, 390 * s, 420 * s, 450 * s, 480 * s, 510 * s, 540 * s, 570 * s, 600 * s, 600 * s,
-				600 * s}},
+		"a very long step is paid": {append([]step{takes(5*m, true, nil)}, repeat(takes(0, true, nil), 11)...),
+			[]time.Duration{0, 1200 * s, 1230 * s, 1260 * s, 1290 * s, 1320 * s, 1350 * s, 1380 * s, 1410 * s, 1440 * s,
+				1470 * s, 1500 * s, 1500 * s}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				task := &script{steps: c.steps, done: cancel}
-				New("script", task, slog.New(slog.DiscardHandler), 0.2, time.Second).Run(ctx)
+				New("script", task, slog.New(slog.DiscardHandler), 0.2, time.Second, answers).Run(ctx)
 				if len(task.begins) != len(c.want) {
 					t.Fatalf("steps began at %v, want %v", task.begins, c.want)
 				}
@@ -85,6 +85,65 @@ func TestPauses(t *testing.T) {
 					if task.begins[i] != c.want[i] {
 						t.Fatalf("steps began at %v, want %v", task.begins, c.want)
 					}
+				}
+			})
+		})
+	}
+}
+
+// answers is a store that does.
+func answers(context.Context) error { return nil }
+
+// The share holds over time, whatever steps take, but for a rest of 5 minutes.
+func TestTheShareHolds(t *testing.T) {
+	for _, length := range []time.Duration{time.Millisecond, time.Second, 8 * time.Second, time.Minute, 9 * time.Minute} {
+		for _, share := range []float64{0.02, 0.2, 0.9} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				const steps = 200
+				task := &script{steps: repeat(takes(length, true, nil), steps), done: cancel}
+				New("script", task, slog.New(slog.DiscardHandler), share, time.Millisecond, answers).Run(ctx)
+				took := task.begins[steps] - task.begins[0]
+				if worked := steps * length; float64(worked) > share*float64(took+mostOwed)+float64(time.Second) {
+					t.Errorf("steps of %v: %v of %v at a share of %v", length, worked, took, share)
+				}
+			})
+		}
+	}
+}
+
+// The time in which the store did not answer, or the process did not run, is no work that is to be paid.
+func TestStoppedTimeIsNotPaid(t *testing.T) {
+	for what, c := range map[string]struct {
+		takes, stopped, next time.Duration // next is when the next step begins
+	}{
+		"as soon as ever": {2 * time.Second, 0, 10 * time.Second},
+		"a slow answer":   {10 * time.Second, 2 * time.Second, 40 * time.Second},
+		// Stopped from 5 s on: of 487 s, 7 are work.
+		"stopped":             {487 * time.Second, 480 * time.Second, 487*time.Second + 28*time.Second},
+		"stopped to its end":  {485 * time.Second, time.Hour, 485*time.Second + 20*time.Second},
+		"stopped, and failed": {485 * time.Second, time.Hour, 485*time.Second + 20*time.Second},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stopped := c.stopped
+				alive := func(ctx context.Context) error {
+					defer func() { stopped = 0 }()
+					select {
+					case <-time.After(stopped):
+					case <-ctx.Done():
+					}
+					return ctx.Err()
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var err error
+				if what == "stopped, and failed" {
+					err = errors.New("no answer")
+				}
+				task := &script{steps: []step{takes(c.takes, true, err)}, done: cancel}
+				New("script", task, slog.New(slog.DiscardHandler), 0.2, time.Second, alive).Run(ctx)
+				if task.begins[1] != c.next {
+					t.Errorf("the next step begins after %v, want %v", task.begins[1], c.next)
 				}
 			})
 		})
