@@ -71,3 +71,13 @@ func TestEngineKeepsTimeInUTC(t *testing.T) {
 		t.Errorf("time zone %q (%v), want UTC", zone, err)
 	}
 }
+
+// Threads of connections are bounded: one that is closed leaves its thread to the next ones.
+func TestConnectionsAreBounded(t *testing.T) {
+	s := open(t, config(dataDir(t)))
+	var most string
+	if err := s.Conn().QueryRow(context.Background(),
+		"SELECT value FROM system.server_settings WHERE name = 'max_connections'").Scan(&most); err != nil || most != "1024" {
+		t.Errorf("max_connections is %q, %v", most, err)
+	}
+}

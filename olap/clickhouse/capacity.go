@@ -23,6 +23,10 @@ const (
 	// embeddedConcurrentQueries is the embedded engine's max_concurrent_queries. It bounds threads and memory on
 	// a small machine; the processes that share an engine share it.
 	embeddedConcurrentQueries = 256
+	// embeddedConnections is its max_connections. A connection takes a thread, which stays when it is closed; by default
+	// there are up to 4,096. The others wait until one is closed, so that there are enough for all queries and for
+	// those that processes keep (maxIdleConns).
+	embeddedConnections = 4 * embeddedConcurrentQueries
 	// embeddedShare is the part of them that one process may plan with.
 	embeddedShare = 0.875
 )

@@ -48,6 +48,16 @@ type repeater struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (r repeater) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.send(request)
+	if err != nil && request.Context().Err() != nil {
+		// A connection that is made too late is kept for the next statement. There is none: the driver gives the transport
+		// up and makes another one. Each such connection has a thread in ClickHouse.
+		r.CloseIdleConnections()
+	}
+	return response, err
+}
+
+func (r repeater) send(request *http.Request) (*http.Response, error) {
 	if request.Context().Value(readsKey{}) == nil || request.Body != nil && request.GetBody == nil {
 		return r.Transport.RoundTrip(request)
 	}

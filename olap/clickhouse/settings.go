@@ -60,6 +60,7 @@ var configTemplate = parse("config", `<clickhouse>
     <listen_host>{{.Host}}</listen_host>
     <http_port>{{.Port}}</http_port>
     <keep_alive_timeout>3600</keep_alive_timeout>
+    <max_connections>{{.Connections}}</max_connections>
     <max_concurrent_queries>{{.ConcurrentQueries}}</max_concurrent_queries>
     {{if .MemoryBytes}}<max_server_memory_usage>{{.MemoryBytes}}</max_server_memory_usage>
     {{else}}<max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
@@ -145,12 +146,14 @@ func (s engineSettings) write() error {
 		Authorization, PasswordHash string
 		Instance, Proof             string
 		MemoryBytes                 uint64
+		Connections                 int
 		ConcurrentQueries           int
 	}{
 		Users: escapeXML(s.layout.users()), Log: escapeXML(s.layout.log()), Host: escapeXML(host), Port: escapeXML(port),
 		Authorization: basicAuthorization(dataUser, s.password), PasswordHash: hashPassword(s.password),
 		Instance: s.challenge.Instance, Proof: s.challenge.Proof,
-		MemoryBytes: s.memoryBytes, ConcurrentQueries: embeddedConcurrentQueries,
+		MemoryBytes: s.memoryBytes,
+		Connections: embeddedConnections, ConcurrentQueries: embeddedConcurrentQueries,
 	}
 	for path, file := range map[string]*template.Template{s.layout.config(): configTemplate,
 		s.layout.users(): usersTemplate} {
