@@ -38,6 +38,7 @@ var scenarios = []scenario{
 	{"repeated", true, (*bench).measureRepeated},
 	{"postgres", true, (*bench).measurePostgres},
 	{"arrivals", true, (*bench).measureArrivals},
+	{"growth", false, (*bench).measureGrowth},
 	{"ingest", false, (*bench).measureIngest},
 }
 
