@@ -69,7 +69,9 @@ func (p *Purge) selected(k targetKind, expression string) string {
 }
 
 // keys is a subquery of the purge's targets of a kind, or of an expression over their key.
-func (p *Purge) keys(k targetKind, expression string) string { return "(" + p.selected(k, expression) + ")" }
+func (p *Purge) keys(k targetKind, expression string) string {
+	return "(" + p.selected(k, expression) + ")"
+}
 
 func (p *Purge) ofOrganization() string {
 	return "organization_id IN " + p.keys(targetOrganization, "key")
