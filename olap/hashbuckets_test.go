@@ -11,8 +11,8 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 )
 
-// However many records an organization has, the statement that counts its pairs in hash buckets stays one that
-// ClickHouse parses, and right: the shortest and the longest question of an organization that is taken for the largest.
+// However many records an organization has, the statement that counts its pairs in hash buckets is right: the shortest
+// and the longest question of an organization that is taken for the largest.
 func TestTheLargestOrganizationIsAnswered(t *testing.T) {
 	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()

@@ -20,6 +20,7 @@ var agentRuns = Model{
 		Table:       schema.TableRuns,
 		ClockColumn: "created_at",
 		Mutable:     true,
+		Rollup:      schema.RollupOf(schema.TableRuns),
 		Predicate:   schema.AgentRunSQL,
 		Fields: []Field{
 			{Name: "status", SQL: schema.StatusBits("state")},

@@ -25,6 +25,7 @@ var agentUserActivity = Model{
 	Source: Source{
 		Table:       schema.TableAttributions,
 		ClockColumn: "occurred_at",
+		Rollup:      schema.RollupOf(schema.TableAttributions),
 		Fields: []Field{
 			{Name: "run_id", SQL: "run_id"},
 			{Name: "pair", SQL: "pair"},

@@ -3,6 +3,8 @@
 // together. The package is pure; olap/compile turns bindings into statements.
 package catalog
 
+import "github.com/runlens/runlens/schema"
+
 // Version is the version of the published member set (spec 2.1). It changes with every change of a
 // member that a caller could notice.
 const Version = "1.0"
@@ -21,10 +23,11 @@ type Model struct {
 
 // A Source is a model's binding to its table.
 type Source struct {
-	Table       string // from package schema
-	ClockColumn string // the event clock, in the sorting key directly after organization_id
-	Predicate   string // SQL over columns that every row of the model satisfies; empty for none
-	Mutable     bool   // a record has versions, of which only the newest counts
+	Table       string              // from package schema
+	ClockColumn string              // the event clock, in the sorting key directly after organization_id
+	Predicate   string              // SQL over columns that every row of the model satisfies; empty for none
+	Mutable     bool                // a record has versions, of which only the newest counts
+	Rollup      *schema.RollupTable // of the table
 	Fields      []Field
 }
 

@@ -3,7 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -52,39 +52,44 @@ func (w *printer) totalsOfPairs() sql.Select {
 		}
 		ofPair = append(ofPair, "groupBitOr("+all+") AS p_bits")
 	}
-	pairs := func(bucket string) sql.From {
-		s := w.records(bucket)
-		if len(w.RunFields) > 0 {
-			s.With = nil // the state is that of a pair
-		}
-		s.Columns, s.Group = append([]string{"f_pair"}, ofPair...), []string{"f_pair"}
-		return sql.Query(s).As("p")
+	pairs := w.records()
+	if len(w.RunFields) > 0 {
+		pairs.With = nil // the state is that of a pair
 	}
+	pairs.Columns, pairs.Group = append([]string{"f_pair"}, ofPair...), []string{"f_pair"}
+	all := sql.Select{Columns: named(ofAll, names), From: sql.Query(pairs).As("p")}
 	if w.HashBuckets == 1 {
-		return sql.Select{Columns: named(ofAll, names), From: pairs("")}
+		return all
 	}
-	return w.sumOfBuckets(names, func(bucket string) sql.Select {
-		return sql.Select{Columns: []string{"tuple(" + strings.Join(ofAll, ", ") + ")"}, From: pairs(bucket)}
-	})
+	return w.sumOfBuckets(names, all)
 }
 
-// sumOfBuckets sums what part counts in each hash bucket of the runs. A pair has one run, so that no two buckets count
-// the same. ClickHouse evaluates scalar subqueries one after the other before it begins with the query around them, so
-// that only one bucket's hash tables exist at a time.
-func (w *printer) sumOfBuckets(names []string, part func(bucket string) sql.Select) sql.Select {
-	parts := make([]string, w.HashBuckets)
-	for i := range parts {
-		parts[i] = sql.In(part(fmt.Sprintf("? %% %d = %d", w.HashBuckets, i)))
-	}
-	sums := make([]string, len(names))
-	for i := range names {
-		sums[i] = fmt.Sprintf("sum(tupleElement(part, %d))", i+1)
-		if names[i] == newestStored {
-			sums[i] = fmt.Sprintf("max(tupleElement(part, %d))", i+1)
+// hashBuckets is the table of which bucket is counted next, and what was counted in the one before.
+const hashBuckets = "hash_buckets"
+
+// sumOfBuckets sums what is counted in each hash bucket of the runs (inBucket). A pair has one run, so that no two
+// buckets count the same. ClickHouse evaluates a recursive query step by step, and each step reads the rows of the last
+// one only: the number of the next bucket. So only one bucket's hash tables exist at a time.
+func (w *printer) sumOfBuckets(names []string, counted sql.Select) sql.Select {
+	none, next, sums := []string{"toUInt16(0) AS bucket"}, []string{"toUInt16(bucket + 1)"}, []string{}
+	for _, name := range names {
+		zero, sum := "toUInt64(0)", "sum"
+		if name == newestStored {
+			zero, sum = instant(time.UnixMilli(0)), "max"
 		}
+		none, next = append(none, zero+" AS "+name), append(next, "c."+name)
+		sums = append(sums, sum+"("+name+") AS "+name)
 	}
-	buckets := sql.Select{Columns: []string{"arrayJoin([" + strings.Join(parts, ",") + "]) AS part"}}
-	return sql.Select{Columns: named(sums, names), From: sql.Query(buckets)}
+	buckets := sql.Union(
+		sql.Select{Columns: none},
+		sql.Select{
+			Columns: next, From: sql.Sent(hashBuckets), Where: []string{"bucket < " + number(int64(w.HashBuckets))},
+			Joins: []sql.Join{{Kind: "CROSS", From: sql.Query(counted).As("c")}},
+		})
+	return sql.Select{
+		With:    []string{"RECURSIVE " + hashBuckets + " AS" + sql.In(buckets)},
+		Columns: sums, From: sql.Sent(hashBuckets),
+	}
 }
 
 // named are expressions with their names.

@@ -24,7 +24,7 @@ var (
 
 // groups is the layer of keys and aggregates over base rows.
 func (w *printer) groups() sql.Select {
-	s := w.records("")
+	s := w.records()
 	s.Columns, s.Group = slices.Concat(w.keys(), w.aggregates()), w.keys()
 	return s
 }
@@ -50,14 +50,14 @@ func (w *printer) aggregates() (named []string) {
 }
 
 // records are single rows, with the SQL of their fields as f_<name> and no columns yet: of the table, or with the
-// states of their runs where those are needed. bucket is as in joined.
-func (w *printer) records(bucket string) sql.Select {
+// states of their runs where those are needed.
+func (w *printer) records() sql.Select {
 	if len(w.RunFields) == 0 {
-		s := w.table(bucket)
+		s := w.table()
 		s.With = w.fields()
 		return s
 	}
-	s := w.joined(bucket)
+	s := w.joined()
 	for _, f := range w.RunFields {
 		s.With = append(s.With, ofRun(f, "run_state"))
 	}
@@ -79,20 +79,22 @@ func (w *printer) fields() (named []string) {
 }
 
 // table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept
-// by the filters, and after the cursor. bucket is as in joined.
-func (w *printer) table(bucket string) sql.Select {
+// by the filters, and after the cursor.
+func (w *printer) table() sql.Select {
 	return sql.Select{
 		From:  sql.Table(w.Source.Table).Final(w.Final),
-		Where: slices.Concat(w.inTimes(), w.conditions(), inBucket(bucket, hashOf("run_id"))),
+		Where: slices.Concat(w.inTimes(), w.conditions(), w.inBucket(hashOf("run_id"))),
 	}
 }
 
-// inBucket is the condition that a hash, given as SQL, is in a bucket.
-func inBucket(bucket, hash string) []string {
-	if bucket == "" {
+// inBucket is the condition that a hash, given as SQL, is in the bucket that is counted. A set of 16 bits is a table
+// without collisions.
+func (w *printer) inBucket(hash string) []string {
+	if w.HashBuckets == 1 {
 		return nil
 	}
-	return []string{strings.Replace(bucket, "?", hash, 1)}
+	return []string{fmt.Sprintf("toUInt16(%s %% %d) IN", hash, w.HashBuckets) +
+		sql.In(sql.Select{Columns: []string{"bucket"}, From: sql.Sent(hashBuckets)})}
 }
 
 // hashOf is SQL of the hash of a run, whose id is SQL too.
@@ -138,7 +140,7 @@ func (w *printer) counted() []string {
 	if !w.Conflicts || w.Source.Mutable {
 		return nil
 	}
-	return []string{schema.RollupOf(w.Source.Table).CountsOfOrganization()}
+	return []string{w.Source.Rollup.CountsOfOrganization()}
 }
 
 // kept are the conditions over what is grouped by: the filters, and to come after the cursor, unless that is only known

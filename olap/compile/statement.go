@@ -125,7 +125,7 @@ func (w *printer) layers(selected []string) sql.Select {
 	case w.AgentNames:
 		groups = w.groups()
 	default:
-		s := w.records("")
+		s := w.records()
 		s.With, s.Columns, s.Group = slices.Concat(s.With, w.aggregates()), selected, w.keys()
 		return s
 	}

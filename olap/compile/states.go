@@ -16,17 +16,16 @@ const (
 	windowAfter  = 24 * time.Hour     // after its last one
 )
 
-// joined are the rows with the states of their runs; with AllVersions, once for every stored version. bucket is a
-// further condition on the hash ? of a run, of the rows and of the runs; empty for none.
-func (w *printer) joined(bucket string) sql.Select {
-	rows, kind := w.table(bucket), "ANY LEFT"
+// joined are the rows with the states of their runs; with AllVersions, once for every stored version.
+func (w *printer) joined() sql.Select {
+	rows, kind := w.table(), "ANY LEFT"
 	rows.Columns = w.fields()
 	if w.AllVersions {
 		kind = "LEFT"
 	}
 	return sql.Select{
 		From:  sql.Query(rows).As("r"),
-		Joins: []sql.Join{{Kind: kind, From: sql.Query(w.runStates(rows, bucket)).As("s"), On: "USING (f_run_id)"}},
+		Joins: []sql.Join{{Kind: kind, From: sql.Query(w.runStates(rows)).As("s"), On: "USING (f_run_id)"}},
 	}
 }
 
@@ -38,10 +37,10 @@ func (w *printer) joined(bucket string) sql.Select {
 // among those are looked up in the whole organization, by run_hash, which is narrow. The greatest state is the newest
 // version's, whatever its clock (schema.SupersededRuns). A run that both parts find, because it was stored in between,
 // has the same state in both, or one that has just been replaced.
-func (w *printer) runStates(rows sql.Select, bucket string) sql.Rows {
+func (w *printer) runStates(rows sql.Select) sql.Rows {
 	read := sql.Select{
 		Columns: []string{runID, "state AS run_state"}, From: sql.Table(schema.TableRuns).Final(!w.AllVersions),
-		Where: append([]string{schema.CurrentRunSQL}, inBucket(bucket, "run_hash")...),
+		Where: append([]string{schema.CurrentRunSQL}, w.inBucket("run_hash")...),
 	}
 	if !w.Window {
 		return sql.Union(read)

@@ -34,7 +34,7 @@ func AllOrganizations(why string) Reader {
 	return func(name string) From { return From{text: " " + name} }
 }
 
-// Sent is an external table, which comes with the statement.
+// Sent is a table that comes with the statement: an external one, or one that its WITH names.
 func Sent(name string) From { return From{text: " " + name} }
 
 // Query is the rows of a Select or a Union.
@@ -67,7 +67,7 @@ func (f From) String() string {
 type Join struct {
 	Kind string // ANY LEFT, …
 	From From   // of a Query, whose tables bring their conditions
-	On   string // with USING or ON
+	On   string // with USING or ON; empty for CROSS
 }
 
 // A Select is a query. Its parts are SQL; lists are joined, conditions by AND.
@@ -104,7 +104,7 @@ func (s Select) String() string {
 	part("FROM", s.From.String())
 	part("ARRAY JOIN ", s.Array)
 	for _, j := range s.Joins {
-		part(j.Kind+" JOIN", j.From.String()+" "+j.On)
+		part(j.Kind+" JOIN", strings.TrimSuffix(j.From.String()+" "+j.On, " "))
 	}
 	part("WHERE ", All(append(s.From.rows[:len(s.From.rows):len(s.From.rows)], s.Where...)...))
 	part("GROUP BY ", strings.Join(s.Group, ", "))
