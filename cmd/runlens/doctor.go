@@ -140,16 +140,15 @@ func glanceAt(ctx context.Context, store *clickhouse.Server, logger *slog.Logger
 // ownFiles judges the limit of open files of a server on this machine.
 func ownFiles() finding.Finding {
 	f := finding.Finding{Check: "open files", Result: finding.OK}
-	const queries, connections = 16, 4096 // the defaults of serve
 	files, err := openFiles()
-	available := availableFor(files, queries)
+	available := availableFor(files, usualQueries)
 	switch {
 	case err != nil:
 		f.Result, f.Says = finding.Problem, err.Error()
-	case available < connections:
+	case available < usualConnections:
 		f.Result, f.Do = finding.Warning, "ulimit -n 65536, or LimitNOFILE=65536 in the unit"
 		f.Says = fmt.Sprintf("a process of this user may have %d files open, so that serve takes %d connections, not %d",
-			files, available, connections)
+			files, available, usualConnections)
 	default:
 		f.Says = fmt.Sprintf("a process of this user may have %d files open", files)
 	}

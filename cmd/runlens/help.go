@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -149,8 +150,12 @@ var flagHelp = kong.Vars{
 		"nothing. May be repeated.",
 }
 
-// tagWords are parts of struct tags that would be too long for a line, besides report.TagVariables.
+// tagWords are parts of struct tags that would be too long for a line, or are needed elsewhere too, besides
+// report.TagVariables.
 var tagWords = kong.Vars{
+	"queries":     strconv.Itoa(usualQueries),
+	"connections": strconv.Itoa(usualConnections),
+
 	"formats": strings.Join(output.Formats, ","),
 	"shells":  strings.Join(completion.Shells, ","),
 }

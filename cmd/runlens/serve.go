@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// usualQueries and usualConnections are how many of them a server takes at once by default.
+const usualQueries, usualConnections = 16, 4096
+
 type serveCmd struct {
 	storeFlags
 	adminFlags
@@ -24,9 +27,9 @@ type serveCmd struct {
 	RateLimitPerMinute   int `env:"RUNLENS_RATE_LIMIT_PER_MINUTE" default:"60" help:"@rate_limit"`
 	VerifyLimitPerMinute int `env:"RUNLENS_VERIFY_LIMIT_PER_MINUTE" default:"120" help:"@verify_limit"`
 	OrgConcurrency       int `env:"RUNLENS_ORG_CONCURRENCY" default:"4" help:"@org_concurrency"`
-	GlobalConcurrency    int `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"16" help:"Queries at once."`
+	GlobalConcurrency    int `env:"RUNLENS_GLOBAL_CONCURRENCY" default:"${queries}" help:"Queries at once."`
 	AnswerCacheMiB       int `name:"answer-cache-mib" env:"RUNLENS_ANSWER_CACHE_MIB" default:"64" help:"@answer_cache"`
-	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"4096" help:"@max_connections"`
+	MaxConnections       int `env:"RUNLENS_MAX_CONNECTIONS" default:"${connections}" help:"@max_connections"`
 	MaxBodyBytes         int `env:"RUNLENS_MAX_BODY_BYTES" default:"1048576" help:"@max_body_bytes"`
 
 	MaxConnectionsPerAddress *int `env:"RUNLENS_MAX_CONNECTIONS_PER_ADDRESS" help:"@max_per_address"`
