@@ -58,8 +58,8 @@ func (e *Engine) CacheAnswers(bytes int) {
 
 // reuse answers from the cache where it can.
 func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
-	if e.answers == nil || e.answers.off.Load() {
-		return e.answer(ctx, r, snapshot.Snapshot{})
+	if e.answers.off.Load() {
+		return e.answer(ctx, r, false)
 	}
 	// An answer has a cursor, or was given to one, that other secrets do not open.
 	page := r.page()
@@ -67,7 +67,7 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 	before, known := e.answers.cached.Get(owner, key)
 	if !known {
 		e.answers.cached.Put(owner, key, answered{}, 0)
-		return e.answer(ctx, r, snapshot.Snapshot{})
+		return e.answer(ctx, r, false)
 	}
 	now, err := e.answers.take(ctx, r.OrganizationID)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
 	if before.holds(now, r.OrganizationID) {
 		return before.result.again(r, now.Now), nil
 	}
-	result, err := e.answer(ctx, r, now)
+	result, err := e.answer(ctx, r, now.Conflicts(r.OrganizationID))
 	if err == nil && now.StoredUntil(result.asOf, r.OrganizationID) {
 		kept, bytes := result.kept()
 		e.answers.cached.Put(owner, key, answered{kept, now.For(r.OrganizationID)}, bytes)

@@ -90,8 +90,12 @@ func (r Request) page() cache.Key {
 // Run answers a request. Equal requests of one organization may share an execution, if it began after the call. The
 // error is a *query.Error for a cursor that does not fit; anything else is a failure of the store or the end of ctx.
 func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
-	shared, err := e.flights.Do(ctx, r.page(),
-		func(ctx context.Context) (*Result, error) { return e.reuse(ctx, r) })
+	shared, err := e.flights.Do(ctx, r.page(), func(ctx context.Context) (*Result, error) {
+		if e.answers == nil {
+			return e.answer(ctx, r, false)
+		}
+		return e.reuse(ctx, r)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +105,14 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 }
 
 // answer gathers facts, plans, executes and validates what the plan assumed. Where an assumption was not valid, it
-// plans again without it; the last attempt assumes nothing. before is a snapshot of the organization that was taken for
-// the request, else zero.
-func (e *Engine) answer(ctx context.Context, r Request, before snapshot.Snapshot) (*Result, error) {
+// plans again without it; the last attempt assumes nothing. conflicts says that records of the organization are known
+// to have some.
+func (e *Engine) answer(ctx context.Context, r Request, conflicts bool) (*Result, error) {
 	a, err := e.newAttempt(r)
 	if err != nil {
 		return nil, err
 	}
-	a.before = before
+	a.conflicts = conflicts
 	return e.attemptUntilValid(ctx, a)
 }
 
@@ -123,22 +127,19 @@ func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, er
 		confirmed := e.confirm(ctx, a, chosen)
 		result, failed := e.execute(ctx, a, chosen)
 		shared, err := confirmed(result)
-		outcome := plan.Outcome{
-			SharedKeys: errors.Is(failed, exec.ErrSharedKeys), LogChanged: errors.Is(failed, exec.ErrLogChanged),
-			Unconfirmed: !shared,
-		}
 		switch {
-		case failed == nil && err != nil:
-			return nil, err
-		case failed != nil && !outcome.SharedKeys && !outcome.LogChanged:
+		case errors.Is(failed, exec.ErrSharedKeys):
+			a.again(plan.KeysDistinct)
+		case errors.Is(failed, exec.ErrLogChanged):
+			a.again(chosen.AssumesOfLog())
+		case failed != nil || err != nil:
 			return nil, errors.Join(failed, err)
-		}
-		refuted := chosen.Refutes(outcome)
-		if refuted == 0 {
+		case !shared:
+			a.again(chosen.Boundary.Assumes())
+		default:
 			e.noteOnePage(a, result)
 			return result, nil
 		}
-		a.again(refuted)
 	}
 	return nil, errors.New("olap: a plan that assumes nothing was refuted")
 }
@@ -150,7 +151,8 @@ type attempt struct {
 	records snapshot.Records
 	number  int // from 1
 	refuted plan.Assumption
-	before  snapshot.Snapshot // what was known of the organization, zero for nothing
+
+	conflicts bool // as in answer
 
 	after   []cursor.Value // of the cursor
 	asOf    time.Time      // likewise

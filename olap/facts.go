@@ -26,11 +26,12 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 
 // boundaryFacts finds asOf, zero for the own clock of the statement.
 func (e *Engine) boundaryFacts(ctx context.Context, a *attempt, f *plan.Facts) (err error) {
-	var m plan.Memory
-	a.derived, m.Idle = e.view.Derive(a.OrganizationID)
-	m.Awaited = !a.awaited.IsZero()
-	m.OnePage, m.Asked = e.onePage.Get(string(a.OrganizationID), a.question())
-	switch f.Boundary = a.needs.ChooseBoundary(a.Query.Cursor != "", m, a.refuted, e.options); f.Boundary {
+	m := plan.Memory{Continues: a.Query.Cursor != "", Awaited: !a.awaited.IsZero()}
+	if a.Query.Pages() && !m.Continues {
+		a.derived, m.Idle = e.view.Derive(a.OrganizationID)
+		m.OnePage, m.Asked = e.onePage.Get(string(a.OrganizationID), a.question())
+	}
+	switch f.Boundary = a.needs.ChooseBoundary(m, a.refuted, e.options); f.Boundary {
 	case plan.Given:
 		f.AsOf = a.asOf
 	case plan.Derived:
@@ -59,7 +60,7 @@ func (e *Engine) sizeFacts(ctx context.Context, a *attempt, f *plan.Facts) error
 		records = max(records, runs.Records)
 	}
 	f.Records = max(records, e.options.Records)
-	f.Conflicts = size.Conflicts || a.before.Conflicts(a.OrganizationID)
+	f.Conflicts = size.Conflicts || a.conflicts
 	return nil
 }
 

@@ -34,8 +34,8 @@ var arrows = map[string]string{
 	"http/limit/redistest": "",
 
 	"olap": "olap/cache olap/catalog olap/compile olap/cost olap/cursor olap/exec olap/failure olap/plan olap/query" +
-		" olap/rollup olap/snapshot schema",
-	"olap/audit":              "schema",
+		" olap/rollup olap/snapshot schema schema/sql",
+	"olap/audit":              "schema schema/sql",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost",
@@ -56,11 +56,11 @@ var arrows = map[string]string{
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot schema schema/sql",
-	"olap/snapshot":           "olap/cache olap/failure olap/parts schema",
-	"olap/usage":              "olap/cost olap/failure olap/query schema",
+	"olap/snapshot":           "olap/cache olap/failure olap/parts schema schema/sql",
+	"olap/usage":              "olap/cost olap/failure olap/query schema schema/sql",
 
 	"ingest":                 "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write",
-	"ingest/checkpoint":      "ingest/write schema",
+	"ingest/checkpoint":      "ingest/write schema schema/sql",
 	"ingest/normalize":       "schema",
 	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema schema/sql",
 	"ingest/purged":          "ingest/normalize schema schema/sql",
@@ -68,7 +68,7 @@ var arrows = map[string]string{
 	"ingest/source/postgres": "ingest/normalize ingest/source olap/doctor/finding schema",
 	"ingest/verify": "ingest/normalize ingest/purged ingest/source ingest/source/postgres olap/snapshot schema" +
 		" schema/sql",
-	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot schema",
+	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot schema schema/sql",
 	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup schema",
 
 	"schema":     "schema/sql",

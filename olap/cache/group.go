@@ -2,11 +2,30 @@ package cache
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
 )
+
+// A Key stands for what a value is cached or shared under, however long that is. It is so long that nobody finds two
+// things with one Key: a value is never given out for another key than its own.
+type Key [sha256.Size]byte
+
+// KeyOf is the Key of a list of texts. It keeps nothing of them.
+func KeyOf(texts ...[]byte) (k Key) {
+	h := sha256.New()
+	var length [8]byte
+	for _, text := range texts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(text)))
+		h.Write(length[:]) // so that no two lists are the same bytes
+		h.Write(text)
+	}
+	h.Sum(k[:0])
+	return k
+}
 
 // A Group shares executions among the callers of one key. A caller gets the result of an execution that began
 // after the call, so that sharing never shows a state older than the call: who comes while an execution

@@ -113,8 +113,7 @@ func (n *Needs) field(name string) {
 
 // rollup finds out whether the rollup has everything.
 func (n *Needs) rollup() {
-	table := schema.RollupOf(n.Source.Table)
-	if table == nil || len(n.Aggregates) == 0 {
+	if len(n.Aggregates) == 0 {
 		return
 	}
 	var keys []string
@@ -122,7 +121,7 @@ func (n *Needs) rollup() {
 		if !slices.Contains(keys, name) {
 			keys = append(keys, name)
 		}
-		return table.Key(name) != nil
+		return n.Source.Rollup.Key(name) != nil
 	}
 	for _, m := range n.Aggregates {
 		if m.RollupSum == "" && !(m.CountsInitiators && has(KeyInitiator)) {
@@ -139,7 +138,7 @@ func (n *Needs) rollup() {
 			return
 		}
 	}
-	n.Rollup, n.RollupKeys = table, keys
+	n.Rollup, n.RollupKeys = n.Source.Rollup, keys
 }
 
 // RollupKey is the key of a rollup table for a dimension.
@@ -158,10 +157,28 @@ func (n *Needs) Long() bool {
 	return n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC) >= longRange
 }
 
-// FitsPage reports whether one page probably has the whole answer of a query that was not asked before: it
+// Memory is what is remembered of an organization and of earlier answers when an attempt begins.
+type Memory struct {
+	Continues bool // the query has a cursor: nothing else matters
+	Idle      bool // nothing was stored of the organization a short time ago: a boundary can be derived
+	Awaited   bool // an earlier attempt waited for a boundary
+	Asked     bool // the query was answered before,
+	OnePage   bool // with one page
+}
+
+// expectsOnePage reports whether no page is expected to follow an answer.
+func (n *Needs) expectsOnePage(m Memory) bool {
+	if m.Asked {
+		return m.OnePage
+	}
+	probably, possibly := n.fitsPage()
+	return probably || possibly && m.Idle
+}
+
+// fitsPage reports whether one page probably has the whole answer of a query that was not asked before: it
 // distinguishes agents, or nothing but what the catalog or the range bounds. It possibly has, unless the values of one
 // dimension alone are too many: few answers have all combinations.
-func (n *Needs) FitsPage() (probably, possibly bool) {
+func (n *Needs) fitsPage() (probably, possibly bool) {
 	rows, possibly := 1, true
 	for _, d := range n.Query.Dimensions {
 		values := n.values(d)
@@ -189,6 +206,15 @@ func (n *Needs) InRange(records uint64) uint64 {
 	const year = 365 * 24 * time.Hour
 	length := min(n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC), year)
 	return records * uint64(length/time.Hour) / uint64(year/time.Hour)
+}
+
+// rowsRead is about how many rows a statement reads of the base tables of an organization with so many records, the
+// runs among them if it needs states.
+func (n *Needs) rowsRead(records uint64) uint64 {
+	if len(n.RunFields) > 0 {
+		return records
+	}
+	return n.InRange(records)
 }
 
 // RollupPays reports whether the rollup answers quicker than base rows, of an organization with so many records.

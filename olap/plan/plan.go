@@ -34,7 +34,7 @@
 //  10. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
 //     would cost more than it helps.
 //
-// asOf (boundary.go):
+// asOf:
 //
 //  11. Given: a continuation has its cursor's.
 //  12. OwnClock: the clock of the statement, of a query that no page follows, or that was answered with one page the
@@ -71,21 +71,7 @@ const (
 	DeltaCached              // sent with the statement
 )
 
-// A Reason is why a faster strategy was rejected; empty where there is none.
-type Reason string
-
-const (
-	RowsBelowThreshold  Reason = "rows_below_threshold"
-	MemberNotInRollup   Reason = "member_not_in_rollup"
-	RollupAltered       Reason = "rollup_altered"
-	RollupUnusable      Reason = "rollup_unusable"
-	KeysShared          Reason = "shared_initiator_keys"
-	AsOfBeforeWatermark Reason = "as_of_before_watermark"
-	ProjectionLacksKey  Reason = "projection_lacks_key"
-	RangeOffSpans       Reason = "range_off_spans"
-)
-
-// An Assumption is what a plan takes for granted and is validated when the statement has run (Refutes). They are bits.
+// An Assumption is what a plan takes for granted and is validated when the statement has run. They are bits.
 type Assumption uint8
 
 const (
@@ -96,6 +82,16 @@ const (
 	KeysDistinct                           // no initiator key represents two texts
 
 	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct
+)
+
+// A Boundary is how asOf is found, the instant after which no row that counts was first stored.
+type Boundary uint8
+
+const (
+	OwnClock Boundary = iota // of the statement itself
+	Given                    // by a cursor
+	Derived                  // from the last snapshot of the store
+	Awaited                  // from one that was waited for
 )
 
 // Facts are what is known of the store when an attempt begins.
@@ -120,18 +116,16 @@ type Facts struct {
 type Plan struct {
 	Needs
 	Facts
-	Strategy Strategy
-	Delta    Delta
-	Reason   Reason // why no faster strategy
-	Assumes  Assumption
-	// OneThread says that one thread reads the rows.
-	OneThread bool
+	Strategy  Strategy
+	Delta     Delta
+	Reason    Reason // why no faster strategy
+	Assumes   Assumption
+	OneThread bool // one thread reads the rows
 
 	// Of the rollup:
-	Projection *schema.Projection // its aggregates; nil for rows
-	// rows are distinguished by their quarter of an hour, which is quicker to read than the clock
-	RowsByQuarter bool
-	AfterAsOf     bool // the rollup may have rows first stored after asOf
+	Projection    *schema.Projection // its aggregates; nil for rows
+	RowsByQuarter bool               // of their clock the quarter of an hour is read, which is quicker
+	AfterAsOf     bool               // the rollup may have rows first stored after asOf
 
 	// Of base rows:
 	Final       bool // read with FINAL
@@ -141,33 +135,24 @@ type Plan struct {
 	HashBuckets int  // how many parts pairs are counted in; 1 for at once
 }
 
-// inHashBucket is how many pairs are counted at once when the states of their runs are needed, which takes a second
-// hash table: 600 MiB together. A hash table doubles when it is half full: a little beyond 2^22 pairs.
-const inHashBucket = 4_000_000
-
-// maxHashBuckets bounds the text of a statement, in which every bucket is printed: ClickHouse parses 256 KiB. From 128
-// million pairs on the buckets get larger instead, and from some 800 million on they reach the memory of a statement.
-const maxHashBuckets = 32
-
-// oneThreadBelow is the number of rows that one thread reads in about the time of two: their start takes a fifth of the
-// processor time of a small query.
-const oneThreadBelow = 50_000
-
-// pairGroupsFrom is the number of rows from which pairs as groups are quicker than a distinct count for each metric:
-// they take two more layers, which cost a third of a small query.
-const pairGroupsFrom = 30_000
-
-// rowsRead is about how many rows a statement reads, the runs among them if it needs states.
-func (p *Plan) rowsRead() uint64 {
-	if len(p.RunFields) > 0 {
-		return p.Records
-	}
-	return p.InRange(p.Records)
-}
+const (
+	// inHashBucket is how many pairs are counted at once when the states of their runs are needed, which takes a second
+	// hash table: 600 MiB together. A hash table doubles when it is half full: a little beyond 2^22 pairs.
+	inHashBucket = 4_000_000
+	// maxHashBuckets bounds the time: for every bucket all rows are read. From 128 million pairs on the buckets get larger
+	// instead, and from some 800 million on they reach the memory of a statement.
+	maxHashBuckets = 32
+	// oneThreadBelow is the number of rows that one thread reads in about the time of two: their start takes a fifth of
+	// the processor time of a small query.
+	oneThreadBelow = 50_000
+	// pairGroupsFrom is the number of rows from which pairs as groups are quicker than a distinct count for each metric:
+	// they take two more layers, which cost a third of a small query.
+	pairGroupsFrom = 30_000
+)
 
 // Plan applies the rules to the facts.
 func (n Needs) Plan(f Facts) Plan {
-	p := Plan{Needs: n, Facts: f, HashBuckets: 1, Assumes: f.Boundary.assumes()}
+	p := Plan{Needs: n, Facts: f, HashBuckets: 1, Assumes: f.Boundary.Assumes()}
 	if p.Reason = p.noRollup(); p.Reason == "" {
 		p.fromRollup()
 	} else {
@@ -243,7 +228,50 @@ func (p *Plan) fromBase() {
 		p.HashBuckets = int(min(1+p.InRange(p.Records)/inHashBucket, maxHashBuckets))
 	}
 	p.Window = !p.Options.NoWindow && p.JoinsWindow(p.Records)
-	p.OneThread = p.rowsRead() < oneThreadBelow
+	p.OneThread = p.rowsRead(p.Records) < oneThreadBelow
+}
+
+// ChooseBoundary is rules 11 to 14.
+func (n Needs) ChooseBoundary(m Memory, refuted Assumption, o Options) Boundary {
+	switch {
+	case m.Continues:
+		return Given
+	case !n.Query.Pages() || refuted&OnePage == 0 && !o.NoOwnClock && n.expectsOnePage(m):
+		return OwnClock
+	case refuted&Idle == 0 && !o.NoDerived && m.Idle && !m.Awaited:
+		return Derived
+	}
+	return Awaited
+}
+
+// Assumes is what a plan with the boundary takes for granted of it.
+func (b Boundary) Assumes() Assumption {
+	switch b {
+	case OwnClock:
+		return OnePage
+	case Derived:
+		return Idle
+	}
+	return 0
+}
+
+// Page is what a page is called in logs: "single" for one that no page was expected to follow, "first" or "next".
+func (p Plan) Page() string {
+	switch {
+	case p.Boundary == Given:
+		return "next"
+	case p.Boundary == OwnClock:
+		return "single"
+	}
+	return "first"
+}
+
+// AssumesOfLog is what does not hold if the rollup log was found to have newer entries than the plan has.
+func (p Plan) AssumesOfLog() Assumption {
+	if p.Assumes&DeltaHolds != 0 {
+		return DeltaHolds
+	}
+	return RollupUnaltered
 }
 
 var strategyNames = []string{"base", "rollup_rows", "rollup_aggregates"}

@@ -230,7 +230,7 @@ func TestFitsPage(t *testing.T) {
 		dayAndType + `,"limit":10`: {false, false},
 	} {
 		n := needs(t, body, "2026-03-01", "2026-03-10", "UTC")
-		if probably, possibly := n.FitsPage(); probably != want[0] || possibly != want[1] {
+		if probably, possibly := n.fitsPage(); probably != want[0] || possibly != want[1] {
 			t.Errorf("%s fits probably: %t, possibly: %t, want %v", body, probably, possibly, want)
 		}
 	}

@@ -42,7 +42,7 @@ type Refresher struct {
 
 	name  int64 // in claims
 	able  bool  // the store can refresh, which is read once
-	clock clockWatch
+	clock snapshot.ClockWatch
 
 	records     prometheus.Counter
 	age         prometheus.GaugeFunc
@@ -127,8 +127,8 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		return false, nil
 	}
 	before := s.clock
-	back, certain := s.clock.setBack(asked, state.Now, time.Now())
-	if certain || state.Until.After(state.Now) {
+	back, certain := s.clock.Observe(asked, state.Now, time.Now())
+	if back > 0 && certain || state.Until.After(state.Now) {
 		s.logger.Warn("the clock of ClickHouse was set back; refreshing again from before that", "by", back)
 	}
 	if back > 0 || state.Until.After(state.Now) {

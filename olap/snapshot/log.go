@@ -125,14 +125,19 @@ func (l *logRows) log(now time.Time) Log {
 	return s
 }
 
-const readLog = "SELECT now64(3, 'UTC') AS now, kind, organization_id, source," +
-	" tupleElement(latest, 'number') AS number," +
-	" tupleElement(latest, 'value') AS value, tupleElement(latest, 'recorded_at') AS at FROM " + schema.TableRollupLog
+// damaged adds an entry, or notes that it was written again.
+func (s *Log) damaged(d Damage) {
+	if before := s.Damage(d.Records); before != nil {
+		before.Number = max(before.Number, d.Number)
+		return
+	}
+	s.Damaged = append(s.Damaged, d)
+}
 
 // ReadLog reads the rollup log alone.
 func ReadLog(ctx context.Context, conn driver.Conn) (s Log, err error) {
 	var rows []storedRow
-	if err := conn.Select(OneThread(ctx), &rows, readLog); err != nil {
+	if err := conn.Select(OneThread(ctx), &rows, logEntries.String()); err != nil {
 		return s, failure.Of("read the rollup log", err)
 	}
 	if len(rows) == 0 {
@@ -146,11 +151,63 @@ func ReadLog(ctx context.Context, conn driver.Conn) (s Log, err error) {
 	return log.log(rows[0].Now), nil
 }
 
-// damaged adds an entry, or notes that it was written again.
-func (s *Log) damaged(d Damage) {
-	if before := s.Damage(d.Records); before != nil {
-		before.Number = max(before.Number, d.Number)
-		return
+// Tolerance is how far the store's clock and that of a process may part between two readings without being taken for
+// set back; less than ClockMargin.
+const Tolerance = ClockMargin / 2
+
+// drift is how fast the two clocks may part from each other, of a second.
+const drift = time.Millisecond / 2
+
+// A ClockWatch compares the store's clock with the monotonic one of this process, and notices when the former is set
+// back by the Tolerance or more.
+type ClockWatch struct {
+	origin time.Time // of this process; zero before the first reading
+	// By how much the store's clock is ahead of the time since origin: at least, as was read at an instant, and at most,
+	// as was read last.
+	least, most time.Duration
+	read        time.Time
+}
+
+// Observe notes what the store's clock was between two instants of this process. It returns by how much that may have
+// been set back since the last reading, 0 for less than the Tolerance, and whether it certainly was since any reading,
+// however long this process was paused between a query and its answer.
+func (w *ClockWatch) Observe(before, store, after time.Time) (back time.Duration, certain bool) {
+	first := w.origin.IsZero()
+	if first {
+		w.origin = before
 	}
-	s.Damaged = append(s.Damaged, d)
+	ahead := store.Sub(w.origin)
+	atLeast, atMost := ahead-after.Sub(w.origin), ahead-before.Sub(w.origin)
+	if first {
+		w.least, w.most, w.read = atLeast, atMost, after
+		return 0, false
+	}
+	if back = w.most - atLeast; back < Tolerance {
+		back = 0
+	}
+	expected := w.least - time.Duration(after.Sub(w.read).Seconds()*float64(drift))
+	certain = expected-atMost >= Tolerance
+	if certain || atLeast > expected {
+		w.least, w.read = atLeast, after
+	}
+	w.most = atMost
+	return back, certain
+}
+
+// A setBackLog keeps the rollup out of use since the store's clock was seen to be set back, until a refresher has
+// committed a watermark of after the first reading of the log from then on.
+type setBackLog struct {
+	unread bool   // it was set back since the log was read last
+	commit uint64 // that was the last one when it was found to be set back; 0 once there is a later one
+}
+
+// observe says in the log whether the store's clock was set back.
+func (l *setBackLog) observe(log *Log) {
+	if l.unread {
+		l.unread, l.commit = false, log.Committed
+	}
+	if log.Committed > l.commit {
+		l.commit = 0
+	}
+	log.SetBack = log.SetBack || l.commit > 0
 }

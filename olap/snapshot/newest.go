@@ -9,6 +9,7 @@ import (
 
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // Newest returns the event clocks of the newest run and the newest attribution record of all organizations, zero where
@@ -23,7 +24,8 @@ func Newest(ctx context.Context, conn driver.Conn) (run, attribution time.Time, 
 func newest(ctx context.Context, conn driver.Conn, table, clock string) (time.Time, error) {
 	var rows uint64
 	var at time.Time
-	if err := conn.QueryRow(ctx, "SELECT count(), max("+clock+") FROM "+table).Scan(&rows, &at); err != nil {
+	newest := sql.Select{Columns: []string{"count()", "max(" + clock + ")"}, From: ofStore(table)}
+	if err := conn.QueryRow(ctx, newest.String()).Scan(&rows, &at); err != nil {
 		return time.Time{}, failure.Of("read the newest row", err)
 	}
 	if rows == 0 {

@@ -120,3 +120,58 @@ func (s Snapshot) For(organization schema.OrganizationID) Snapshot {
 	}
 	return s
 }
+
+// Counts are an organization's rows in insert_counters.
+type Counts struct {
+	runs, attributions, agents, conflicts Count
+}
+
+// A Count is of rows that were ever inserted. An insert counts before it is acknowledged.
+type Count struct {
+	rows   uint64
+	latest int64 // when the last of them were stored, in Unix milliseconds
+}
+
+func (c *Count) add(rows uint64, latest time.Time) {
+	c.rows, c.latest = c.rows+rows, max(c.latest, latest.UnixMilli())
+}
+
+// newest is when the newest record was stored, in Unix milliseconds; 0 for none.
+func (c Counts) newest() int64 { return max(c.runs.latest, c.attributions.latest) }
+
+func (c Counts) storedUntil(at time.Time) bool { return c.newest() <= at.UnixMilli() }
+
+// only are those of a source; all of them where it is empty.
+func (c Counts) only(source string) (of Counts) {
+	if source == "" {
+		return c
+	}
+	*of.of(source) = *c.of(source)
+	return of
+}
+
+// of is the count of a source; nil for none.
+func (c *Counts) of(source string) *Count {
+	switch source {
+	case schema.TableRuns:
+		return &c.runs
+	case schema.TableAttributions:
+		return &c.attributions
+	case schema.TableAgents:
+		return &c.agents
+	case schema.TableConflicts:
+		return &c.conflicts
+	}
+	return nil
+}
+
+// failures are how many inserts failed since ClickHouse was started, of whatever table. One that fails, as on a full
+// disk, may have stored rows of some months that are visible from then on and are not counted. Nobody is told of them,
+// so that whatever rests on counts rests on this number too (schema/decisions/failed-inserts.md).
+type failures struct {
+	n       uint64
+	unknown bool // the user may not read it
+}
+
+// same reports whether no insert failed between two readings.
+func (f failures) same(other failures) bool { return f == other && !f.unknown }

@@ -1,8 +1,19 @@
 package plan
 
-// Reasons besides those of Plan.Reason why a strategy was rejected.
+// A Reason is why a faster strategy was rejected; empty where there is none.
+type Reason string
+
 const (
-	SlowerThanChosen Reason = "slower_than_chosen"
+	RowsBelowThreshold  Reason = "rows_below_threshold"
+	MemberNotInRollup   Reason = "member_not_in_rollup"
+	RollupAltered       Reason = "rollup_altered"
+	RollupUnusable      Reason = "rollup_unusable"
+	KeysShared          Reason = "shared_initiator_keys"
+	AsOfBeforeWatermark Reason = "as_of_before_watermark"
+	ProjectionLacksKey  Reason = "projection_lacks_key"
+	RangeOffSpans       Reason = "range_off_spans"
+
+	SlowerThanChosen Reason = "slower_than_chosen" // of Rejected only
 	SwitchedOff      Reason = "switched_off"
 )
 

@@ -1,0 +1,199 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
+)
+
+// RefreshQueryPrefix begins the query_id of every statement that writes into the rollup. Such an insert stores nothing
+// that an inclusion boundary has to wait for.
+const RefreshQueryPrefix = "runlens-refresh-"
+
+// RefreshQueryID is a new query_id for a statement of a refresher, or of another process that has a claim: it
+// shows others that the process is alive, and that the statement stores no records.
+func RefreshQueryID() string { return RefreshQueryPrefix + rand.Text() }
+
+// Now is the store's clock, cut to the millisecond: the clock that stamps rows. Whatever was acknowledged before the
+// call has an earlier or the same stamp, unless the clock was set back (Snapshot.Clock).
+func Now(ctx context.Context, conn driver.Conn) (time.Time, error) {
+	var now time.Time
+	if err := conn.QueryRow(ctx, "SELECT "+readNow).Scan(&now); err != nil {
+		return time.Time{}, failure.Of("read the clock", err)
+	}
+	return now, nil
+}
+
+// Inserts are the inserts in flight.
+type Inserts struct {
+	Now time.Time // the store's clock, read before the list
+	// Oldest is when the oldest insert of records began, rather a little earlier than later; Now where there is none.
+	Oldest time.Time
+	// Refreshing says that a statement of a refresher runs.
+	Refreshing bool
+}
+
+// ReadInserts reads the inserts in flight.
+func ReadInserts(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
+	rows, err := conn.Query(OneThread(ctx), readInserts)
+	if err != nil {
+		return in, failure.Of("read the inserts in flight", err)
+	}
+	defer rows.Close()
+	var longest float64
+	for rows.Next() {
+		var seconds float64
+		var kind, id, text string
+		if err := rows.Scan(&in.Now, &seconds, &kind, &id, &text); err != nil {
+			return in, failure.Of("read the inserts in flight", err)
+		}
+		if strings.HasPrefix(id, RefreshQueryPrefix) {
+			in.Refreshing = true
+		} else if kind == "Insert" && (strings.Contains(text, schema.TableRuns) ||
+			strings.Contains(text, schema.TableAttributions)) {
+			longest = max(longest, seconds)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return in, failure.Of("read the inserts in flight", err)
+	}
+	if in.Now.IsZero() {
+		return in, errors.New("snapshot: read the inserts in flight: system.processes lacks the query that reads it")
+	}
+	in.Oldest = in.Now.Add(-time.Duration(longest * float64(time.Second))).Truncate(time.Millisecond)
+	return in, nil
+}
+
+// A storedRow is a row of insert_counters, of which a count has a few, or of the rollup log.
+type storedRow struct {
+	Now          time.Time `ch:"now"`
+	Uptime       uint32    `ch:"uptime"`
+	Failed       uint64    `ch:"failed"`
+	Source       string    `ch:"source"`
+	Organization string    `ch:"organization_id"`
+	Kind         string    `ch:"kind"` // empty for a count
+	Number       uint64    `ch:"number"`
+	Value        int64     `ch:"value"`
+	At           time.Time `ch:"at"`
+}
+
+const (
+	readNow    = "now64(3, 'UTC') AS now"
+	readUptime = "uptime() AS uptime"
+	// ClickHouse counts an insert that failed before it takes it off system.processes.
+	failed  = "(SELECT sum(value) FROM system.events WHERE event = 'FailedInsertQuery') AS failed"
+	unknown = "toUInt64(0) AS failed"
+	// The list has at least this query itself. It is filtered in Go: every function in the text costs ClickHouse more
+	// than the rows do.
+	readInserts = "SELECT " + readNow + ", elapsed, query_kind, query_id, query FROM system.processes"
+)
+
+var (
+	ofStore = sql.AllOrganizations("a snapshot is of several of them, and the log is the store's")
+
+	logEntries = sql.Select{
+		Columns: []string{readNow, readUptime, unknown, "source", "organization_id", "kind",
+			"tupleElement(latest, 'value') AS value", "tupleElement(latest, 'number') AS number",
+			"tupleElement(latest, 'recorded_at') AS at"},
+		From: ofStore(schema.TableRollupLog),
+	}
+)
+
+// stored are the rows of insert_counters of some organizations, with the number of inserts that failed, and, where it
+// is wanted, those of the rollup log.
+func stored(failed string, withLog bool) fmt.Stringer {
+	counts := sql.Select{
+		Columns: []string{readNow, readUptime, failed, "source", "organization_id", "rows AS number", "last_stored_at AS at"},
+		From:    ofStore(schema.TableInsertCounters),
+		Where:   []string{"organization_id IN {organizations:Array(String)}"},
+	}
+	if !withLog {
+		return counts
+	}
+	counts.Columns = []string{readNow, readUptime, failed, "toString(source) AS source", "organization_id", "'' AS kind",
+		"toInt64(0) AS value", "rows AS number", "last_stored_at AS at"}
+	return sql.Union(counts, logEntries)
+}
+
+// readStored completes a snapshot with the counts of organizations, the number of inserts that failed and, if it is
+// wanted, the rollup log. Rows are summed in Go: every function in the text costs ClickHouse more.
+func (s *Snapshot) readStored(
+	ctx context.Context, conn driver.Conn, withLog bool, organizations []schema.OrganizationID,
+) error {
+	names := []string{""} // the store's own
+	s.of = make(map[schema.OrganizationID]Counts, len(organizations))
+	for _, organization := range organizations {
+		names, s.of[organization] = append(names, string(organization)), Counts{}
+	}
+	parameter := clickhouse.Named("organizations", names)
+	var rows []storedRow
+	read := failed
+	err := conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
+	if refused(err) {
+		s.failed.unknown, read = true, unknown
+		err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
+	}
+	if err == nil && len(rows) == 0 { // a store in which nothing was ever counted
+		err = conn.Select(OneThread(ctx), &rows, sql.Select{Columns: []string{readNow, readUptime, read}}.String())
+	}
+	if err != nil {
+		return failure.Of("read what the store has", err)
+	}
+	s.collect(rows)
+	return nil
+}
+
+// collect adds rows to a snapshot. All of them have the clock, and those of the log do not have the number of inserts
+// that failed.
+func (s *Snapshot) collect(rows []storedRow) {
+	var log logRows
+	for _, row := range rows {
+		if s.Now.IsZero() {
+			s.Now = row.Now.UTC()
+		}
+		s.started = row.Now.Add(-time.Duration(row.Uptime) * time.Second)
+		s.failed.n = max(s.failed.n, row.Failed)
+		switch {
+		case row.Kind != "":
+			log.add(row)
+		case row.Source == schema.TableRollupLog:
+			s.log.add(row.Number, row.At)
+		case row.Source == schema.SourceAlterations && row.Organization == "":
+			s.altering.add(row.Number, row.At)
+		default:
+			organization := schema.OrganizationID(row.Organization)
+			c := s.of[organization]
+			if count := c.of(row.Source); count != nil {
+				count.add(row.Number, row.At)
+				s.of[organization] = c
+			}
+		}
+	}
+	if len(rows) > 0 {
+		s.Log = log.log(rows[0].Now)
+	}
+}
+
+// codeAccessDenied is ClickHouse's ACCESS_DENIED.
+const codeAccessDenied = 497
+
+// refused reports whether the user lacks a privilege for a statement.
+func refused(err error) bool {
+	var exception *clickhouse.Exception
+	return errors.As(err, &exception) && exception.Code == codeAccessDenied
+}
+
+// OneThread is a context for a query of so few rows that a second thread costs more than it helps.
+func OneThread(ctx context.Context) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
+}
