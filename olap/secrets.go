@@ -13,6 +13,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // The secrets that the store keeps for cursors (contract 2, RUNLENS_CURSOR_SECRET) are numbered from 1, each under a
@@ -117,13 +118,17 @@ func addSecret(ctx context.Context, conn driver.Conn, number int) error {
 
 // readSecrets returns the secrets by their numbers, ascending.
 func readSecrets(ctx context.Context, conn driver.Conn) ([]keptSecret, error) {
-	rows, err := conn.Query(ctx, `SELECT name, value, signs_from, signs_from <= now64(9, 'UTC')
-		FROM (
-			SELECT name, argMin(value, (created_at, value)) AS value, min(created_at) + toIntervalSecond({delay:Int64}) AS `+
-		`signs_from
-			FROM `+schema.TableSecrets+` WHERE name = {name:String} OR startsWith(name, {name:String} || '/') GROUP BY name
-		)
-		ORDER BY length(name), name`,
+	secrets := sql.Select{
+		Columns: []string{"name", "argMin(value, (created_at, value)) AS value",
+			"min(created_at) + toIntervalSecond({delay:Int64}) AS signs_from"},
+		From:  sql.AllOrganizations("secrets are the deployment's")(schema.TableSecrets),
+		Where: []string{"(name = {name:String} OR startsWith(name, {name:String} || '/'))"}, Group: []string{"name"},
+	}
+	list := sql.Select{
+		Columns: []string{"name", "value", "signs_from", "signs_from <= now64(9, 'UTC')"}, From: sql.Query(secrets),
+		Order: []string{"length(name)", "name"},
+	}
+	rows, err := conn.Query(ctx, list.String(),
 		clickhouse.Named("name", cursorSecretName), clickhouse.Named("delay", int64(CursorSecretDelay/time.Second)))
 	if err != nil {
 		return nil, fmt.Errorf("olap: read the cursor secrets: %w", err)

@@ -4,7 +4,7 @@ package checkpoint
 
 import (
 	"context"
-	"database/sql"
+	databasesql "database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -15,7 +15,10 @@ import (
 
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
+
+var ofSources = sql.AllOrganizations("a checkpoint is of a source, whose rows may be of several of them")
 
 // A Log has checkpoints by name. It is not safe for concurrent use.
 type Log struct {
@@ -33,11 +36,13 @@ func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time
 	var text string
 	var revision uint64
 	err = l.retry.Do(ctx, "read the checkpoint", func() error {
-		return l.conn.QueryRow(ctx, "SELECT position, revision, saved_at FROM "+schema.TableCheckpoints+
-			" WHERE name = {name:String} ORDER BY revision DESC, saved_at DESC LIMIT "+
-			"1", clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
+		newest := sql.Select{
+			Columns: []string{"position", "revision", "saved_at"}, From: ofSources(schema.TableCheckpoints),
+			Where: []string{"name = {name:String}"}, Order: []string{"revision DESC", "saved_at DESC"}, Limit: "1",
+		}
+		return l.conn.QueryRow(ctx, newest.String(), clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
 	})
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, databasesql.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
 	if err != nil {
@@ -56,9 +61,13 @@ func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time
 // Names returns the names with a prefix that have a checkpoint which was not cleared.
 func (l *Log) Names(ctx context.Context, prefix string) (names []string, err error) {
 	err = l.retry.Do(ctx, "read the checkpoints", func() error {
-		return l.conn.QueryRow(ctx, "SELECT groupArray(name) FROM (SELECT name FROM "+schema.TableCheckpoints+
-			" WHERE startsWith(name, {prefix:String}) GROUP BY name HAVING argMax(position, (revision, saved_at)) != '')",
-			clickhouse.Named("prefix", prefix)).Scan(&names)
+		kept := sql.Select{
+			Columns: []string{"name"}, From: ofSources(schema.TableCheckpoints),
+			Where: []string{"startsWith(name, {prefix:String})"}, Group: []string{"name"},
+			Having: "argMax(position, (revision, saved_at)) != ''",
+		}
+		list := sql.Select{Columns: []string{"groupArray(name)"}, From: sql.Query(kept)}
+		return l.conn.QueryRow(ctx, list.String(), clickhouse.Named("prefix", prefix)).Scan(&names)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints: %w", err)

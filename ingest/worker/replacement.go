@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A replacement takes records out of the store and stores what the source has of them. In between they are missing, so
@@ -111,9 +112,12 @@ func (w *worker) finishOne(ctx context.Context, r replacement) error {
 func (w *worker) unfinished(ctx context.Context) (left []replacement, err error) {
 	var rows driver.Rows
 	err = w.retry.Do(ctx, "search for replacements that did not end", func() (err error) {
-		rows, err = w.Conn.Query(ctx, "SELECT replacement, toString(organization_id), toString(kind), groupUniqArray(id)"+
-			" FROM "+schema.TableReplacements+" WHERE source = {source:String} GROUP BY replacement, organization_id, kind",
-			clickhouse.Named("source", w.Name))
+		left := sql.Select{
+			Columns: []string{"replacement", "toString(organization_id)", "toString(kind)", "groupUniqArray(id)"},
+			From:    sql.AllOrganizations("a source may have rows of several of them")(schema.TableReplacements),
+			Where:   []string{"source = {source:String}"}, Group: []string{"replacement", "organization_id", "kind"},
+		}
+		rows, err = w.Conn.Query(ctx, left.String(), clickhouse.Named("source", w.Name))
 		return err
 	})
 	if err != nil {

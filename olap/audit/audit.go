@@ -18,10 +18,12 @@ import (
 	"os/user"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // The outcomes of an action.
@@ -108,9 +110,15 @@ func actor() string {
 
 // List returns the entries of an organization, or all of them if it is empty, oldest first.
 func List(ctx context.Context, conn driver.Conn, organization schema.OrganizationID) ([]Entry, error) {
-	rows, err := conn.Query(ctx, "SELECT at, action_id, toString(outcome), action, organization_id, key_id, actor, "+
-		"details FROM "+schema.TableAuditLog+" WHERE $1 = '' OR organization_id = $1 ORDER BY at, action_id, outcome",
-		string(organization))
+	read := sql.Table
+	if organization == "" {
+		read = sql.AllOrganizations("the audit log of all of them is asked for")
+	}
+	list := sql.Select{
+		Columns: []string{"at", "action_id", "toString(outcome)", "action", "organization_id", "key_id", "actor", "details"},
+		From:    read(schema.TableAuditLog), Order: []string{"at", "action_id", "outcome"},
+	}
+	rows, err := conn.Query(ctx, list.String(), clickhouse.Named("organization", string(organization)))
 	if err != nil {
 		return nil, fmt.Errorf("audit: list: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A Grouping is what questions have in common that are summed up together.
@@ -97,17 +98,24 @@ func Summarize(ctx context.Context, conn driver.Conn, s Selection) ([]Summary, e
 	for _, c := range grouping.columns {
 		group = append(group, "toString("+c.sql+")")
 	}
+	read := sql.Table
+	if s.OrganizationID == "" {
+		read = sql.AllOrganizations("questions of all of them are summed up")
+	}
+	summary := sql.Select{
+		Columns: []string{"[" + strings.Join(group, ", ") + "] AS shown", "sum(l.questions) AS questions",
+			"sumIf(l.questions, code != '') AS refused", "sumIf(l.questions, limit_hit != '') AS limited",
+			"sum(rows_read) AS all_rows", "sum(bytes_read) AS all_bytes", "sum(processor_us) / 1000 AS processor",
+			"avgOrNullIf(took_us, code = '') / 1000 AS mean",
+			"quantileExactOrNullIf(0.95)(took_us, code = '') / 1000 AS p95",
+			"maxOrNullIf(took_us, code = '') / 1000 AS longest"},
+		From: read(schema.TableUsageLog).As("l"),
+		Where: []string{grouping.where, "at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')",
+			"({key:String} = '' OR key_id = {key:String})"},
+		Group: []string{"shown"}, Order: []string{order + " DESC", "shown"}, Limit: "{limit:Int64}",
+	}
 	var summaries []Summary
-	err := conn.Select(ctx, &summaries, "SELECT ["+strings.Join(group, ", ")+`] AS shown, sum(l.questions) AS questions,
-			sumIf(l.questions, code != '') AS refused, sumIf(l.questions, limit_hit != '') AS limited,
-			sum(rows_read) AS all_rows, sum(bytes_read) AS all_bytes, sum(processor_us) / 1000 AS processor,
-			avgOrNullIf(took_us, code = '') / 1000 AS mean,
-			quantileExactOrNullIf(0.95)(took_us, code = '') / 1000 AS p95, maxOrNullIf(took_us, code = '') / 1000 AS longest
-		FROM `+schema.TableUsageLog+` AS l
-		WHERE `+grouping.where+` AND at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')
-			AND ({organization:String} = '' OR organization_id = {organization:String})
-			AND ({key:String} = '' OR key_id = {key:String})
-		GROUP BY shown ORDER BY `+order+` DESC, shown LIMIT {limit:Int64}`,
+	err := conn.Select(ctx, &summaries, summary.String(),
 		clickhouse.Named("since", s.Since.UnixMilli()), clickhouse.Named("organization", string(s.OrganizationID)),
 		clickhouse.Named("key", s.KeyID), clickhouse.Named("limit", int64(s.Limit)))
 	if err != nil {
