@@ -188,8 +188,8 @@ func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) 
 func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collector) admin.Content {
 	conn := a.store.Conn()
 	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Private: operator.private(),
-		Metrics: append(metrics, buildInfo(), a.store, a.api, a.connections, snapshot.LagMetric{Conn: conn},
-			snapshot.DamageMetric{Conn: conn})}
+		Metrics: append(metrics, buildInfo(), a.store, a.api, a.connections, snapshot.LagMetric(conn),
+			snapshot.DamageMetric(conn))}
 	if a.redis != nil {
 		content.Metrics = append(content.Metrics, a.redis)
 	}

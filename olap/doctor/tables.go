@@ -149,7 +149,7 @@ func (s Store) damage(ctx context.Context) ([]finding.Finding, error) {
 			"system.detached_parts names:\nALTER TABLE " + identifier(s.Database) + "." + identifier(table) +
 			" DROP DETACHED PART 'NAME' SETTINGS allow_drop_detached = 1"
 		found = append(found, of(finding.Problem, do,
-			"ClickHouse found parts of a table damaged and put them aside: rows are missing (%s: %d)", table, parts[table]))
+			"ClickHouse found parts of a table damaged and put them aside: rows are missing (%s: %.0f)", table, parts[table]))
 	}
 	if found == nil {
 		return ok("no part was put aside as damaged"), nil
