@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 const (
@@ -163,16 +164,24 @@ const conflicting = "conflicts"
 func readOverview(ctx context.Context, conn driver.Conn, of selection, within time.Duration, most int) (
 	read overview, err error,
 ) {
-	text := fmt.Sprintf("SELECT DISTINCT '%s' AS source, organization_id, toUInt64(0) AS inserted, false AS active"+
-		" FROM %s WHERE kind = '%s'", conflicting, schema.TableConflicts, schema.ConflictAttribution)
+	all := sql.Rows{{
+		Distinct: true,
+		Columns: []string{"'" + conflicting + "' AS source", "organization_id", "toUInt64(0) AS inserted",
+			"false AS active"},
+		From: ofStore(schema.TableConflicts), Where: []string{"kind = '" + schema.ConflictAttribution + "'"},
+	}}
 	if of.all || len(of.organizations) > 0 {
-		text += fmt.Sprintf(" UNION ALL SELECT toString(source), organization_id, sum(rows) AS inserted,"+
-			" max(last_stored_at) > now64(3, 'UTC') - toIntervalMillisecond(%d) AS active"+
-			" FROM %s WHERE organization_id != ''", within.Milliseconds(), schema.TableInsertCounters)
-		if !of.all {
-			text += " AND organization_id IN {organizations:Array(String)}"
+		counted := sql.Select{
+			Columns: []string{"toString(source)", "organization_id", "sum(rows) AS inserted",
+				fmt.Sprintf("max(last_stored_at) > now64(3, 'UTC') - toIntervalMillisecond(%d) AS active", within.Milliseconds())},
+			From: ofStore(schema.TableInsertCounters), Where: []string{"organization_id != ''"},
+			Group:  []string{"source", "organization_id"},
+			Having: fmt.Sprintf("inserted >= %d OR active", countedFrom),
 		}
-		text += fmt.Sprintf(" GROUP BY source, organization_id HAVING inserted >= %d OR active", countedFrom)
+		if !of.all {
+			counted.Where = append(counted.Where, "organization_id IN {organizations:Array(String)}")
+		}
+		all = append(all, counted)
 	}
 	var found []struct {
 		Source       string `ch:"source"`
@@ -184,7 +193,7 @@ func readOverview(ctx context.Context, conn driver.Conn, of selection, within ti
 	if !of.all {
 		named = append(named, clickhouse.Named("organizations", of.organizations))
 	}
-	err = conn.Select(OneThread(ctx), &found, text, named...)
+	err = conn.Select(OneThread(ctx), &found, all.String(), named...)
 	if err != nil {
 		return read, failure.Of("read the sizes of organizations", err)
 	}
