@@ -6,7 +6,9 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // A program of the first release that died while it changed something left a lease: whatever it left of the rollup is
@@ -45,5 +47,41 @@ func TestLeaseIsTakenOver(t *testing.T) {
 			}
 			kept(t, conn, 80)
 		})
+	}
+}
+
+// Where the store's clock was set back, the rollup is not read until a refresher has moved the watermark back. That a
+// change or a comparison ends in between says nothing of it.
+func TestTheEndOfAChangeIsNoCommit(t *testing.T) {
+	conn := refreshed(t, 10)
+	held := olaptest.Hold(conn)
+	view := snapshot.NewView(held)
+	usable := func() bool {
+		t.Helper()
+		s, err := view.Take(ctx, snapshot.InFlight|snapshot.RollupLog, "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !s.Log.StoreWatermark().IsZero()
+	}
+	if !usable() {
+		t.Fatal("the rollup is not read")
+	}
+	held.Shift(-snapshot.ClockMargin)
+	if usable() {
+		t.Error("the rollup is read although the clock was set back")
+	}
+	if err := rollup.WithChange(ctx, held, func(context.Context, *rollup.Change) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	held.Shift(snapshot.ClockMargin) // it has passed the watermark and the last commit
+	if usable() {
+		t.Error("the rollup is read as soon as a change has ended")
+	}
+	if err := rollup.New(held, quiet, 0).Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if !usable() {
+		t.Error("the rollup is not read after a refresh")
 	}
 }
