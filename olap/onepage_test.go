@@ -1,7 +1,6 @@
 package olap_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/runlens/runlens/olap/olaptest"
@@ -20,19 +19,7 @@ func TestAPageThatWasNotExpectedIsConfirmed(t *testing.T) {
 		t.Fatalf("%+v, want one page", first)
 	}
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(3, 5, "RUNNING")}})
-	inserted := make(chan error, 1)
-	go func() { // it is stamped when it begins
-		inserted <- conn.Exec(context.Background(), `INSERT INTO runs
-				(organization_id, run_id, created_at, agent_id, updated_at, first_stored_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-06 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3), now64(3)
-			FROM numbers(4) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1`)
-	}()
-	for running := uint64(0); running == 0; {
-		err := conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	inserted := slowInsert(t.Context(), t, conn, 4, "2026-01-06")
 	first := ask(t, engine, "acme", q)
 	stored := func() (n uint64) {
 		t.Helper()

@@ -231,10 +231,7 @@ func TestContradictionsStoredAfterTheClockWasSetBack(t *testing.T) {
 				}
 				held.Shift(2 * time.Hour)
 				refreshed(t, refresher)
-				for range 20 {
-					if when == "before the refresh" {
-						break
-					}
+				for n := 0; n < 20 && when == "after it"; n++ {
 					if _, err := checker.Step(t.Context()); err != nil {
 						t.Error(err)
 					}

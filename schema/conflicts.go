@@ -98,6 +98,15 @@ func severalAttributions(read sql.Reader, stored string) sql.Select {
 	}
 }
 
+// countingAttributions selects the clock that counts of each of severalAttributions: organization_id, clock and id,
+// over which the conditions are.
+func countingAttributions(read sql.Reader, stored string, conditions ...string) sql.Select {
+	return sql.Select{
+		Columns: []string{"organization_id", "tupleElement(winner, 2) AS clock", "attribution_id AS id"},
+		From:    sql.Query(severalAttributions(read, stored)), Where: conditions,
+	}
+}
+
 // ConflictingAttributions selects what TableConflicts lacks of the attribution records of which a row satisfies the
 // condition stored: organization_id, id, clock and superseded. Of the clocks of a record the one counts under which it
 // was stored first; of several in one millisecond the greatest content decides, then the latest clock.
@@ -132,12 +141,7 @@ func ReversedAttributions(read sql.Reader, stored string) sql.Select {
 		Group: rollup.RecordKey(), Having: "sum(sign) > 0",
 	}
 	return sql.Select{Columns: keys, From: sql.Query(sql.Union(
-		sql.Select{
-			Columns: []string{"organization_id", "tupleElement(winner, 2) AS clock", "attribution_id AS id"},
-			From:    sql.Query(severalAttributions(read, stored)),
-			Where: []string{"(organization_id, clock, id) IN" +
-				sql.In(SupersededAttributions(read, keys))},
-		},
+		countingAttributions(read, stored, "(organization_id, clock, id) IN"+sql.In(SupersededAttributions(read, keys))),
 		sql.Select{
 			Columns: keys, From: sql.Query(superseded), Where: []string{"(organization_id, clock, id) IN" + sql.In(counted)},
 		},
@@ -147,11 +151,8 @@ func ReversedAttributions(read sql.Reader, stored string) sql.Select {
 // OfReversed is the condition that a row of TableConflicts says of a clock of ReversedAttributions that it does not
 // count, although it does.
 func OfReversed(read sql.Reader, stored string) string {
-	winners := sql.Select{
-		Columns: []string{"organization_id", "tupleElement(winner, 2)", "attribution_id"},
-		From:    sql.Query(severalAttributions(read, stored)),
-	}
-	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+sql.In(winners))
+	return sql.All(ofAttribution, "superseded", "(organization_id, clock, id) IN"+
+		sql.In(countingAttributions(read, stored)))
 }
 
 // WronglySuperseded selects, of the attribution records none of whose clocks counts, the one that should:

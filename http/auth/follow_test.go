@@ -49,6 +49,17 @@ func (s *sharedShelf) RecordUses(ctx context.Context, uses map[string]time.Time)
 	return err
 }
 
+// follow has a verifier follow the store until it is cancelled.
+func follow(t *testing.T, v *Verifier) (cancel func(), ended chan struct{}) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended = make(chan struct{})
+	go func() {
+		v.Follow(ctx)
+		close(ended)
+	}()
+	return cancel, ended
+}
+
 // A server refreshes by itself, and goes on after refreshes that failed.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -57,12 +68,7 @@ func TestFollow(t *testing.T) {
 		c := store.add()
 		store.uses[c.KeyID] = time.Now()
 		refresh(t, v)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			v.Follow(ctx)
-			close(ended)
-		}()
+		cancel, ended := follow(t, v)
 		lookups := 0
 		wantAfter := func(wait time.Duration, want int) {
 			t.Helper()

@@ -113,12 +113,7 @@ func TestChangesAreReadWhileEstablishedKeysAre(t *testing.T) {
 		revoked, kept := store.add(), store.add()
 		store.uses[revoked.KeyID], store.uses[kept.KeyID] = time.Now(), time.Now()
 		store.any, store.takes = true, 10*time.Second
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			v.Follow(ctx)
-			close(ended)
-		}()
+		cancel, ended := follow(t, v)
 		time.Sleep(5 * time.Second)
 		store.do(func() { store.revoke(revoked, time.Now()) })
 		time.Sleep(15 * time.Second)
@@ -158,12 +153,7 @@ func TestUsesAreRecordedTogether(t *testing.T) {
 		store := &inserts{sharedShelf: &sharedShelf{shelf: newShelf()}}
 		v := NewVerifier(store, limit.NewWindow(1000, time.Minute), time.Now, quiet)
 		refresh(t, v)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			v.Follow(ctx)
-			close(ended)
-		}()
+		cancel, ended := follow(t, v)
 		used := map[string]time.Time{}
 		use := func(keys int, inserts int, after time.Duration) {
 			t.Helper()

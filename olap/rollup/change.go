@@ -203,7 +203,8 @@ func (c *Change) run(ctx context.Context, change func(context.Context, *Change) 
 	if context.Cause(changing) == ErrLost {
 		return ErrLost
 	}
-	return cmp.Or(err, c.end(ctx))
+	endErr := c.end(ctx) // however the change ended
+	return cmp.Or(err, endErr)
 }
 
 // sign is 4.

@@ -110,9 +110,8 @@ func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
 	if err := c.damage(ctx, schema.TableAttributions, organizations...); err != nil {
 		return err
 	}
-	ofSpan := fmt.Sprintf("first_stored_at > fromUnixTimestamp64Milli(%d, 'UTC') AND first_stored_at <="+
-		" fromUnixTimestamp64Milli(%d, 'UTC')", from.UnixMilli(), until.UnixMilli()) // a mutation has no parameters
-	return c.Alter(ctx, schema.TableConflicts, "DELETE", schema.OfReversed(refreshed, ofSpan))
+	return c.Alter(ctx, schema.TableConflicts, "DELETE",
+		schema.OfReversed(refreshed, withinSpan("first_stored_at", from, until)))
 }
 
 // note writes conflicts to their table.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -92,6 +94,12 @@ const damaged = "kind = '" + schema.LogDamage + "' AND organization_id != ''"
 func within(storedAt string) string {
 	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt +
 		" <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
+}
+
+// withinSpan is within with the span in its text: mutations have no parameters.
+func withinSpan(storedAt string, from, until time.Time) string {
+	return strings.NewReplacer("{from:Int64}", strconv.FormatInt(from.UnixMilli(), 10),
+		"{until:Int64}", strconv.FormatInt(until.UnixMilli(), 10)).Replace(within(storedAt))
 }
 
 // span are the parameters of within: from exclusive, until inclusive.

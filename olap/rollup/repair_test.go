@@ -263,18 +263,7 @@ func TestDamageDuringARepair(t *testing.T) {
 		held := olaptest.Hold(conn)
 		held.Before(number, func() {
 			hit = true
-			err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
-				if err := change.Damage(ctx, ofAcme); err != nil {
-					return err
-				}
-				if err := change.Alter(ctx, "rollup_runs", "DELETE", "organization_id = 'acme'"); err != nil {
-					return err
-				}
-				return errDied
-			})
-			if !errors.Is(err, errDied) {
-				t.Error(err)
-			}
+			failChange(t, conn)
 		})
 		steps(t, rollup.NewChecker(held, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
 		if found := check(t, conn); len(found) > 0 {
