@@ -24,9 +24,9 @@ var (
 
 // stormPaths are what the histories must have come through, if there are many.
 var stormPaths = []string{
-	"reads base", "reads base_runs_sent", "reads rollup_rows", "reads rollup_aggregates", "reads cached_answer",
+	"reads base", "reads rollup_rows", "reads rollup_aggregates", "reads cached_answer",
 	"delta none", "delta inline", "delta cached", "page single", "page first", "page next", "a refresh in progress",
-	"refuted one_page", "refuted idle", "refuted delta_holds", "refuted rollup_unaltered", "refuted clock_forward",
+	"refuted one_page", "refuted idle", "refuted delta_holds", "refuted rollup_unaltered", "refuted keys_distinct",
 	"store", "store twice", "store fails", "rows of a failed insert", "ask", "refresh", "refresh a part", "purge",
 	"rebuild", "follow", "restart", "check", "merge", "time passes", "the clock is set forward", "the clock is set back",
 	"ask, held", "ask, delayed", "ask, repeated", "refresh, held", "refresh, repeated", "purge, held", "rebuild, held",
