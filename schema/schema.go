@@ -25,6 +25,7 @@ const (
 	TablePurgedPeople   = "purged_people"
 	TableConflicts      = "conflicting_records"
 	TableReplacements   = "replacements"
+	TablePlacement      = "placement"
 )
 
 // SourceAlterations is the source in insert_counters of the entries of the rollup log after which answers may be

@@ -38,6 +38,7 @@ var arrows = map[string]string{
 	"olap/audit":              "schema schema/sql",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
+	"olap/cells":              "schema schema/sql",
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost",
 	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
@@ -91,7 +92,7 @@ var devCommands = []string{"cmd/bench", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
-	driver: "cmd/... ingest/... olap olap/audit olap/clickhouse/... olap/cost olap/exec olap/failure olap/keys" +
+	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure olap/keys" +
 		" olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
 	fiber:                                      "http",
 	"github.com/valyala/fasthttp/...":          "http",

@@ -1,0 +1,145 @@
+package cells
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// ErrUnplaced is returned when no store says where organizations are, and not all of them were reached.
+var ErrUnplaced = errors.New("nothing is placed in cells yet: the first start needs all of them")
+
+// Find returns where organizations are, by what the stores say that were reached, by the names of their cells. Where
+// none says anything it places them. The error is ErrUnplaced if that needs stores that were not reached.
+func Find(ctx context.Context, cells []Cell, reached map[string]driver.Conn) (*Placement, error) {
+	for {
+		p, err := found(ctx, reached)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			return p, p.check(cells)
+		}
+		if len(reached) < len(cells) {
+			return nil, ErrUnplaced
+		}
+		if err := placeFirst(ctx, cells, reached); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// found is where the slots are; nil if no store says so.
+func found(ctx context.Context, reached map[string]driver.Conn) (*Placement, error) {
+	slots := map[int]place{}
+	for _, conn := range reached {
+		s, err := read(ctx, conn)
+		if err != nil {
+			return nil, err
+		}
+		for slot, at := range s.slots {
+			known, ok := slots[slot]
+			if ok && known.revision == at.revision && known.cell != at.cell {
+				return nil, twice(slotPrefix+strconv.Itoa(slot), []string{known.cell, at.cell})
+			}
+			if !ok || at.revision > known.revision {
+				slots[slot] = at
+			}
+		}
+	}
+	if len(slots) == 0 {
+		return nil, nil
+	}
+	p := &Placement{}
+	for slot := range Slots {
+		at, ok := slots[slot]
+		if !ok {
+			return nil, fmt.Errorf("no cell says where slot %d is: the table placement is damaged", slot)
+		}
+		p.cells[slot] = at.cell
+	}
+	return p, nil
+}
+
+// placeFirst places all slots, which no store has yet.
+func placeFirst(ctx context.Context, cells []Cell, reached map[string]driver.Conn) error {
+	var filled []string
+	for _, c := range cells {
+		s, err := read(ctx, reached[c.Name])
+		if err == nil && s.name != "" && s.name != c.Name {
+			err = exchanged(c.Name, s.name)
+		}
+		if err != nil {
+			return err
+		}
+		has, err := hasRecords(ctx, reached[c.Name])
+		if err != nil {
+			return err
+		}
+		if has {
+			filled = append(filled, c.Name)
+		}
+	}
+	p := dealt(cells)
+	switch len(filled) {
+	case 0:
+	case 1:
+		for slot := range p.cells {
+			p.cells[slot] = filled[0]
+		}
+	default:
+		return fmt.Errorf("the cells %s have records, and none says which organizations belong where: start with at most "+
+			"one store that has records", strings.Join(filled, " and "))
+	}
+	for _, c := range cells {
+		if err := write(ctx, reached[c.Name], row{self, c.Name}); err != nil {
+			return err
+		}
+	}
+	for _, c := range cells {
+		if err := write(ctx, reached[c.Name], p.rows()...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Admit makes sure that a store is the cell of a name, and tells it where organizations are. Nobody may read or write
+// records of a store before that.
+func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) error {
+	s, err := read(ctx, conn)
+	switch {
+	case err != nil:
+		return err
+	case s.name != "" && s.name != name:
+		return exchanged(name, s.name)
+	case s.name == "" && p.Count(name) > 0:
+		return fmt.Errorf("the store of the cell %s is not the one that organizations were placed in: it is new, or was "+
+			"emptied; restore it from a backup, with the table placement", name)
+	case s.name == "":
+		if err := write(ctx, conn, row{self, name}); err != nil {
+			return err
+		}
+	}
+	if len(s.slots) < Slots {
+		return write(ctx, conn, p.rows()...)
+	}
+	return nil
+}
+
+func exchanged(name, other string) error {
+	return fmt.Errorf("the store at the address of the cell %s is the cell %s: check the file of cells", name, other)
+}
+
+// Alone makes sure that a store is no cell: it would answer for a part of the organizations.
+func Alone(ctx context.Context, conn driver.Conn) error {
+	s, err := read(ctx, conn)
+	if err == nil && s.name != "" {
+		err = fmt.Errorf("the store is the cell %s of several: name them all, with RUNLENS_CELLS", s.name)
+	}
+	return err
+}
