@@ -24,7 +24,7 @@ func (s *Server) getCatalog(c *fiber.Ctx) error {
 	ctx, end := s.work(c)
 	defer end()
 	if err := s.authorize(ctx, c); err != nil {
-		return s.failed(ctx, err)
+		return s.failed(ctx, c, err)
 	}
 	c.Set(fiber.HeaderCacheControl, "private, no-cache")
 	c.Set(fiber.HeaderETag, s.catalogTag)
@@ -52,7 +52,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 	end()
 	ctx, endWork := s.work(c)
 	defer endWork()
-	return s.failed(ctx, s.answerQuery(ctx, c, body))
+	return s.failed(ctx, c, s.answerQuery(ctx, c, body))
 }
 
 // answerQuery answers a query whose body has been read, after all checks but those of the body.
@@ -71,7 +71,8 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 	body.release() // the query may run for long
 	x := exchangeOf(c)
 	x.shape = usage.ShapeOf(q)
-	release, wait := s.concurrency.Acquire(string(x.principal.OrganizationID), time.Now())
+	organization := x.principal.OrganizationID
+	release, wait := s.concurrencyOf(organization).Acquire(string(organization), time.Now())
 	if release == nil {
 		return limited(limitConcurrency, messageTooManyConcurrent, wait)
 	}
@@ -80,7 +81,7 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 	end = s.Metrics.stage(stageEngine)
 	ctx, x.cost = cost.Measure(ctx)
 	result, err := s.Engine.Run(ctx, olap.Request{
-		OrganizationID: x.principal.OrganizationID, Query: q,
+		OrganizationID: organization, Query: q,
 		QueryID: x.queryID, RequestID: x.requestID, KeyID: x.principal.KeyID,
 	})
 	end()

@@ -121,5 +121,9 @@ func (s *Server) Describe(out chan<- *prometheus.Desc) { out <- runningDescripti
 
 // Collect sends the metric.
 func (s *Server) Collect(out chan<- prometheus.Metric) {
-	out <- prometheus.MustNewConstMetric(runningDescription, prometheus.GaugeValue, float64(s.concurrency.Running()))
+	running := 0
+	for _, c := range s.concurrency {
+		running += c.Running()
+	}
+	out <- prometheus.MustNewConstMetric(runningDescription, prometheus.GaugeValue, float64(running))
 }

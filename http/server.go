@@ -23,6 +23,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/usage"
+	"github.com/runlens/runlens/schema"
 )
 
 const (
@@ -44,10 +45,16 @@ type Engine interface {
 	Run(ctx context.Context, r olap.Request) (*olap.Result, error)
 }
 
-// Config is what a server depends on. Every field but Metrics, Usage, Rates and TrustedProxies is required.
+// A Verifier finds whose credential a caller sent, as auth.Verifiers does.
+type Verifier interface {
+	Verify(ctx context.Context, c auth.Credential, from netip.Addr) (auth.Principal, error)
+}
+
+// Config is what a server depends on. Every field but Metrics, Usage, Rates, Cells, CellOf and TrustedProxies is
+// required.
 type Config struct {
 	Engine   Engine
-	Verifier *auth.Verifier
+	Verifier Verifier
 	Logger   *slog.Logger
 	Metrics  *Metrics // nil for none
 	// Usage records a question with a valid key when it is answered or refused; nil for nobody. It returns at once.
@@ -58,10 +65,15 @@ type Config struct {
 
 	RatePerMinute     int           // requests of one key in any 60 seconds
 	OrgConcurrency    int           // queries of one organization at once
-	GlobalConcurrency int           // queries at once
+	GlobalConcurrency int           // queries at once, in each cell
 	MaxBodyBytes      int           // inclusive
 	BodyBytes         int64         // of all bodies being received, beyond freeBodyBytes of each; inclusive
 	QueryTimeout      time.Duration // of one request's work, from the end of its body to its answer
+
+	// Cells is the number of cells that Engine answers from, and CellOf which of them has an organization, from 0. The
+	// queries of one take nobody's place in another. 0 and nil for one.
+	Cells  int
+	CellOf func(schema.OrganizationID) int
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a request comes from
 }
@@ -70,7 +82,7 @@ type Config struct {
 type Server struct {
 	Config
 	app         *fiber.App
-	concurrency *limit.Concurrency
+	concurrency []*limit.Concurrency // by cell
 	bodies      *limit.Bytes
 	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
 	refused     *refusalLog
@@ -85,13 +97,15 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config:      config,
-		concurrency: limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency),
-		bodies:      limit.NewBytes(config.BodyBytes),
-		large:       make(chan struct{}, runtime.GOMAXPROCS(0)),
-		refused:     newRefusalLog(config.Logger),
-		catalog:     document,
-		catalogTag:  fmt.Sprintf(`W/"%x"`, sha256.Sum256(document)),
+		Config:     config,
+		bodies:     limit.NewBytes(config.BodyBytes),
+		large:      make(chan struct{}, runtime.GOMAXPROCS(0)),
+		refused:    newRefusalLog(config.Logger),
+		catalog:    document,
+		catalogTag: fmt.Sprintf(`W/"%x"`, sha256.Sum256(document)),
+	}
+	for range max(config.Cells, 1) {
+		s.concurrency = append(s.concurrency, limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency))
 	}
 	if s.Metrics == nil {
 		s.Metrics = NewMetrics()
@@ -121,6 +135,14 @@ func New(config Config) (*Server, error) {
 	s.app.Get(catalogPath, s.getCatalog)
 	s.app.Post(queryPath, s.runQuery)
 	return s, nil
+}
+
+// concurrencyOf is what runs at once in the cell of an organization.
+func (s *Server) concurrencyOf(organization schema.OrganizationID) *limit.Concurrency {
+	if s.CellOf == nil {
+		return s.concurrency[0]
+	}
+	return s.concurrency[s.CellOf(organization)]
 }
 
 // Serve answers requests from a listener until Shutdown. A listener of package conns also bounds the

@@ -49,7 +49,7 @@ func (s *Server) work(c *fiber.Ctx) (ctx context.Context, end func()) {
 //     expensive. The same one would fail again.
 //  3. The deadline was reached otherwise: the time passed with waiting, which is due to others. Nor is it known where
 //     the statement waited while ClickHouse ran those of others; so a busy server may be told of as in 2.
-func (s *Server) failed(ctx context.Context, err error) error {
+func (s *Server) failed(ctx context.Context, c *fiber.Ctx, err error) error {
 	var late *failure.LateError
 	switch {
 	case err == nil:
@@ -62,8 +62,8 @@ func (s *Server) failed(ctx context.Context, err error) error {
 		}
 	case errors.Is(err, failure.ErrOverloaded), errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
 		return &refusal{
-			code: codeRateLimited, message: messageTooManyConcurrent, retryAfter: s.concurrency.Typical(), limit: limitEngine,
-			cause: err,
+			code: codeRateLimited, message: messageTooManyConcurrent, limit: limitEngine, cause: err,
+			retryAfter: s.concurrencyOf(exchangeOf(c).principal.OrganizationID).Typical(),
 		}
 	}
 	return err

@@ -22,7 +22,8 @@ var arrows = map[string]string{
 	// What commands have in common is for clients of a server: it knows no engine.
 	"cmd/internal/...": "cmd/internal/... http/client olap/cache olap/daterange",
 
-	"http":       "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/usage",
+	"http": "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/usage" +
+		" schema",
 	"http/admin": "http/conns",
 	"http/auth":  "schema",
 	// A client is for programs that have nothing else of ours.

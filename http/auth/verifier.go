@@ -129,66 +129,40 @@ func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.
 	}
 }
 
-// Verify finds whose credential a caller sent from an address. An expiry holds to the millisecond, a
-// revocation within trustFor. The error is ErrUnauthorized, a *LimitedError, or a failure of the store.
+// Verify is that of Verifiers for one store.
 func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (Principal, error) {
-	now := v.now()
-	if p, _, ok := v.trustedPrincipal(c, now, from); ok {
-		return p, nil
-	}
-	paid, err := v.admit(ctx, c, now, from)
-	if err != nil {
-		return Principal{}, err
-	}
+	return Verifiers{v}.Verify(ctx, c, from)
+}
+
+// A lookup is what a store says of a credential.
+type lookup struct {
+	principal Principal
+	found     bool // valid for this caller
+	err       error
+}
+
+// lookUp looks a credential up in the store.
+func (v *Verifier) lookUp(ctx context.Context, c Credential, now time.Time, from netip.Addr) lookup {
 	select {
 	case v.lookups <- struct{}{}:
 	case <-ctx.Done():
-		return Principal{}, &LimitedError{time.Second}
+		return lookup{err: &LimitedError{time.Second}}
 	}
 	defer func() { <-v.lookups }()
 	// Of many requests with one key, those that waited find what the first one learned.
 	p, epoch, ok := v.trustedPrincipal(c, now, from)
 	if ok {
-		return p, nil
+		return lookup{principal: p, found: true}
 	}
 	key, err := v.store.Valid(ctx, c.KeyID, now)
 	if err != nil {
-		return Principal{}, err
+		return lookup{err: err}
 	}
 	// An unknown id is compared as well, with a hash that nothing has.
 	same, permitted := c.Hash.Equal(key.SecretHash), key.Permit(now, from)
 	if !same || !permitted {
 		v.forget(c, same)
-		return Principal{}, v.refuse(now, paid)
+		return lookup{}
 	}
-	return v.remember(c, key, now, epoch), nil
-}
-
-// admit draws on the budget for a credential that is not established, and reports whether it did. When the budget
-// is exhausted, every credential first waits for what the store knows: a key that another server established
-// meanwhile is admitted, and one that was revoked is refused without a look-up, as an unknown one is.
-func (v *Verifier) admit(ctx context.Context, c Credential, now time.Time, from netip.Addr) (paid bool, err error) {
-	if v.budget.Full(now) {
-		if err := v.reload(ctx, now); err != nil {
-			return false, err
-		}
-	}
-	if v.isEstablished(c, now, from) {
-		return false, nil
-	}
-	if ok, retryAfter := v.budget.Take(now); !ok {
-		return false, &LimitedError{retryAfter}
-	}
-	return true, nil
-}
-
-// refuse is the error for a credential that turned out not to be valid. One that was taken for established, because it
-// was revoked a moment ago, draws on the budget now.
-func (v *Verifier) refuse(now time.Time, paid bool) error {
-	if !paid {
-		if ok, retryAfter := v.budget.Take(now); !ok {
-			return &LimitedError{retryAfter}
-		}
-	}
-	return ErrUnauthorized
+	return lookup{principal: v.remember(c, key, now, epoch), found: true}
 }

@@ -28,13 +28,17 @@ import (
 const Slots = 256
 
 // SlotOf is the slot of an organization, from 0: cityHash64(organization_id) % 256 as ClickHouse computes it.
-func SlotOf(organization schema.OrganizationID) int { return int(city.CH64([]byte(organization)) % Slots) }
+func SlotOf(organization schema.OrganizationID) int {
+	return int(city.CH64([]byte(organization)) % Slots)
+}
 
 // A Placement is in which cell each slot is. It does not change.
 type Placement struct{ cells [Slots]string }
 
 // Of is the name of the cell of an organization.
-func (p *Placement) Of(organization schema.OrganizationID) string { return p.cells[SlotOf(organization)] }
+func (p *Placement) Of(organization schema.OrganizationID) string {
+	return p.cells[SlotOf(organization)]
+}
 
 // Count is how many slots are in a cell.
 func (p *Placement) Count(cell string) (n int) {
