@@ -8,15 +8,12 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
-	"github.com/runlens/runlens/ingest/write"
 )
 
 // read fills batches from the sources. An error of the input travels with the last batch, so that
 // what was read before it is stored.
-func read(
-	ctx context.Context, o Options, writer *write.Writer, spare <-chan *batch, send func(*batch) error,
-) error {
-	f := filler{o: o, writer: writer, normalizer: normalize.NewNormalizer(), index: o.From.Source, spare: spare,
+func read(ctx context.Context, o Options, spare <-chan *batch, send func(*batch) error) error {
+	f := filler{o: o, normalizer: normalize.NewNormalizer(), index: o.From.Source, spare: spare,
 		send: send}
 	if f.index >= len(o.Sources) {
 		return nil
@@ -45,7 +42,6 @@ func read(
 // A filler fills batches from one source after another.
 type filler struct {
 	o          Options
-	writer     *write.Writer
 	file       *source.File
 	normalizer *normalize.Normalizer
 	index      int // of file
@@ -159,8 +155,11 @@ func stoppedAt(r Reject) error {
 
 // excluded takes the last attribution record out of the batch again if its person was purged, and says so.
 func (f *filler) excluded() error {
+	if f.o.Writer == nil {
+		return nil
+	}
 	last := len(f.next.Attributions) - 1
-	fault := f.writer.Purged().Excludes(&f.next.Attributions[last])
+	fault := f.o.Writer.Excludes(&f.next.Attributions[last])
 	if fault != nil {
 		f.next.Attributions = f.next.Attributions[:last]
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/write"
 )
@@ -33,7 +34,7 @@ const Patience = 2 * time.Minute
 // Options say what Run does.
 type Options struct {
 	Sources  []*source.File
-	Conn     driver.Conn        // nil for a dry run: everything is read and checked, nothing is written
+	Writer   Writer             // nil for a dry run: everything is read and checked, nothing is written
 	OnReject func(Reject) error // in order, before the records around it are acknowledged
 	// StopOnError ends the run at the first reject: what came before it is stored, and what comes after it is not, but
 	// for what is being inserted at the moment at which a person is purged.
@@ -46,6 +47,19 @@ type Options struct {
 	// Acknowledged takes note of how far the store has everything; nil for nobody.
 	From         Progress
 	Acknowledged func(context.Context, Progress) error
+}
+
+// A Writer stores batches, as those of package write do.
+type Writer interface {
+	Write(context.Context, *write.Batch) error
+	// ReadPurged reads who was purged, and Excludes says why an attribution record stays out by that; nil if it does not.
+	ReadPurged(context.Context) error
+	Excludes(*normalize.Attribution) error
+}
+
+// NewWriter returns a Writer into the database of conn that tries again for Patience what fails for a passing reason.
+func NewWriter(conn driver.Conn, logger *slog.Logger) *write.Writer {
+	return write.NewWriter(conn, write.Retry{Logger: logger, Patience: Patience})
 }
 
 // A Progress says how far a run has come: every source before Source is done, and Source up to Position.
@@ -98,9 +112,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		stopped.Stop = o.Stop
 		o.Sources[i] = &stopped
 	}
-	writer := write.NewWriter(o.Conn, write.Retry{Logger: o.Logger, Patience: Patience})
-	if o.Conn != nil {
-		if err := writer.ReadPurged(ctx); err != nil {
+	if o.Writer != nil {
+		if err := o.Writer.ReadPurged(ctx); err != nil {
 			return done.Summary, err
 		}
 	}
@@ -115,7 +128,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	group.Go(func() error {
 		defer close(ordered)
 		defer close(toWrite)
-		return read(ctx, o, writer, spare, func(b *batch) error {
+		return read(ctx, o, spare, func(b *batch) error {
 			ordered <- b // takes all batches without waiting
 			select {
 			case toWrite <- b:
@@ -132,7 +145,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	for range atOnce {
 		group.Go(func() error {
 			for b := range toWrite {
-				err := o.write(ctx, writer, b)
+				err := o.write(ctx, b)
 				last := b.err != nil
 				b.stored <- err
 				if last {

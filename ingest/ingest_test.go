@@ -55,10 +55,14 @@ func text(name string, lines ...string) *source.File {
 
 // collect returns options that keep rejects in a slice.
 func collect(conn driver.Conn, rejects *[]ingest.Reject, sources ...*source.File) ingest.Options {
-	return ingest.Options{
-		Sources: sources, Conn: conn, Logger: quiet,
+	options := ingest.Options{
+		Sources: sources, Logger: quiet,
 		OnReject: func(r ingest.Reject) error { *rejects = append(*rejects, r); return nil },
 	}
+	if conn != nil {
+		options.Writer = ingest.NewWriter(conn, quiet)
+	}
+	return options
 }
 
 // content is everything in the tables, versions collapsed, but for the time of storing.

@@ -30,29 +30,29 @@ func (b *batch) originOf(source int, record *source.Record) origin {
 }
 
 // write stores a batch, unless nothing is to be stored, and rejects what stays out.
-func (o Options) write(ctx context.Context, writer *write.Writer, b *batch) error {
-	if o.Conn == nil {
+func (o Options) write(ctx context.Context, b *batch) error {
+	if o.Writer == nil {
 		return nil
 	}
 	if o.StopOnError {
-		if err := writer.ReadPurged(ctx); err != nil {
+		if err := o.Writer.ReadPurged(ctx); err != nil {
 			return err
 		}
 		for i := range b.Attributions {
-			if fault := writer.Purged().Excludes(&b.Attributions[i]); fault != nil {
+			if fault := o.Writer.Excludes(&b.Attributions[i]); fault != nil {
 				o.cut(b, i, fault)
 				break
 			}
 		}
 	}
-	if err := writer.Write(ctx, &b.Batch); err != nil {
+	if err := o.Writer.Write(ctx, &b.Batch); err != nil {
 		return err
 	}
 	slices.SortFunc(b.Excluded, func(x, y write.Excluded) int { return x.Index - y.Index })
 	var all []Reject
 	for i := range b.Excluded {
 		e := &b.Excluded[i]
-		fault := writer.Purged().Excludes(&e.Attribution)
+		fault := o.Writer.Excludes(&e.Attribution)
 		if fault == nil { // lifted since
 			fault = &normalize.Error{Field: "user_identifier", Reason: "the person was purged meanwhile"}
 		}

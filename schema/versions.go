@@ -80,6 +80,28 @@ func (v versions) SetVersion(version int, dirty bool) error {
 	return v.record(tableVersions, record{version: version, dirty: dirty})
 }
 
+// MigrationPlacement is the migration that made TablePlacement.
+const MigrationPlacement = 120
+
+// Require makes binaries that don't know a migration refuse the store from now on: they would not heed what it has been
+// told since. Calling it again changes nothing. While another process migrates it does nothing.
+func Require(ctx context.Context, db *sql.DB, migration int) error {
+	v := versions{ctx: ctx, db: db}
+	floor, err := recorded(ctx, db, tableFloor)
+	if err != nil || floor.version >= migration {
+		return err
+	}
+	newest, dirty, err := v.Version()
+	if err != nil || dirty {
+		return err
+	}
+	if err := v.record(tableFloor, record{version: migration}); err != nil {
+		return err
+	}
+	// Of both tables the last record counts.
+	return v.record(tableVersions, record{version: newest})
+}
+
 func (v versions) record(table string, r record) error {
 	insert := fmt.Sprintf("INSERT INTO %s (version, dirty, sequence) SELECT %d, %t, %d",
 		table, r.version, r.dirty, time.Now().UnixNano())

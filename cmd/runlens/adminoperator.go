@@ -26,8 +26,8 @@ const overviewTimeout = 5 * time.Second
 // An operatorAPI answers on the admin address what 'runlens usage' and 'runlens explain' print, for operators without
 // access to the store. It names all organizations, and quotes SQL: it is for who has the token.
 type operatorAPI struct {
-	conn         driver.Conn
-	engine       *olap.Engine
+	cells        []*cell
+	of           func(schema.OrganizationID) int
 	queryTimeout time.Duration // of a question to explain, with what it waits for others
 	maxBodyBytes int
 	logger       *slog.Logger
@@ -48,7 +48,16 @@ func (o *operatorAPI) private() map[string]http.Handler {
 func (o *operatorAPI) usage(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), overviewTimeout)
 	defer cancel()
-	overview, err := usage.ReadOverview(ctx, o.conn, time.Now())
+	var conns []driver.Conn
+	for _, c := range o.cells {
+		opened, err := c.get()
+		if err != nil {
+			o.failed(w, "usage", err)
+			return
+		}
+		conns = append(conns, opened.store.Conn())
+	}
+	overview, err := usage.ReadOverview(ctx, time.Now(), conns...)
 	if err != nil {
 		o.failed(w, "usage", err)
 		return
@@ -87,7 +96,12 @@ func (o *operatorAPI) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "another question is being explained", http.StatusServiceUnavailable)
 		return
 	}
-	x, err := o.engine.Explain(ctx, olap.Request{OrganizationID: organization, Query: asked, QueryID: uuid.New()})
+	opened, err := o.cells[o.of(organization)].get()
+	if err != nil {
+		o.failed(w, "explain", err)
+		return
+	}
+	x, err := opened.engine.Explain(ctx, olap.Request{OrganizationID: organization, Query: asked, QueryID: uuid.New()})
 	var refused *query.Error
 	switch {
 	case errors.As(err, &refused):

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -17,22 +16,16 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit/shared"
-	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/keys"
-	"github.com/runlens/runlens/olap/maintain"
-	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/olap/usage"
-	"github.com/runlens/runlens/schema"
 )
 
 // verifyWindow is the span of the global verification limit (contract 2).
 const verifyWindow = time.Minute
 
-// An app is a whole running server: store, API and admin address. Tests start it as serve does.
+// An app is a whole running server: stores, API and admin address. Tests start it as serve does.
 type app struct {
-	store       *clickhouse.Server
+	placed      *placed
+	cells       []*cell // in the order of placed
 	api         *httpapi.Server
 	listener    net.Listener // of the API, over connections
 	connections *conns.Listener
@@ -40,9 +33,8 @@ type app struct {
 	certificate *certificateFiles // nil without TLS
 	failed      chan error
 
-	maintenance []*maintain.Worker
-	maintained  sync.WaitGroup
-	stop        context.CancelFunc // of what runs in the background
+	background sync.WaitGroup
+	stop       context.CancelFunc // of what runs in the background
 
 	admin *admin.Server // nil when the admin address is off
 }
@@ -91,55 +83,39 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	c.queries = c.GlobalConcurrency
-	if a.store, err = openMigrated(ctx, c.storeFlags, logger); err != nil {
-		return err
-	}
-	fitting := func(ctx context.Context) (int, error) { return c.fitting(ctx, a.store, logger) }
-	if c.GlobalConcurrency, err = within(ctx, openingStore, nil, fitting); err != nil {
-		return err
-	}
-	conn := a.store.Conn()
-	glanceAt(ctx, a.store, logger)
-	kept := len(secrets) == 0
-	if kept {
-		read := func(ctx context.Context) ([][]byte, error) { return olap.CursorSecrets(ctx, conn) }
-		if secrets, err = within(ctx, readingSecret, nil, read); err != nil {
-			return err
-		}
-	}
 	if a.redis, err = c.redisFlags.open(logger); err != nil {
-		return err
-	}
-	budget, rates := c.windows(a.redis)
-	verifier := auth.NewVerifier(keys.NewStore(conn), budget, time.Now, logger)
-	load := func(ctx context.Context) (any, error) { return nil, verifier.Refresh(ctx) }
-	if _, err = within(ctx, readingKeys, nil, load); err != nil {
 		return err
 	}
 	background, stop := context.WithCancel(context.Background())
 	a.stop = stop
 	if a.certificate != nil {
-		a.maintained.Go(func() { a.certificate.follow(background) })
+		a.background.Go(func() { a.certificate.follow(background) })
 	}
 	if a.redis != nil {
-		a.maintained.Go(func() { a.redis.Follow(background) })
+		a.background.Go(func() { a.redis.Follow(background) })
 	}
-	engine := olap.NewEngine(conn, secrets...)
-	if c.AnswerCacheMiB > 0 {
-		engine.CacheAnswers(c.AnswerCacheMiB << 20)
+	if a.placed, err = c.place(ctx, logger); err != nil {
+		return err
 	}
-	if kept {
-		a.maintained.Go(func() { followCursorSecrets(background, conn, engine, cursorSecretPoll, logger) })
+	budget, rates := c.windows(a.redis)
+	of := a.placed.index()
+	var verifiers auth.Verifiers
+	for _, name := range a.placed.names {
+		settings := c
+		settings.storeFlags = a.placed.flags[name]
+		one := newCell(name, settings, secrets, c.AnswerCacheMiB<<20/len(a.placed.names), budget, logger)
+		a.cells, verifiers = append(a.cells, one), append(verifiers, one.verifier)
 	}
-	a.maintained.Go(func() { verifier.Follow(background) })
-	a.maintained.Go(func() { engine.Follow(background) })
-	a.maintain(background, c.MaintenanceShare, logger)
-	asked := usage.NewLog(conn, logger)
-	a.maintained.Go(func() { asked.Run(background) })
+	if err := a.openCells(ctx, background); err != nil {
+		return err
+	}
+	a.placed.Close()
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
-		Engine: engine, Verifier: verifier, Logger: logger, Metrics: metrics, Usage: asked.Record,
-		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: c.GlobalConcurrency,
+		Engine: cellsEngine{a.cells, of}, Verifier: verifiers, Logger: logger, Metrics: metrics,
+		Usage:         func(e usage.Entry) { a.cells[of(e.OrganizationID)].record(e) },
+		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
+		Cells: len(a.cells), CellOf: of,
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
 		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies, Rates: rates,
 	})
@@ -149,75 +125,24 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
 	if a.admin != nil {
-		operator := &operatorAPI{conn: conn, engine: engine, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes,
+		operator := &operatorAPI{cells: a.cells, of: of, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes,
 			logger: logger}
-		a.admin.Start(a.adminContent(operator, metrics, asked), func(err error) { a.failed <- err })
+		a.admin.Start(a.adminContent(operator, metrics), func(err error) { a.failed <- err })
 	}
 	return nil
-}
-
-const (
-	// refreshIdle, compactIdle and checkIdle are the pauses of maintenance that finds nothing to do.
-	refreshIdle = time.Second
-	compactIdle = 15 * time.Second
-	checkIdle   = time.Minute
-	// compactQuiet is how long a partition must have been left alone to be merged for a few rows.
-	compactQuiet = 20 * time.Second
-)
-
-// maintain keeps queries quick as long as the app lives.
-func (a *app) maintain(ctx context.Context, share float64, logger *slog.Logger) {
-	if share == 0 {
-		return
-	}
-	conn := a.store.Conn()
-	refresher := rollup.New(conn, logger, rollup.Margin)
-	refresher.TakeOutLate(takeOutLate(conn))
-	a.maintenance = []*maintain.Worker{
-		maintain.New("refresh", refresher, logger, share/2, refreshIdle, conn.Ping),
-		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), logger, share/2, compactIdle, conn.Ping),
-		maintain.New("check", rollup.NewChecker(conn, logger), logger, min(share/2, rollup.CheckShare), checkIdle,
-			conn.Ping),
-	}
-	for _, worker := range a.maintenance {
-		a.maintained.Go(func() { worker.Run(ctx) })
-	}
 }
 
 // adminContent is what the admin address shows of this server.
 func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collector) admin.Content {
-	conn := a.store.Conn()
 	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Private: operator.private(),
-		Metrics: append(metrics, buildInfo(), a.store, a.api, a.connections, snapshot.LagMetric(conn),
-			snapshot.DamageMetric(conn))}
+		Metrics: append(metrics, buildInfo(), a.api, a.connections)}
 	if a.redis != nil {
 		content.Metrics = append(content.Metrics, a.redis)
 	}
-	for _, worker := range a.maintenance {
-		content.Metrics = append(content.Metrics, worker)
+	for _, c := range a.cells {
+		content.Metrics = append(content.Metrics, c.collector())
 	}
 	return content
-}
-
-// ready says what is missing until requests can be answered.
-func (a *app) ready(ctx context.Context) error {
-	if err := a.store.Conn().Ping(ctx); err != nil {
-		return errors.New("the store does not answer")
-	}
-	db, err := a.store.DB()
-	if err != nil {
-		return errors.New("the store does not answer")
-	}
-	defer db.Close()
-	state, err := schema.Status(ctx, db)
-	if err != nil {
-		return errors.New("the store's migrations cannot be read")
-	}
-	if !state.Works() {
-		return fmt.Errorf("the store has migration %d and works with binaries from %d on, this one has %d",
-			state.Version, state.Oldest, state.Latest)
-	}
-	return nil
 }
 
 // Address is the API's address as clients reach it.
@@ -240,13 +165,16 @@ func (a *app) Close(ctx context.Context) error {
 	}
 	if a.stop != nil {
 		a.stop()
-		a.maintained.Wait()
+		a.background.Wait()
 	}
 	if a.redis != nil {
 		failures = append(failures, a.redis.Close())
 	}
-	if a.store != nil {
-		failures = append(failures, a.store.Close())
+	for _, c := range a.cells {
+		failures = append(failures, c.close())
+	}
+	if a.placed != nil {
+		a.placed.Close()
 	}
 	return errors.Join(failures...)
 }

@@ -114,7 +114,7 @@ func (t *trial) store(ctx context.Context, script string, records []conform.Reco
 		return io.NopCloser(bytes.NewReader(lines.Bytes())), nil
 	}}
 	_, err := ingest.Run(ctx, ingest.Options{
-		Sources: []*source.File{file}, Conn: t.conn, Logger: t.logger, StopOnError: true,
+		Sources: []*source.File{file}, Writer: ingest.NewWriter(t.conn, t.logger), Logger: t.logger, StopOnError: true,
 		OnReject: func(r ingest.Reject) error { return fmt.Errorf("the record of %s was rejected: %s", script, r.Error) },
 	})
 	return err

@@ -20,6 +20,8 @@ var flagHelp = kong.Vars{
 	"engine_lib":    "The embedded engine's library. Default: the one that 'make engine' fetched.",
 	"engine_memory": "The most memory the embedded engine may use. Default: half of the machine's.",
 	"data_dir":      "Where the embedded engine keeps its data.",
+	"cells": "File that names several ClickHouse services instead, among which organizations are divided " +
+		"(deploy/cells.md).",
 
 	// adminFlags
 	"admin_token_file": "File with the token that the admin address requires, except for /healthz and /readyz. " +

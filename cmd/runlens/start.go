@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/doctor/finding"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
@@ -30,6 +31,7 @@ var (
 		"check that ClickHouse answers, or engine.log in the data directory"}
 	migrating = startStep{"apply the migrations", 5 * time.Minute,
 		"see ClickHouse's log, then run 'runlens migrate up', which may take an hour and goes on where this one ended"}
+	admitting = startStep{"find out which cell the store is", 30 * time.Second, "check that ClickHouse answers"}
 	// What 'runlens migrate' does on purpose may take longer than a start.
 	migratingAlone = startStep{"change the schema", time.Hour,
 		"see ClickHouse's log, then run it again: it goes on where this one ended"}
@@ -97,7 +99,7 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 	text := "cannot " + s.name + ": " + oneLine(err)
 	// These say themselves what to do, and the step's advice would be another.
 	if !diskFull(err) && !errors.Is(err, schema.ErrNewerStore) && !errors.Is(err, schema.ErrOlderStore) &&
-		!errors.Is(err, schema.ErrNewerMigrations) {
+		!errors.Is(err, schema.ErrNewerMigrations) && !errors.Is(err, cells.ErrMisplaced) {
 		text += "; " + s.advice
 	}
 	return stepFailure{text, err}

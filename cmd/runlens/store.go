@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
@@ -20,8 +21,11 @@ type storeFlags struct {
 	EngineLib    string `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"@engine_lib"`
 	EngineMemory uint64 `env:"RUNLENS_ENGINE_MEMORY" placeholder:"BYTES" help:"@engine_memory"`
 	DataDir      string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"@data_dir"`
+	Cells        string `env:"RUNLENS_CELLS" placeholder:"FILE" help:"@cells"`
 
-	queries int // of the API that this process runs at once
+	queries   int              // of the API that this process runs at once
+	cell      string           // the name of the cell that the fields above name; empty for none
+	placement *cells.Placement // of organizations in cells; nil where there are none, or it is not known yet
 }
 
 func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err error) {
@@ -55,8 +59,22 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 	)
 }
 
-// openMigrated connects to the store and applies pending migrations.
+// openMigrated connects to the store, applies pending migrations, and makes sure that it is the one that is meant.
 func openMigrated(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
+	store, err := openUnplaced(ctx, f, logger)
+	if err != nil {
+		return nil, err
+	}
+	admit := func(ctx context.Context) (any, error) { return nil, f.admit(ctx, store) }
+	if _, err := within(ctx, admitting, nil, admit); err != nil {
+		store.Close()
+		return nil, err
+	}
+	return store, nil
+}
+
+// openUnplaced is openMigrated for a store of which it is not known yet what cell it is.
+func openUnplaced(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 	store, err := openStore(ctx, f, logger)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
@@ -45,14 +47,18 @@ func (c usageCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	stores, err := c.openAll(ctx, logger)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer closeAll(stores)
+	var conns []driver.Conn
+	for _, store := range stores {
+		conns = append(conns, store.Conn())
+	}
 	// One more shows whether there are further ones.
 	selection.Limit++
-	summaries, err := usage.Summarize(ctx, store.Conn(), selection)
+	summaries, err := usage.Summarize(ctx, selection, conns...)
 	if err != nil {
 		return err
 	}

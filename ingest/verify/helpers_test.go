@@ -27,7 +27,8 @@ func file(lines []string) *source.File {
 func store(t *testing.T, conn driver.Conn, lines []string) {
 	t.Helper()
 	_, err := ingest.Run(context.Background(), ingest.Options{
-		Sources: []*source.File{file(lines)}, Conn: conn, Logger: slog.New(slog.DiscardHandler),
+		Sources: []*source.File{file(lines)}, Logger: slog.New(slog.DiscardHandler),
+		Writer: ingest.NewWriter(conn, slog.New(slog.DiscardHandler)),
 		OnReject: func(r ingest.Reject) error { return fmt.Errorf("%s: %s", r.Field, r.Error) },
 	})
 	if err != nil {

@@ -27,8 +27,9 @@ import (
 // freshFor is how old the list may be that is applied before an insert. It spares one of two statements a batch.
 const freshFor = time.Second
 
-// Purged returns the list of purged people as the Writer read it last, nil before that.
-func (w *Writer) Purged() *purged.List { return w.purged.Load() }
+// Excludes reports whether an attribution record stays out, by the list of purged people as the Writer read it last.
+// The error says why; it is a *normalize.Error.
+func (w *Writer) Excludes(a *normalize.Attribution) error { return w.purged.Load().Excludes(a) }
 
 // ReadPurged reads the list of purged people.
 func (w *Writer) ReadPurged(ctx context.Context) error {

@@ -13,6 +13,15 @@ import (
 // ErrUnplaced is returned when no store says where organizations are, and not all of them were reached.
 var ErrUnplaced = errors.New("nothing is placed in cells yet: the first start needs all of them")
 
+// ErrMisplaced is in errors that say themselves what to do.
+var ErrMisplaced = errors.New("the wrong store")
+
+// misplaced is an ErrMisplaced with a text of its own.
+type misplaced string
+
+func (m misplaced) Error() string        { return string(m) }
+func (m misplaced) Is(target error) bool { return target == ErrMisplaced }
+
 // Find returns where organizations are, by what the stores say that were reached, by the names of their cells. Where
 // none says anything it places them. The error is ErrUnplaced if that needs stores that were not reached.
 func Find(ctx context.Context, cells []Cell, reached map[string]driver.Conn) (*Placement, error) {
@@ -118,8 +127,8 @@ func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) er
 	case s.name != "" && s.name != name:
 		return exchanged(name, s.name)
 	case s.name == "" && p.Count(name) > 0:
-		return fmt.Errorf("the store of the cell %s is not the one that organizations were placed in: it is new, or was "+
-			"emptied; restore it from a backup, with the table placement", name)
+		return misplaced(fmt.Sprintf("the store of the cell %s is not the one that organizations were placed in: it is new, "+
+			"or was emptied; restore it from a backup, with the table placement", name))
 	case s.name == "":
 		if err := write(ctx, conn, row{self, name}); err != nil {
 			return err
@@ -132,14 +141,15 @@ func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) er
 }
 
 func exchanged(name, other string) error {
-	return fmt.Errorf("the store at the address of the cell %s is the cell %s: check the file of cells", name, other)
+	return misplaced(fmt.Sprintf("the store at the address of the cell %s is the cell %s: check the file of cells",
+		name, other))
 }
 
 // Alone makes sure that a store is no cell: it would answer for a part of the organizations.
 func Alone(ctx context.Context, conn driver.Conn) error {
 	s, err := read(ctx, conn)
 	if err == nil && s.name != "" {
-		err = fmt.Errorf("the store is the cell %s of several: name them all, with RUNLENS_CELLS", s.name)
+		err = misplaced(fmt.Sprintf("the store is the cell %s of several: name them all, with RUNLENS_CELLS", s.name))
 	}
 	return err
 }

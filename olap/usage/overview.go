@@ -20,13 +20,13 @@ type Overview struct {
 	Slowest []Summary `json:"slowest"` // ByQuestion: up to 10 by P95Ms, the slowest first
 }
 
-// ReadOverview sums up the hour before now.
-func ReadOverview(ctx context.Context, conn driver.Conn, now time.Time) (o Overview, err error) {
+// ReadOverview sums up the hour before now, of all the stores of a deployment.
+func ReadOverview(ctx context.Context, now time.Time, conns ...driver.Conn) (o Overview, err error) {
 	o.Since = now.Add(-overviewSpan)
-	if o.Keys, err = Summarize(ctx, conn, Selection{By: ByKey, Since: o.Since, Limit: overviewRows}); err != nil {
+	if o.Keys, err = Summarize(ctx, Selection{By: ByKey, Since: o.Since, Limit: overviewRows}, conns...); err != nil {
 		return o, err
 	}
-	o.Slowest, err = Summarize(ctx, conn,
-		Selection{By: ByQuestion, Since: o.Since, Slowest: true, Limit: overviewRows})
+	o.Slowest, err = Summarize(ctx,
+		Selection{By: ByQuestion, Since: o.Since, Slowest: true, Limit: overviewRows}, conns...)
 	return o, err
 }

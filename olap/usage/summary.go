@@ -1,8 +1,10 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,8 +90,35 @@ type Summary struct {
 	MaxMs  *float64 `json:"max_ms" ch:"longest"`
 }
 
-// Summarize reads the log.
-func Summarize(ctx context.Context, conn driver.Conn, s Selection) ([]Summary, error) {
+// Summarize reads the logs of all the stores of a deployment. A group is of one store: where it names no organization
+// (ByShape), there may be one of each.
+func Summarize(ctx context.Context, s Selection, conns ...driver.Conn) ([]Summary, error) {
+	var all []Summary
+	for _, conn := range conns {
+		summaries, err := summarize(ctx, conn, s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, summaries...)
+	}
+	if len(conns) > 1 {
+		slices.SortStableFunc(all, func(a, b Summary) int { return cmp.Compare(s.rank(b), s.rank(a)) })
+	}
+	return all[:min(len(all), s.Limit)], nil
+}
+
+// rank is what the greatest of comes first.
+func (s Selection) rank(of Summary) float64 {
+	if !s.Slowest {
+		return float64(of.Questions)
+	}
+	if of.P95Ms == nil {
+		return -1
+	}
+	return *of.P95Ms
+}
+
+func summarize(ctx context.Context, conn driver.Conn, s Selection) ([]Summary, error) {
 	grouping, order := groupings[s.By], "questions"
 	if s.Slowest {
 		order = "p95"

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/olap/usage"
+	"github.com/runlens/runlens/schema"
+)
+
+// Until it is open, a cell is a store of keys that fails, so that of a key that no other cell has nobody says that it
+// is not valid.
+
+// store is that of the cell's keys.
+func (c *cell) store() (keys.Store, error) {
+	if stored := c.keys.Load(); stored != nil {
+		return *stored, nil
+	}
+	return keys.Store{}, fmt.Errorf("%s is away", c.what())
+}
+
+// Valid is that of auth.Store.
+func (c *cell) Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error) {
+	store, err := c.store()
+	if err != nil {
+		return schema.APIKey{}, err
+	}
+	return store.Valid(ctx, keyID, at)
+}
+
+// AllValid is that of auth.Store.
+func (c *cell) AllValid(ctx context.Context, keyIDs []string, at time.Time) ([]schema.APIKey, error) {
+	store, err := c.store()
+	if err != nil {
+		return nil, err
+	}
+	return store.AllValid(ctx, keyIDs, at)
+}
+
+// Changed is that of auth.Store.
+func (c *cell) Changed(ctx context.Context, since any) (schema.APIKeyChanges, error) {
+	store, err := c.store()
+	if err != nil {
+		return schema.APIKeyChanges{}, err
+	}
+	return store.Changed(ctx, since)
+}
+
+// Used is that of auth.Store.
+func (c *cell) Used(ctx context.Context, since, at time.Time, each func(schema.APIKeyUse)) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	return store.Used(ctx, since, at, each)
+}
+
+// RecordUses is that of auth.Store.
+func (c *cell) RecordUses(ctx context.Context, uses map[string]time.Time) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	return store.RecordUses(ctx, uses)
+}
+
+// Run is that of httpapi.Engine.
+func (c *cell) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
+	opened, err := c.get()
+	if err != nil {
+		return nil, err
+	}
+	return opened.engine.Run(ctx, r)
+}
+
+// record keeps that a question was asked.
+func (c *cell) record(e usage.Entry) {
+	if opened := c.opened.Load(); opened != nil {
+		opened.asked.Record(e)
+	}
+}
+
+var cellUp = prometheus.NewDesc("runlens_cell_open", "1 once the cell was opened, 0 while it is away since the start.",
+	nil, nil)
+
+// collector is what the admin address shows of the cell, with its name if there are several.
+func (c *cell) collector() prometheus.Collector {
+	if c.name == oneCell {
+		return cellMetrics{c}
+	}
+	return prometheus.WrapCollectorWith(prometheus.Labels{"cell": c.name}, cellMetrics{c})
+}
+
+type cellMetrics struct{ *cell }
+
+// Describe sends nothing: what there is to collect depends on whether the cell is open.
+func (cellMetrics) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends what the parts of the cell have.
+func (m cellMetrics) Collect(out chan<- prometheus.Metric) {
+	opened := m.opened.Load()
+	if m.name != oneCell {
+		up := 0.
+		if opened != nil {
+			up = 1
+		}
+		out <- prometheus.MustNewConstMetric(cellUp, prometheus.GaugeValue, up)
+	}
+	if opened != nil {
+		for _, part := range opened.metrics {
+			part.Collect(out)
+		}
+	}
+}
+
+// A cellsEngine answers each organization from its cell.
+type cellsEngine struct {
+	cells []*cell
+	of    func(schema.OrganizationID) int
+}
+
+// Run is that of httpapi.Engine.
+func (e cellsEngine) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
+	return e.cells[e.of(r.OrganizationID)].Run(ctx, r)
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/schema"
+)
+
+// oneCell is the name of the cell of a deployment that has no cells: everything is in it.
+const oneCell = ""
+
+// A placed is the cells of a deployment and where organizations are in them. A deployment without a file of cells has
+// one cell without a name, and nothing is read for it.
+type placed struct {
+	names     []string // in the order of the file
+	flags     map[string]storeFlags
+	placement *cells.Placement // nil for one cell without a name
+	held      []*clickhouse.Server
+}
+
+// place finds out where organizations are. The caller closes what it returns.
+func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, error) {
+	if f.Cells == "" {
+		return &placed{names: []string{oneCell}, flags: map[string]storeFlags{oneCell: f}}, nil
+	}
+	if f.ClickhouseURL != "" {
+		return nil, usageError{errors.New("--cells and --clickhouse-url exclude each other: the file names the servers")}
+	}
+	list, err := cells.ReadFile(f.Cells)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--cells: %w", err)}
+	}
+	p := &placed{flags: map[string]storeFlags{}}
+	for _, c := range list {
+		of := f
+		of.cell, of.ClickhouseURL, of.ClickhousePasswordFile, of.DataDir = c.Name, c.URL, c.PasswordFile, c.DataDir
+		p.names, p.flags[c.Name] = append(p.names, c.Name), of
+	}
+	if p.placement, err = p.find(ctx, list, logger); err != nil {
+		p.Close()
+		return nil, err
+	}
+	for name, of := range p.flags {
+		of.placement = p.placement
+		p.flags[name] = of
+	}
+	return p, nil
+}
+
+// find asks all cells at once where organizations are. The first that knows is enough, so that one that is away costs
+// no time; only the first start needs all.
+func (p *placed) find(ctx context.Context, list []cells.Cell, logger *slog.Logger) (*cells.Placement, error) {
+	type opened struct {
+		name  string
+		store *clickhouse.Server
+		err   error
+	}
+	results := make(chan opened, len(list))
+	opening, cancel := context.WithCancel(ctx)
+	for _, name := range p.names {
+		go func() {
+			store, err := openUnplaced(opening, p.flags[name], logger)
+			results <- opened{name, store, err}
+		}()
+	}
+	reached := map[string]driver.Conn{}
+	var failures []error
+	for n := range list {
+		next := <-results
+		if next.err != nil {
+			failures = append(failures, ofCell(next.name, next.err))
+			continue
+		}
+		p.held = append(p.held, next.store)
+		reached[next.name] = next.store.Conn()
+		placement, err := cells.Find(ctx, list, reached)
+		if errors.Is(err, cells.ErrUnplaced) {
+			continue
+		}
+		cancel()
+		go func() {
+			for range len(list) - n - 1 {
+				if late := <-results; late.store != nil {
+					late.store.Close()
+				}
+			}
+		}()
+		return placement, err
+	}
+	cancel()
+	if len(reached) > 0 {
+		failures = append([]error{cells.ErrUnplaced}, failures...)
+	}
+	return nil, errors.Join(failures...)
+}
+
+// Close leaves the stores that were asked.
+func (p *placed) Close() {
+	for _, store := range p.held {
+		store.Close()
+	}
+	p.held = nil
+}
+
+// of are the flags of the store of an organization.
+func (p *placed) of(organization schema.OrganizationID) storeFlags { return p.flags[p.nameOf(organization)] }
+
+func (p *placed) nameOf(organization schema.OrganizationID) string {
+	if p.placement == nil {
+		return oneCell
+	}
+	return p.placement.Of(organization)
+}
+
+// index is the position in names of the cell of an organization.
+func (p *placed) index() func(schema.OrganizationID) int {
+	positions := map[string]int{}
+	for i, name := range p.names {
+		positions[name] = i
+	}
+	return func(organization schema.OrganizationID) int { return positions[p.nameOf(organization)] }
+}
+
+// admit makes sure that a store that was opened is the one that the flags mean.
+func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
+	switch {
+	case f.placement != nil:
+		if err := f.placement.Admit(ctx, f.cell, store.Conn()); err != nil {
+			return err
+		}
+		db, err := store.DB()
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return schema.Require(ctx, db, schema.MigrationPlacement)
+	case f.Cells != "":
+		return usageError{errors.New("with --cells, this command needs to know the cell")}
+	default:
+		return cells.Alone(ctx, store.Conn())
+	}
+}
+
+// openOf opens the store of an organization.
+func openOf(
+	ctx context.Context, f storeFlags, organization schema.OrganizationID, logger *slog.Logger,
+) (*clickhouse.Server, error) {
+	p, err := f.place(ctx, logger)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return openMigrated(ctx, p.of(organization), logger)
+}
+
+// eachCell does something with every cell, one after the other, and goes on where one fails. before says of several
+// which one comes.
+func (f storeFlags) eachCell(
+	ctx context.Context, logger *slog.Logger, before func(name string), do func(storeFlags) error,
+) error {
+	p, err := f.place(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var failures []error
+	for _, name := range p.names {
+		if name != oneCell {
+			before(name)
+		}
+		failures = append(failures, ofCell(name, do(p.flags[name])))
+	}
+	return errors.Join(failures...)
+}
+
+// openAll opens the stores of all cells, in their order.
+func (f storeFlags) openAll(ctx context.Context, logger *slog.Logger) ([]*clickhouse.Server, error) {
+	p, err := f.place(ctx, logger)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.open(func(of storeFlags) (*clickhouse.Server, error) { return openMigrated(ctx, of, logger) })
+}
+
+// open opens the stores of all cells at once, in their order.
+func (p *placed) open(one func(storeFlags) (*clickhouse.Server, error)) ([]*clickhouse.Server, error) {
+	stores, failures := make([]*clickhouse.Server, len(p.names)), make([]error, len(p.names))
+	var opening sync.WaitGroup
+	for i, name := range p.names {
+		opening.Go(func() {
+			stores[i], failures[i] = one(p.flags[name])
+			failures[i] = ofCell(name, failures[i])
+		})
+	}
+	opening.Wait()
+	if err := errors.Join(failures...); err != nil {
+		closeAll(stores)
+		return nil, err
+	}
+	return stores, nil
+}
+
+// ofCell says of an error in which cell it is, if there are several.
+func ofCell(name string, err error) error {
+	if err == nil || name == oneCell {
+		return err
+	}
+	return fmt.Errorf("cell %s: %w", name, err)
+}
+
+func closeAll(stores []*clickhouse.Server) {
+	for _, store := range stores {
+		if store != nil {
+			store.Close()
+		}
+	}
+}
