@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"text/tabwriter"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/olap/audit"
-	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -49,31 +47,39 @@ func (c auditCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 			return usageError{fmt.Errorf("--org %w", err)}
 		}
 	}
-	return c.withKeys(ctx, logger, func(_ keys.Store, conn driver.Conn) error {
-		entries, err := audit.List(ctx, conn, organization)
+	stores, err := c.openAll(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer closeAll(stores)
+	var entries []audit.Entry
+	for _, store := range stores {
+		listed, err := audit.List(ctx, store.Conn(), organization)
 		if err != nil {
 			return err
 		}
-		if c.Output == "json" {
-			encoder := json.NewEncoder(io.out)
-			for _, e := range entries {
-				line := auditLine{
-					At: instant(e.At), ActionID: e.ActionID.String(), Outcome: e.Outcome, Action: e.Action,
-					OrganizationID: string(e.OrganizationID), KeyID: e.KeyID, Actor: e.Actor, Details: json.RawMessage(e.Details),
-				}
-				if err := encoder.Encode(line); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		table := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "AT\tACTION\tOUTCOME\tORGANIZATION\tKEY ID\tACTOR\tDETAILS")
+		entries = append(entries, listed...)
+	}
+	slices.SortStableFunc(entries, func(a, b audit.Entry) int { return a.At.Compare(b.At) })
+	if c.Output == "json" {
+		encoder := json.NewEncoder(io.out)
 		for _, e := range entries {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				instant(e.At), e.Action, e.Outcome, e.OrganizationID, e.KeyID, output.Printable(e.Actor),
-				output.Printable(e.Details))
+			line := auditLine{
+				At: instant(e.At), ActionID: e.ActionID.String(), Outcome: e.Outcome, Action: e.Action,
+				OrganizationID: string(e.OrganizationID), KeyID: e.KeyID, Actor: e.Actor, Details: json.RawMessage(e.Details),
+			}
+			if err := encoder.Encode(line); err != nil {
+				return err
+			}
 		}
-		return table.Flush()
-	})
+		return nil
+	}
+	table := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "AT\tACTION\tOUTCOME\tORGANIZATION\tKEY ID\tACTOR\tDETAILS")
+	for _, e := range entries {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			instant(e.At), e.Action, e.Outcome, e.OrganizationID, e.KeyID, output.Printable(e.Actor),
+			output.Printable(e.Details))
+	}
+	return table.Flush()
 }

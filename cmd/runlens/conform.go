@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/olap/audit"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/testdata/queries"
 )
@@ -78,15 +79,20 @@ func only(scripts []conform.Named, names []string) (chosen []conform.Named, err 
 }
 
 func (c conformCmd) prove(ctx context.Context, scripts []conform.Named, logger *slog.Logger, io streams) error {
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	p, err := c.place(ctx, logger)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	trial := newTrial(store.Conn(), c.URL, logger, io)
+	defer p.Close()
+	stores, err := p.open(func(f storeFlags) (*clickhouse.Server, error) { return openMigrated(ctx, f, logger) })
+	if err != nil {
+		return err
+	}
+	defer closeAll(stores)
+	trial := newTrial(stores, p.index(), c.URL, logger, io)
 	report := conformReport{URL: c.URL, Failed: []failedCase{}}
 	began := time.Now()
-	err = audit.Do(ctx, store.Conn(), audit.Action{Name: "conform"}, func(ctx context.Context) error {
+	err = audit.Do(ctx, stores[0].Conn(), audit.Action{Name: "conform"}, func(ctx context.Context) error {
 		var failed error
 		for i, script := range scripts {
 			logger.Info("asking", "script", script.Name, "number", i+1, "of", len(scripts))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
@@ -38,7 +40,8 @@ const (
 // A trial runs scripts against a server, with records and keys under organizations of its own.
 type trial struct {
 	streams
-	conn   driver.Conn
+	stores []*clickhouse.Server
+	of     func(schema.OrganizationID) int // which of them has an organization
 	url    string
 	logger *slog.Logger
 	prefix string                   // of the names of its organizations
@@ -51,9 +54,16 @@ type conformAgent struct {
 	left   int // requests of its key
 }
 
-func newTrial(conn driver.Conn, url string, logger *slog.Logger, io streams) *trial {
+func newTrial(
+	stores []*clickhouse.Server, of func(schema.OrganizationID) int, url string, logger *slog.Logger, io streams,
+) *trial {
 	prefix := "conform-" + strings.ToLower(rand.Text()[:8]) + "-"
-	return &trial{streams: io, conn: conn, url: url, logger: logger, prefix: prefix, agents: map[string]*conformAgent{}}
+	return &trial{streams: io, stores: stores, of: of, url: url, logger: logger, prefix: prefix,
+		agents: map[string]*conformAgent{}}
+}
+
+func (t *trial) connOf(organization schema.OrganizationID) driver.Conn {
+	return t.stores[t.of(organization)].Conn()
 }
 
 // run asks the questions of a script and adds what differs to a report.
@@ -114,7 +124,7 @@ func (t *trial) store(ctx context.Context, script string, records []conform.Reco
 		return io.NopCloser(bytes.NewReader(lines.Bytes())), nil
 	}}
 	_, err := ingest.Run(ctx, ingest.Options{
-		Sources: []*source.File{file}, Writer: ingest.NewWriter(t.conn, t.logger), Logger: t.logger, StopOnError: true,
+		Sources: []*source.File{file}, Writer: writerInto(t.stores, t.of, t.logger), Logger: t.logger, StopOnError: true,
 		OnReject: func(r ingest.Reject) error { return fmt.Errorf("the record of %s was rejected: %s", script, r.Error) },
 	})
 	return err
@@ -160,7 +170,7 @@ func (t *trial) newKey(ctx context.Context, organization string, agent *conformA
 		OrganizationID: schema.OrganizationID(organization), Name: "conform", Scopes: []string{auth.ScopeAnalyticsRead},
 		CreatedAt: now, KeyLimits: schema.KeyLimits{ExpiresAt: &expires},
 	})
-	if err := keys.NewStore(t.conn).Put(ctx, key); err != nil {
+	if err := keys.NewStore(t.connOf(key.OrganizationID)).Put(ctx, key); err != nil {
 		return err
 	}
 	agent.left = requestsOfAKey
@@ -177,17 +187,22 @@ func (t *trial) clean(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), conformPatience)
 	defer cancel()
-	var organizations []schema.OrganizationID
-	for name := range t.agents {
-		organizations = append(organizations, schema.OrganizationID(name))
+	organizations := make([][]schema.OrganizationID, len(t.stores))
+	for _, name := range slices.Sorted(maps.Keys(t.agents)) {
+		organization := schema.OrganizationID(name)
+		organizations[t.of(organization)] = append(organizations[t.of(organization)], organization)
 	}
-	slices.Sort(organizations)
-	err := purge.Organization(organizations...).Run(ctx, t.conn, func(purge.Step) {})
-	if err != nil {
-		return fmt.Errorf("%s; 'runlens purge --org ORG --yes' takes out what is left, where ORG is each of %s", oneLine(err),
-			organizations)
+	var failures []error
+	for i, of := range organizations {
+		if len(of) == 0 {
+			continue
+		}
+		if err := purge.Organization(of...).Run(ctx, t.stores[i].Conn(), func(purge.Step) {}); err != nil {
+			failures = append(failures, fmt.Errorf(
+				"%s; 'runlens purge --org ORG --yes' takes out what is left, where ORG is each of %s", oneLine(err), of))
+		}
 	}
-	return nil
+	return errors.Join(failures...)
 }
 
 // answerOf is a page of the client as cases know it.

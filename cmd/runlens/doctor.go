@@ -59,11 +59,11 @@ func (c doctorCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		return err
 	}
 	found = append(ofRedis, found...)
-	ofStore, err := c.examineStore(ctx, logger)
+	ofStores, err := c.examineStores(ctx, logger)
 	if err != nil {
 		return err
 	}
-	found = append(ofStore, found...)
+	found = append(ofStores, found...)
 	if err := printFindings(io.out, found, c.JSON); err != nil {
 		return err
 	}
@@ -80,9 +80,30 @@ const (
 	glancing = 2 * time.Second
 )
 
-// examineStore makes all checks of the store. That it cannot be opened is a finding, too.
-func (c doctorCmd) examineStore(ctx context.Context, logger *slog.Logger) ([]finding.Finding, error) {
-	store, err := openStore(ctx, c.storeFlags, logger)
+// examineStores makes all checks of the store, or of those of all cells.
+func (c doctorCmd) examineStores(ctx context.Context, logger *slog.Logger) (all []finding.Finding, err error) {
+	p, _, err := c.named()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range p.names {
+		found, err := p.flags[name].examine(ctx, logger)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			if name != oneCell {
+				found[i].Says = "cell " + name + ": " + found[i].Says
+			}
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// examine makes all checks of the store. That it cannot be opened is a finding, too.
+func (f storeFlags) examine(ctx context.Context, logger *slog.Logger) ([]finding.Finding, error) {
+	store, err := openStore(ctx, f, logger)
 	if err != nil {
 		var wrong usageError
 		if errors.As(err, &wrong) || ctx.Err() != nil {

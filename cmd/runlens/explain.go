@@ -49,7 +49,7 @@ func (c explainCmd) explain(ctx context.Context, command *kong.Context, logger *
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	store, err := openOf(ctx, c.storeFlags, organization, logger)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/schema"
 )
 
 // ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and their
@@ -114,15 +118,15 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 		}
 	}()
 	if !c.DryRun {
-		store, err := openPatiently(opening, c.storeFlags, logger, openPatience)
+		writer, conn, leave, err := c.openWriter(opening, logger)
 		if err != nil {
 			return err
 		}
-		defer store.Close()
-		options.Conn = store.Conn()
+		defer leave()
+		options.Writer = writer
 		if in.resumable {
 			backfill = ingest.NewBackfill(
-				checkpoint.NewLog(store.Conn(), write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
+				checkpoint.NewLog(conn, write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
 		if backfill != nil && !c.Restart {
 			if options.From, err = c.resume(opening, backfill, logger); err != nil {
@@ -178,6 +182,37 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	default:
 		return nil
 	}
+}
+
+// openWriter opens what records are written to. The first of the stores keeps how far a backfill has come.
+func (c ingestCmd) openWriter(ctx context.Context, logger *slog.Logger) (
+	writer ingest.Writer, first driver.Conn, leave func(), err error) {
+	p, err := c.place(ctx, logger)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer p.Close()
+	stores, err := p.open(func(f storeFlags) (*clickhouse.Server, error) {
+		return openPatiently(ctx, f, logger, openPatience)
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return writerInto(stores, p.index(), logger), stores[0].Conn(), func() { closeAll(stores) }, nil
+}
+
+// writerInto returns a writer into stores, of which of says which one has an organization.
+func writerInto(
+	stores []*clickhouse.Server, of func(schema.OrganizationID) int, logger *slog.Logger,
+) ingest.Writer {
+	var writers []*write.Writer
+	for _, store := range stores {
+		writers = append(writers, ingest.NewWriter(store.Conn(), logger))
+	}
+	if len(writers) == 1 {
+		return writers[0]
+	}
+	return write.NewSplit(of, writers...)
 }
 
 func (c ingestCmd) resume(

@@ -87,7 +87,7 @@ func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 		OrganizationID: organization, Name: c.Name, Scopes: scopes, CreatedAt: now,
 		KeyLimits: schema.KeyLimits{ExpiresAt: expires, Networks: networks},
 	})
-	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
+	return c.withKeysOf(ctx, organization, logger, func(store keys.Store, conn driver.Conn) error {
 		err := audit.Do(ctx, conn, actionOn("keys create", key), func(ctx context.Context) error {
 			return store.Put(ctx, key)
 		})
@@ -166,11 +166,8 @@ func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	if err != nil {
 		return usageError{fmt.Errorf("--expires: %w", err)}
 	}
-	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
-		old, err := find(ctx, store, c.KeyID)
+	return c.withKey(ctx, c.KeyID, logger, func(store keys.Store, conn driver.Conn, old schema.APIKey) (err error) {
 		switch {
-		case err != nil:
-			return err
 		case old.RevokedAt != nil || old.ExpiresAt != nil && !now.Before(*old.ExpiresAt):
 			return fmt.Errorf("the key is no longer valid: %s; 'runlens keys create' makes a new one", stateOf(old, now))
 		case old.ExpiresAt != nil && expires == nil:
@@ -208,9 +205,15 @@ Example:
 }
 
 func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.withKeys(ctx, logger, func(_ keys.Store, conn driver.Conn) error {
+	return c.eachCell(ctx, logger, io, func(f storeFlags) error {
+		store, err := openMigrated(ctx, f, logger)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		conn := store.Conn()
 		var from time.Time
-		err := audit.Do(ctx, conn, audit.Action{Name: "keys rotate-cursor-secret"}, func(ctx context.Context) (err error) {
+		err = audit.Do(ctx, conn, audit.Action{Name: "keys rotate-cursor-secret"}, func(ctx context.Context) (err error) {
 			from, err = olap.RotateCursorSecret(ctx, conn)
 			return err
 		})
@@ -222,17 +225,34 @@ func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io st
 	})
 }
 
-// find returns a key that exists.
-func find(ctx context.Context, store keys.Store, keyID string) (schema.APIKey, error) {
-	key, found, err := store.Find(ctx, keyID)
-	if err == nil && !found {
-		err = fmt.Errorf("there is no key with the id %q; 'runlens keys list --org ORG' shows the ids", keyID)
+// withKey does something with a key that exists, in its store.
+func (f storeFlags) withKey(
+	ctx context.Context, keyID string, logger *slog.Logger, do func(keys.Store, driver.Conn, schema.APIKey) error,
+) error {
+	stores, err := f.openAll(ctx, logger)
+	if err != nil {
+		return err
 	}
-	return key, err
+	defer closeAll(stores)
+	for _, store := range stores {
+		kept := keys.NewStore(store.Conn())
+		key, found, err := kept.Find(ctx, keyID)
+		if err != nil {
+			return err
+		}
+		if found {
+			return do(kept, store.Conn(), key)
+		}
+	}
+	return fmt.Errorf("there is no key with the id %q; 'runlens keys list --org ORG' shows the ids", keyID)
 }
 
-func (f storeFlags) withKeys(ctx context.Context, logger *slog.Logger, do func(keys.Store, driver.Conn) error) error {
-	store, err := openMigrated(ctx, f, logger)
+// withKeysOf does something with the keys of an organization.
+func (f storeFlags) withKeysOf(
+	ctx context.Context, organization schema.OrganizationID, logger *slog.Logger,
+	do func(keys.Store, driver.Conn) error,
+) error {
+	store, err := openOf(ctx, f, organization, logger)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/schema"
 )
 
 // fullDiskTries is how often a revocation is tried again once space was freed for it.
@@ -55,12 +56,8 @@ func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 }
 
 func (c keysRevokeCmd) revoke(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.withKeys(ctx, logger, func(store keys.Store, conn driver.Conn) error {
-		key, err := find(ctx, store, c.KeyID)
-		if err != nil {
-			return err
-		}
-		err = audit.Do(ctx, conn, actionOn("keys revoke", key), func(ctx context.Context) error {
+	return c.withKey(ctx, c.KeyID, logger, func(store keys.Store, conn driver.Conn, key schema.APIKey) error {
+		err := audit.Do(ctx, conn, actionOn("keys revoke", key), func(ctx context.Context) (err error) {
 			key, err = store.Revoke(ctx, c.KeyID)
 			return err
 		})

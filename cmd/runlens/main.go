@@ -56,6 +56,7 @@ type cli struct {
 	Keys       keysCmd       `cmd:"" help:"Create, list, rotate and revoke API keys."`
 	Explain    explainCmd    `cmd:"" help:"Answer a question on the store itself and say how."`
 	Usage      usageCmd      `cmd:"" help:"Show who asks what over the API, and what it takes."`
+	Cells      cellsCmd      `cmd:"" help:"Show the ClickHouse services among which organizations are divided."`
 	Audit      auditCmd      `cmd:"" help:"Show who did what to keys and records."`
 	Completion completionCmd `cmd:"" help:"Print a script for the shell that completes command lines."`
 	Man        manCmd        `cmd:"" help:"Write manual pages."`

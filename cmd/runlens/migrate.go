@@ -75,6 +75,16 @@ func (c migrateStatusCmd) Run(ctx context.Context, logger *slog.Logger, io strea
 func (f storeFlags) migrate(
 	ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB) error,
 ) error {
+	p, _, err := f.named()
+	if err != nil {
+		return err
+	}
+	return p.each(io, func(f storeFlags) error { return f.migrateOne(ctx, logger, io, change) })
+}
+
+func (f storeFlags) migrateOne(
+	ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB) error,
+) error {
 	store, err := openStore(ctx, f, logger)
 	if err != nil {
 		return err

@@ -26,23 +26,33 @@ type placed struct {
 	held      []*clickhouse.Server
 }
 
-// place finds out where organizations are. The caller closes what it returns.
-func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, error) {
+// named reads what cells there are. Nobody knows then where organizations are.
+func (f storeFlags) named() (*placed, []cells.Cell, error) {
 	if f.Cells == "" {
-		return &placed{names: []string{oneCell}, flags: map[string]storeFlags{oneCell: f}}, nil
+		return &placed{names: []string{oneCell}, flags: map[string]storeFlags{oneCell: f}}, nil, nil
 	}
 	if f.ClickhouseURL != "" {
-		return nil, usageError{errors.New("--cells and --clickhouse-url exclude each other: the file names the servers")}
+		return nil, nil, usageError{errors.New(
+			"--cells and --clickhouse-url exclude each other: the file names the servers")}
 	}
 	list, err := cells.ReadFile(f.Cells)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--cells: %w", err)}
+		return nil, nil, usageError{fmt.Errorf("--cells: %w", err)}
 	}
 	p := &placed{flags: map[string]storeFlags{}}
 	for _, c := range list {
 		of := f
 		of.cell, of.ClickhouseURL, of.ClickhousePasswordFile, of.DataDir = c.Name, c.URL, c.PasswordFile, c.DataDir
 		p.names, p.flags[c.Name] = append(p.names, c.Name), of
+	}
+	return p, list, nil
+}
+
+// place finds out where organizations are. The caller closes what it returns.
+func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, error) {
+	p, list, err := f.named()
+	if err != nil || list == nil {
+		return p, err
 	}
 	if p.placement, err = p.find(ctx, list, logger); err != nil {
 		p.Close()
@@ -111,7 +121,9 @@ func (p *placed) Close() {
 }
 
 // of are the flags of the store of an organization.
-func (p *placed) of(organization schema.OrganizationID) storeFlags { return p.flags[p.nameOf(organization)] }
+func (p *placed) of(organization schema.OrganizationID) storeFlags {
+	return p.flags[p.nameOf(organization)]
+}
 
 func (p *placed) nameOf(organization schema.OrganizationID) string {
 	if p.placement == nil {
@@ -149,6 +161,14 @@ func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
 	}
 }
 
+// owns reports of an organization whether it is in a cell.
+func (f storeFlags) owns() func(schema.OrganizationID) bool {
+	if f.placement == nil {
+		return nil
+	}
+	return func(organization schema.OrganizationID) bool { return f.placement.Of(organization) == f.cell }
+}
+
 // openOf opens the store of an organization.
 func openOf(
 	ctx context.Context, f storeFlags, organization schema.OrganizationID, logger *slog.Logger,
@@ -161,20 +181,24 @@ func openOf(
 	return openMigrated(ctx, p.of(organization), logger)
 }
 
-// eachCell does something with every cell, one after the other, and goes on where one fails. before says of several
-// which one comes.
+// eachCell does something with every cell, one after the other, and goes on where one fails. It says of several which
+// one comes.
 func (f storeFlags) eachCell(
-	ctx context.Context, logger *slog.Logger, before func(name string), do func(storeFlags) error,
+	ctx context.Context, logger *slog.Logger, io streams, do func(storeFlags) error,
 ) error {
 	p, err := f.place(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
+	return p.each(io, do)
+}
+
+func (p *placed) each(io streams, do func(storeFlags) error) error {
 	var failures []error
 	for _, name := range p.names {
 		if name != oneCell {
-			before(name)
+			say(io.err, "cell %s:", name)
 		}
 		failures = append(failures, ofCell(name, do(p.flags[name])))
 	}

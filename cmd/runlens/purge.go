@@ -58,7 +58,7 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	if !c.Lift && c.Yes == c.DryRun {
 		return usageError{errors.New("say either --dry-run, to count, or --yes, to purge")}
 	}
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	store, err := openOf(ctx, c.storeFlags, organization, logger)
 	if err != nil {
 		return err
 	}

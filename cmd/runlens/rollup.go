@@ -45,7 +45,11 @@ var errRollupDiffers = errors.New("the rollup differs from its base tables: " +
 	"a running server repairs it, and 'runlens rollup rebuild' builds it again")
 
 func (c rollupCheckCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	return c.eachCell(ctx, logger, io, func(f storeFlags) error { return c.check(ctx, f, logger, io) })
+}
+
+func (c rollupCheckCmd) check(ctx context.Context, f storeFlags, logger *slog.Logger, io streams) error {
+	store, err := openMigrated(ctx, f, logger)
 	if err != nil {
 		return err
 	}
@@ -101,16 +105,18 @@ Example:
   runlens rollup rebuild`
 }
 
-func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger) error {
-	store, err := openMigrated(ctx, c.storeFlags, logger)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := rollup.Rebuild(ctx, store.Conn()); err != nil {
-		return err
-	}
-	refresher := rollup.New(store.Conn(), logger, rollup.Margin)
-	refresher.TakeOutLate(takeOutLate(store.Conn()))
-	return refresher.Refresh(ctx)
+func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	return c.eachCell(ctx, logger, io, func(f storeFlags) error {
+		store, err := openMigrated(ctx, f, logger)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		if err := rollup.Rebuild(ctx, store.Conn()); err != nil {
+			return err
+		}
+		refresher := rollup.New(store.Conn(), logger, rollup.Margin)
+		refresher.TakeOutLate(takeOutLate(store.Conn()))
+		return refresher.Refresh(ctx)
+	})
 }

@@ -15,19 +15,31 @@ type databaseFlags struct {
 }
 
 func (f databaseFlags) open(ctx context.Context) (*postgres.Database, error) {
+	mapping, err := f.mapping(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.openMapped(ctx, mapping)
+}
+
+// mapping reads the mapping, once: its file may be a pipe.
+func (f databaseFlags) mapping(ctx context.Context) (mapping postgres.Mapping, err error) {
 	text := postgres.DefaultMapping
 	if f.Mapping != "" {
 		content, err := within(ctx, readingMapping, nil,
 			func(context.Context) ([]byte, error) { return os.ReadFile(f.Mapping) })
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--mapping: %w", err)}
+			return mapping, usageError{fmt.Errorf("--mapping: %w", err)}
 		}
 		text = string(content)
 	}
-	mapping, err := postgres.ParseMapping(text)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--mapping: %w", err)}
+	if mapping, err = postgres.ParseMapping(text); err != nil {
+		err = usageError{fmt.Errorf("--mapping: %w", err)}
 	}
+	return mapping, err
+}
+
+func (f databaseFlags) openMapped(ctx context.Context, mapping postgres.Mapping) (*postgres.Database, error) {
 	database, err := postgres.Open(ctx, f.Source, mapping)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--source: %w", err)}

@@ -74,12 +74,27 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		}
 		options.Source = verify.Files(in.files)
 	}
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if options.Organization == "" {
+		return c.eachCell(ctx, logger, io, func(f storeFlags) error { return c.compare(ctx, f, options, logger, io) })
+	}
+	p, err := c.place(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return c.compare(ctx, p.of(options.Organization), options, logger, io)
+}
+
+// compare compares the source with a store, as far as the store is to have it.
+func (c verifyCmd) compare(
+	ctx context.Context, f storeFlags, options verify.Options, logger *slog.Logger, io streams,
+) error {
+	store, err := openMigrated(ctx, f, logger)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	options.Conn = store.Conn()
+	options.Conn, options.Owns = store.Conn(), f.owns()
 	progress := newProgress(io.err, "verify", 0, logger)
 	options.Progress = func(read int64) { progress.show(0, ingest.Summary{Read: read}) }
 	report, err := verify.Compare(ctx, options)

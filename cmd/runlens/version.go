@@ -25,20 +25,27 @@ Example:
 }
 
 func (c versionCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	engine, err := c.engineVersion(ctx, logger)
+	fmt.Fprintf(io.out, "runlens %s\ncommit %s\n", version, commit())
+	p, _, err := c.named()
 	if err != nil {
-		engine = "unknown: " + err.Error()
+		return err
 	}
-	_, err = fmt.Fprintf(io.out, "runlens %s\ncommit %s\nengine ClickHouse %s\n", version, commit(), engine)
-	return err
+	return p.each(io, func(f storeFlags) error {
+		engine, err := f.engineVersion(ctx, logger)
+		if err != nil {
+			engine = "unknown: " + err.Error()
+		}
+		_, err = fmt.Fprintf(io.out, "engine ClickHouse %s\n", engine)
+		return err
+	})
 }
 
 // engineVersion is that of the configured server, or else of the embedded engine's library.
-func (c versionCmd) engineVersion(ctx context.Context, logger *slog.Logger) (string, error) {
-	if c.ClickhouseURL == "" {
-		return clickhouse.LibraryVersion(c.EngineLib)
+func (f storeFlags) engineVersion(ctx context.Context, logger *slog.Logger) (string, error) {
+	if f.ClickhouseURL == "" {
+		return clickhouse.LibraryVersion(f.EngineLib)
 	}
-	store, err := openStore(ctx, c.storeFlags, logger)
+	store, err := openStore(ctx, f, logger)
 	if err != nil {
 		return "", err
 	}

@@ -9,15 +9,12 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/runlens/runlens/http/admin"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
-	"github.com/runlens/runlens/olap/clickhouse"
 )
 
 type workerCmd struct {
@@ -88,54 +85,48 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		logger.Info("stopped before anything was copied", "error", err)
 		return nil
 	}
-	database, err := c.databaseFlags.open(ctx)
+	mapping, err := c.databaseFlags.mapping(ctx)
 	if err != nil {
 		return stopped(err)
 	}
-	defer database.Close()
 	rejects, err := within(ctx, openingRejects, nil,
 		func(context.Context) (rejects, error) { return appendRejects(c.Rejects, io.err) })
 	if err != nil {
 		return stopped(usageError{err})
 	}
 	defer rejects.Close()
-	store, err := openPatiently(ctx, c.storeFlags, logger, 0)
+	p, err := c.placePatiently(ctx, logger)
 	if err != nil {
 		return stopped(err)
 	}
-	defer store.Close()
-	glanceAt(ctx, store, logger)
-	status := worker.NewStatus(time.Now)
+	defer p.Close()
+	var copying []*cellWorker
+	for _, name := range p.names {
+		database, err := c.databaseFlags.openMapped(ctx, mapping)
+		if err != nil {
+			return stopped(err)
+		}
+		defer database.Close()
+		copying = append(copying, newCellWorker(name, p.flags[name], database, logger))
+	}
 	adminServer, err := c.adminFlags.open(c.AdminListen, c.DataDir, logger)
 	if err != nil {
 		return err
 	}
 	if adminServer != nil {
 		defer adminServer.Close()
-		adminServer.Start(workerAdmin(status, store), func(err error) {
+		adminServer.Start(workerAdmin(copying), func(err error) {
 			if !errors.Is(err, http.ErrServerClosed) {
 				logger.Error("the admin address ended", "error", err)
 			}
 		})
 	}
-	return worker.Run(ctx, worker.Options{
-		Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger, Status: status,
-		PollInterval: c.PollInterval, Overlap: c.Overlap, ReconcileEvery: c.ReconcileEvery,
-		DeleteMissing: c.DeleteMissing, DeleteMissingShare: c.DeleteMissingShare,
-		OnReject: rejects.AddNow,
-	})
-}
-
-// workerAdmin is the status besides what every admin address has.
-func workerAdmin(status *worker.Status, store *clickhouse.Server) admin.Content {
-	return admin.Content{
-		Ready:   func(context.Context) error { return status.Ready() },
-		Metrics: []prometheus.Collector{status, buildInfo(), store},
-		More: map[string]http.Handler{"GET /status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			json.MarshalWrite(w, status.Report(), json.Deterministic(true))
-		})},
+	shared := &sharedRejects{rejects: rejects}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, one := range copying {
+		group.Go(func() error { return stopped(one.run(ctx, c, shared)) })
 	}
+	return group.Wait()
 }
 
 type workerResetCmd struct {
@@ -161,22 +152,24 @@ func (c workerResetCmd) Run(ctx context.Context, logger *slog.Logger, streams st
 		return err
 	}
 	defer database.Close()
-	store, err := openMigrated(ctx, c.storeFlags, logger)
-	if err != nil {
+	return c.eachCell(ctx, logger, streams, func(f storeFlags) error {
+		store, err := openMigrated(ctx, f, logger)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		retry := write.Retry{Logger: logger, Patience: openPatience}
+		found, err := worker.Reset(ctx, store.Conn(), retry, database.Name(), normalize.Kind(c.Kind))
+		if err != nil {
+			return err
+		}
+		what := "cleared; the next worker copies these records from the beginning"
+		if !found {
+			what = "there was none"
+		}
+		_, err = fmt.Fprintf(streams.out, "checkpoint of %s records of %s: %s\n", c.Kind, database.Name(), what)
 		return err
-	}
-	defer store.Close()
-	retry := write.Retry{Logger: logger, Patience: openPatience}
-	found, err := worker.Reset(ctx, store.Conn(), retry, database.Name(), normalize.Kind(c.Kind))
-	if err != nil {
-		return err
-	}
-	what := "cleared; the next worker copies these records from the beginning"
-	if !found {
-		what = "there was none"
-	}
-	_, err = fmt.Fprintf(streams.out, "checkpoint of %s records of %s: %s\n", c.Kind, database.Name(), what)
-	return err
+	})
 }
 
 type workerLayoutCmd struct {

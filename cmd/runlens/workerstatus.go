@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -61,11 +63,20 @@ func (c workerStatusCmd) Run(ctx context.Context, streams streams) error {
 		_, err := io.Copy(streams.out, response.Body)
 		return err
 	}
-	var report worker.Report
-	if err := json.UnmarshalRead(response.Body, &report); err != nil {
+	var reports cellReports
+	if err := json.UnmarshalRead(response.Body, &reports); err != nil {
 		return fmt.Errorf("what answers at %s is no worker", c.AdminListen)
 	}
-	return printStatus(streams.out, report)
+	for _, name := range slices.Sorted(maps.Keys(reports.Cells)) {
+		say(streams.out, "cell %s:", name)
+		if err := printStatus(streams.out, reports.Cells[name]); err != nil {
+			return err
+		}
+	}
+	if reports.Report == nil {
+		return nil
+	}
+	return printStatus(streams.out, *reports.Report)
 }
 
 func printStatus(out io.Writer, r worker.Report) error {

@@ -128,16 +128,18 @@ func (t *sourceTotals) add(g Group, hash uint64) {
 
 // sumUp reads a source, several times if need be.
 func sumUp(
-	ctx context.Context, s Source, list *purged.List, organization schema.OrganizationID, held int,
-	progress func(read int64),
+	ctx context.Context, o Options, list *purged.List, held int, progress func(read int64),
 ) (sourceTotals, error) {
-	t := sourceTotals{sums: map[Group]Sum{}}
+	t, s := sourceTotals{sums: map[Group]Sum{}}, o.Source
 	h := newHasher(list)
 	for open, first := []share{{}}, true; len(open) > 0; first = false {
 		mine := open[0]
 		open = open[1:]
 		rows := newVersions(newNumbers())
 		err := s.Each(ctx, func(record *source.Record) error {
+			if o.Owns != nil && !o.Owns(schema.OrganizationID(record.Raw.Values[0])) {
+				return nil
+			}
 			if first {
 				t.read++
 				progress(t.read)
@@ -154,7 +156,7 @@ func sumUp(
 				return nil
 			}
 			switch {
-			case organization != "" && r.Organization != organization:
+			case o.Organization != "" && r.Organization != o.Organization:
 				return nil
 			case s.Unique():
 				t.add(r.Group, r.hash)

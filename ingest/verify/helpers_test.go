@@ -28,7 +28,7 @@ func store(t *testing.T, conn driver.Conn, lines []string) {
 	t.Helper()
 	_, err := ingest.Run(context.Background(), ingest.Options{
 		Sources: []*source.File{file(lines)}, Logger: slog.New(slog.DiscardHandler),
-		Writer: ingest.NewWriter(conn, slog.New(slog.DiscardHandler)),
+		Writer:   ingest.NewWriter(conn, slog.New(slog.DiscardHandler)),
 		OnReject: func(r ingest.Reject) error { return fmt.Errorf("%s: %s", r.Field, r.Error) },
 	})
 	if err != nil {

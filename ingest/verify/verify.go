@@ -24,6 +24,8 @@ type Options struct {
 	Source       Source
 	Conn         driver.Conn
 	Organization schema.OrganizationID // the only one to compare; empty for all
+	// Owns says which organizations the store is to have, of all that the source has; nil for all.
+	Owns func(schema.OrganizationID) bool
 	// the source has a part: what only the store has, and newer versions there, are right
 	Subset bool
 	// RecheckAfter is for a source that changes meanwhile: rows that differ are read again so much
@@ -91,7 +93,7 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	source, err := sumUp(ctx, o.Source, list, o.Organization, maxHeld, progress)
+	source, err := sumUp(ctx, o, list, maxHeld, progress)
 	report := Report{Read: source.read, Rejected: source.rejected, Purged: source.purged,
 		Differences: []Difference{}, Counts: map[Part]Count{}}
 	if err != nil {

@@ -24,11 +24,11 @@ func TestEqual(t *testing.T) {
 			fmt.Sprint(report.Differences))
 	}
 	// The same in shares of the ids, as for a source that does not fit into memory.
-	whole, err := sumUp(context.Background(), Files{file(lines)}, nil, "", maxHeld, func(int64) {})
+	whole, err := sumUp(context.Background(), Options{Source: Files{file(lines)}}, nil, maxHeld, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shares, err := sumUp(context.Background(), Files{file(lines)}, nil, "", 50, func(int64) {})
+	shares, err := sumUp(context.Background(), Options{Source: Files{file(lines)}}, nil, 50, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}

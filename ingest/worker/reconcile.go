@@ -90,7 +90,8 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 		return ReconcileStatus{}, err
 	}
 	report, err := verify.Compare(ctx, verify.Options{
-		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, RecheckAfter: recheckAfter, MaxIDs: math.MaxInt,
+		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, Owns: w.Owns, RecheckAfter: recheckAfter,
+		MaxIDs: math.MaxInt,
 	})
 	found := ReconcileStatus{
 		Compared: int64(report.Groups), Differed: int64(len(report.Differences)), Rejected: report.Rejected,

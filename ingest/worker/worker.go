@@ -13,8 +13,10 @@ import (
 
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/schema"
 )
 
 // Options say what a worker does.
@@ -24,6 +26,8 @@ type Options struct {
 	Conn   driver.Conn // migrated
 	Logger *slog.Logger
 	Status *Status
+	// Owns says which organizations the store is to have, of all that the source has; nil for all.
+	Owns func(schema.OrganizationID) bool
 
 	PollInterval   time.Duration // between the end of one pass over the changes and the next
 	Overlap        time.Duration // every pass reads again what changed so long before the last one
@@ -102,6 +106,11 @@ func newWorker(o Options) *worker {
 		w.copiers[kind] = newCopier(w, kind)
 	}
 	return w
+}
+
+// owns reports whether a record is for the store.
+func (w *worker) owns(r *source.Record) bool {
+	return w.Owns == nil || w.Owns(schema.OrganizationID(r.Raw.Values[0]))
 }
 
 // reading tries to read from the source until it answers.

@@ -16,7 +16,9 @@ type Split struct {
 }
 
 // NewSplit returns a Split over writers, of which of says which one an organization's is, by its index.
-func NewSplit(of func(schema.OrganizationID) int, writers ...*Writer) *Split { return &Split{of, writers} }
+func NewSplit(of func(schema.OrganizationID) int, writers ...*Writer) *Split {
+	return &Split{of, writers}
+}
 
 // ReadPurged reads the lists of purged people of all stores.
 func (s *Split) ReadPurged(ctx context.Context) error {

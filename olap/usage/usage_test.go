@@ -142,7 +142,7 @@ func TestSummaries(t *testing.T) {
 		if c.of.Limit == 0 {
 			c.of.Limit = 10
 		}
-		got, err := usage.Summarize(t.Context(), conn, c.of)
+		got, err := usage.Summarize(t.Context(), c.of, conn)
 		if err != nil || !equal(got, c.want) {
 			t.Errorf("%+v: got %s, %v, want %s", c.of, shown(got), err, shown(c.want))
 		}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/http/admin"
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+// A cellWorker copies into one cell the organizations that are in it. It shares nothing with those of other cells: it
+// has its own connections to the source and its own checkpoints, so that a cell that is away holds up nobody else.
+type cellWorker struct {
+	name     string // oneCell for the only one
+	flags    storeFlags
+	database *postgres.Database
+	logger   *slog.Logger
+	status   *worker.Status
+	store    atomic.Pointer[clickhouse.Server] // nil until it is open
+}
+
+func newCellWorker(name string, flags storeFlags, database *postgres.Database, logger *slog.Logger) *cellWorker {
+	if name != oneCell {
+		logger = logger.With("cell", name)
+	}
+	return &cellWorker{name: name, flags: flags, database: database, logger: logger, status: worker.NewStatus(time.Now)}
+}
+
+// run copies until ctx is done.
+func (w *cellWorker) run(ctx context.Context, c workerRunCmd, rejects *sharedRejects) error {
+	store, err := openPatiently(ctx, w.flags, w.logger, 0)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	glanceAt(ctx, store, w.logger)
+	w.store.Store(store)
+	return worker.Run(ctx, worker.Options{
+		Source: w.database, Name: w.database.Name(), Conn: store.Conn(), Logger: w.logger, Status: w.status,
+		Owns: w.flags.owns(), PollInterval: c.PollInterval, Overlap: c.Overlap, ReconcileEvery: c.ReconcileEvery,
+		DeleteMissing: c.DeleteMissing, DeleteMissingShare: c.DeleteMissingShare, OnReject: rejects.add,
+	})
+}
+
+// sharedRejects are the rejects of several workers.
+type sharedRejects struct {
+	mu sync.Mutex
+	rejects
+}
+
+func (r *sharedRejects) add(reject ingest.Reject) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.AddNow(reject)
+}
+
+// placePatiently finds out where organizations are, however long the cells are away.
+func (f storeFlags) placePatiently(ctx context.Context, logger *slog.Logger) (p *placed, err error) {
+	var last error // says more than the error of the tries
+	err = write.Retry{Logger: logger}.Do(ctx, "find out where organizations are", func() error {
+		p, last = f.place(ctx, logger)
+		return last
+	})
+	if err != nil && last != nil {
+		err = last
+	}
+	return p, err
+}
+
+// workerAdmin is the status besides what every admin address has.
+func workerAdmin(copying []*cellWorker) admin.Content {
+	content := admin.Content{
+		Ready: func(context.Context) error {
+			var missing []error
+			for _, w := range copying {
+				missing = append(missing, ofCell(w.name, w.status.Ready()))
+			}
+			return errors.Join(missing...)
+		},
+		Metrics: []prometheus.Collector{buildInfo()},
+		More: map[string]http.Handler{"GET /status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			json.MarshalWrite(w, statusOf(copying), json.Deterministic(true))
+		})},
+	}
+	for _, w := range copying {
+		for _, part := range []prometheus.Collector{w.status, workerStore{w}} {
+			if w.name != oneCell {
+				part = prometheus.WrapCollectorWith(prometheus.Labels{"cell": w.name}, part)
+			}
+			content.Metrics = append(content.Metrics, part)
+		}
+	}
+	return content
+}
+
+// statusOf is the report of a worker, or those of several by the names of their cells.
+func statusOf(copying []*cellWorker) cellReports {
+	if copying[0].name == oneCell {
+		report := copying[0].status.Report()
+		return cellReports{Report: &report}
+	}
+	reports := cellReports{Cells: map[string]worker.Report{}}
+	for _, w := range copying {
+		reports.Cells[w.name] = w.status.Report()
+	}
+	return reports
+}
+
+// cellReports are what GET /status answers: the report of the only worker, or those by cell.
+type cellReports struct {
+	*worker.Report
+	Cells map[string]worker.Report `json:"cells,omitempty"`
+}
+
+// A workerStore is a prometheus.Collector of the store of a worker, once it is open.
+type workerStore struct{ *cellWorker }
+
+// Describe sends nothing: what there is to collect depends on whether the store is open.
+func (workerStore) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends what the store has.
+func (w workerStore) Collect(out chan<- prometheus.Metric) {
+	if store := w.cellWorker.store.Load(); store != nil {
+		store.Collect(out)
+	}
+}
