@@ -65,36 +65,6 @@ func collect(conn driver.Conn, rejects *[]ingest.Reject, sources ...*source.File
 	return options
 }
 
-// content is everything in the tables, versions collapsed, but for the time of storing.
-func content(t olaptest.Failer, conn driver.Conn) string {
-	t.Helper()
-	var all []string
-	for _, query := range []string{
-		"SELECT formatRow('JSONEachRow', organization_id, agent_id, latest) AS line FROM agents FINAL ORDER BY line",
-		"SELECT formatRow('JSONEachRow', organization_id, run_id, created_at, state, agent, initiator, record) AS line " +
-			"FROM runs FINAL ORDER BY line",
-		"SELECT formatRow('JSONEachRow', organization_id, attribution_id, run_id, agent_id, user_identifier, user_domain, " +
-			"user_name, activity_type, run_initiation_type, source, occurred_at) AS line FROM attributions FINAL ORDER BY line",
-	} {
-		rows, err := conn.Query(context.Background(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, line)
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		rows.Close()
-	}
-	return strings.Join(all, "")
-}
-
 func ingestAll(t olaptest.Failer, conn driver.Conn, lines ...string) {
 	t.Helper()
 	var rejects []ingest.Reject

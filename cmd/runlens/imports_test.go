@@ -93,8 +93,8 @@ var devCommands = []string{"cmd/bench", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
-	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure olap/keys" +
-		" olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
+	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure" +
+		" olap/keys olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
 	fiber:                                      "http",
 	"github.com/valyala/fasthttp/...":          "http",
 	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",

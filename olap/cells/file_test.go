@@ -30,7 +30,8 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "cells.yaml")
-	text := "cells:\n- {name: a, url: 'clickhouse://host/x', password_file: secret, weight: 3}\n- {name: b, data_dir: /b}\n"
+	text := "cells:\n- {name: a, url: 'clickhouse://host/x', password_file: secret, weight: 3}\n" +
+		"- {name: b, data_dir: /b}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
