@@ -27,9 +27,9 @@ import (
 type Purge struct {
 	Steps []Step
 
-	number  uint64   // names it in every statement
-	targets []target // what it was given
-	derive  []string // statements that select further targets, kind and key, from the store
+	number  uint64       // names it in every statement
+	targets []target     // what it was given
+	derive  []sql.Select // of further targets, kind and key, from the store
 
 	person *purged.Person // who goes on the list of purged people; nil for nobody
 	until  time.Time      // of a person: the event clock up to which records go, inclusive
@@ -62,24 +62,41 @@ func newPurge(targets ...target) *Purge {
 	return &Purge{number: binary.LittleEndian.Uint64(b[:]), targets: targets}
 }
 
-// selected is SQL that selects an expression over the key of the purge's targets of a kind.
-func (p *Purge) selected(k targetKind, expression string) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE purge = %d AND kind = '%s'",
-		expression, schema.TablePurgeTargets, p.number, k)
+// A purge names its organization in purge_targets, so that no statement names it (Purge).
+var ofTarget = sql.AllOrganizations("the purge's conditions name one of them by its number")
+
+// stored selects an expression over the purge's targets.
+func (p *Purge) stored(expression string) sql.Select {
+	return sql.Select{
+		Columns: []string{expression}, From: ofTarget(schema.TablePurgeTargets),
+		Where: []string{fmt.Sprintf("purge = %d", p.number)},
+	}
 }
 
-// keys is a subquery of the purge's targets of a kind, or of an expression over their key.
-func (p *Purge) keys(k targetKind, expression string) string {
-	return "(" + p.selected(k, expression) + ")"
+// selected selects an expression over the key of the purge's targets of a kind.
+func (p *Purge) selected(k targetKind, expression string) sql.Select {
+	s := p.stored(expression)
+	s.Where = append(s.Where, "kind = '"+string(k)+"'")
+	return s
 }
 
-func (p *Purge) ofOrganization() string {
-	return "organization_id IN " + p.keys(targetOrganization, "key")
+// in is the end of a condition: that a value is the key of one of the purge's targets of a kind, or an expression over
+// it.
+func (p *Purge) in(k targetKind, expression string) string {
+	return " IN" + sql.In(p.selected(k, expression))
 }
 
-// delete adds a step.
-func (p *Purge) delete(table, where string) {
-	p.Steps = append(p.Steps, Step{Table: table, What: WhatDeleted, change: deletes, where: where})
+func (p *Purge) ofOrganization() string { return "organization_id" + p.in(targetOrganization, "key") }
+
+// where are conditions over a table's rows of the purge's organizations.
+func (p *Purge) where(conditions ...string) []string {
+	return append([]string{p.ofOrganization()}, conditions...)
+}
+
+// delete adds a step for a table's rows of the purge's organizations that satisfy further conditions.
+func (p *Purge) delete(table string, conditions ...string) {
+	p.Steps = append(p.Steps, Step{Table: table, What: WhatDeleted, change: deletes,
+		where: sql.All(p.where(conditions...)...)})
 }
 
 // Organization takes out everything of organizations, at least one, their API keys included.
@@ -92,12 +109,15 @@ func Organization(organizations ...schema.OrganizationID) *Purge {
 	sources := []string{schema.TableAttributions, schema.TableRuns, schema.TableAgents, schema.TableInsertCounters,
 		schema.TableConflicts, schema.TableReplacements, schema.TableUsageLog}
 	for _, table := range append(schema.Derived(), sources...) {
-		p.delete(table, p.ofOrganization())
+		p.delete(table)
 	}
 	// Uses go before the keys that they are found by.
-	p.delete(schema.TableAPIKeyUses, "key_id IN (SELECT key_id FROM "+schema.TableAPIKeys+" WHERE "+p.ofOrganization()+")")
-	p.delete(schema.TableAPIKeys, p.ofOrganization())
-	p.delete(schema.TableRollupLog, p.ofOrganization()) // what is damaged of its rollup, which is whole only now
+	p.Steps = append(p.Steps, Step{Table: schema.TableAPIKeyUses, What: WhatDeleted, change: deletes,
+		where: "key_id IN" + sql.In(sql.Select{
+			Columns: []string{"key_id"}, From: ofTarget(schema.TableAPIKeys), Where: p.where(),
+		})})
+	p.delete(schema.TableAPIKeys)
+	p.delete(schema.TableRollupLog) // what is damaged of its rollup, which is whole only now
 	return p
 }
 
@@ -139,69 +159,71 @@ func person(organization schema.OrganizationID, identifier string, goes func(clo
 	p := newPurge(target{targetOrganization, string(organization)},
 		target{targetIdentifier, schema.NormalizeIdentifier(identifier)})
 	rollupRuns, rollupAttributions := schema.RollupOf(schema.TableRuns), schema.RollupOf(schema.TableAttributions)
-	ofPerson := p.ofOrganization() + " AND user_identifier IN " + p.keys(targetIdentifier, "key") +
-		" AND " + goes("occurred_at")
-	ofIdentifier := p.keys(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
-	ofInitiator := fmt.Sprintf("bitShiftRight(initiator_key, %d) IN ", schema.InitiatorKeyShift) + ofIdentifier
+	ofPerson := sql.All("user_identifier"+p.in(targetIdentifier, "key"), goes("occurred_at"))
+	ofIdentifier := p.in(targetIdentifier, strings.Replace(schema.InitiatorOfSQL, "?", "key", 1))
+	ofInitiator := fmt.Sprintf("bitShiftRight(initiator_key, %d)", schema.InitiatorKeyShift) + ofIdentifier
 	// Older versions that have not been merged away have the person as well.
-	started := p.ofOrganization() + " AND " + p.startedBy() + " AND " + goes("created_at")
+	started := sql.All(p.startedBy(), goes("created_at"))
 	// All rows of those runs, whoever started them in other versions.
-	ofRuns := "run_id IN " + p.keys(targetRun, "toUUIDOrZero(key)")
+	ofRuns := "run_id" + p.in(targetRun, "toUUIDOrZero(key)")
+	// The keys of records of the person.
+	records := sql.In(sql.Select{
+		Columns: []string{"occurred_at", "attribution_id"}, From: ofTarget(schema.TableAttributions),
+		Where: p.where(ofPerson),
+	})
 
-	p.derive = []string{
-		"SELECT 'run', toString(run_id) FROM " + schema.TableRuns + " WHERE " + started,
-		"SELECT 'run', toString(run_id) FROM " + schema.TableAttributions +
-			" WHERE " + ofPerson + " AND activity_type = 'initiated'",
-		"SELECT 'name', assumeNotNull(user_name) FROM " + schema.TableAttributions +
-			" WHERE " + ofPerson + " AND isNotNull(user_name)",
-		"SELECT 'record', toString(run_id) FROM " + rollupRuns.Table + " WHERE " + p.ofOrganization() + " AND " + ofInitiator,
-		"SELECT 'name', assumeNotNull(" + initiatorName + ") FROM " + schema.TableRuns +
-			" WHERE " + started + " AND isNotNull(" + initiatorName + ")",
+	derive := func(kind targetKind, key, table string, conditions ...string) {
+		p.derive = append(p.derive, sql.Select{
+			Columns: []string{"'" + string(kind) + "'", key}, From: ofTarget(table), Where: p.where(conditions...),
+		})
 	}
+	const ofRun = "toString(run_id)"
+	derive(targetRun, ofRun, schema.TableRuns, started)
+	derive(targetRun, ofRun, schema.TableAttributions, ofPerson, "activity_type = 'initiated'")
+	derive(targetName, "assumeNotNull(user_name)", schema.TableAttributions, ofPerson, "isNotNull(user_name)")
+	derive(targetRecord, ofRun, rollupRuns.Table, ofInitiator)
+	derive(targetName, "assumeNotNull("+initiatorName+")", schema.TableRuns, started, "isNotNull("+initiatorName+")")
 
 	// Rows of the rollup do not name the person, so they go before what they are found by. So do those of runs, all
 	// of each; they are refreshed again as they will be then.
-	p.delete(rollupAttributions.Table, p.ofOrganization()+
-		" AND (occurred_at, attribution_id) IN (SELECT occurred_at, attribution_id FROM "+schema.TableAttributions+
-		" WHERE "+ofPerson+")")
-	p.delete(rollupRuns.Table, p.ofOrganization()+" AND ("+ofInitiator+" OR "+ofRuns+")")
+	p.delete(rollupAttributions.Table, "(occurred_at, attribution_id) IN"+records)
+	p.delete(rollupRuns.Table, "("+ofInitiator+" OR "+ofRuns+")")
 	// Texts go by text. Another person's may share a key with them, whose runs are refreshed again too.
-	p.delete(schema.TableInitiatorKeys, p.ofOrganization()+" AND initiator_identifier IN "+p.keys(targetIdentifier, "key"))
-	p.delete(schema.TableSharedKeys, p.ofOrganization()+" AND initiator IN "+ofIdentifier)
+	p.delete(schema.TableInitiatorKeys, "initiator_identifier"+p.in(targetIdentifier, "key"))
+	p.delete(schema.TableSharedKeys, "initiator"+ofIdentifier)
 	// Names before the identifiers and the records that they are found by, so that a purge that ended early finds
 	// them again.
 	p.Steps = append(p.Steps, Step{
 		Table: schema.TableRuns, What: WhatNameless,
-		where:  p.ofOrganization() + " AND " + p.nameless(ofRuns),
+		where:  sql.All(p.where(p.nameless(ofRuns))...),
 		change: "UPDATE record = " + recordWithout,
 	}, Step{
 		Table: schema.TableRuns, What: WhatAnonymous,
-		again: p.ofOrganization() + " AND (" + ofRuns + " OR run_id IN " + p.keys(targetRecord, "toUUIDOrZero(key)") + ")",
-		where: started,
+		again: sql.All(p.where("(" + ofRuns + " OR run_id" + p.in(targetRecord, "toUUIDOrZero(key)") + ")")...),
+		where: sql.All(p.where(started)...),
 		// The number of an identifier says who it is just as well.
 		change: "UPDATE record = " + recordWithout + ", initiator = " + initiatorWithout,
 	})
 	// What is stored in the place of a record may have another clock, so that conflicts go with the rows. They go before
 	// them: a purge that ended in between finds them again. A copy under another clock, with another person, counts when
 	// the one that did is gone; it is not in the rollup.
-	p.delete(schema.TableConflicts, p.ofOrganization()+" AND kind = '"+schema.ConflictAttribution+"' AND (clock, id) IN"+
-		" (SELECT occurred_at, attribution_id FROM "+schema.TableAttributions+" WHERE "+ofPerson+")")
+	p.delete(schema.TableConflicts, "kind = '"+schema.ConflictAttribution+"'", "(clock, id) IN"+records)
+	// A row with the same key that stays counts from then on. It is not in the rollup.
+	stays := sql.Select{
+		Columns: []string{"organization_id"}, From: ofTarget(schema.TableAttributions),
+		Where: p.where("(occurred_at, attribution_id) IN"+records, "NOT ("+ofPerson+")"),
+	}
 	p.Steps = append(p.Steps, Step{
-		Table: schema.TableAttributions, What: WhatDeleted, change: deletes, where: ofPerson,
-		// A row with the same key that stays counts from then on. It is not in the rollup.
-		damage: "SELECT organization_id FROM " + schema.TableAttributions + " WHERE " + p.ofOrganization() +
-			" AND (occurred_at, attribution_id) IN (SELECT occurred_at, attribution_id FROM " + schema.TableAttributions +
-			" WHERE " + ofPerson + ") AND NOT (" + ofPerson + ")",
+		Table: schema.TableAttributions, What: WhatDeleted, change: deletes,
+		where:  sql.All(p.where(ofPerson)...),
+		damage: stays.String(),
 	}, Step{
 		Table: schema.TableConflicts, What: WhatDeleted, change: deletes,
-		where:  p.ofOrganization() + " AND " + schema.OfWronglySuperseded(ofTarget, p.ofOrganization()),
+		where:  sql.All(p.where(schema.OfWronglySuperseded(ofTarget, p.ofOrganization()))...),
 		damage: schema.WronglySuperseded(ofTarget, p.ofOrganization()).String(),
 	})
 	return p
 }
-
-// A purge names its organization in purge_targets, so that no statement names it (Purge).
-var ofTarget = sql.AllOrganizations("the purge's conditions name one of them by its number")
 
 // null is a null text. Where one branch of if is a plain NULL, ClickHouse only marks the value of the other one as
 // null: the text itself would stay in the file.
@@ -217,13 +239,13 @@ const (
 
 // startedBy is the condition that a row of runs names the person as the one who started the run.
 func (p *Purge) startedBy() string {
-	return "ifNull(tupleElement(record, 'initiator_identifier') IN " + p.keys(targetIdentifier, "key") + ", false)"
+	return "ifNull(tupleElement(record, 'initiator_identifier')" + p.in(targetIdentifier, "key") + ", false)"
 }
 
 // nameless is the condition that a row of runs has a name without an identifier that may be the person's.
 func (p *Purge) nameless(ofRuns string) string {
 	return "isNull(tupleElement(record, 'initiator_identifier')) AND isNotNull(" + initiatorName + ")" +
-		" AND (" + ofRuns + " OR ifNull(" + initiatorName + " IN " + p.keys(targetName, "key") + ", false))"
+		" AND (" + ofRuns + " OR ifNull(" + initiatorName + p.in(targetName, "key") + ", false))"
 }
 
 // Records takes out single records of an organization.
@@ -239,13 +261,12 @@ func Records(
 		targets = append(targets, target{targetRecord, id.String()})
 	}
 	p := newPurge(targets...)
-	ofRecords := p.ofOrganization() + " AND " + string(kind) + "_id IN " + p.keys(targetRecord, "toUUIDOrZero(key)")
+	ofRecords := string(kind) + "_id" + p.in(targetRecord, "toUUIDOrZero(key)")
 	p.delete(table, ofRecords)
 	if rollup := schema.RollupOf(table); rollup != nil {
 		p.delete(rollup.Table, ofRecords)
 		// What is stored in their place may be right where they were wrong.
-		p.delete(schema.TableConflicts, p.ofOrganization()+" AND kind = '"+string(kind)+"' AND id IN "+
-			p.keys(targetRecord, "toUUIDOrZero(key)"))
+		p.delete(schema.TableConflicts, "kind = '"+string(kind)+"'", "id"+p.in(targetRecord, "toUUIDOrZero(key)"))
 	}
 	return p.Run(ctx, conn, func(Step) {})
 }

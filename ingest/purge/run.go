@@ -34,7 +34,7 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 			}
 		}
 		return p.aim(ctx, conn, func() error {
-			if err := change.Damage(ctx, p.selected(targetOrganization, "key AS organization_id")); err != nil {
+			if err := change.Damage(ctx, p.selected(targetOrganization, "key AS organization_id").String()); err != nil {
 				return err
 			}
 			for _, s := range p.Steps {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // A target is a row of purge_targets: something by which rows to be purged are found.
@@ -79,8 +81,11 @@ func (p *Purge) store(ctx context.Context, conn driver.Conn) error {
 		return fmt.Errorf("purge: store what is purged: %w", err)
 	}
 	for _, statement := range p.derive {
-		err := conn.Exec(naming(), fmt.Sprintf("INSERT INTO %s (purge, kind, key) SELECT DISTINCT %d, * FROM (%s)",
-			schema.TablePurgeTargets, p.number, p.sql(statement)))
+		found := sql.Select{
+			Distinct: true, Columns: []string{strconv.FormatUint(p.number, 10), "*"},
+			From: sql.Query(sql.Text(p.sql(statement.String()))),
+		}
+		err := conn.Exec(naming(), "INSERT INTO "+schema.TablePurgeTargets+" (purge, kind, key) "+found.String())
 		if err != nil {
 			return fmt.Errorf("purge: find what is purged: %w", err)
 		}
@@ -93,8 +98,10 @@ func (p *Purge) Count(ctx context.Context, conn driver.Conn) error {
 	return p.aim(ctx, conn, func() error {
 		for i := range p.Steps {
 			s := &p.Steps[i]
-			count := "SELECT toInt64(count()) FROM " + s.Table + " WHERE " + p.sql(s.where)
-			if err := conn.QueryRow(ctx, count).Scan(&s.Rows); err != nil {
+			count := sql.Select{
+				Columns: []string{"toInt64(count())"}, From: ofTarget(s.Table), Where: []string{p.sql(s.where)},
+			}
+			if err := conn.QueryRow(ctx, count.String()).Scan(&s.Rows); err != nil {
 				return fmt.Errorf("purge: count the rows of %s: %w", s.Table, err)
 			}
 		}
@@ -106,8 +113,7 @@ func (p *Purge) Count(ctx context.Context, conn driver.Conn) error {
 // died.
 func (p *Purge) unchanged(ctx context.Context, conn driver.Conn) error {
 	var n uint64
-	count := fmt.Sprintf("SELECT count() FROM %s WHERE purge = %d", schema.TablePurgeTargets, p.number)
-	if err := conn.QueryRow(ctx, count).Scan(&n); err != nil {
+	if err := conn.QueryRow(ctx, p.stored("count()").String()).Scan(&n); err != nil {
 		return fmt.Errorf("purge: count: %w", err)
 	}
 	if n == 0 {
