@@ -32,6 +32,7 @@ var scenarios = []scenario{
 	{"memory", true, (*bench).measureMemory},
 	{"sizes", true, (*bench).measureSizes},
 	{"threshold", true, (*bench).measureThreshold},
+	{"options", true, (*bench).measureOptions},
 	{"small", true, (*bench).measureSmall},
 	{"clients", true, (*bench).measureClients},
 	{"cold", true, (*bench).measureCold},

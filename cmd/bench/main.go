@@ -38,8 +38,8 @@ type command struct {
 
 func (command) Help() string {
 	return `The same --scale and --until give the same rows. Compare ratios and milliseconds only within one run.
-Run it on a quiet machine. Scenarios: others, query, memory, sizes, threshold, small, clients,
-cold, repeated, postgres, arrivals, growth, ingest.
+Run it on a quiet machine. Scenarios: others, query, memory, sizes, threshold, options, small,
+clients, cold, repeated, postgres, arrivals, growth, ingest.
 
 Example:
   make bench BENCH_SCALE=1
