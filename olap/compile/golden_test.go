@@ -192,7 +192,7 @@ func factsOf(name string) plan.Facts {
 	if has("few") {
 		f.Records = 1000
 	}
-	if has("large") || has("rollup") {
+	if f.Options.NoWindow = !has("large"); has("large") || has("rollup") {
 		f.Records = 10_000_000
 	}
 	if has("rollup") {

@@ -12,6 +12,9 @@ import (
 // KeyInitiator is the key of a rollup table that represents the identifier and the name of who started a run.
 const KeyInitiator = "initiator_key"
 
+// keyAgent is the one of the agent.
+const keyAgent = "agent_id"
+
 // longRange is the length of a range, in days of 24 hours, from which it pays to read it in several parts; and to read
 // all runs of the organization instead of those in the join window.
 const longRange = 100 * 24 * time.Hour
@@ -20,10 +23,13 @@ const (
 	// RollupFrom is the number of records in the range from which the rollup answers quicker than base rows: its
 	// statements cost about 20 ms whatever there is, and a scan as much for so many (schema/decisions/threshold.md).
 	RollupFrom = 350_000
+	// aggregatesFrom is the same where a projection answers that has no keys but the agent: it costs as little as it ever
+	// does, and a scan takes longest for the agents' ids.
+	aggregatesFrom = 200_000
 	// rollupFromAll is the number of records from which the rollup is used for any range: they may all lie in it.
 	rollupFromAll = 2_000_000
 	// windowFrom is the number of records from which the join window costs less than all runs of the organization.
-	windowFrom = 500_000
+	windowFrom = 300_000
 )
 
 // usualAgents and usualWords are how many agents most organizations have at most, and how many words such a dimension
@@ -219,7 +225,34 @@ func (n *Needs) rowsRead(records uint64) uint64 {
 
 // RollupPays reports whether the rollup answers quicker than base rows, of an organization with so many records.
 func (n *Needs) RollupPays(records uint64) bool {
-	return n.InRange(records) >= RollupFrom || records >= rollupFromAll
+	return n.InRange(records) >= n.rollupFrom() || records >= rollupFromAll
+}
+
+// rollupFrom is the number of records in the range from which it does.
+func (n *Needs) rollupFrom() uint64 {
+	ofOthers := func(key string) bool { return key != keyAgent }
+	if p, _ := n.projection(); p != nil && !slices.ContainsFunc(p.Keys, ofOthers) {
+		return aggregatesFrom
+	}
+	return RollupFrom
+}
+
+// projection is the smallest projection of the rollup that answers, or nil with the reason why none does.
+func (n *Needs) projection() (*schema.Projection, Reason) {
+	if n.Rollup == nil {
+		return nil, MemberNotInRollup
+	}
+	reason := ProjectionLacksKey
+	for i, p := range n.Rollup.Projections {
+		if slices.ContainsFunc(n.RollupKeys, func(key string) bool { return !slices.Contains(p.Keys, key) }) {
+			continue
+		}
+		if n.hasSpans(p.SpanMillis) {
+			return &n.Rollup.Projections[i], ""
+		}
+		reason = RangeOffSpans
+	}
+	return nil, reason
 }
 
 // JoinsWindow reports whether the states of runs are needed of an organization with so many records, most of which were

@@ -5,7 +5,8 @@
 //
 // The first rule that applies decides where rows come from:
 //
-//  1. RowsBelowThreshold: base rows, where few records lie in the range. The rollup has a fixed price.
+//  1. RowsBelowThreshold: base rows, where few records lie in the range. The rollup has a fixed price, and is cheapest
+//     where a projection answers that has no keys but the agent: totals, days and agents leave base rows earlier.
 //  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter.
 //  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
 //  4. RollupUnusable: base rows while the rollup has no watermark: the organization is purged, its rollup is damaged,
@@ -199,17 +200,10 @@ func (p *Plan) fromRollup() {
 	} else if p.Options.NoAggregates {
 		p.Reason = SwitchedOff
 	} else {
-		p.Reason = ProjectionLacksKey
-		for i, projection := range p.Rollup.Projections {
-			if slices.ContainsFunc(p.RollupKeys, func(key string) bool { return !slices.Contains(projection.Keys, key) }) {
-				continue
-			}
-			if p.hasSpans(projection.SpanMillis) {
-				p.Strategy, p.Reason, p.Projection = RollupAggregates, "", &p.Rollup.Projections[i]
-				p.OneThread = len(projection.Keys) == 0
-				return
-			}
-			p.Reason = RangeOffSpans
+		if p.Projection, p.Reason = p.projection(); p.Projection != nil {
+			p.Strategy = RollupAggregates
+			p.OneThread = len(p.Projection.Keys) == 0
+			return
 		}
 	}
 	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)

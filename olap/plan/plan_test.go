@@ -21,6 +21,7 @@ const (
 	runs       = `"model":"agent_runs","metrics":["run_count"]`
 	byDay      = runs + `,"dimensions":["day"]`
 	byPerson   = runs + `,"dimensions":["user_identifier"]`
+	byAgent    = runs + `,"dimensions":["agent_id"]`
 	initiators = `"model":"agent_runs","metrics":["unique_initiator_count"]`
 	pairs      = `"model":"agent_user_activity","metrics":["attributed_run_count"]`
 	states     = `"model":"agent_user_activity","metrics":["completed_attributed_run_count"]`
@@ -137,24 +138,37 @@ func TestBaseRows(t *testing.T) {
 // Rules 1 and 8: what pays from how many records on.
 func TestThresholds(t *testing.T) {
 	const (
-		month = "2026-01-01"
-		year  = "2025-02-01"
+		month    = "2026-01-01"
+		year     = "2025-02-01"
+		byType   = runs + `,"dimensions":["user_type"]`
+		ofPerson = `{"member":"user_identifier","op":"eq","value":"ada@example.com"}]`
 	)
 	for name, c := range map[string]struct {
 		body, start   string
 		records       uint64
 		rollup, joins bool
 	}{
-		"few in a year":             {runs, year, RollupFrom - 1, false, false},
-		"many in a year":            {runs, year, RollupFrom, true, false},
-		"as many, few in a month":   {runs, month, RollupFrom, false, false},
+		"few in a year":             {runs, year, aggregatesFrom - 1, false, false},
+		"many in a year":            {runs, year, aggregatesFrom, true, false},
+		"as many, few in a month":   {runs, month, aggregatesFrom, false, false},
+		"few, by agent":             {byAgent, year, aggregatesFrom - 1, false, false},
+		"many, by agent":            {byAgent, year, aggregatesFrom, true, false},
+		"few, by day":               {byDay, year, aggregatesFrom - 1, false, false},
+		"many, by day":              {byDay, year, aggregatesFrom, true, false},
+		"few, with another key":     {byType, year, RollupFrom - 1, false, false},
+		"many, with another key":    {byType, year, RollupFrom, true, false},
+		"few initiators":            {initiators, year, RollupFrom - 1, false, false},
+		"many initiators":           {initiators, year, RollupFrom, true, false},
+		"few, without a projection": {byDay + `,"filters":[` + ofPerson, year, RollupFrom - 1, false, false},
+		"many, without one":         {byDay + `,"filters":[` + ofPerson, year, RollupFrom, true, false},
+		"not in the rollup":         {pairs, year, RollupFrom - 1, false, false},
 		"few in a month of many":    {runs, month, rollupFromAll - 1, false, false},
 		"very many, in whatever":    {runs, month, rollupFromAll, true, false},
-		"many in half a year":       {runs, "2025-08-02", 2*RollupFrom + 3000, true, false},
-		"few in half a year":        {runs, "2025-08-02", 2*RollupFrom - 3000, false, false},
+		"many in half a year":       {runs, "2025-08-02", 2*aggregatesFrom + 3000, true, false},
+		"few in half a year":        {runs, "2025-08-02", 2*aggregatesFrom - 3000, false, false},
 		"states of few":             {states, month, windowFrom - 1, false, false},
 		"states of many":            {states, month, windowFrom, false, true},
-		"states of many, of a year": {states, year, windowFrom, true, false},
+		"states of many, of a year": {states, year, RollupFrom, true, false},
 		"no states of many":         {pairs, month, windowFrom, false, false},
 	} {
 		n := needs(t, c.body, c.start, "2026-01-31", "UTC")
@@ -190,7 +204,6 @@ func TestOneThread(t *testing.T) {
 // The smallest projection with all keys is used where the range consists of its spans of time, or is long and has some
 // of them; where days are distinguished, only if no day begins within a span.
 func TestProjections(t *testing.T) {
-	byAgent := runs + `,"dimensions":["agent_id"]`
 	for name, c := range map[string]struct{ body, start, end, zone, want string }{
 		"days of whole hours": {byDay, "2026-01-01", "2026-01-31", "Europe/Stockholm", "by_quarter"},
 		"days of quarters": {runs + `,"dimensions":["day","user_type"]`, "2026-01-01", "2026-01-01",
