@@ -170,9 +170,8 @@ func statementOf(t *testing.T, body string, watermark time.Time) compile.Stateme
 	}
 	p := plan.Of(q).Plan(plan.Facts{AsOf: time.Now().Add(time.Hour), Records: 10_000_000, Watermark: watermark,
 		Lease: 1 << 60, Damage: 1 << 60})
-	statement := compile.Compile(compile.Input{Plan: p, Organization: "acme"})
-	if !statement.OneSnapshot {
+	if p.Delta != plan.DeltaInline {
 		t.Errorf("%s: read as rows", body)
 	}
-	return statement
+	return compile.Compile(compile.Input{Plan: p, Organization: "acme"})
 }

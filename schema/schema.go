@@ -131,4 +131,6 @@ var ReadSettings = map[string]any{
 	// ClickHouse would derive further comparisons from those of every AND. None of them would help here, and to look for
 	// them was two thirds of the analysis of the statement that reads what changed.
 	"optimize_and_compare_chain": 0,
+	// All reads of a table in one statement see the same rows: those of a delta and of the rollup that it completes.
+	"enable_shared_storage_snapshot_in_query": 1,
 }

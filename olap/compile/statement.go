@@ -25,8 +25,6 @@ type Statement struct {
 	// Order holds, for each term of the query's completed order, the position of its column. For
 	// a query that pages, these columns of the last row say where the next page begins.
 	Order []int
-	// OneSnapshot says that the statement is only right when all its reads of a table see the same rows.
-	OneSnapshot bool
 	// Projection is the projection that the statement is made for; empty for none. ClickHouse would find it, but weighs
 	// all others first.
 	Projection string
@@ -82,7 +80,6 @@ func Compile(in Input) Statement {
 	columns, selected := w.columns()
 	statement := Statement{
 		Columns: columns, OwnClock: w.AsOf.IsZero(), OneThread: w.OneThread,
-		OneSnapshot: w.Delta == plan.DeltaInline,
 	}
 	if w.Projection != nil {
 		statement.Projection = w.Projection.Name

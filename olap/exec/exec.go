@@ -70,9 +70,6 @@ type Table struct {
 func Settings(statement compile.Statement) clickhouse.Settings {
 	options := maps.Clone(settings)
 	maps.Copy(options, schema.ReadSettings)
-	if statement.OneSnapshot {
-		options["enable_shared_storage_snapshot_in_query"] = 1
-	}
 	if statement.Projection != "" {
 		options["preferred_optimize_projection_name"] = statement.Projection
 	}

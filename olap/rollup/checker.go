@@ -76,11 +76,6 @@ func (c *Checker) Collect(out chan<- prometheus.Metric) {
 // Step repairs what is damaged, or else compares the next section. It reports whether there may be more to do at once:
 // not at the end of a round, nor while the rollup may not be used.
 func (c *Checker) Step(ctx context.Context) (more bool, err error) {
-	if !c.refresher.able {
-		if c.refresher.able, err = c.refresher.check(ctx); !c.refresher.able {
-			return false, err
-		}
-	}
 	state, err := snapshot.ReadLog(ctx, c.refresher.conn)
 	if err != nil {
 		return false, err

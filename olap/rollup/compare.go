@@ -256,8 +256,6 @@ func completeProjections(
 // disturbed. id names the statement; empty for any name.
 func background(ctx context.Context, id string) context.Context {
 	settings := clickhouse.Settings{
-		"enable_shared_storage_snapshot_in_query": 1,
-
 		"max_threads":                        1,
 		"max_memory_usage":                   2 << 30,
 		"max_bytes_before_external_group_by": 512 << 20,

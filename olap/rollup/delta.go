@@ -167,9 +167,7 @@ func ReadDelta(
 	ctx context.Context, conn driver.Conn, of snapshot.Records, since time.Time, before *Delta, most int,
 ) (*Delta, error) {
 	table := schema.RollupOf(of.Source)
-	settings := clickhouse.Settings{"enable_shared_storage_snapshot_in_query": 1}
-	maps.Copy(settings, schema.ReadSettings)
-	options := []clickhouse.QueryOption{clickhouse.WithSettings(settings)}
+	options := []clickhouse.QueryOption{clickhouse.WithSettings(maps.Clone(schema.ReadSettings))}
 	known := ""
 	if before != nil && before.Len() > 0 {
 		sent, err := before.Table(table.ColumnsBefore(), func(DeltaRow) bool { return true })

@@ -78,8 +78,6 @@ func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from
 func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 	settings := clickhouse.Settings{
 		"async_insert": 0, "insert_deduplication_token": rand.Text(),
-		"enable_shared_storage_snapshot_in_query": 1,
-
 		"max_threads":                        1, // within the bound of one core
 		"max_bytes_before_external_group_by": 1 << 30,
 	}

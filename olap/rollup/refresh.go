@@ -41,7 +41,6 @@ type Refresher struct {
 	takeOut func(context.Context, schema.OrganizationID, string, time.Time) error
 
 	name  int64 // in claims
-	able  bool  // the store can refresh, which is read once
 	clock snapshot.ClockWatch
 
 	records     prometheus.Counter
@@ -105,11 +104,6 @@ func (s *Refresher) Refresh(ctx context.Context) error {
 }
 
 func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err error) {
-	if !s.able {
-		if s.able, err = s.check(ctx); !s.able {
-			return false, err
-		}
-	}
 	asked := time.Now()
 	state, err := snapshot.ReadLog(ctx, s.conn)
 	if err != nil {
@@ -236,17 +230,4 @@ func (s *Refresher) refresh(ctx context.Context, state snapshot.Log, until time.
 		s.logger.Info("refreshed the rollup", "rows", rows, "until", until)
 	}
 	return nil
-}
-
-// check reports whether the store can refresh: a query that reads a rollup table twice must see it once.
-func (s *Refresher) check(ctx context.Context) (bool, error) {
-	var known uint64
-	const setting = "SELECT count() FROM system.settings WHERE name = 'enable_shared_storage_snapshot_in_query'"
-	if err := s.conn.QueryRow(ctx, setting).Scan(&known); err != nil {
-		return false, fmt.Errorf("rollup: read the settings: %w", err)
-	}
-	if known == 0 {
-		s.logger.Warn("this ClickHouse is too old for the rollup; queries read the base tables")
-	}
-	return known > 0, nil
 }
