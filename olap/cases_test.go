@@ -63,13 +63,13 @@ func TestEveryRuleHasACase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := conform.ParseRules(string(text))
+	rules, err := olaptest.ParseRules(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var steps []conform.Step
 	eachScript(t, func(_ *testing.T, script conform.Script) { steps = append(steps, script.Steps...) })
-	for _, wrong := range conform.Unproved(rules, steps) {
+	for _, wrong := range olaptest.Unproved(rules, steps) {
 		t.Error(wrong)
 	}
 	for _, rule := range rules {

@@ -1,37 +1,12 @@
-package conform
+package olaptest
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/runlens/runlens/olap/conform"
 )
-
-// A Named script is one of a folder's.
-type Named struct {
-	Name string // of its file, without the ending
-	Script
-}
-
-// Scripts reads all scripts (*.test) of a folder, in the order of their names.
-func Scripts(folder fs.FS) ([]Named, error) {
-	files, err := fs.Glob(folder, "*.test")
-	if err != nil {
-		return nil, err
-	}
-	scripts := make([]Named, len(files))
-	for i, file := range files {
-		text, err := fs.ReadFile(folder, file)
-		if err != nil {
-			return nil, err
-		}
-		scripts[i].Name = strings.TrimSuffix(file, ".test")
-		if scripts[i].Script, err = Parse(string(text)); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return scripts, nil
-}
 
 // A Rule is a rule of the specification or the contract that cases prove, or that no question can prove.
 type Rule struct {
@@ -47,8 +22,8 @@ func ParseRules(text string) (rules []Rule, err error) {
 			continue
 		}
 		name, rest, found := strings.Cut(line, ": ")
-		if !found || !rule.MatchString(name) {
-			return nil, fmt.Errorf("line %d: %q begins with no rule", i+1, line)
+		if !found {
+			return nil, fmt.Errorf("line %d: %q has no name of a rule", i+1, line)
 		}
 		r := Rule{Name: name}
 		if _, tests, found := strings.Cut(rest, " -> "); found {
@@ -60,7 +35,7 @@ func ParseRules(text string) (rules []Rule, err error) {
 }
 
 // Unproved says which rules have no case and name no test, and which cases prove a rule that is not in the inventory.
-func Unproved(rules []Rule, steps []Step) (wrong []string) {
+func Unproved(rules []Rule, steps []conform.Step) (wrong []string) {
 	proved := map[string]bool{}
 	for _, step := range steps {
 		for _, name := range step.Rules {
