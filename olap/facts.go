@@ -26,8 +26,8 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 
 // boundaryFacts finds asOf, zero for the own clock of the statement.
 func (e *Engine) boundaryFacts(ctx context.Context, a *attempt, f *plan.Facts) (err error) {
-	m := plan.Memory{Continues: a.Query.Cursor != "", Awaited: !a.awaited.IsZero()}
-	if a.Query.Pages() && !m.Continues {
+	m := plan.Memory{Awaited: !a.awaited.IsZero()}
+	if a.Query.Pages() && a.Query.Cursor == "" {
 		a.derived, m.Idle = e.view.Derive(a.OrganizationID)
 		m.OnePage, m.Asked = e.onePage.Get(string(a.OrganizationID), a.question())
 	}

@@ -165,11 +165,10 @@ func (n *Needs) Long() bool {
 
 // Memory is what is remembered of an organization and of earlier answers when an attempt begins.
 type Memory struct {
-	Continues bool // the query has a cursor: nothing else matters
-	Idle      bool // nothing was stored of the organization a short time ago: a boundary can be derived
-	Awaited   bool // an earlier attempt waited for a boundary
-	Asked     bool // the query was answered before,
-	OnePage   bool // with one page
+	Idle    bool // nothing was stored of the organization a short time ago: a boundary can be derived
+	Awaited bool // an earlier attempt waited for a boundary
+	Asked   bool // the query was answered before,
+	OnePage bool // with one page
 }
 
 // expectsOnePage reports whether no page is expected to follow an answer.

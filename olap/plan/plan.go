@@ -228,7 +228,7 @@ func (p *Plan) fromBase() {
 // ChooseBoundary is rules 11 to 14.
 func (n Needs) ChooseBoundary(m Memory, refuted Assumption, o Options) Boundary {
 	switch {
-	case m.Continues:
+	case n.Query.Cursor != "":
 		return Given
 	case !n.Query.Pages() || refuted&OnePage == 0 && !o.NoOwnClock && n.expectsOnePage(m):
 		return OwnClock
