@@ -18,7 +18,8 @@ import (
 // While an organization or a person of it is purged, its questions are answered from the base tables, and those of
 // others from the rollup, at every statement that changes a table of records or of the rollup.
 func TestOnlyThePurgedOrganizationLeavesTheRollup(t *testing.T) {
-	tables := append(schema.Derived(), schema.TableRuns, schema.TableAttributions, schema.TableConflicts)
+	// Nothing is changed in tables that have nothing of either.
+	tables := []string{"initiator_keys", "rollup_runs", "rollup_attributions", "runs", "attributions"}
 	for name, p := range map[string]*purge.Purge{
 		"an organization": purge.Organization("acme"),
 		"a person":        purge.Person("acme", "ada@example.com"),

@@ -26,7 +26,9 @@ type engineSettings struct {
 // configTemplate bounds an engine that shares its machine with the processes it serves: caches of some ten MiB
 // instead of ClickHouse's 5 GiB, and threads for small machines. The idle time of a connection must exceed the
 // client's (idleConnTimeout), so that never a request crosses the closing of its connection. The largest valid
-// query puts 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB.
+// query puts 1 to 2 MB of parameters into its address, above ClickHouse's default of 1 MiB. A table that finds the
+// pool of merges and mutations full tries again after 0.1 s and more, without the random time of up to a second that
+// ClickHouse adds: a purge would spend it after every four parts.
 //
 // The handlers are all that the port answers, and there is no default one: /ping, /play and the rest do not exist. The
 // first answers the challenge. The second takes statements, of the data user only: it requires that user's own
@@ -71,6 +73,8 @@ var configTemplate = parse("config", `<clickhouse>
     <compiled_expression_cache_size>33554432</compiled_expression_cache_size>
     <background_pool_size>2</background_pool_size>
     <background_schedule_pool_size>4</background_schedule_pool_size>
+    <background_processing_pool_task_sleep_seconds_when_no_work_random_part>0
+    </background_processing_pool_task_sleep_seconds_when_no_work_random_part>
     <max_thread_pool_size>1000</max_thread_pool_size>
 </clickhouse>
 `)

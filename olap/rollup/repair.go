@@ -148,7 +148,7 @@ func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error
 			return err
 		}
 	}
-	err := under.Alter(ctx, s.table.Table, "DELETE IN PARTITION ID '"+s.id()+"'", r.ofDamaged(under.claim))
+	err := under.alterIn(ctx, s.table.Table, "DELETE", r.ofDamaged(under.claim), s.id())
 	if err != nil {
 		return err
 	}
