@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -25,12 +26,12 @@ func takeOutLate(conn driver.Conn) func(context.Context, schema.OrganizationID, 
 
 type purgeCmd struct {
 	storeFlags
-	Org    string `required:"" placeholder:"ORG" help:"The organization."`
-	Person string `placeholder:"IDENTIFIER" help:"Email address or phone number: purge this person only."`
-	DryRun bool   `help:"Only count what a purge would remove."`
-	Yes    bool   `help:"Purge. Without it nothing is changed."`
-	Lift   bool   `help:"Let a purged person's records in again, whenever they happened."`
-	JSON   bool   `help:"Print the counts as JSON."`
+	Org    []string `required:"" sep:"none" placeholder:"ORG" help:"The organization; repeat the flag for several."`
+	Person string   `placeholder:"IDENTIFIER" help:"Email address or phone number: purge this person only."`
+	DryRun bool     `help:"Only count what a purge would remove."`
+	Yes    bool     `help:"Purge. Without it nothing is changed."`
+	Lift   bool     `help:"Let a purged person's records in again, whenever they happened."`
+	JSON   bool     `help:"Print the counts as JSON."`
 }
 
 func (purgeCmd) Help() string {
@@ -40,17 +41,19 @@ initiator's identifier and name, so run counts stay the same.
 What the person did until the purge stays out from then on, whatever a worker, an ingest or a comparison still
 reads; ingest rejects it. What the person does later counts. --lift ends that.
 Purge the source before you purge an organization: a worker or a later ingest copies what is still there.
+ClickHouse writes every part again that has rows of an organization. So several at once cost little more than one.
 
 Example:
   runlens purge --org acme --person ada@example.com --dry-run
   runlens purge --org acme --person ada@example.com --yes
-  runlens purge --org acme --person ada@example.com --lift`
+  runlens purge --org acme --person ada@example.com --lift
+  runlens purge --org acme --org globex --yes`
 }
 
 func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	organization, err := schema.ParseOrganizationID(c.Org)
+	organizations, err := c.organizations()
 	if err != nil {
-		return usageError{fmt.Errorf("--org %w", err)}
+		return err
 	}
 	if c.Lift && (c.Person == "" || c.DryRun) {
 		return usageError{errors.New("--lift needs --person, and does not go with --dry-run")}
@@ -64,23 +67,28 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	}
 	defer store.Close()
 	if c.Lift {
-		return c.lift(ctx, store.Conn(), organization, io)
+		return c.lift(ctx, store.Conn(), organizations[0], io)
 	}
-	p, of := purge.Organization(organization), "organization"
+	p, of := purge.Organization(organizations...), "organization"
 	if c.Person != "" {
-		p, of = purge.Person(organization, c.Person), "person"
+		p, of = purge.Person(organizations[0], c.Person), "person"
 	}
 	if err := p.Count(ctx, store.Conn()); err != nil {
 		return err
 	}
 	if c.Yes {
-		// Not the person's identifier: a log outlives a purge.
-		action := audit.Action{Name: "purge", OrganizationID: organization, Details: map[string]any{"of": of}}
-		err := audit.Do(ctx, store.Conn(), action, func(ctx context.Context) error {
+		do := func(ctx context.Context) error {
 			return p.Run(ctx, store.Conn(), func(s purge.Step) {
-				logger.Info("purged", "organization", organization, "table", s.Table, "what", s.What, "rows", s.Rows)
+				logger.Info("purged", "organizations", organizations, "table", s.Table, "what", s.What, "rows", s.Rows)
 			})
-		})
+		}
+		for _, organization := range organizations {
+			// Not the person's identifier: a log outlives a purge.
+			action := audit.Action{Name: "purge", OrganizationID: organization, Details: map[string]any{"of": of}}
+			work := do
+			do = func(ctx context.Context) error { return audit.Do(ctx, store.Conn(), action, work) }
+		}
+		err := do(ctx)
 		if err != nil {
 			return err
 		}
@@ -96,6 +104,24 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		}
 	}
 	return nil
+}
+
+// organizations are those to purge, each once.
+func (c purgeCmd) organizations() ([]schema.OrganizationID, error) {
+	var organizations []schema.OrganizationID
+	for _, text := range c.Org {
+		organization, err := schema.ParseOrganizationID(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--org %w", err)}
+		}
+		organizations = append(organizations, organization)
+	}
+	slices.Sort(organizations)
+	organizations = slices.Compact(organizations)
+	if c.Person != "" && len(organizations) > 1 {
+		return nil, usageError{errors.New("--person goes with one --org")}
+	}
+	return organizations, nil
 }
 
 // lift takes the person off the list of those whose records stay out.

@@ -65,3 +65,30 @@ func TestPurgedPersonStaysOut(t *testing.T) {
 	}
 	run(exitUsage, "--lift needs --person", "purge", "--org", "acme", "--lift")
 }
+
+// Several organizations are purged at once, others are not, and the audit log of each says so.
+func TestPurgeOfSeveralOrganizations(t *testing.T) {
+	flags := store(t)
+	run := func(want int, contains, stdin string, args ...string) {
+		t.Helper()
+		code, out, stderr := command(t, stdin, append(args, flags...)...)
+		if code != want || !strings.Contains(out+stderr, contains) {
+			t.Errorf("%v ended with %d, want %d and %q:\n%s%s", args, code, want, contains, out, stderr)
+		}
+	}
+	records := ""
+	for _, organization := range []string{"acme", "globex", "initech"} {
+		records += `{"record":"run","organization_id":"` + organization +
+			`","run_id":"00000000-0000-4000-8000-000000000001","agent_id":"00000000-0000-4000-8000-000000000002",` +
+			`"status":"RUNNING","created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:00Z"}` + "\n"
+	}
+	run(exitDone, "runs 3", records, "ingest", "-")
+	several := []string{"purge", "--org", "acme", "--org", "globex", "--org", "acme"}
+	run(exitUsage, "--person goes with one --org", "", append(several, "--person", "ada@x.example", "--dry-run")...)
+	run(exitDone, "runs: 2 rows would be deleted", "", append(several, "--dry-run")...)
+	run(exitDone, "runs: 2 rows deleted", "", append(several, "--yes")...)
+	run(exitDone, "runs: 0 rows would be deleted", "", append(several, "--dry-run")...)
+	run(exitDone, "runs: 1 rows would be deleted", "", "purge", "--org", "initech", "--dry-run")
+	run(exitDone, "purge", "", "audit", "--org", "acme")
+	run(exitDone, "purge", "", "audit", "--org", "globex")
+}
