@@ -95,12 +95,14 @@ type Listed struct {
 
 // List returns the keys of an organization, revoked ones included, oldest first.
 func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]Listed, error) {
+	// The ids are looked up first: the rest of the keys and their uses is read by id, and not of all organizations.
+	ofThem := "key_id IN" + sql.In(sql.Select{Columns: []string{"key_id"}, From: sql.Table(schema.TableAPIKeys)})
 	listed := sql.Select{
 		Columns: []string{columns, "if(u.at = 0, NULL, u.at)"},
 		From: sql.Query(sql.Select{
-			Columns: []string{"*"}, From: sql.Table(schema.TableAPIKeys).Final(true),
+			Columns: []string{"*"}, From: sql.Table(schema.TableAPIKeys).Final(true), Where: []string{ofThem},
 		}).As("k"),
-		Joins: []sql.Join{{Kind: "LEFT", From: sql.Query(lastUses).As("u"), On: "USING (key_id)"}},
+		Joins: []sql.Join{{Kind: "LEFT", From: sql.Query(lastUses(ofThem)).As("u"), On: "USING (key_id)"}},
 		Order: []string{"created_at", "key_id"},
 	}
 	rows, err := s.conn.Query(ctx, listed.String(), clickhouse.Named("organization", string(organization)))

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
@@ -119,5 +121,25 @@ func TestUsed(t *testing.T) {
 	if len(got) != 3 || !got["expires"].Equal(now) || !got["twice"].Equal(now) ||
 		!got["border"].Equal(now.Add(-24*time.Hour)) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A list reads little of the keys of other organizations, and of their uses, however many there are.
+func TestListReadsTheKeysOfItsOrganization(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	for _, statement := range []string{
+		"INSERT INTO api_keys (key_id, organization_id, name, created_at) SELECT leftPad(toString(number), 16, '0'), " +
+			"concat('org', toString(number)), repeat('x', 200), now64(3) FROM numbers(100000)",
+		"INSERT INTO api_key_uses SELECT leftPad(toString(number), 16, '0'), now64(3) FROM numbers(100000)",
+	} {
+		if err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// All keys have 25 MB. A granule of them has 2 MB, one of uses 0.2 MB, and the organizations of all keys 0.6 MB.
+	bounded := clickhouse.Context(t.Context(), clickhouse.WithSettings(clickhouse.Settings{"max_bytes_to_read": 8 << 20}))
+	list, err := keys.NewStore(conn).List(bounded, "org70000")
+	if err != nil || len(list) != 1 || list[0].KeyID != "0000000000070000" || list[0].LastUsedAt == nil {
+		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -73,9 +73,12 @@ func parseVerification(keyID, text string, at time.Time) (schema.APIKey, error) 
 	return key, nil
 }
 
-// lastUses are when each key was last used.
-var lastUses = sql.Select{
-	Columns: []string{"key_id", "max(last_used_at) AS at"}, From: all(schema.TableAPIKeyUses), Group: []string{"key_id"},
+// lastUses are when each key was last used, of those for which conditions are true.
+func lastUses(where ...string) sql.Select {
+	return sql.Select{
+		Columns: []string{"key_id", "max(last_used_at) AS at"},
+		From:    all(schema.TableAPIKeyUses), Where: where, Group: []string{"key_id"},
+	}
 }
 
 var usedSince = sql.Select{
@@ -83,7 +86,7 @@ var usedSince = sql.Select{
 	From: sql.Query(sql.Select{
 		Columns: []string{"key_id", "verification"}, From: all(schema.TableAPIKeys).Final(true),
 	}).As("k"),
-	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(lastUses).As("u"), On: "ON u.key_id = k.key_id"}},
+	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(lastUses()).As("u"), On: "ON u.key_id = k.key_id"}},
 	Where: []string{"k.verification != ''", "u.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC')"},
 }.String()
 
