@@ -64,8 +64,8 @@ func (b *bench) compareTenants(ctx context.Context, few *tenants, count uint64) 
 		return err
 	}
 	defer many.close()
-	ours := many.figures()
-	for i, reference := range few.figures() {
+	ours := append(many.figures(), many.commands(b)...)
+	for i, reference := range append(few.figures(), few.commands(b)...) {
 		measured, err := b.compare(ctx, ours[i].run, reference.run)
 		if err != nil {
 			return fmt.Errorf("%s: %w", reference.name, err)
@@ -89,6 +89,8 @@ type tenants struct {
 	view  *snapshot.View
 	state any    // of the keys
 	added uint64 // rows and keys
+
+	purged uint64 // organizations
 }
 
 func (b *bench) openTenants(ctx context.Context, count uint64) (*tenants, error) {
@@ -132,6 +134,9 @@ func (t *tenants) load(ctx context.Context, b *bench) error {
 		if err := conn.Exec(ctx, fmt.Sprintf(statement, t.count)); err != nil {
 			return err
 		}
+	}
+	if err := t.loadUsage(ctx); err != nil {
+		return err
 	}
 	loading.rest(ctx)
 	t.keys, t.view = keys.NewStore(conn), snapshot.NewView(conn)
