@@ -40,8 +40,8 @@ func (t *tenants) commands(b *bench) []tenantFigure {
 			return err
 		}},
 		{"questions of an organization are summed up", false, func(ctx context.Context) error {
-			_, err := usagelog.Summarize(ctx, conn, usagelog.Selection{By: usagelog.ByShape, Limit: 20,
-				OrganizationID: t.organization(t.count / 2), Since: time.Now().Add(-24 * time.Hour)})
+			_, err := usagelog.Summarize(ctx, usagelog.Selection{By: usagelog.ByShape, Limit: 20,
+				OrganizationID: t.organization(t.count / 2), Since: time.Now().Add(-24 * time.Hour)}, conn)
 			return err
 		}},
 	}

@@ -61,7 +61,30 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 	if !c.Lift && c.Yes == c.DryRun {
 		return usageError{errors.New("say either --dry-run, to count, or --yes, to purge")}
 	}
-	store, err := openOf(ctx, c.storeFlags, organization, logger)
+	placed, err := c.place(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer placed.Close()
+	inCell := map[string][]schema.OrganizationID{}
+	for _, organization := range organizations {
+		name := placed.nameOf(organization)
+		inCell[name] = append(inCell[name], organization)
+	}
+	var failures []error
+	for _, name := range placed.names {
+		if of := inCell[name]; len(of) > 0 {
+			failures = append(failures, ofCell(name, c.purge(ctx, placed.flags[name], of, logger, io)))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// purge purges organizations, or a person of one, that are in one store.
+func (c purgeCmd) purge(
+	ctx context.Context, f storeFlags, organizations []schema.OrganizationID, logger *slog.Logger, io streams,
+) error {
+	store, err := openMigrated(ctx, f, logger)
 	if err != nil {
 		return err
 	}
