@@ -79,6 +79,7 @@ var flagHelp = kong.Vars{
 		"for keys with networks. They may hold any number of connections.",
 
 	// worker
+	"health_listen":   "The admin address of the server or worker.",
 	"status_listen":   "The worker's admin address.",
 	"worker_listen":   "Address of health, status, metrics and profiles. off disables it.",
 	"poll_interval":   "Pause between two polls for changes.",

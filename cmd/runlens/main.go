@@ -45,6 +45,7 @@ type cli struct {
 	Conform    conformCmd    `cmd:"" help:"Prove a server's answers with cases that were worked out by hand."`
 	Purge      purgeCmd      `cmd:"" help:"Remove an organization or a person from the store for good."`
 	Rollup     rollupCmd     `cmd:"" help:"Check the rollup against its base tables, or rebuild it."`
+	Health     healthCmd     `cmd:"" help:"Say whether a running server or worker is ready."`
 	Doctor     doctorCmd     `cmd:"" help:"Find what is wrong with ClickHouse or a source, and what to do."`
 	Migrate    migrateCmd    `cmd:"" help:"Apply, roll back or show schema migrations."`
 	Query      queryCmd      `cmd:"" help:"Send one query to a running server and print the answer."`

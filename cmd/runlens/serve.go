@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // usualQueries and usualConnections are how many of them a server takes at once by default.
@@ -147,12 +149,14 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 			return errors.Join(err, c.close(ctx, a, signals))
 		}
 	}
+	managed(ctx, a.admin, logger)
 	var failure error
 	select {
 	case s := <-signals:
 		logger.Info("draining", "signal", s.String(), "at_most", c.DrainTimeout.String())
 	case failure = <-a.Failed():
 	}
+	tellManager(daemon.SdNotifyStopping, logger)
 	return cmp.Or(failure, c.close(ctx, a, signals))
 }
 
