@@ -32,8 +32,14 @@ func kindMetric(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("runlens_worker_"+name, help, []string{"kind"}, nil)
 }
 
-// Describe is part of prometheus.Collector.
-func (s *Status) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
+// Describe is part of prometheus.Collector. It sends what Collect may send later, too.
+func (s *Status) Describe(out chan<- *prometheus.Desc) {
+	for _, metric := range []*prometheus.Desc{lagMetric, certainMetric, storedMetric, batchesMetric, rejectedMetric,
+		purgedMetric, retriesMetric, differedMetric, replacedMetric, failuresMetric, ageMetric, refusedMetric,
+		missingMetric} {
+		out <- metric
+	}
+}
 
 // Collect is part of prometheus.Collector.
 func (s *Status) Collect(out chan<- prometheus.Metric) {

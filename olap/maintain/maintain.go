@@ -107,7 +107,12 @@ func (w *Worker) step(ctx context.Context) (more bool, took time.Duration, err e
 }
 
 // Describe is part of prometheus.Collector.
-func (w *Worker) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(w, out) }
+func (w *Worker) Describe(out chan<- *prometheus.Desc) {
+	w.seconds.Describe(out)
+	w.steps.Describe(out)
+	w.failed.Describe(out)
+	w.task.Describe(out)
+}
 
 // Collect is part of prometheus.Collector.
 func (w *Worker) Collect(out chan<- prometheus.Metric) {

@@ -69,7 +69,11 @@ func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher
 }
 
 // Describe is part of prometheus.Collector.
-func (s *Refresher) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
+func (s *Refresher) Describe(out chan<- *prometheus.Desc) {
+	s.records.Describe(out)
+	s.age.Describe(out)
+	s.conflicting.Describe(out)
+}
 
 // Collect is part of prometheus.Collector.
 func (s *Refresher) Collect(out chan<- prometheus.Metric) {
