@@ -8,19 +8,34 @@ import (
 )
 
 type engineCmd struct {
+	Run     engineRunCmd `cmd:"" default:"withargs" help:"Run it until a signal. 'runlens engine' does the same."`
+	Backup  backupCmd    `cmd:"" help:"Back up the store into a new folder, while it is in use."`
+	Restore restoreCmd   `cmd:"" help:"Restore a backup into a new data directory."`
+}
+
+func (engineCmd) Help() string {
+	return `The embedded engine is a whole ClickHouse in a process of its own. Servers, workers and ingest commands start
+it where no ClickHouse is named.
+
+Example:
+  runlens engine --data-dir ./data
+  runlens engine backup /backups/monday`
+}
+
+type engineRunCmd struct {
 	storeFlags
 	Listen string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"@engine_listen"`
 }
 
-func (engineCmd) Help() string {
+func (engineRunCmd) Help() string {
 	return `Runs the embedded engine until a signal. Prints its address, its user and the file of its password.
 Servers, workers and ingest commands with the same data directory join it.
 
 Example:
-  runlens engine --data-dir ./data`
+  runlens engine run --data-dir ./data`
 }
 
-func (c engineCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+func (c engineRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	config, err := c.config(logger)

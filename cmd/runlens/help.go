@@ -92,6 +92,10 @@ var flagHelp = kong.Vars{
 	"engine_listen": "Where the engine serves ClickHouse's HTTP protocol. Other addresses than loopback are for " +
 		"containers.",
 
+	"backup_lists": "Only keys, secrets, the list of purged people and the audit log: small, for after each purge.",
+	"restore_lists": "The latest backup, of which keys, secrets, the list of purged people and the audit log are " +
+		"restored.",
+
 	// keys
 	"key_expires": "When the key expires: 90d, 36h, a day such as 2027-01-31 (its first instant in UTC), " +
 		"or an RFC 3339 instant. Default: never.",

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
@@ -100,6 +102,7 @@ type rollupRebuildCmd struct {
 
 func (rollupRebuildCmd) Help() string {
 	return `Empties the rollup and refreshes everything. Until that is done queries read the base tables.
+After a restore it also takes out who was purged, and counts what was stored.
 
 Example:
   runlens rollup rebuild`
@@ -115,8 +118,16 @@ func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger, io strea
 		if err := rollup.Rebuild(ctx, store.Conn()); err != nil {
 			return err
 		}
-		refresher := rollup.New(store.Conn(), logger, rollup.Margin)
-		refresher.TakeOutLate(takeOutLate(store.Conn()))
-		return refresher.Refresh(ctx)
+		return derive(ctx, store.Conn(), logger)
 	})
+}
+
+// derive derives from the records what a rebuilt or new store lacks, and takes out of them who was purged.
+func derive(ctx context.Context, conn driver.Conn, logger *slog.Logger) error {
+	if err := rollup.Count(ctx, conn); err != nil {
+		return err
+	}
+	refresher := rollup.New(conn, logger, rollup.Margin)
+	refresher.TakeOutLate(takeOutLate(conn))
+	return refresher.Refresh(ctx)
 }

@@ -19,6 +19,7 @@
 //	engine.log    the engine's log from warnings up without any statement, at most two files of 10 MB; engine.out
 //	              its raw output
 //	reserve       8 MiB that a revocation on a full disk may use
+//	backups/      backups that are being made or restored
 //	store/        the data
 //
 // The folder and all in it belong to the user who runs the engine, and are open to nobody else (0700, 0600).

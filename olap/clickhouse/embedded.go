@@ -159,6 +159,10 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	if err := os.Remove(e.layout.address()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return explain(err, "")
 	}
+	// Of a backup that ended with its engine, nothing stays.
+	if err := os.RemoveAll(e.layout.backups()); err != nil {
+		return explain(err, "")
+	}
 	version, err := e.layout.adoptVersion(e.library)
 	if err != nil {
 		return explain(err, "")

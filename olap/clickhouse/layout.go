@@ -30,6 +30,7 @@ func (l layout) output() string     { return filepath.Join(l.dir, "engine.out") 
 func (l layout) config() string     { return filepath.Join(l.dir, "config.xml") }
 func (l layout) users() string      { return filepath.Join(l.dir, "users.xml") }
 func (l layout) store() string      { return filepath.Join(l.dir, "store") }
+func (l layout) backups() string    { return filepath.Join(l.dir, "backups") }
 func (l layout) reserve() string    { return filepath.Join(l.dir, "reserve") }
 
 // create makes the engine's folder, which no other user of the machine may enter.

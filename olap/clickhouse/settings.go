@@ -59,6 +59,7 @@ var configTemplate = parse("config", `<clickhouse>
             <handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler>
         </rule>
     </http_handlers>
+    <backups><allowed_path>{{.Backups}}</allowed_path></backups>
     <listen_host>{{.Host}}</listen_host>
     <http_port>{{.Port}}</http_port>
     <keep_alive_timeout>3600</keep_alive_timeout>
@@ -125,6 +126,7 @@ var usersTemplate = parse("users", `<clickhouse>
                 <query>GRANT ALTER CONSTRAINT, ALTER TTL, ALTER MATERIALIZE TTL, ALTER SETTINGS ON *.*</query>
                 <query>GRANT ALTER VIEW MODIFY QUERY ON *.*</query>
                 <query>GRANT KILL QUERY, SYSTEM MERGES ON *.*</query>
+                <query>GRANT BACKUP ON *.*</query>
                 <query>GRANT TABLE ENGINE ON MergeTree</query>
                 <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
                 <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
@@ -146,14 +148,16 @@ func (s engineSettings) write() error {
 		return err
 	}
 	values := struct {
-		Users, Log, Host, Port      string
+		Users, Log, Backups         string
+		Host, Port                  string
 		Authorization, PasswordHash string
 		Instance, Proof             string
 		MemoryBytes                 uint64
 		Connections                 int
 		ConcurrentQueries           int
 	}{
-		Users: escapeXML(s.layout.users()), Log: escapeXML(s.layout.log()), Host: escapeXML(host), Port: escapeXML(port),
+		Users: escapeXML(s.layout.users()), Log: escapeXML(s.layout.log()), Backups: escapeXML(s.layout.backups()),
+		Host: escapeXML(host), Port: escapeXML(port),
 		Authorization: basicAuthorization(dataUser, s.password), PasswordHash: hashPassword(s.password),
 		Instance: s.challenge.Instance, Proof: s.challenge.Proof,
 		MemoryBytes: s.memoryBytes,

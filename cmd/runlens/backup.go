@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+)
+
+// The folders of a backup, each a backup of ClickHouse, and the file that is written last.
+const (
+	backupRecords = "records"
+	backupLists   = "lists"
+	backupNote    = "backup.json"
+)
+
+// A note says what a backup is.
+type note struct {
+	BegunAt time.Time `json:"begun_at"` // by the store's clock
+	Schema  uint      `json:"schema"`   // the newest migration of the store
+	Records bool      `json:"records"`  // it has records, besides the lists
+}
+
+type backupCmd struct {
+	storeFlags
+	Dir   string `arg:"" help:"The folder to make."`
+	Lists bool   `help:"@backup_lists"`
+}
+
+func (backupCmd) Help() string {
+	return `Backs up the embedded engine's store into a new folder, while servers and workers use it. The folder has
+secrets, and the records of whoever is purged later: keep it as private as the data directory, and not for ever.
+What is derived is not in it, nor is how far copying has come.
+
+Example:
+  runlens engine backup /backups/monday
+  runlens engine backup --lists /backups/after-a-purge`
+}
+
+func (c backupCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	if c.ClickhouseURL != "" {
+		return usageError{clickhouse.ErrNotEmbedded}
+	}
+	if err := os.Mkdir(c.Dir, 0o700); err != nil {
+		return usageError{fmt.Errorf("the folder of a backup must be a new one: %w", err)}
+	}
+	err := c.backUp(ctx, logger)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(c.Dir))
+	}
+	_, err = fmt.Fprintln(io.out, "backed up")
+	return err
+}
+
+func (c backupCmd) backUp(ctx context.Context, logger *slog.Logger) error {
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	n := note{Records: !c.Lists}
+	if n.BegunAt, err = snapshot.Now(ctx, store.Conn()); err != nil {
+		return err
+	}
+	if n.Schema, err = schemaOf(ctx, store); err != nil {
+		return err
+	}
+	// The lists come last: whoever is purged meanwhile is on them.
+	parts := []part{{backupRecords, schema.BackupRecords}, {backupLists, schema.BackupLists}}
+	if c.Lists {
+		parts = parts[1:]
+	}
+	for _, p := range parts {
+		if err := store.Backup(ctx, filepath.Join(c.Dir, p.folder), func(destination string) string {
+			return schema.BackupSQL(store.Database(), destination, p.tables)
+		}); err != nil {
+			return fmt.Errorf("cannot back up the %s: %w", p.folder, plain(err))
+		}
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.Dir, backupNote), text, 0o600)
+}
+
+// A part of a backup is a folder with some tables.
+type part struct {
+	folder string
+	tables []string
+}
+
+type restoreCmd struct {
+	storeFlags
+	Dir   string `arg:"" type:"existingdir" help:"The folder of the backup."`
+	Lists string `type:"existingdir" placeholder:"DIR" help:"@restore_lists"`
+}
+
+func (restoreCmd) Help() string {
+	return `Restores a backup into a new data directory, which no server or worker uses yet. Purges and revocations of
+keys that came after the backup are not in it: name the latest backup with --lists, and whoever was purged stays out.
+An organization that was purged since comes back: purge it again ('runlens audit' names it).
+Workers then copy again what is missing, from the beginning.
+
+Example:
+  runlens engine restore /backups/monday --lists /backups/after-a-purge --data-dir ./restored`
+}
+
+func (c restoreCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	if c.ClickhouseURL != "" {
+		return usageError{clickhouse.ErrNotEmbedded}
+	}
+	if c.Lists == "" {
+		c.Lists = c.Dir
+	}
+	records, err := readNote(c.Dir)
+	if err == nil && !records.Records {
+		err = fmt.Errorf("%s has lists only, no records", c.Dir)
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	lists, err := readNote(c.Lists)
+	if err != nil {
+		return usageError{err}
+	}
+	if lists.BegunAt.Before(records.BegunAt) {
+		return usageError{errors.New("--lists must not be older than the backup: its purges and revocations would be lost")}
+	}
+	if used, err := clickhouse.InUse(ctx, c.DataDir); err != nil || used {
+		return errors.Join(err, errors.New("other processes use the data directory: stop them, or name another one"))
+	}
+	store, err := openMigrated(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := mayRestore(ctx, store, records, lists); err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		dir string
+		part
+	}{{c.Lists, part{backupLists, schema.BackupLists}}, {c.Dir, part{backupRecords, schema.BackupRecords}}} {
+		if err := store.Restore(ctx, filepath.Join(p.dir, p.folder), func(source string) string {
+			return schema.RestoreSQL(store.Database(), source, p.tables)
+		}); err != nil {
+			return fmt.Errorf("cannot restore the %s, remove the data directory before you try again: %w", p.folder,
+				plain(err))
+		}
+	}
+	if err := derive(ctx, store.Conn(), logger); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "restored what was stored by %s, without people purged and with keys revoked by %s\n",
+		records.BegunAt.Format(time.RFC3339), lists.BegunAt.Format(time.RFC3339))
+	return err
+}
+
+// mayRestore refuses a store that has any rows, derived ones too, and backups of another schema.
+func mayRestore(ctx context.Context, store *clickhouse.Server, backups ...note) error {
+	version, err := schemaOf(ctx, store)
+	if err != nil {
+		return err
+	}
+	for _, n := range backups {
+		if n.Schema != version {
+			return fmt.Errorf("the backup has the schema %d and this version %d: restore it with the version that made it, "+
+				"then upgrade", n.Schema, version)
+		}
+	}
+	var rows *uint64
+	const stored = "SELECT sum(total_rows) FROM system.tables WHERE database = currentDatabase()" +
+		" AND name NOT LIKE 'schema\\_%'"
+	if err := store.Conn().QueryRow(ctx, stored).Scan(&rows); err != nil {
+		return err
+	}
+	if rows == nil || *rows > 0 {
+		return errors.New("the data directory has been used: restore into a new one, and move it in place of this one " +
+			"afterwards")
+	}
+	return nil
+}
+
+// schemaOf is the newest migration of a store.
+func schemaOf(ctx context.Context, store *clickhouse.Server) (uint, error) {
+	db, err := store.DB()
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	state, err := schema.Status(ctx, db)
+	return state.Version, err
+}
+
+func readNote(dir string) (n note, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, backupNote))
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("%s has no whole backup: its file %s cannot be read", dir, backupNote)
+	}
+	return n, nil
+}
+
+// plain is what went wrong with files, or the failure of ClickHouse without its text.
+func plain(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file
+	}
+	return errors.New(oneLine(err))
+}

@@ -1,0 +1,166 @@
+package clickhouse
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// backupPoll is how often it is looked whether a backup has ended.
+const backupPoll = 50 * time.Millisecond
+
+// ErrNotEmbedded is the error of what works with files of the embedded engine, on a server that runs elsewhere.
+var ErrNotEmbedded = errors.New("this works with the embedded engine; deploy/backup.md has the statements for a " +
+	"ClickHouse server")
+
+// Backup has the embedded engine write a backup into dir, which it makes, while others use the engine. statement is the
+// SQL for a destination. The engine can write below its own folder only, so the backup is made there and then moved.
+// It is on the disk when Backup returns.
+func (s *Server) Backup(ctx context.Context, dir string, statement func(destination string) string) error {
+	return s.exchange(func(inside string) error {
+		if err := s.await(ctx, statement(file(inside))); err != nil {
+			return err
+		}
+		return place(inside, dir)
+	})
+}
+
+// Restore has the embedded engine restore a backup from dir. statement is the SQL for a source.
+func (s *Server) Restore(ctx context.Context, dir string, statement func(source string) string) error {
+	return s.exchange(func(inside string) error {
+		if err := place(dir, inside); err != nil {
+			return err
+		}
+		return s.await(ctx, statement(file(inside)))
+	})
+}
+
+// await has ClickHouse do a backup or restore in the background, since it may take longer than a client waits for the
+// answer of one statement, and returns when it has ended.
+func (s *Server) await(ctx context.Context, statement string) error {
+	var id, status, failure string
+	if err := s.conn.QueryRow(ctx, statement+" ASYNC").Scan(&id, &status); err != nil {
+		return err
+	}
+	tick := time.NewTicker(backupPoll)
+	defer tick.Stop()
+	for {
+		err := s.conn.QueryRow(ctx, "SELECT toString(status), error FROM system.backups WHERE id = ?", id).
+			Scan(&status, &failure)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return errors.New("the engine ended meanwhile")
+		case err != nil:
+			return err
+		case status == "BACKUP_CREATED" || status == "RESTORED":
+			return nil
+		case status != "CREATING_BACKUP" && status != "RESTORING":
+			s.engine.logger.Error("ClickHouse could not do it", "status", status, "cause", lastLines(failure, 1))
+			return errors.New("ClickHouse could not do it; the log says why")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// exchange has do use a path at which the engine can write a folder. It is gone afterwards.
+func (s *Server) exchange(do func(inside string) error) error {
+	if s.engine == nil {
+		return ErrNotEmbedded
+	}
+	all := s.engine.layout.backups()
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return err
+	}
+	inside := filepath.Join(all, randomHex(16))
+	return errors.Join(do(inside), os.RemoveAll(inside))
+}
+
+// file is the SQL of a backup at a path.
+func file(path string) string {
+	return "File('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(path) + "')"
+}
+
+// place puts the files of a folder into another one, which it makes, and syncs them. On one file system they are linked,
+// else copied: nobody changes a file of a backup.
+func place(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, name)
+		switch {
+		case entry.IsDir():
+			err = os.MkdirAll(target, 0o700)
+		case !entry.Type().IsRegular():
+			err = fmt.Errorf("%s is no file", path)
+		case os.Link(path, target) != nil:
+			err = copyFile(path, target)
+		}
+		if err == nil {
+			err = syncFile(target)
+		}
+		return err
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+func syncFile(path string) error {
+	opened, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(opened.Sync(), opened.Close())
+}
+
+// InUse reports whether processes use the embedded engine of a data directory, "" for the default one. It waits for an
+// engine that is ending.
+func InUse(ctx context.Context, dataDir string) (bool, error) {
+	config, err := Config{DataDir: dataDir}.withDefaults()
+	if err != nil {
+		return false, err
+	}
+	path := layoutOf(config.DataDir).usersLock()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	shared, err := lockShared(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	shared.release()
+	alone, err := tryLockExclusive(path)
+	if alone != nil {
+		alone.release()
+	}
+	return alone == nil, err
+}

@@ -1,0 +1,30 @@
+package schema
+
+import "strings"
+
+// What a backup has, in two parts. What is missing is derived (Derived, the rollup log, the counters, the conflicts that
+// a refresh finds), is of work in progress (purge_targets, replacements), or would be wrong after a restore: a
+// checkpoint may be later than the records, so that workers and backfills copy everything again, which changes nothing
+// that is there.
+var (
+	// BackupRecords are the tables of records, and of what was asked.
+	BackupRecords = []string{TableAgents, TableRuns, TableAttributions, TableUsageLog}
+
+	// BackupLists are the small tables of which the newest rows count, whatever records are restored: keys and their
+	// revocations, secrets, who was purged, and who did what.
+	BackupLists = []string{TableAPIKeys, TableAPIKeyUses, TableSecrets, TablePurgedPeople, TableAuditLog}
+)
+
+// BackupSQL is the statement that backs up tables of a database to a destination, such as "Disk('backups', 'monday')".
+func BackupSQL(database, destination string, tables []string) string {
+	return "BACKUP " + tablesOf(database, tables) + " TO " + destination
+}
+
+// RestoreSQL is the statement that restores tables from a backup. They exist, since migrations made them, and are empty.
+func RestoreSQL(database, source string, tables []string) string {
+	return "RESTORE " + tablesOf(database, tables) + " FROM " + source
+}
+
+func tablesOf(database string, tables []string) string {
+	return "TABLE " + database + "." + strings.Join(tables, ", TABLE "+database+".")
+}
