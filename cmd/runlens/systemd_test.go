@@ -92,6 +92,31 @@ func TestSystemUser(t *testing.T) {
 
 // Every variable of the example is one that serve or worker reads, and they accept its values, uncommented.
 func TestEnvironmentExample(t *testing.T) {
+	known := variables(t)
+	found := regexp.MustCompile(`(?m)^#?(RUNLENS_\w+)=(\S+)$`).FindAllStringSubmatch(read(t, units, "runlens.env"), -1)
+	if len(found) < 8 {
+		t.Errorf("the example has only %d variables", len(found))
+	}
+	for _, variable := range found {
+		if !known[variable[1]] {
+			t.Errorf("nothing reads %s", variable[1])
+		}
+		t.Setenv(variable[1], variable[2])
+	}
+	parser, err := newParser(&cli{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"serve", "worker"} {
+		if _, err := parser.Parse([]string{command}); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
+// variables are those that commands read.
+func variables(t *testing.T) map[string]bool {
+	t.Helper()
 	known := map[string]bool{"RUNLENS_ADMIN_TOKEN": true} // read without a flag
 	parser, err := newParser(&cli{})
 	if err != nil {
@@ -107,19 +132,5 @@ func TestEnvironmentExample(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)^#?(RUNLENS_\w+)=(\S+)$`).FindAllStringSubmatch(read(t, units, "runlens.env"), -1)
-	if len(found) < 8 {
-		t.Errorf("the example has only %d variables", len(found))
-	}
-	for _, variable := range found {
-		if !known[variable[1]] {
-			t.Errorf("nothing reads %s", variable[1])
-		}
-		t.Setenv(variable[1], variable[2])
-	}
-	for _, command := range []string{"serve", "worker"} {
-		if _, err := parser.Parse([]string{command}); err != nil {
-			t.Errorf("%s: %v", command, err)
-		}
-	}
+	return known
 }
