@@ -2,8 +2,8 @@ package schema
 
 import "strings"
 
-// What a backup has, in two parts. What is missing is derived (Derived, the rollup log, the counters, the conflicts that
-// a refresh finds), is of work in progress (purge_targets, replacements), or would be wrong after a restore: a
+// What a backup has, in two parts. What is missing is derived (Derived, the rollup log, the counters, the conflicts
+// that a refresh finds), is of work in progress (purge_targets, replacements), or would be wrong after a restore: a
 // checkpoint may be later than the records, so that workers and backfills copy everything again, which changes nothing
 // that is there.
 var (
@@ -20,7 +20,8 @@ func BackupSQL(database, destination string, tables []string) string {
 	return "BACKUP " + tablesOf(database, tables) + " TO " + destination
 }
 
-// RestoreSQL is the statement that restores tables from a backup. They exist, since migrations made them, and are empty.
+// RestoreSQL is the statement that restores tables from a backup. They exist, since migrations made them, and are
+// empty.
 func RestoreSQL(database, source string, tables []string) string {
 	return "RESTORE " + tablesOf(database, tables) + " FROM " + source
 }

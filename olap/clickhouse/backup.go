@@ -91,8 +91,8 @@ func file(path string) string {
 	return "File('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(path) + "')"
 }
 
-// place puts the files of a folder into another one, which it makes, and syncs them. On one file system they are linked,
-// else copied: nobody changes a file of a backup.
+// place puts the files of a folder into another one, which it makes, and syncs them. On one file system they are
+// linked, else copied: nobody changes a file of a backup.
 func place(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/runlens/runlens/schema/sql"
 )
 
-// Count counts the rows of organizations that insert_counters lacks, as those that a backup brought. A count that is too
-// small costs time: queries of a large organization are then planned as those of a small one.
+// Count counts the rows of organizations that insert_counters lacks, as those that a backup brought. A count that is
+// too small costs time: queries of a large organization are then planned as those of a small one.
 func Count(ctx context.Context, conn driver.Conn) error {
 	for _, table := range []string{schema.TableAgents, schema.TableRuns, schema.TableAttributions} {
 		stored := sql.Select{
