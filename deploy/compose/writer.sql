@@ -12,7 +12,8 @@ WITH begun AS (
 ), attributed AS (
     INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, user_name,
         activity_type, run_initiation_type, source)
-    SELECT 'acme', gen_random_uuid(), run_id, agent_id, initiator_identifier, initiator_name, 'initiated', 'human', 'web'
+    SELECT 'acme', gen_random_uuid(), run_id, agent_id, initiator_identifier, initiator_name,
+        'initiated', 'human', 'web'
     FROM begun
 )
 UPDATE runs SET status = CASE WHEN random() < 0.9 THEN 'COMPLETED' ELSE 'FAILED' END
