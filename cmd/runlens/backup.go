@@ -103,8 +103,8 @@ type part struct {
 
 type restoreCmd struct {
 	storeFlags
-	Dir   string `arg:"" type:"existingdir" help:"The folder of the backup."`
-	Lists string `type:"existingdir" placeholder:"DIR" help:"@restore_lists"`
+	Dir   string `arg:"" help:"The folder of the backup."`
+	Lists string `placeholder:"DIR" help:"@restore_lists"`
 }
 
 func (restoreCmd) Help() string {
