@@ -11,8 +11,8 @@ var (
 	BackupRecords = []string{TableAgents, TableRuns, TableAttributions, TableUsageLog}
 
 	// BackupLists are the small tables of which the newest rows count, whatever records are restored: keys and their
-	// revocations, secrets, who was purged, and who did what.
-	BackupLists = []string{TableAPIKeys, TableAPIKeyUses, TableSecrets, TablePurgedPeople, TableAuditLog}
+	// revocations, secrets, who was purged, who did what, and which cell the store is.
+	BackupLists = []string{TableAPIKeys, TableAPIKeyUses, TableSecrets, TablePurgedPeople, TableAuditLog, TablePlacement}
 )
 
 // BackupSQL is the statement that backs up tables of a database to a destination, such as "Disk('backups', 'monday')".

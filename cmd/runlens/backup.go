@@ -64,7 +64,7 @@ func (c backupCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 }
 
 func (c backupCmd) backUp(ctx context.Context, logger *slog.Logger) error {
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	store, err := openUnplaced(ctx, c.storeFlags, logger)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c restoreCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 	if used, err := clickhouse.InUse(ctx, c.DataDir); err != nil || used {
 		return errors.Join(err, errors.New("other processes use the data directory: stop them, or name another one"))
 	}
-	store, err := openMigrated(ctx, c.storeFlags, logger)
+	store, err := openUnplaced(ctx, c.storeFlags, logger)
 	if err != nil {
 		return err
 	}
