@@ -136,8 +136,8 @@ func (s *storm) idleMachine() *machine {
 	return nil
 }
 
-// checkStep does a step of a check. Where a rebuild drops the last part of a table meanwhile, ClickHouse misses a virtual
-// column of its projections, and the step is to be made again.
+// checkStep does a step of a check. Where a rebuild drops the last part of a table meanwhile, ClickHouse misses a
+// virtual column of its projections, and the step is to be made again.
 func checkStep(ctx context.Context, m *machine) error {
 	_, err := m.checker.Step(ctx)
 	if err != nil && strings.Contains(err.Error(), "Not found column __table") &&

@@ -85,7 +85,7 @@ func (c *cell) record(e usage.Entry) {
 	}
 }
 
-var cellUp = prometheus.NewDesc("runlens_cell_open", "1 once the cell was opened, 0 while it is away since the start.",
+var cellUp = prometheus.NewDesc("runlens_cell_up", "1 while the cell answers, else 0.",
 	nil, nil)
 
 // collector is what the admin address shows of the cell, with its name if there are several.
@@ -98,15 +98,24 @@ func (c *cell) collector() prometheus.Collector {
 
 type cellMetrics struct{ *cell }
 
-// Describe sends nothing: what there is to collect depends on whether the cell is open.
-func (cellMetrics) Describe(chan<- *prometheus.Desc) {}
+// Describe sends what there is to collect of an open cell, else what says that it is not open.
+func (m cellMetrics) Describe(out chan<- *prometheus.Desc) {
+	if m.name != oneCell {
+		out <- cellUp
+	}
+	if opened := m.opened.Load(); opened != nil {
+		for _, part := range opened.metrics {
+			part.Describe(out)
+		}
+	}
+}
 
 // Collect sends what the parts of the cell have.
 func (m cellMetrics) Collect(out chan<- prometheus.Metric) {
 	opened := m.opened.Load()
 	if m.name != oneCell {
 		up := 0.
-		if opened != nil {
+		if opened != nil && opened.answers() {
 			up = 1
 		}
 		out <- prometheus.MustNewConstMetric(cellUp, prometheus.GaugeValue, up)
@@ -116,6 +125,15 @@ func (m cellMetrics) Collect(out chan<- prometheus.Metric) {
 			part.Collect(out)
 		}
 	}
+}
+
+// scrapePatience bounds what one scrape of the metrics may wait for a cell.
+const scrapePatience = 2 * time.Second
+
+func (o *openCell) answers() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	return o.store.Conn().Ping(ctx) == nil
 }
 
 // A cellsEngine answers each organization from its cell.

@@ -269,8 +269,8 @@ func TestACellThatIsAway(t *testing.T) {
 	if status, body := get(t, admin+"/readyz", ""); status != 200 {
 		t.Errorf("readyz: %d %s", status, body)
 	}
-	if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, `runlens_cell_open{cell="c"} 0`) ||
-		!strings.Contains(body, `runlens_cell_open{cell="a"} 1`) {
+	if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, `runlens_cell_up{cell="c"} 0`) ||
+		!strings.Contains(body, `runlens_cell_up{cell="a"} 1`) {
 		t.Error("the metrics do not say which cell is away")
 	}
 	d.signal("c", syscall.SIGCONT)

@@ -110,6 +110,7 @@ var shown = []shownMetric{
 	{"runlens_query_refuted_total", "Assumptions that did not hold", "ops", perSecond("assumption")},
 	{"runlens_store_uptime_seconds", "Time since ClickHouse was started", "s", greatest("instance")},
 	{"runlens_store_info", "ClickHouse", "short", greatest("version", "instance")},
+	{"runlens_cell_up", "Cells that answer", "bool", greatest("cell", "instance")},
 	{title: "Processes"},
 	{"runlens_build_info", "runlens", "short", greatest("version", "instance")},
 	{"process_cpu_seconds_total", "Cores in use", "short", perSecond("instance")},

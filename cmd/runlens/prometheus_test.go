@@ -11,15 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/limit/shared"
-	"github.com/runlens/runlens/ingest/worker"
-	"github.com/runlens/runlens/olap/usage"
 )
 
 // monitoring has the rules of Prometheus, their tests and their runbook.
@@ -163,9 +160,10 @@ func TestMetricsAreShownAndNamedRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close(context.Background())
-	content := a.adminContent(&operatorAPI{}, httpapi.NewMetrics(), usage.NewLog(a.store.Conn(), logger))
-	content.Metrics = append(content.Metrics, workerAdmin(worker.NewStatus(time.Now), a.store).Metrics...)
-	exposed := metricNames(append(content.Metrics, &shared.Store{})...)
+	content := a.adminContent(&operatorAPI{}, httpapi.NewMetrics())
+	content.Metrics = append(content.Metrics, workerAdmin([]*cellWorker{newCellWorker(oneCell, storeFlags{}, nil,
+		logger)}).Metrics...)
+	exposed := metricNames(append(content.Metrics, &shared.Store{}, (&cell{name: "a"}).collector())...)
 
 	post(t, "http://"+a.Address(), key, `{"model":"agent_runs","metrics":["run_count"],
 		"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`)

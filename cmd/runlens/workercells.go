@@ -128,8 +128,8 @@ type cellReports struct {
 // A workerStore is a prometheus.Collector of the store of a worker, once it is open.
 type workerStore struct{ *cellWorker }
 
-// Describe sends nothing: what there is to collect depends on whether the store is open.
-func (workerStore) Describe(chan<- *prometheus.Desc) {}
+// Describe sends what there is to collect.
+func (workerStore) Describe(out chan<- *prometheus.Desc) { (*clickhouse.Server)(nil).Describe(out) }
 
 // Collect sends what the store has.
 func (w workerStore) Collect(out chan<- prometheus.Metric) {
