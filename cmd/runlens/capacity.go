@@ -62,8 +62,12 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 	if err != nil {
 		return conns.Caps{}, err
 	}
+	p, _, err := c.named()
+	if err != nil {
+		return conns.Caps{}, err
+	}
 	caps := conns.Caps{All: c.MaxConnections, Exempt: proxies}
-	available := availableFor(files, c.GlobalConcurrency)
+	available := availableFor(files, c.GlobalConcurrency, len(p.names))
 	if available < caps.All {
 		logger.Warn("fewer connections than configured: the limit of open files allows no more (ulimit -n)",
 			"max_connections", available, "configured", caps.All, "open_files", files)
@@ -79,9 +83,10 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 }
 
 // availableFor is how many connections to the API a process takes that may have so many files open and runs so many
-// queries at once. A low limit is shared out: not every connection to the store is open at all times.
-func availableFor(files, queries int) int {
-	return max(files-clickhouse.Connections(queries)-otherFiles-fewConnections, files/4)
+// queries at once in each of its cells. A low limit is shared out: not every connection to a store is open at all
+// times.
+func availableFor(files, queries, cells int) int {
+	return max(files-cells*clickhouse.Connections(queries)-otherFiles-fewConnections, files/4)
 }
 
 // fitting is the cap on queries, lowered to what the store takes, so that no query waits for another one within

@@ -162,7 +162,7 @@ func glanceAt(ctx context.Context, store *clickhouse.Server, logger *slog.Logger
 func ownFiles() finding.Finding {
 	f := finding.Finding{Check: "open files", Result: finding.OK}
 	files, err := openFiles()
-	available := availableFor(files, usualQueries)
+	available := availableFor(files, usualQueries, 1)
 	switch {
 	case err != nil:
 		f.Result, f.Says = finding.Problem, err.Error()
