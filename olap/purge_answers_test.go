@@ -16,8 +16,11 @@ import (
 // same answers all the time.
 func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
+	ada, created := "ada@example.com", time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	for _, organization := range []string{"acme", "globex"} {
-		var records olaptest.Records
+		records := olaptest.Records{Runs: []olaptest.Run{{Organization: organization, ID: olaptest.ShortID(9),
+			CreatedAt: created, AgentID: olaptest.ShortID(1), Kind: "agent", Status: "COMPLETED", Identifier: &ada,
+			UpdatedAt: created}}}
 		for n := range 4 {
 			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization,
 				ID: olaptest.ShortID(n), RunID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1),

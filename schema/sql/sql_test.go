@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,8 +80,10 @@ func TestNobodyElseReadsTables(t *testing.T) {
 			t.Fatal(dir, err)
 		}
 		for _, file := range files {
-			// versions.go keeps golang-migrate's bookkeeping, in which there are no rows of an organization.
-			if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "versions.go" && dir == ".." {
+			// versions.go keeps golang-migrate's bookkeeping, in which there are no rows of an organization, and backup.go
+			// restores whole tables FROM a backup.
+			if strings.HasSuffix(file, "_test.go") ||
+				dir == ".." && slices.Contains([]string{"versions.go", "backup.go"}, filepath.Base(file)) {
 				continue
 			}
 			set := token.NewFileSet()
