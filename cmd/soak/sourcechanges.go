@@ -123,7 +123,7 @@ func (b *sources) bulkUpdate(ctx context.Context, url string) error {
 }
 
 func (b *sources) pauseReplay(ctx context.Context) error {
-	return onSource(ctx, b.standby.URL(), "SELECT pg_wal_replay_harness.Pause()")
+	return onSource(ctx, b.standby.URL(), "SELECT pg_wal_replay_pause()")
 }
 
 func (b *sources) resumeReplay(ctx context.Context) error {
