@@ -47,9 +47,7 @@ type openCell struct {
 }
 
 func newCell(name string, c serveCmd, secrets [][]byte, cache int, budget auth.Budget, logger *slog.Logger) *cell {
-	if name != oneCell {
-		logger = logger.With("cell", name)
-	}
+	logger = loggerOf(name, logger)
 	one := &cell{name: name, settings: c, secrets: secrets, cache: cache, logger: logger}
 	one.verifier = auth.NewVerifier(one, budget, time.Now, logger)
 	return one
@@ -183,8 +181,11 @@ func (c *cell) get() (*openCell, error) {
 	if opened := c.opened.Load(); opened != nil {
 		return opened, nil
 	}
-	return nil, fmt.Errorf("%s is away", c.what())
+	return nil, c.away()
 }
+
+// away is the error of a cell that is not open.
+func (c *cell) away() error { return fmt.Errorf("%s is away", c.what()) }
 
 // close waits for what runs in the background, which has been told to end, and leaves the store.
 func (c *cell) close() error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +20,7 @@ func (c *cell) store() (keys.Store, error) {
 	if stored := c.keys.Load(); stored != nil {
 		return *stored, nil
 	}
-	return keys.Store{}, fmt.Errorf("%s is away", c.what())
+	return keys.Store{}, c.away()
 }
 
 // Valid is that of auth.Store.
@@ -89,12 +88,7 @@ var cellUp = prometheus.NewDesc("runlens_cell_up", "1 while the cell answers, el
 	nil, nil)
 
 // collector is what the admin address shows of the cell, with its name if there are several.
-func (c *cell) collector() prometheus.Collector {
-	if c.name == oneCell {
-		return cellMetrics{c}
-	}
-	return prometheus.WrapCollectorWith(prometheus.Labels{"cell": c.name}, cellMetrics{c})
-}
+func (c *cell) collector() prometheus.Collector { return metricsOf(c.name, cellMetrics{c}) }
 
 type cellMetrics struct{ *cell }
 

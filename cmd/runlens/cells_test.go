@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,15 +31,7 @@ const cellsFile = "cells:\n- {name: a, data_dir: a}\n- {name: b, data_dir: b}\n-
 func inThreeCells(t *testing.T) *deployment {
 	t.Helper()
 	t.Parallel() // it waits more than it works
-	dir, err := os.MkdirTemp("", "runlens-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // as in store
-		for deadline := time.Now().Add(time.Minute); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond)
-		}
-	})
+	dir := engineDir(t)
 	d := &deployment{T: t, dir: dir, cells: map[string]*clickhouse.Server{}, of: map[string]string{}}
 	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(),
 		"--cells", d.file("cells.yaml", cellsFile)}
@@ -116,26 +107,17 @@ func (d *deployment) organizations() (names []string) {
 
 func (d *deployment) key(organization string) (id, key string) {
 	d.Helper()
-	_, out := d.run("", "keys", "create", "--org", organization, "--output", "json")
-	var created createdKey
-	if err := json.Unmarshal([]byte(out), &created); err != nil {
-		d.Fatal(err)
-	}
-	return created.KeyID, created.Key
+	return createKey(d.T, d.flags, "--org", organization)
 }
 
-// engine sends a signal to the engine of a cell.
+// signal sends a signal to the engine of a cell.
 func (d *deployment) signal(cell string, signal syscall.Signal) {
 	d.Helper()
-	text, err := os.ReadFile(filepath.Join(d.dir, cell, "engine", "address.json"))
-	if err != nil {
-		d.Fatal(err)
+	pid := enginePID(filepath.Join(d.dir, cell))
+	if pid == 0 {
+		d.Fatalf("the cell %s has no engine", cell)
 	}
-	var address struct{ PID int }
-	if err := json.Unmarshal(text, &address); err != nil {
-		d.Fatal(err)
-	}
-	if err := syscall.Kill(address.PID, signal); err != nil {
+	if err := syscall.Kill(pid, signal); err != nil {
 		d.Fatal(err)
 	}
 }

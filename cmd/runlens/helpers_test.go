@@ -24,8 +24,8 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 	return code, out.String(), err.String()
 }
 
-// store are the flags of an embedded engine of the test's own, and a process that keeps it running.
-func store(t *testing.T) []string {
+// engineDir is a folder for embedded engines of the test's own.
+func engineDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "runlens-test-")
 	if err != nil {
@@ -37,7 +37,13 @@ func store(t *testing.T) []string {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
+	return dir
+}
+
+// store are the flags of an embedded engine of the test's own, and a process that keeps it running.
+func store(t *testing.T) []string {
+	t.Helper()
+	flags := []string{"--data-dir", engineDir(t), "--engine-lib", clickhousetest.Library()}
 	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -47,8 +53,8 @@ func store(t *testing.T) []string {
 	return flags
 }
 
-// started runs a whole server with the given flags until the test ends or stop is called.
-func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
+// serveWith is runlens serve with flags, at addresses that are free.
+func serveWith(t *testing.T, flags ...string) serveCmd {
 	t.Helper()
 	var c cli
 	parser, err := newParser(&c)
@@ -59,8 +65,14 @@ func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
 		flags...)); err != nil {
 		t.Fatal(err)
 	}
+	return c.Serve
+}
+
+// started runs a whole server with the given flags until the test ends or stop is called.
+func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
+	t.Helper()
 	var log bytes.Buffer
-	a, err := startApp(context.Background(), c.Serve, slog.New(slog.NewJSONHandler(&log, nil)))
+	a, err := startApp(context.Background(), serveWith(t, flags...), slog.New(slog.NewJSONHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

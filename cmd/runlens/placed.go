@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -239,6 +240,22 @@ func ofCell(name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("cell %s: %w", name, err)
+}
+
+// loggerOf says of each line in which cell it is, if there are several.
+func loggerOf(name string, logger *slog.Logger) *slog.Logger {
+	if name == oneCell {
+		return logger
+	}
+	return logger.With("cell", name)
+}
+
+// metricsOf says of each metric in which cell it is, if there are several.
+func metricsOf(name string, c prometheus.Collector) prometheus.Collector {
+	if name == oneCell {
+		return c
+	}
+	return prometheus.WrapCollectorWith(prometheus.Labels{"cell": name}, c)
 }
 
 func closeAll(stores []*clickhouse.Server) {

@@ -75,14 +75,22 @@ func killEngine(t *testing.T, dir string) {
 	t.Helper()
 	time.Sleep(time.Duration(rand.Int64N(int64(300 * time.Millisecond))))
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		text, err := os.ReadFile(filepath.Join(dir, "engine", "address.json"))
-		if err != nil {
-			continue
-		}
-		var address struct{ PID int }
-		if json.Unmarshal(text, &address) == nil && address.PID > 0 && syscall.Kill(address.PID, syscall.SIGKILL) == nil {
+		if pid := enginePID(dir); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
 			return
 		}
 	}
 	t.Fatal("there was no engine to kill")
+}
+
+// enginePID is the process of the embedded engine of a data directory, as it was published last; 0 for none.
+func enginePID(dir string) int {
+	var published struct{ PID int }
+	text, err := os.ReadFile(filepath.Join(dir, "engine", "address.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &published)
+	}
+	if err != nil {
+		return 0
+	}
+	return published.PID
 }

@@ -145,17 +145,8 @@ func metricNames(collectors ...prometheus.Collector) (names []string) {
 func TestMetricsAreShownAndNamedRight(t *testing.T) {
 	flags := store(t)
 	_, key := createKey(t, flags)
-	var c cli
-	parser, err := newParser(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"},
-		flags...)); err != nil {
-		t.Fatal(err)
-	}
 	logger := slog.New(slog.DiscardHandler)
-	a, err := startApp(t.Context(), c.Serve, logger)
+	a, err := startApp(t.Context(), serveWith(t, flags...), logger)
 	if err != nil {
 		t.Fatal(err)
 	}

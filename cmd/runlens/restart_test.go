@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,24 +60,13 @@ func TestEngineDeathsAreNoErrors(t *testing.T) {
 // restart kills the engine and returns how long nobody answers in its place.
 func restart(t *testing.T, dir string) time.Duration {
 	t.Helper()
-	pid := func() int {
-		var published struct{ PID int }
-		text, err := os.ReadFile(filepath.Join(dir, "engine", "address.json"))
-		if err == nil {
-			err = json.Unmarshal(text, &published)
-		}
-		if err != nil {
-			return 0
-		}
-		return published.PID
-	}
-	killed := pid()
+	killed := enginePID(dir)
 	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	for deadline := began.Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if now := pid(); now != 0 && now != killed {
+		if now := enginePID(dir); now != 0 && now != killed {
 			return time.Since(began)
 		}
 	}

@@ -107,14 +107,24 @@ const openPatience = 10 * time.Second
 // openPatiently is openMigrated for commands that ride out an outage; a patience of 0 is endless.
 func openPatiently(
 	ctx context.Context, f storeFlags, logger *slog.Logger, patience time.Duration,
-) (store *clickhouse.Server, err error) {
+) (*clickhouse.Server, error) {
+	retry := write.Retry{Logger: logger, Patience: patience}
+	return patiently(ctx, retry, "open the store", func() (*clickhouse.Server, error) {
+		return openMigrated(ctx, f, logger)
+	})
+}
+
+// patiently opens something, again and again while that fails for a reason that passes.
+func patiently[T any](
+	ctx context.Context, retry write.Retry, what string, open func() (T, error),
+) (opened T, err error) {
 	var last error // says more than the error of the tries
-	err = write.Retry{Logger: logger, Patience: patience}.Do(ctx, "open the store", func() error {
-		store, last = openMigrated(ctx, f, logger)
+	err = retry.Do(ctx, what, func() error {
+		opened, last = open()
 		return last
 	})
 	if err != nil && last != nil {
 		err = last
 	}
-	return store, err
+	return opened, err
 }

@@ -32,10 +32,8 @@ type cellWorker struct {
 }
 
 func newCellWorker(name string, flags storeFlags, database *postgres.Database, logger *slog.Logger) *cellWorker {
-	if name != oneCell {
-		logger = logger.With("cell", name)
-	}
-	return &cellWorker{name: name, flags: flags, database: database, logger: logger, status: worker.NewStatus(time.Now)}
+	return &cellWorker{name: name, flags: flags, database: database, logger: loggerOf(name, logger),
+		status: worker.NewStatus(time.Now)}
 }
 
 // run copies until ctx is done.
@@ -67,16 +65,10 @@ func (r *sharedRejects) add(reject ingest.Reject) error {
 }
 
 // placePatiently finds out where organizations are, however long the cells are away.
-func (f storeFlags) placePatiently(ctx context.Context, logger *slog.Logger) (p *placed, err error) {
-	var last error // says more than the error of the tries
-	err = write.Retry{Logger: logger}.Do(ctx, "find out where organizations are", func() error {
-		p, last = f.place(ctx, logger)
-		return last
+func (f storeFlags) placePatiently(ctx context.Context, logger *slog.Logger) (*placed, error) {
+	return patiently(ctx, write.Retry{Logger: logger}, "find out where organizations are", func() (*placed, error) {
+		return f.place(ctx, logger)
 	})
-	if err != nil && last != nil {
-		err = last
-	}
-	return p, err
 }
 
 // workerAdmin is the status besides what every admin address has.
@@ -97,10 +89,7 @@ func workerAdmin(copying []*cellWorker) admin.Content {
 	}
 	for _, w := range copying {
 		for _, part := range []prometheus.Collector{w.status, workerStore{w}} {
-			if w.name != oneCell {
-				part = prometheus.WrapCollectorWith(prometheus.Labels{"cell": w.name}, part)
-			}
-			content.Metrics = append(content.Metrics, part)
+			content.Metrics = append(content.Metrics, metricsOf(w.name, part))
 		}
 	}
 	return content

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -88,7 +87,7 @@ func (s *Server) exchange(do func(inside string) error) error {
 
 // file is the SQL of a backup at a path.
 func file(path string) string {
-	return "File('" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(path) + "')"
+	return "File(" + quoted(path) + ")"
 }
 
 // place puts the files of a folder into another one, which it makes, and syncs them. On one file system they are
@@ -112,7 +111,7 @@ func place(from, to string) error {
 			err = copyFile(path, target)
 		}
 		if err == nil {
-			err = syncFile(target)
+			err = syncPath(target)
 		}
 		return err
 	})
@@ -130,14 +129,6 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
-}
-
-func syncFile(path string) error {
-	opened, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(opened.Sync(), opened.Close())
 }
 
 // InUse reports whether processes use the embedded engine of a data directory, "" for the default one. It waits for an

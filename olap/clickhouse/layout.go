@@ -113,11 +113,16 @@ func writeFileAtomic(path string, content []byte) error {
 	if err := os.Rename(temporary, path); err != nil {
 		return fmt.Errorf("replace %s: %w", filepath.Base(path), err)
 	}
-	folder, err := os.Open(filepath.Dir(path))
+	return syncPath(filepath.Dir(path))
+}
+
+// syncPath has a file or a folder on the disk when it returns.
+func syncPath(path string) error {
+	opened, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(opened.Sync(), opened.Close())
 }
 
 // randomHex returns n random bytes as 2n hexadecimal digits.

@@ -65,9 +65,14 @@ func parseIdentity(answer string) (identity, error) {
 	return identity{parts[0], parts[1], parts[2]}, nil
 }
 
+// quoted is the SQL of a text.
+func quoted(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}
+
 // identify is the statement that asks a node for its identity.
 func identify(database string) string {
-	name := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(database) + "'"
+	name := quoted(database)
 	return "SELECT concat(toString(serverUUID()), ' ', " +
 		"ifNull((SELECT toString(uuid) FROM system.databases WHERE name = " + name + "), ''), ' ', " +
 		"ifNull((SELECT toString(uuid) FROM system.tables WHERE database = " + name + " AND name = 'runs'), ''))"

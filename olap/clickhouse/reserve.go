@@ -76,9 +76,5 @@ func ReleaseReserve(dataDir string) (bool, error) {
 		return false, err
 	}
 	// Some file systems free the space of what was removed only with their journal.
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return true, err
-	}
-	return true, errors.Join(folder.Sync(), folder.Close())
+	return true, syncPath(filepath.Dir(path))
 }
