@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -91,6 +92,16 @@ func queryHostile(t *testing.T, o office) {
 	if _, out, stderr := d.query(january + "--dimensions user_identifier --output ndjson"); !strings.Contains(out,
 		`\u001b]0;title`) {
 		t.Fatalf("the store has no hostile name: %s%s", out, stderr)
+	}
+	// The server records within seconds that the key was used, which a list shows from then on.
+	recorded := func() bool {
+		_, out, _ := command(t, "", append([]string{"keys", "list", "--org", "hostile", "--output", "json"}, d.flags...)...)
+		return strings.Contains(out, `"last_used_at":"`)
+	}
+	for deadline := time.Now().Add(time.Minute); !recorded(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the use of the key is not recorded")
+		}
 	}
 	createKey(t, d.flags, "--org", "hostile", "--name", hostileText)
 	home := t.TempDir()
