@@ -12,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source/postgrestest"
 )
 
 const (
@@ -228,7 +229,8 @@ func (b *sources) reportTemporary(ctx context.Context) error {
 	for _, c := range b.copies {
 		c.stop()
 	}
-	return b.eachDatabase(func(name, url string) error {
+	spilled := false
+	err := b.eachDatabase(func(name, url string) error {
 		var err error
 		var n float64
 		harness.Poll(ctx, sourcePatience, time.Second, func() bool {
@@ -243,6 +245,20 @@ func (b *sources) reportTemporary(ctx context.Context) error {
 			bytes, err = numberOnSource(ctx, url, "SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()")
 		}
 		b.hold("temporary files on "+name, fmt.Sprintf("%.0f of %.0f bytes", n, bytes), "0", err == nil && n == 0)
+		spilled = spilled || n > 0
 		return err
 	})
+	if err != nil || !spilled {
+		return err
+	}
+	for _, server := range []*postgrestest.Server{b.primary, b.standby} {
+		spilled, err := server.Spilled()
+		if err != nil {
+			return err
+		}
+		for _, lines := range spilled {
+			b.say("PostgreSQL: %s", lines) // of filling the databases, too
+		}
+	}
+	return nil
 }

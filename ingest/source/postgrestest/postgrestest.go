@@ -26,7 +26,7 @@ var errPortTaken = errors.New("the port is taken")
 
 // settings keep the server small and durable: fsync and synchronous_commit stay on, as by default,
 // because a test that crashes the server checks what was committed. Memory is mapped from files
-// in the data directory, so that a crash leaves nothing outside it.
+// in the data directory, so that a crash leaves nothing outside it. Statements that write temporary files are logged.
 var settings = []string{
 	"listen_addresses=127.0.0.1",
 	"unix_socket_directories=",
@@ -36,6 +36,7 @@ var settings = []string{
 	"dynamic_shared_memory_type=mmap",
 	"timezone=UTC",
 	"log_timezone=UTC",
+	"log_temp_files=0",
 }
 
 // A Server is a PostgreSQL server with an empty database. Its methods may be called from several goroutines.

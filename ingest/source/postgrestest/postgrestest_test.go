@@ -86,7 +86,8 @@ func TestSettings(t *testing.T) {
 	if os.Getenv(urlVariable) != "" {
 		t.Skip("another server has settings of its own")
 	}
-	conn := connect(t, postgrestest.New(t).URL())
+	server := postgrestest.New(t)
+	conn := connect(t, server.URL())
 	for name, want := range map[string]string{
 		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "TimeZone": "UTC",
 		"shared_buffers": "32MB", "max_connections": "50", "listen_addresses": "127.0.0.1", "server_encoding": "UTF8",
@@ -95,6 +96,14 @@ func TestSettings(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %q, want %q (%v)", name, got, want, err)
 		}
+	}
+	const sorts = "SELECT max(n) FROM (SELECT n FROM generate_series(1, 9000) n ORDER BY -n) s"
+	if _, err := conn.Exec(t.Context(), "SET work_mem = '64kB'; "+sorts); err != nil {
+		t.Fatal(err)
+	}
+	spilled, err := server.Spilled()
+	if err != nil || len(spilled) == 0 || !strings.Contains(spilled[0], sorts) {
+		t.Errorf("logged as sorted on disk: %q (%v)", spilled, err)
 	}
 }
 

@@ -135,6 +135,23 @@ func (s *Server) log() string {
 	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }
 
+// Spilled returns the lines of the server's log that tell of temporary files, each with the line of its statement. It
+// knows of the last start only.
+func (s *Server) Spilled() ([]string, error) {
+	text, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return nil, err
+	}
+	var spilled []string
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines[:len(lines)-1] {
+		if strings.Contains(line, "temporary file:") {
+			spilled = append(spilled, line+" "+lines[i+1])
+		}
+	}
+	return spilled, nil
+}
+
 // removeSharedMemory removes the segment that a killed server leaves behind. A system has only a few
 // thousands of them. A server that was shut down, or started again, has removed it itself, and
 // with it the file that names it.
