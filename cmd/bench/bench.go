@@ -40,6 +40,7 @@ var scenarios = []scenario{
 	{"postgres", true, (*bench).measurePostgres},
 	{"arrivals", true, (*bench).measureArrivals},
 	{"growth", false, (*bench).measureGrowth},
+	{"cells", false, (*bench).measureCells},
 	{"ingest", false, (*bench).measureIngest},
 }
 

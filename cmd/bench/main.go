@@ -39,7 +39,7 @@ type command struct {
 func (command) Help() string {
 	return `The same --scale and --until give the same rows. Compare ratios and milliseconds only within one run.
 Run it on a quiet machine. Scenarios: others, query, memory, sizes, threshold, options, small,
-clients, cold, repeated, postgres, arrivals, growth, ingest.
+clients, cold, repeated, postgres, arrivals, growth, cells, ingest.
 
 Example:
   make bench BENCH_SCALE=1

@@ -30,7 +30,14 @@ func (b *bench) product(dataDir string) process.Product {
 func (b *bench) startServer(
 	ctx context.Context, dir string, share float64, flags ...string,
 ) (*process.Server, error) {
-	return b.product(b.storeDir()).Serve(ctx, dir, append([]string{
+	return b.serve(ctx, b.product(b.storeDir()), dir, share, flags...)
+}
+
+// serve is startServer on other stores.
+func (b *bench) serve(
+	ctx context.Context, product process.Product, dir string, share float64, flags ...string,
+) (*process.Server, error) {
+	return product.Serve(ctx, dir, append([]string{
 		"--admin-listen", "127.0.0.1:0", "--answer-cache-mib", "0",
 		"--rate-limit-per-minute", unlimited, "--verify-limit-per-minute", unlimited,
 		"--org-concurrency", clientsAtOnce, "--global-concurrency", clientsAtOnce, "--query-timeout", "10m",
@@ -56,10 +63,14 @@ func (b *bench) client(
 		key = created.Key
 		b.keys[organization] = key
 	}
+	return newAPIClient(server, key), nil
+}
+
+func newAPIClient(server *process.Server, key string) *apiClient {
 	return &apiClient{
 		url: "http://" + server.Address + "/api/v1/analytics/query", key: key,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
-	}, nil
+	}
 }
 
 // query sends a request and reads the whole response.

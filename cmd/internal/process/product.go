@@ -29,13 +29,17 @@ type Product struct {
 	Binary    string // of cmd/runlens
 	EngineLib string // the embedded engine's library
 	DataDir   string
-	OpenFiles int // the most files that a process of it may have open; 0 for the limit of this process
+	Cells     string // a file that names cells, in place of the one store; empty for none
+	OpenFiles int    // the most files that a process of it may have open; 0 for the limit of this process
 }
 
 // Command is a command of the binary. It sees none of our environment's settings. When ctx is done it gets SIGTERM,
 // and is killed if that does not end it.
 func (p Product) Command(ctx context.Context, args ...string) *exec.Cmd {
 	args = append([]string{p.Binary}, append(args, "--data-dir", p.DataDir, "--engine-lib", p.EngineLib)...)
+	if p.Cells != "" {
+		args = append(args, "--cells", p.Cells)
+	}
 	if p.OpenFiles > 0 {
 		args = append([]string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(p.OpenFiles)}, args...)
 	}
