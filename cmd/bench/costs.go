@@ -32,7 +32,7 @@ type questionCost struct {
 }
 
 const (
-	// costWindow is the least time for which each side is measured in a turn, and costTurns the number of turns.
+	// costWindow is the least time for which each side is measured in a turn, and costTurns the most turns.
 	costWindow = 250 * time.Millisecond
 	costTurns  = 3
 )
@@ -80,7 +80,7 @@ func (b *bench) readProcessors(t *tally) error {
 // costs measures what a request of each side takes, in turns. Each is run once beforehand, unmeasured.
 func (b *bench) costs(ctx context.Context, sides ...side) ([]requestCost, error) {
 	used := make([]sideUsage, len(sides))
-	for turn := -1; turn < costTurns; turn++ {
+	for turn := -1; turn < min(costTurns, b.Repeat); turn++ {
 		for i, run := range sides {
 			var err error
 			if turn < 0 {
