@@ -22,6 +22,7 @@ type Run struct {
 	byKey []client.OrderTerm // the order of the rows, unless it is a metric's
 	query client.Query       // of the whole span
 	span  Span
+	today time.Time // the first day that is not over
 
 	// Of the row that came last: whether it ends its page and there is a next one, and that page's cursor.
 	more   bool
@@ -35,6 +36,7 @@ func (r *Run) Check(now time.Time) (err error) {
 		r.Question = Question{All: r.Question.All, Limit: cmp.Or(r.Body.Limit, defaultLimit)}
 		return nil
 	}
+	r.today = TodayIn(r.Question.Timezone, now)
 	if r.span, err = r.Question.Span(now); err != nil {
 		return err
 	}
@@ -62,9 +64,21 @@ func (r *Run) Table(ctx context.Context) (Table, error) {
 // First is the query of the first page that Table asks for. Call Check before.
 func (r *Run) First() client.Query {
 	if r.Question.Grain == "" {
-		return r.queryOf(r.span)
+		return r.queryOf(r.asked(r.span))
 	}
-	return r.queryOf(r.Question.Periods(r.span)[0].Span)
+	return r.queryOf(r.asked(r.Question.Periods(r.span)[0].Span))
+}
+
+// asked is the part of a span that is asked for. Of what is compared it is the complete days, unless every day has a
+// row of its own, or none is complete.
+func (r *Run) asked(span Span) Span {
+	if r.Question.Compare == "" || slices.Contains(r.Question.Dimensions, "day") {
+		return span
+	}
+	if s := r.Question.compared(span, r.today); s.complete() {
+		return s.now
+	}
+	return span
 }
 
 // queryOf is the query of one span: the whole of it, a week or a month.
@@ -85,16 +99,16 @@ func (r *Run) queryOf(span Span) client.Query {
 
 // part is the table of one span.
 func (r *Run) part(ctx context.Context, span Span) (Table, error) {
-	q := r.queryOf(span)
+	q := r.queryOf(r.asked(span))
 	table, err := r.open(ctx, q)
 	if err == nil && r.Question.Compare != "" {
-		table, err = r.compare(ctx, table, q, r.Question.compared(span))
+		table, err = r.compare(ctx, table, q, r.Question.compared(span, r.today))
 	}
 	if err != nil {
 		return table, err
 	}
 	if r.Question.Fill && r.Question.Grain == "" {
-		table = fill(table, span, r.byKey)
+		table = fill(table, span, r.byKey, r.today)
 	}
 	if !r.Question.All {
 		table.Rows = r.limited(table.Rows)
@@ -186,13 +200,13 @@ func (r *Run) Queries() (all []client.Query) {
 	}
 	for _, span := range spans {
 		q := r.query
-		q.Range, q.Limit = span.in(q.Range.Timezone), client.MaxLimit
+		q.Range, q.Limit = r.asked(span.Span).in(q.Range.Timezone), client.MaxLimit
 		if !r.Question.All {
 			q.Limit = min(r.Question.Limit, client.MaxLimit)
 		}
 		all = append(all, q)
-		if r.Question.Compare != "" {
-			q.Range = r.Question.compared(span.Span).earlier.in(q.Range.Timezone)
+		if s := r.Question.compared(span.Span, r.today); r.Question.Compare != "" && s.complete() {
+			q.Range = s.earlier.in(q.Range.Timezone)
 			all = append(all, q)
 		}
 	}
