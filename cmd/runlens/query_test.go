@@ -173,7 +173,12 @@ func queryGrain(t *testing.T, o office) {
 		"week,run_count,run_count_previous,run_count_difference,run_count_percent,unique_initiator_count,"+
 			"unique_initiator_count_previous,unique_initiator_count_difference,unique_initiator_count_percent\n"+
 			"2026-01-05,3,1,2,200,2,1,1,100\n2026-01-12,1,3,-2,-66.67,1,2,-1,-50\n")
-	_, _, stderr := d.query(weeks + "--grain week --dimensions user_identifier --limit 1")
+	// The week of the 5th is asked once: for itself, and for the week of the 12th.
+	_, _, stderr := d.query(weeks + "--start 2026-01-05 --grain week --compare previous")
+	if !strings.Contains(stderr, "3 pages") {
+		t.Errorf("%s", stderr)
+	}
+	_, _, stderr = d.query(weeks + "--grain week --dimensions user_identifier --limit 1")
 	if !strings.Contains(stderr, "further rows") ||
 		!strings.Contains(stderr, "The week of 2025-12-29 is a part of it: 2026-01-01 to 2026-01-04.") ||
 		strings.Contains(stderr, "2026-01-12 is a part") {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"time"
 
@@ -23,6 +24,9 @@ type Run struct {
 	query client.Query       // of the whole span
 	span  Span
 	today time.Time // the first day that is not over
+
+	// kept are the last answers of weeks or months, which the next ones are often compared with.
+	kept []keptPage
 
 	// Of the row that came last: whether it ends its page and there is a next one, and that page's cursor.
 	more   bool
@@ -145,13 +149,16 @@ func (r *Run) limited(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 
 // open asks for the first page of a query and returns the rows of all its pages.
 func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
-	next, stop := iter.Pull2(r.Client.Pages(ctx, q))
+	next, stop := iter.Pull2(r.pages(ctx, q))
 	first, err, _ := next()
 	if err != nil {
 		stop()
 		return Table{}, err
 	}
-	r.seen(first)
+	if again := slices.ContainsFunc(r.kept, func(k keptPage) bool { return k.page == first }); !again {
+		r.seen(first)
+		r.keep(q, first)
+	}
 	columns := columnsOf(first)
 	for _, member := range slices.Concat(q.Dimensions, q.Metrics) {
 		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == member }) {
@@ -184,6 +191,32 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 	return Table{columns, rows}, nil
 }
 
+// A keptPage is the only page of an answer.
+type keptPage struct {
+	query client.Query
+	page  *client.Response
+}
+
+// maxKept is how many pages are kept: those of a week, of what it was compared with, and of the next week, which is
+// compared with the first of them.
+const maxKept = 3
+
+// pages are those of a query, or the page that is kept of the same one.
+func (r *Run) pages(ctx context.Context, q client.Query) iter.Seq2[*client.Response, error] {
+	for _, k := range r.kept {
+		if reflect.DeepEqual(q, k.query) {
+			return func(yield func(*client.Response, error) bool) { yield(k.page, nil) }
+		}
+	}
+	return r.Client.Pages(ctx, q)
+}
+
+func (r *Run) keep(q client.Query, page *client.Response) {
+	if r.Question.Grain != "" && r.Question.Compare != "" && page.Cursor == "" {
+		r.kept = append(r.kept[max(len(r.kept)-maxKept+1, 0):], keptPage{q, page})
+	}
+}
+
 func (r *Run) seen(page *client.Response) {
 	r.Facts.saw(page)
 	if r.OnPage != nil {
@@ -192,7 +225,7 @@ func (r *Run) seen(page *client.Response) {
 }
 
 // Queries are those that answer the question, without their further pages: one for the span, or for each week or month
-// of it, and after each the one of the period that it is compared with.
+// of it, and after each the one of the period that it is compared with, unless that is another week or month of it.
 func (r *Run) Queries() (all []client.Query) {
 	spans := []Period{{Span: r.span}}
 	if r.Question.Grain != "" {
@@ -207,7 +240,10 @@ func (r *Run) Queries() (all []client.Query) {
 		all = append(all, q)
 		if s := r.Question.compared(span.Span, r.today); r.Question.Compare != "" && s.complete() {
 			q.Range = s.earlier.in(q.Range.Timezone)
-			all = append(all, q)
+			known := slices.ContainsFunc(all, func(asked client.Query) bool { return asked.Range == q.Range })
+			if !known || byMetric(q) {
+				all = append(all, q)
+			}
 		}
 	}
 	return all
