@@ -27,6 +27,12 @@ func TestZonesAreTheServers(t *testing.T) {
 	if len(canonical) < 400 || len(aliases) < 100 {
 		t.Errorf("%d zones, %d aliases", len(canonical), len(aliases))
 	}
+	for name, want := range map[string]string{"Asia/Calcutta": "Asia/Kolkata", "Europe/Stockholm": "Europe/Stockholm",
+		"": "UTC", "Mars/Base": "UTC"} {
+		if got := Canonical(name); got != want {
+			t.Errorf("%q is %s", name, got)
+		}
+	}
 	for name, want := range map[string]string{
 		"Asia/Calcutta": "use Asia/Kolkata", "us/pacific": "use America/Los_Angeles", "GMT": "use UTC",
 		"Etc/UTC": "use UTC", "Iceland": "use Atlantic/Reykjavik", "utc": "written UTC",
