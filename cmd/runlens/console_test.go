@@ -107,8 +107,9 @@ func TestConsole(t *testing.T) {
 	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"first": consoleFirst, "explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies,
-		"failures": consoleFailures, "dashboards": consoleDashboards, "operator": consoleOperator, "worker": consoleWorker, "looks": consoleLooks,
-		"speed": consoleSpeed, "neighbours": consoleNeighbours, "without the token": consoleWithoutToken,
+		"failures": consoleFailures, "dashboards": consoleDashboards, "operator": consoleOperator,
+		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
+		"without the token": consoleWithoutToken,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/runlens/runlens/cmd/internal/console"
 )
 
-// The first page answers at once, about the days of the browser's zone until the last whole one. Another metric, another
-// order and a search ask nothing.
+// The first page answers at once, about the days of the browser's zone until the last whole one. Another metric and
+// another order ask nothing.
 func consoleFirst(t *testing.T, o office) {
 	t.Parallel()
 	d := o.console(t, "first", console.Config{})
@@ -54,7 +54,8 @@ func consoleFirst(t *testing.T, o office) {
 	d.shows(".tile", "Runs 0 ▼ −100.0% worse was 4")
 	d.shows(people+"tbody", "ada@x.example 0 ▼ −100.0% worse bo@x.example 0 ▼ −100.0% worse")
 	d.until(`document.querySelector("[data-chart] canvas") !== null`) // ada's run of today is drawn
-	d.open(d.base + "/explore?metrics=run_count&dimensions=day&start=2020-01-01&end=2020-01-02&filter=user_type%3Dexternal")
+	d.open(d.base + "/explore?metrics=run_count&dimensions=day&start=2020-01-01&end=2020-01-02" +
+		"&filter=user_type%3Dexternal")
 	d.shows(".empty", "Nothing was counted from 1 Jan 2020 to 2 Jan 2020 with these filters. Try Without filters, "+
 		"Last 30 days")
 	d.open(d.base + "/explore?metrics=run_count&grain=week&last=366d&compare=year")

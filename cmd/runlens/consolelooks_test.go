@@ -31,7 +31,8 @@ const (
 	unlikeShare = 0.01
 )
 
-// The main pages look as they did, in light and dark and on a phone, and people with assistive technology can use them.
+// The main pages look as they did, in light and dark, on a phone and on paper, and people with assistive technology can
+// use them.
 func consoleLooks(t *testing.T, o office) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "people.yaml")
@@ -50,10 +51,12 @@ func consoleLooks(t *testing.T, o office) {
 		width              int64
 	}{
 		{"light", lines, "light", 1280}, {"dark", bars, "dark", 1280}, {"phone", lines, "light", 390},
-		{"dashboard", "/dashboard?file=" + file, "light", 1280}, {"", "/operator", "dark", 1280},
+		{"dashboard", "/dashboard?file=" + file, "light", 1280}, {"print", lines, "light", 800},
+		{"", "/operator", "dark", 1280},
 		{"", "/explore?metrics=x", "light", 390},
 	} {
 		d.do(chromedp.EmulateViewport(look.width, 800), sent(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media:    map[bool]string{true: "print"}[look.name == "print"],
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}))
 		d.do(navigate(d.base + look.path))
 		d.until(`!document.querySelector("[hx-trigger^=load]:not(:has(.asof))")`)
