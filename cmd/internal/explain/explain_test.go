@@ -45,3 +45,14 @@ func TestZonesAreTheServers(t *testing.T) {
 		}
 	}
 }
+
+// A name that was begun is completed, if nothing is closer.
+func TestBeginningsAreCompleted(t *testing.T) {
+	members := []string{"user_identifier", "user_type", "agent_id"}
+	for name, want := range map[string]string{"agent": "agent_id", "user": "user_identifier", "user_typ": "user_type",
+		"us": "", "status": ""} {
+		if got := nearest(name, members); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
