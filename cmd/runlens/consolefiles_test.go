@@ -63,7 +63,9 @@ func consoleDashboards(t *testing.T, o office) {
 		}
 	}
 	write("title: Health\nlast: 11d\nrefresh: 1m\npanels:\n- saved: ./runs.yaml\n- title: People\n" +
-		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n")
+		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n" +
+		"- title: Nobody\n  question: {metrics: [run_count], dimensions: [day], filter: [user_type=external]}\n" +
+		"- title: Days\n  question: {metrics: [run_count], dimensions: [day]}\n")
 	saved := filepath.Join(filepath.Dir(file), "runs.yaml")
 	content := "metrics: [run_count, unique_initiator_count]\ndimensions: [day]\nlast: 3d\noutput: table\n"
 	if err := os.WriteFile(saved, []byte(content), 0o600); err != nil {
@@ -72,18 +74,20 @@ func consoleDashboards(t *testing.T, o office) {
 	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
 	d.desk.use(t)
 	d.shows("h1", "Health")
-	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.until(`document.querySelectorAll(".panel .tile").length === 5`)
 	d.shows("#panel-0 .tile", "Runs 9 not over yet | People 3")
 	d.shows("#panel-1 svg g", "ada@x.example 4")
+	d.shows("#panel-2 .empty", "Nothing was counted from 5 Jan 2026 to 15 Jan 2026 with these filters. Try Without")
+	d.until(`document.querySelector("#panel-3 [data-chart] canvas") !== null`) // what has nothing stops nothing else
 	d.shows(".about", "All panels are about 5 Jan 2026 to 15 Jan 2026 in UTC")
 	asked := d.asked.Load() // totals and rows of each panel; a page of the same dashboard shares the answers
 	d.open(d.base + "/")
-	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.until(`document.querySelectorAll(".panel .tile").length === 5`)
 	if again := d.asked.Load(); again != asked {
 		t.Errorf("%d requests for one page, %d for a second one", asked, again-asked)
 	}
 	d.choose("#period", "last=7d")
-	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.until(`document.querySelectorAll(".panel .tile").length === 5`)
 	d.shows("#panel-0 .tile", "Runs 1")
 	d.shows("#panel-1 .tile", "Runs 1")
 
@@ -99,7 +103,7 @@ func consoleDashboards(t *testing.T, o office) {
 	}
 	d.do(navigate("file://" + out))
 	d.shows("h1", "Health")
-	d.shows("h2", "Runs, people | People")
+	d.shows("h2", "Runs, people | People | Nobody | Days")
 
 	for content, says := range map[string]string{
 		"panels: []\n":                                  "1 to 24 panels",

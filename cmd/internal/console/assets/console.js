@@ -455,6 +455,18 @@ document.addEventListener("toggle", (event) => {
   if (event.target.id && event.target.isConnected) opened[event.target.open ? "add" : "delete"](event.target.id);
 }, true);
 
+// A menu is closed by a click elsewhere, and by Escape.
+function closeMenus(but) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(but)) menu.removeAttribute("open");
+}
+document.addEventListener("click", (event) => closeMenus(event.target));
+document.addEventListener("keydown", (event) => {
+  const menu = document.activeElement.closest("details.menu[open]");
+  if (event.key !== "Escape" || !menu) return;
+  menu.querySelector("summary").focus();
+  closeMenus(null);
+});
+
 function reopen() {
   for (const id of ["more", "rows"]) if (opened.has(id)) document.getElementById(id)?.setAttribute("open", "");
 }
