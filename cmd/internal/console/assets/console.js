@@ -110,7 +110,7 @@ function drawLabels(u) {
   const room = (labelWidth(u.root.parentElement, u.chart) - 10) * scale;
   const labels = u.chart.series.filter((s) => s.values.some((v) => v != null)).map((s) => {
     const last = s.values.findLast((v, i) => v != null && !u.chart.open.includes(i)) ?? s.values.findLast((v) => v != null);
-    return { text: labelText(u.chart, s), stroke: seriesStroke(u.chart, s), y: u.valToPos(last, "y", true) };
+    return { text: labelText(u.chart, s), stroke: s.before || s.others ? color("--soft") : seriesStroke(u.chart, s), y: u.valToPos(last, "y", true) };
   }).sort((a, b) => a.y - b.y);
   labels.forEach((label, i) => { if (i > 0) label.y = Math.max(label.y, labels[i - 1].y + step); });
   const over = (labels.at(-1)?.y ?? 0) - (u.bbox.top + u.bbox.height);
