@@ -36,7 +36,12 @@ type leaderRow struct {
 	Width           string // of the bar, in percent
 	Hidden          bool
 
-	value float64
+	value float64 // −1 for none
+}
+
+// listed reports whether a row says something: a count of 0 that was 0 does not, but a rate of 0 does.
+func (r leaderRow) listed(kind report.Kind) bool {
+	return r.value > 0 || r.value == 0 && kind != report.Count || r.Change.by > 0
 }
 
 func (c *Console) leadersViews(s *shown) (all []leadersView) {
@@ -73,7 +78,7 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 		if id := shownText(row[0]); id != r.Name {
 			r.ID = id
 		}
-		if r.value > 0 || r.Change.by > 0 {
+		if r.listed(a.columns[at].Kind) {
 			v.Rows = append(v.Rows, r)
 		}
 	}

@@ -36,6 +36,23 @@ func TestLeadersAreArranged(t *testing.T) {
 	}
 }
 
+// A rate of 0 is news, and a count of 0 only where it was another one.
+func TestLeadersAreListed(t *testing.T) {
+	for _, c := range []struct {
+		row  leaderRow
+		kind report.Kind
+		want bool
+	}{
+		{leaderRow{value: 0}, report.Count, false}, {leaderRow{value: 0}, report.Number, true},
+		{leaderRow{value: -1}, report.Number, false}, {leaderRow{value: 2}, report.Count, true},
+		{leaderRow{value: 0, Change: change{by: 3}}, report.Count, true},
+	} {
+		if got := c.row.listed(c.kind); got != c.want {
+			t.Errorf("%v of kind %v: %t", c.row, c.kind, got)
+		}
+	}
+}
+
 // What is not drawn is a line of its own: the days less the drawn groups. Without anything left there is none.
 func TestOthers(t *testing.T) {
 	f := func(v float64) *float64 { return &v }
