@@ -150,7 +150,7 @@ func (b tab) shows(selector, want string) {
 func (b tab) rows(want ...string) {
 	b.Helper()
 	got := b.text(`[...document.querySelectorAll("#answer .table tbody tr")].map((r) =>
-		[...r.cells].map((c) => c.innerText.trim()).join(" | ")).join("\n")`)
+		[...r.cells].map((c) => c.textContent.trim()).join(" | ")).join("\n")`)
 	if got != strings.Join(want, "\n") {
 		b.Errorf("the table has\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
@@ -163,7 +163,7 @@ func (b tab) click(selector string) {
 	b.rest()
 }
 
-// choose sets a field of the form as a person does, and waits for the answer.
+// choose sets a field as a person does, and waits for the answer.
 func (b tab) choose(selector, value string) {
 	b.Helper()
 	if b.text(`(() => { const e = document.querySelector(`+quote(selector)+`); if (!e) return "missing";
@@ -174,8 +174,8 @@ func (b tab) choose(selector, value string) {
 	b.rest()
 }
 
-// drag moves the pressed mouse over an element, from and to parts of its width.
-func (b tab) drag(selector string, from, to float64) {
+// mouse gives events of the mouse over an element, at a part of its width and half of its height.
+func (b tab) mouse(selector string) func(kind input.DispatchMouseEventType, part float64, buttons int64) action {
 	b.Helper()
 	type box struct{ X, Y, Width, Height float64 }
 	at, err := chromedp.Run(b.ctx, chromedp.Evaluate[box](`(() => {
@@ -185,12 +185,24 @@ func (b tab) drag(selector string, from, to float64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	mouse := func(kind input.DispatchMouseEventType, part float64) action {
+	return func(kind input.DispatchMouseEventType, part float64, buttons int64) action {
 		return sent(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at.X + at.Width*part,
-			Y: at.Y + at.Height/2, Button: "left", Buttons: 1, ClickCount: 1})
+			Y: at.Y + at.Height/2, Button: "left", Buttons: buttons, ClickCount: buttons})
 	}
-	b.do(mouse("mouseMoved", from), mouse("mousePressed", from), mouse("mouseMoved", (from+to)/2),
-		mouse("mouseMoved", to), mouse("mouseReleased", to))
+}
+
+// point moves the mouse over an element.
+func (b tab) point(selector string, part float64) {
+	b.Helper()
+	b.do(b.mouse(selector)("mouseMoved", part, 0))
+}
+
+// drag moves the pressed mouse over an element, from and to parts of its width.
+func (b tab) drag(selector string, from, to float64) {
+	b.Helper()
+	mouse := b.mouse(selector)
+	b.do(mouse("mouseMoved", from, 1), mouse("mousePressed", from, 1), mouse("mouseMoved", (from+to)/2, 1),
+		mouse("mouseMoved", to, 1), mouse("mouseReleased", to, 1))
 	b.rest()
 }
 

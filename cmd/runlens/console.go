@@ -75,8 +75,12 @@ func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams)
 	if err != nil {
 		return nil, err
 	}
+	waits, report := &console.Waits{}, reportWait(io.err)
 	to, err := client.New(client.Config{URL: asked.URL, Key: asked.Key, UserAgent: "runlens-console/" + version,
-		MaxWait: consoleMaxWait, OnWait: reportWait(io.err)})
+		MaxWait: consoleMaxWait, OnWait: func(wait client.Wait) {
+			waits.Began(wait)
+			report(wait)
+		}})
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -84,7 +88,7 @@ func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams)
 	if err != nil {
 		return nil, err
 	}
-	config := console.Config{Client: to, Home: home, Now: time.Now, Dashboards: c.Dashboard}
+	config := console.Config{Client: to, Waits: waits, Home: home, Now: time.Now, Dashboards: c.Dashboard}
 	for _, address := range c.Admin {
 		token, err := c.adminToken(address, c.DataDir)
 		if err != nil {

@@ -31,22 +31,23 @@ func consoleFailures(t *testing.T, o office) {
 	d.hold.Store(nil)
 	close(held)
 	d.rest()
-	d.shows(".tile", "Failed run count 2")
+	d.shows(".tile", "Failures 2")
 	if d.text(`document.querySelector("#waiting").hidden`) != "true" {
 		t.Error("it still says that it asks")
 	}
 
 	answered := d.text("location.href")
 	d.unknown.Store(true)
+	later = time.Minute
 	d.open(d.base + "/explore?model=agent_runs&metrics=cancelled_run_count")
 	d.shows(".refused", "the key is unknown or revoked")
 	later = 3 * time.Minute
 	d.open(answered)
 	d.shows(".banner", "This answer is 3 min old. A newer one failed: unauthorized")
-	d.shows(".tile", "Failed run count 2")
+	d.shows(".tile", "Failures 2")
 
 	d.stop()
-	d.do(clickOn("input[value=run_count]"))
+	d.do(clickOn("#metric-run_count"))
 	d.until(`document.querySelector("#lost").innerText.startsWith("The console does not answer")`)
-	d.shows(".tile", "Failed run count 2")
+	d.shows(".tile", "Failures 2")
 }

@@ -13,11 +13,7 @@ import (
 func consoleCopies(t *testing.T, o office) {
 	d := o.console(t, "copies", console.Config{})
 	d.desk.use(t)
-	d.choose("#period", "days")
-	d.choose("#start", "2026-01-01")
-	d.choose("#end", "2026-01-08")
-	d.click("input[value=user_identifier]")
-	d.choose("#over", "none")
+	d.open(d.base + "/explore?metrics=run_count&dimensions=user_identifier&start=2026-01-01&end=2026-01-08")
 	const want = "user_identifier,user_name,run_count\nada@x.example,,3\nbo@x.example,,3\n+15550100004,,2\n"
 	line := d.text(`document.querySelectorAll(".copy pre")[0].textContent`)
 	args := strings.Fields(strings.TrimPrefix(strings.ReplaceAll(line, "'", ""), "runlens "))
@@ -52,10 +48,10 @@ func consoleCopies(t *testing.T, o office) {
 	d.text(`HTMLAnchorElement.prototype.click = function () {
 		window.saved = this.download + " " + this.href.slice(0, 5) }`)
 	d.do(clickOn("button[data-png]"))
-	d.until(`window.saved === "bars-run_count.png blob:"`)
+	d.until(`window.saved === "runs-for-each-person-from-1-jan-2026-to-8-jan-2026-in-utc.png blob:"`)
 	d.choose("#over", "day")
 	d.do(clickOn("button[data-png]"))
-	d.until(`window.saved === "chart-run_count.png blob:"`)
+	d.until(`window.saved === "runs-per-day-for-each-person-from-1-jan-2026-to-8-jan-2026-in-utc.png blob:"`)
 }
 
 // A dashboard shows saved questions and its own, over one period; a file that asks for what is not there is refused.
@@ -67,7 +63,9 @@ func consoleDashboards(t *testing.T, o office) {
 		}
 	}
 	write("title: Health\nlast: 11d\nrefresh: 1m\npanels:\n- saved: ./runs.yaml\n- title: People\n" +
-		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n")
+		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n" +
+		"- title: Nobody\n  question: {metrics: [run_count], dimensions: [day], filter: [user_type=external]}\n" +
+		"- title: Days\n  question: {metrics: [run_count], dimensions: [day]}\n")
 	saved := filepath.Join(filepath.Dir(file), "runs.yaml")
 	content := "metrics: [run_count, unique_initiator_count]\ndimensions: [day]\nlast: 3d\noutput: table\n"
 	if err := os.WriteFile(saved, []byte(content), 0o600); err != nil {
@@ -76,20 +74,22 @@ func consoleDashboards(t *testing.T, o office) {
 	d := o.console(t, "dashboards", console.Config{Dashboards: []string{file}})
 	d.desk.use(t)
 	d.shows("h1", "Health")
-	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
-	d.shows("#panel-0 .tile", "Run count 9 not over yet | Unique initiator count not additive 3")
+	d.until(`document.querySelectorAll(".panel .tile").length === 5`)
+	d.shows("#panel-0 .tile", "Runs 9 not over yet | People 3")
 	d.shows("#panel-1 svg g", "ada@x.example 4")
-	d.shows(".about", "All panels are about 2026-01-05 to 2026-01-15 in UTC")
+	d.shows("#panel-2 .empty", "Nothing was counted from 5 Jan 2026 to 15 Jan 2026 with these filters. Try Without")
+	d.until(`document.querySelector("#panel-3 [data-chart] canvas") !== null`) // what has nothing stops nothing else
+	d.shows(".about", "All panels are about 5 Jan 2026 to 15 Jan 2026 in UTC")
 	asked := d.asked.Load() // totals and rows of each panel; a page of the same dashboard shares the answers
 	d.open(d.base + "/")
-	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
+	d.until(`document.querySelectorAll(".panel .tile").length === 5`)
 	if again := d.asked.Load(); again != asked {
 		t.Errorf("%d requests for one page, %d for a second one", asked, again-asked)
 	}
 	d.choose("#period", "last=7d")
-	d.until(`document.querySelectorAll(".panel .tile").length === 3`)
-	d.shows("#panel-0 .tile", "Run count 1")
-	d.shows("#panel-1 .tile", "Run count 1")
+	d.until(`document.querySelectorAll(".panel .tile").length === 5`)
+	d.shows("#panel-0 .tile", "Runs 1")
+	d.shows("#panel-1 .tile", "Runs 1")
 
 	out := filepath.Join(t.TempDir(), "out.html")
 	if code, _, stderr := command(t, "", "console", "--dashboard", file, "--export", out); code != 0 {
@@ -103,7 +103,7 @@ func consoleDashboards(t *testing.T, o office) {
 	}
 	d.do(navigate("file://" + out))
 	d.shows("h1", "Health")
-	d.shows("h2", "Run count, unique initiator count | People")
+	d.shows("h2", "Runs, people | People | Nobody | Days")
 
 	for content, says := range map[string]string{
 		"panels: []\n":                                  "1 to 24 panels",

@@ -81,7 +81,7 @@ func consoleNeighbours(t *testing.T, o office) {
 	}
 	n.got(t, 5)
 	d.open(d.base + "/explore")
-	d.shows(".tile", "Run count 10")
+	d.shows(".tile", "Runs 9")
 	d.do(navigate("http://" + address.Host + "/explore"))
 	d.shows("h1", "Open the console")
 

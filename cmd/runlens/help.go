@@ -149,7 +149,7 @@ var flagHelp = kong.Vars{
 	"grain":      "Ask for every week or month by itself, so that distinct counts are exact.",
 	"week_start": "First day of a week.",
 	"compare": "Beside every metric its value in the period before (previous) or a year earlier (year), the " +
-		"difference, and the change in percent.",
+		"difference, and the change in percent. Days that are not over are not compared.",
 	"weekdays": "Compare with the same weekdays: previous is whole weeks before, year is 52 weeks.",
 	"fill": "Add the days without data: counts are 0, rates empty. The rows come day by day within the other " +
 		"dimensions.",

@@ -108,9 +108,9 @@ func queryThresholds(t *testing.T, o office) {
 		"2026-01-02 b@x.example COMPLETED", "2026-01-03 b@x.example RUNNING")
 	days := january + "--dimensions day --output csv -q "
 	for condition, want := range map[string]string{
-		"run_success_rate < 0.9":  "4 threshold: run_success_rate < 0.9: the value of day 2026-01-02 is 0.5\n",
+		"run_success_rate < 0.9":  "4 threshold: run_success_rate < 0.9: the value of day 2026-01-02 is 0.5 (50%)\n",
 		"run_success_rate < 0.5":  "0 ",
-		"run_success_rate <= 0.5": "4 threshold: run_success_rate <= 0.5: the value of day 2026-01-02 is 0.5\n",
+		"run_success_rate <= 0.5": "4 threshold: run_success_rate <= 0.5: the value of day 2026-01-02 is 0.5 (50%)\n",
 		"run_count>=2":            "4 threshold: run_count>=2: the value of day 2026-01-02 is 2\n",
 		"run_count > 2":           "0 ",
 	} {

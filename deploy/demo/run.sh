@@ -29,9 +29,10 @@ trap 'exit 0' INT TERM
 # The server comes first: it starts the engine, and the commands below join it.
 ready=$data/demo.ready
 rm -f "$ready"
-# In a process group of its own: Ctrl-C reaches this script, which stops the server once and waits.
+# In a process group of its own: Ctrl-C reaches this script, which stops the server once and waits. A person who looks
+# around in the console asks more than a key may by default.
 set -m
-bin/runlens serve --ready-file "$ready" 2>"$data/server.log" &
+bin/runlens serve --rate-limit-per-minute 600 --ready-file "$ready" 2>"$data/server.log" &
 server=$!
 set +m
 until [ -s "$ready" ]; do

@@ -19,6 +19,7 @@ type bar struct {
 // A bars drawing is one metric by group.
 type bars struct {
 	ID, Metric, Sentence string
+	File                 string // of its picture, without an ending
 	Bars                 []bar
 	Height               int
 	More                 int // how many rows of the table are not drawn
@@ -41,6 +42,7 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 		}
 		drawn := bars{ID: prefix + "bars-" + column.Name, Metric: column.Name, More: max(len(s.rows.rows)-maxBars, 0),
 			Sentence: c.sentence(s.look, s.span, column.Name)}
+		drawn.File = fileName(drawn.Sentence)
 		compared := s.look.Compare != ""
 		rows := s.rows.rows[:len(s.rows.rows)-drawn.More]
 		most := 0.0

@@ -39,7 +39,13 @@ func (c *Console) find(file string) (*dashboard, error) {
 }
 
 // heading is what the panel is called.
-func (p panel) heading() string { return cmp.Or(p.Title, title(strings.Join(p.look.Metrics, ", "))) }
+func (p panel) heading() string {
+	names := make([]string, len(p.look.Metrics))
+	for i, metric := range p.look.Metrics {
+		names[i] = words(metric)
+	}
+	return cmp.Or(p.Title, capital(strings.Join(names, ", ")))
+}
 
 // withRange is the look of a panel over the period and in the zone that the page has chosen, if it has.
 func (p panel) withRange(values url.Values) look {
@@ -83,7 +89,7 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 	c.render(w, "dashboard.html", p)
 }
 
-// panel answers one panel. They are asked one at a time, and pages that show the same dashboard share the answers.
+// panel answers one panel. Pages that show the same dashboard share the answers.
 func (c *Console) panel(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	d, err := c.find(values.Get("file"))
@@ -93,12 +99,6 @@ func (c *Console) panel(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil || n < 0 || n >= len(d.Panels) {
 		c.failure(w, r, http.StatusNotFound, "There is no such panel.")
-		return
-	}
-	select {
-	case c.panels <- struct{}{}:
-		defer func() { <-c.panels }()
-	case <-r.Context().Done():
 		return
 	}
 	l := d.Panels[n].withRange(values)

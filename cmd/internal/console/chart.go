@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 type chart struct {
 	ID       string   `json:"id"`
 	Metric   string   `json:"metric"`
+	Name     string   `json:"name"` // of the metric, in words
+	File     string   `json:"file"` // of its picture, without an ending
 	Sentence string   `json:"sentence"`
 	Kind     string   `json:"kind"` // line or bar
 	Rate     bool     `json:"rate"`
@@ -32,6 +35,7 @@ type chart struct {
 // A series is a line or the bars of a group; a position without a row has no value.
 type series struct {
 	Name   string     `json:"name"`
+	Others bool       `json:"others"` // all groups that are not drawn
 	Before bool       `json:"before"` // the values of the period that is compared with
 	Values []*float64 `json:"values"`
 }
@@ -70,9 +74,17 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 		}
 		drawn := plain
 		drawn.ID, drawn.Metric = fmt.Sprintf("%schart-%s", prefix, column.Name), column.Name
+		drawn.Name = words(column.Name)
 		drawn.Rate = isRate(column.Name)
 		drawn.Sentence = c.sentence(s.look, s.span, column.Name)
 		drawn.Series = seriesOf(s, i, at, len(plain.Days))
+		if drawn.Series = slices.DeleteFunc(drawn.Series, series.empty); len(drawn.Series) == 0 {
+			continue
+		}
+		if s.days != nil && c.metricAdds(s, column.Name) {
+			drawn.others(s, at)
+		}
+		drawn.File = fileName(drawn.Sentence)
 		drawn.Summary = drawn.inWords()
 		all = append(all, drawn)
 	}
@@ -112,6 +124,53 @@ func seriesOf(s *shown, column int, at map[string]int, length int) (all []series
 		}
 	}
 	return all
+}
+
+// empty reports whether a series has no value.
+func (s series) empty() bool {
+	return !slices.ContainsFunc(s.Values, func(v *float64) bool { return v != nil })
+}
+
+// metricAdds reports whether what is not drawn of a metric is known: its days less the drawn groups.
+func (c *Console) metricAdds(s *shown, metric string) bool {
+	return s.look.over() == "day" && len(s.look.groups()) > 0 && metricOf(c.model(s.look.Model), metric).Additive
+}
+
+// others adds a line for the groups that are not drawn, where they have any value.
+func (c *chart) others(s *shown, at map[string]int) {
+	column := slices.IndexFunc(s.days.columns, func(d report.Column) bool { return d.Name == c.Metric })
+	day := slices.IndexFunc(s.days.columns, func(d report.Column) bool { return d.Kind == report.Date })
+	if column < 0 || day < 0 {
+		return
+	}
+	rest, any := make([]*float64, len(c.Days)), false
+	for _, row := range s.days.rows {
+		i, known := at[row[day].String()]
+		total := number(row[column])
+		if !known || total == nil {
+			continue
+		}
+		left := *total
+		for _, drawn := range c.Series {
+			if v := drawn.Values[i]; v != nil && !drawn.Before {
+				left -= *v
+			}
+		}
+		if left = max(left, 0); left > 0 { // the answers may be of two moments
+			any = true
+		}
+		rest[i] = &left
+	}
+	if any {
+		c.Series = append(c.Series, series{Name: "others", Others: true, Values: rest})
+	}
+}
+
+var notInNames = regexp.MustCompile(`[^\p{L}\p{N}]+`)
+
+// fileName is a sentence as the name of a file, without an ending.
+func fileName(sentence string) string {
+	return strings.ToLower(strings.Trim(shorten(notInNames.ReplaceAllString(sentence, "-"), 100), "-…"))
 }
 
 func number(v client.Value) *float64 {
@@ -193,7 +252,7 @@ func (c chart) inWords() string {
 		}
 		column := report.Column{Name: c.Metric, Kind: report.Number}
 		text := func(i int) string {
-			return shownValue(column, client.Float64Value(*s.Values[i])) + " on " + c.Firsts[i]
+			return shownValue(column, client.Float64Value(*s.Values[i])) + " on " + datesIn(c.Firsts[i])
 		}
 		said = append(said, strings.TrimPrefix(s.Name+": ", ": ")+"lowest "+text(low)+", highest "+text(high))
 	}

@@ -30,6 +30,7 @@ type Config struct {
 	Home       profile.Folder   // of saved questions and dashboards
 	Now        func() time.Time // decides which day is today
 	Dashboards []string         // files, besides those of Home; the first one is the first page
+	Waits      *Waits           // of the client; nil for a client that does not wait
 	Admin      []Admin          // of servers and workers; none without the operator's page
 }
 
@@ -40,7 +41,7 @@ type Console struct {
 	answers   *cache.Cache[*answer]
 	lastShown *cache.Cache[*shown]
 	names     *cache.Cache[string] // of dimension values, by member and identifier, and the other way round
-	panels    chan struct{}        // holds a mark while a panel is asked: one at a time
+	asks      chan struct{}        // holds a mark while a question is asked
 
 	mu      sync.Mutex
 	catalog *client.Catalog
@@ -53,7 +54,7 @@ var files embed.FS
 func New(ctx context.Context, config Config) (*Console, error) {
 	c := &Console{Config: config, answers: cache.New[*answer](keptAnswers, keptFor),
 		lastShown: cache.New[*shown](keptAnswers, keptFor),
-		names:     cache.New[string](keptNames, keptFor), panels: make(chan struct{}, 1)}
+		names:     cache.New[string](keptNames, keptFor), asks: make(chan struct{}, atOnce)}
 	catalog, err := config.Client.Catalog(ctx)
 	if err != nil {
 		line, _ := explain.Refusal(ctx, err, client.Query{}, config.Client.Catalog)
@@ -92,6 +93,7 @@ func (c *Console) Handler(address string, used func(next string)) (handler http.
 	mux.HandleFunc("GET /{$}", c.home)
 	mux.HandleFunc("GET /explore", c.explore)
 	mux.HandleFunc("GET /answer", c.answerPart)
+	mux.HandleFunc("GET /waiting", c.waiting)
 	mux.HandleFunc("GET /values", c.values)
 	mux.HandleFunc("GET /zones", c.zones)
 	mux.HandleFunc("GET /download", c.download)

@@ -113,7 +113,8 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 		return err
 	}
 	q.FailIf = nil // is for the command line
-	p.look = look{Question: q, Top: cmp.Or(p.Top, defaultTop), Chart: cmp.Or(p.Chart, "line")}
+	p.look = look{Question: q, Top: cmp.Or(p.Top, defaultTop), Chart: cmp.Or(p.Chart, "line"),
+		By: "value"}
 	if d.Last != "" || d.Start != "" {
 		p.look.setPeriod(url.Values{"last": {d.Last}, "start": {d.Start}, "end": {d.End}}.Encode())
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/runlens/runlens/olap/daterange"
 )
 
-// fresh is how old an answer of the explorer may be: going back shows it at once, and a page names its asOf.
-const fresh = 10 * time.Second
+// fresh is how old an answer of the first page may be: going back shows it at once, another metric is drawn without
+// asking, and a page names its asOf.
+const fresh = 30 * time.Second
 
 // home leads to the first page.
 func (c *Console) home(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +28,7 @@ func (c *Console) home(w http.ResponseWriter, r *http.Request) {
 func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
-	page.Nav = c.nav("explore")
+	page.Nav, page.First = c.nav("explore"), r.URL.RawQuery == ""
 	switch {
 	case err != nil:
 		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
@@ -42,25 +43,22 @@ func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 	c.render(w, "explore.html", page)
 }
 
-// answerPart answers what the form asks: the answer, and the parts of the form that follow from it.
+// answerPart answers what a page that has just been opened asks for.
 func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
-	page.Part = true
 	if err != nil {
 		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
 	} else if page.Answer = c.answerView(r, l); page.Answer == nil {
 		return // the browser has asked something else
 	}
-	if r.Header.Get("HX-Trigger") != "answer" { // the page itself has this address already
-		w.Header().Set("HX-Push-Url", l.address())
-	}
+	w.Header().Set("HX-Replace-Url", l.address()) // the page may have been opened with less
 	c.render(w, "answer", page)
 }
 
 // answerView asks and makes the view. It is nil when nobody waits for it any longer.
 func (c *Console) answerView(r *http.Request, l look) *answerView {
-	s, err := c.show(r.Context(), l, fresh)
+	s, err := c.overview(r.Context(), l, fresh)
 	var refused *refusal
 	switch {
 	case err == nil:

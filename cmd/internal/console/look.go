@@ -12,16 +12,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/explain"
 	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // A look is what a person wants to see: a question and how it is shown. Its address holds all of it.
 type look struct {
 	report.Question
-	Top   int      // how many groups are drawn over time, 1 to maxTop
-	Chart string   // "line" or "bar"
-	Sort  string   // the column of the table, as COLUMN or COLUMN:desc; empty for the order of the answer
-	Wider []string // the periods that were narrowed, the first one first, as lookPeriod writes them
+	Top   int    // how many groups are drawn over time, 1 to maxTop
+	Chart string // "line" or "bar"
+	By    string // how groups are sorted: "value", or "change" for what changed most
+	// Patient is whether rows are asked for that take more than the key's rate of a minute allows.
+	Patient bool
+	Sort    string   // the column of the table, as COLUMN or COLUMN:desc; empty for the order of the answer
+	Wider   []string // the periods that were narrowed, the first one first, as lookPeriod writes them
 }
 
 const (
@@ -35,7 +39,7 @@ const (
 
 // firstLook is what a person sees who has asked nothing yet.
 func (c *Console) firstLook() (l look, err error) {
-	l = look{Top: defaultTop, Chart: "line"}
+	l = look{Top: defaultTop, Chart: "line", By: "value"}
 	if l.Question, err = report.Default(); err != nil {
 		return l, err
 	}
@@ -52,6 +56,9 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 	if !values.Has("metrics") && !values.Has("over") { // the form always has the latter
 		l.Metrics, l.Dimensions = []string{c.model(values.Get("model")).Metrics[0].Name}, []string{"day"}
 	}
+	if len(values) == 0 || len(values) == 1 && values.Has("zone") { // the first page
+		l.Compare, l.Weekdays, l.Timezone = "previous", true, explain.Canonical(values.Get("zone"))
+	}
 	if hasPeriod(values) {
 		l.Last = ""
 	}
@@ -66,6 +73,8 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 		}
 	}
 	l.Chart = cmp.Or(values.Get("chart"), l.Chart)
+	l.By = cmp.Or(values.Get("by"), l.By)
+	l.Patient = values.Get("patient") == "true"
 	l.Sort = values.Get("sort")
 	l.widen(values["wider"]...)
 	l.takeForm(values)
@@ -89,19 +98,24 @@ func (l *look) takeForm(values url.Values) {
 		l.setPeriod(period)
 	}
 	if values.Has("over") {
-		l.Dimensions = slices.DeleteFunc(l.Dimensions, func(d string) bool { return d == "day" })
-		switch l.Grain = values.Get("over"); l.Grain {
-		case "day":
-			l.Grain, l.Dimensions = "", append(l.Dimensions, "day")
-		case "none":
-			l.Grain = ""
-		}
-		if l.over() != "day" {
-			l.Fill = false
-		}
+		l.setOver(values.Get("over"))
 	}
 	if l.Compare == "" || l.Grain != "" {
 		l.Weekdays = false
+	}
+}
+
+// setOver takes a unit of time: day, week, month or none.
+func (l *look) setOver(unit string) {
+	l.Dimensions = slices.DeleteFunc(slices.Clone(l.Dimensions), func(d string) bool { return d == "day" })
+	switch l.Grain = unit; unit {
+	case "day":
+		l.Grain, l.Dimensions = "", append(l.Dimensions, "day")
+	case "none":
+		l.Grain = ""
+	}
+	if unit != "day" {
+		l.Fill = false
 	}
 }
 
@@ -200,6 +214,12 @@ func (l look) values() url.Values {
 	if l.Chart != "line" {
 		values.Set("chart", l.Chart)
 	}
+	if l.By != "value" {
+		values.Set("by", l.By)
+	}
+	if l.Patient {
+		values.Set("patient", "true")
+	}
 	if l.Sort != "" {
 		values.Set("sort", l.Sort)
 	}
@@ -257,6 +277,8 @@ func (l look) check() error {
 		return errors.New("choose at least one metric")
 	case l.Chart != "line" && l.Chart != "bar":
 		return fmt.Errorf("the chart %q is neither line nor bar", l.Chart)
+	case l.By != "value" && l.By != "change":
+		return fmt.Errorf("by %q is neither value nor change", l.By)
 	}
 	return nil
 }

@@ -121,12 +121,12 @@ func rowOfUsage(s summary, group url.Values) usageRow {
 
 // shapeText is a shape in plain words.
 func shapeText(group url.Values) string {
-	list := func(name string) string { return words(strings.ReplaceAll(group.Get(name), ",", ", ")) }
+	list := func(name string) string { return strings.NewReplacer(",", ", ", "_", " ").Replace(group.Get(name)) }
 	text := list("metrics")
 	if dimensions := list("dimensions"); dimensions != "" {
 		text += " by " + dimensions
 	}
-	if filters := words(group.Get("filters")); filters != "" {
+	if filters := list("filters"); filters != "" {
 		text += ", filtered: " + filters
 	}
 	return text + ", days: " + group.Get("days") + " in " + group.Get("timezone") + ", rows: up to " + group.Get("limit")

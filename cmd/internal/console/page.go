@@ -16,9 +16,9 @@ import (
 // A page is what every template gets.
 type page struct {
 	Title string
+	First bool   // the browser is to name its zone before anything is asked
 	Here  string // where a page that shows nothing leads; empty for nowhere
 	Nav   []link
-	Part  bool // only the answer is sent, with the parts of the form that follow from it
 
 	Look    look
 	Model   client.Model
@@ -53,7 +53,11 @@ type answerView struct {
 	Prefix  string   // of ids, where several answers are in a page
 
 	Crumbs    []link
+	Empty     *emptyView // instead of drawings
+	Offer     *offerView // instead of rows that take too many queries
 	Tiles     []tile
+	Until     string // the last day that is compared, where today is left out
+	Leaders   []leadersView
 	Charts    []chart
 	Bars      []bars
 	Table     *table
@@ -70,10 +74,27 @@ type answerView struct {
 
 // A tile is a total of the whole period, from a query of its own.
 type tile struct {
-	Name, Value, About string
-	Change, Before     string // in comparison; empty without
-	NotAdditive        bool
-	Open               bool // the period is not over
+	Metric, Name, Value, About string
+	Change                     change
+	NotAdditive                bool
+	Open                       bool // the period is not over
+
+	// Of the first page alone: where it leads, whether it is drawn, and its line by day.
+	Href  string
+	Drawn bool
+	Spark spark
+}
+
+// An emptyView is what a person can change to see something.
+type emptyView struct {
+	Text  string
+	Links []link
+}
+
+// An offerView says what an answer costs, and which ones cost less.
+type offerView struct {
+	Text  string
+	Links []link
 }
 
 type hidden struct{ Name, Value string }
@@ -153,7 +174,7 @@ func (c *Console) chips(l look) (chips []chip) {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"words": words, "title": title, "has": slices.Contains[[]string], "asset": versioned,
+	"words": words, "title": title, "dates": datesIn, "has": slices.Contains[[]string], "asset": versioned,
 }).ParseFS(files, "templates/*.html"))
 
 // render writes a page. A template that fails leaves nothing half written.
@@ -179,6 +200,21 @@ func versioned(name string) (string, error) {
 
 // Query is the look's part of its address.
 func (p page) Query() template.URL { return template.URL(p.Look.values().Encode()) }
+
+// Kept are the fields of the look that the form has no box for.
+func (p page) Kept() (fields []hidden) {
+	for _, name := range p.Look.groups() {
+		fields = append(fields, hidden{"dimensions", name})
+	}
+	values := p.Look.values()
+	values["metrics"] = p.Look.Metrics
+	for _, name := range []string{"metrics", "filter", "order", "limit", "top", "by", "sort", "week-start"} {
+		for _, text := range values[name] {
+			fields = append(fields, hidden{name, text})
+		}
+	}
+	return fields
+}
 
 // Units are those of time.
 func (page) Units() []string { return []string{"day", "week", "month"} }

@@ -109,25 +109,55 @@ func (l look) totals() report.Question {
 
 // A shown is the answer to a look.
 type shown struct {
-	look   look
-	span   report.Span
-	totals *answer
-	rows   *answer // nil for a look without dimensions
-	rank   map[string]int
-	notes  []string
-	failed *refusal // why there is no newer one
+	look    look
+	span    report.Span
+	totals  *answer
+	rows    *answer // nil for a look without dimensions
+	rank    map[string]int
+	days    *answer // of the first page alone, as its leaders
+	leaders []*leaders
+	notes   []string
+	costly  int      // how many queries the rows would take, which were not asked for; 0 where they were
+	failed  *refusal // why there is no newer one
 }
 
-// show answers a look. If that fails and it was answered before, it returns that answer with the reason.
-// The error is a *refusal, or the context's.
+// bytes is about what it takes in memory.
+func (s *shown) bytes() int {
+	bytes := s.totals.bytes() + s.rows.bytes() + s.days.bytes()
+	for _, board := range s.leaders {
+		bytes += board.answer.bytes()
+	}
+	return bytes
+}
+
+// show answers a look: its totals and its rows.
 func (c *Console) show(ctx context.Context, l look, fresh time.Duration) (*shown, error) {
+	return c.showing(l, l.address(), func() (*shown, error) {
+		s := &shown{look: l}
+		both, ctx := errgroup.WithContext(ctx)
+		both.Go(func() (err error) {
+			s.totals, err = c.ask(ctx, l.totals(), fresh)
+			return err
+		})
+		both.Go(func() error { return c.answerRows(ctx, s, l, fresh) })
+		err := both.Wait()
+		if err == nil {
+			s.finish()
+		}
+		return s, err
+	})
+}
+
+// showing answers a look. If that fails and it was answered before, it returns that answer with the reason.
+// The error is a *refusal, or the context's.
+func (c *Console) showing(l look, name string, answer func() (*shown, error)) (*shown, error) {
 	if err := l.check(); err != nil {
 		return nil, &refusal{line: err.Error()}
 	}
-	key := keyOf(l.address())
-	s, err := c.answerBoth(ctx, l, fresh)
+	key := keyOf(name)
+	s, err := answer()
 	if err == nil {
-		c.lastShown.Put(everybody, key, s, s.totals.bytes()+s.rows.bytes())
+		c.lastShown.Put(everybody, key, s, s.bytes())
 		return s, nil
 	}
 	var refused *refusal
@@ -139,37 +169,32 @@ func (c *Console) show(ctx context.Context, l look, fresh time.Duration) (*shown
 	return nil, err
 }
 
-func (c *Console) answerBoth(ctx context.Context, l look, fresh time.Duration) (*shown, error) {
-	s := &shown{look: l}
-	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() (err error) {
-		s.totals, err = c.ask(ctx, l.totals(), fresh)
+// answerRows asks for the rows of a look, if it has some.
+func (c *Console) answerRows(ctx context.Context, s *shown, l look, fresh time.Duration) error {
+	if len(l.Dimensions) == 0 && l.Grain == "" {
+		return nil
+	}
+	d, err := c.drawn(ctx, l, fresh)
+	if err != nil {
 		return err
-	})
-	if len(l.Dimensions) > 0 || l.Grain != "" {
-		both.Go(func() error {
-			d, err := c.drawn(ctx, l, fresh)
-			if err != nil {
-				return err
-			}
-			if s.rows, err = c.ask(ctx, d.question, fresh); err != nil {
-				return err
-			}
-			s.rows, s.rank = s.rows.onlyGroups(d.rank), d.rank
-			s.notes = slices.Concat(d.notes, s.rows.facts.Notes)
-			return nil
-		})
 	}
-	if err := both.Wait(); err != nil {
-		return nil, err
+	rows, err := c.ask(ctx, d.question, fresh)
+	if err != nil {
+		return err
 	}
+	s.rows, s.rank = rows.onlyGroups(d.rank), d.rank
+	s.notes = slices.Concat(d.notes, s.rows.facts.Notes)
+	return nil
+}
+
+// finish puts the answers together.
+func (s *shown) finish() {
 	s.span = s.totals.span
 	for _, note := range s.totals.facts.Notes { // as with which days the totals are compared
 		if !slices.Contains(s.notes, note) {
 			s.notes = append(s.notes, note)
 		}
 	}
-	return s, nil
 }
 
 // onlyGroups is the answer without the rows of groups that have no rank; filters on several dimensions let some

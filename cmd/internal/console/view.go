@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,24 +42,41 @@ func (l look) crumbs(c *Console) (crumbs []link) {
 	return crumbs
 }
 
+var (
+	lastPeriod = regexp.MustCompile(`^last=([0-9]+)(d|w|mo)$`)
+	units      = map[string]string{"d": "days", "w": "weeks", "mo": "months"}
+)
+
 // periodText is a period of an address as people read it.
 func periodText(period string) string {
 	values, _ := url.ParseQuery(period) // one of our own
+	parts := lastPeriod.FindStringSubmatch(cmp.Or(period, "last=30d"))
 	switch {
+	case parts != nil:
+		return "last " + parts[1] + " " + units[parts[2]]
 	case values.Has("start") && values.Get("start") == values.Get("end"):
-		return values.Get("start")
+		return datesIn(values.Get("start"))
 	case values.Has("start") && values.Has("end"):
-		return values.Get("start") + " to " + values.Get("end")
-	case period == "":
-		return "last 30d"
+		return datesIn(values.Get("start") + " to " + values.Get("end"))
 	}
 	return strings.NewReplacer("=true", "", "=", " ", "&", ", ").Replace(period)
 }
 
 // viewOf makes the view of an answer. prefix begins its ids.
 func (c *Console) viewOf(s *shown, prefix string) *answerView {
-	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Notes: s.notes}
+	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Empty: c.empty(s), Offer: s.offer()}
 	v.Tiles = c.tiles(s)
+	if s.look.Compare != "" && s.totals.span.End.Format(time.DateOnly) != s.totals.facts.Range.End {
+		if end, err := time.Parse(time.DateOnly, s.totals.facts.Range.End); err == nil {
+			v.Until = dayText(end)
+		}
+	}
+	for _, note := range s.notes {
+		if v.Until == "" || !strings.Contains(note, " is not over: ") { // which is said above the chart
+			v.Notes = append(v.Notes, datesIn(note))
+		}
+	}
+	v.Leaders = c.leadersViews(s)
 	v.Charts = c.charts(s, prefix)
 	for i := range v.Charts {
 		v.Charts[i].Zoom = prefix == ""
@@ -72,7 +91,9 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 			v.Notes = append(v.Notes, fmt.Sprintf("There are further rows: only the first %d are here, and sorted.", v.Rows))
 		}
 	}
-	v.Notes = append(v.Notes, clockChanges(s.span, s.look.Timezone)...)
+	for _, note := range clockChanges(s.span, s.look.Timezone) {
+		v.Notes = append(v.Notes, datesIn(note))
+	}
 	if s.look.Compare != "" && s.rows != nil && len(v.Charts) > 0 && s.rows.groups() > maxCompared {
 		v.Notes = append(v.Notes, fmt.Sprintf("Earlier values are drawn for up to %d groups; the table has all.",
 			maxCompared))
@@ -124,7 +145,7 @@ func (s *shown) asOf() string {
 			last = s.rows.facts.AsOfLast
 		}
 	}
-	const form = "2006-01-02 15:04:05 UTC"
+	const form = "2 Jan 2006, 15:04:05 UTC"
 	if last.Sub(first) < time.Second {
 		return first.UTC().Format(form)
 	}
@@ -136,22 +157,69 @@ func (c *Console) tiles(s *shown) (tiles []tile) {
 		return nil
 	}
 	row, model := s.totals.rows[0], c.model(s.look.Model)
-	open := !s.span.End.Before(report.TodayIn(s.look.Timezone, c.Now()))
+	open := s.totals.facts.Range.End >= report.TodayIn(s.look.Timezone, c.Now()).Format(time.DateOnly)
 	for i, column := range s.totals.columns {
 		if column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
 			continue
 		}
 		metric := metricOf(model, column.Name)
-		t := tile{Name: title(column.Name), Value: shownValue(column, row[i]), About: metric.Description,
-			NotAdditive: !metric.Additive, Open: open}
-		if s.look.Compare != "" && i+3 < len(row) {
-			by := i + 3 // the change in percent; of a rate, that is in percent itself, the difference
-			if isRate(column.Name) {
-				by = i + 2
-			}
-			t.Change, t.Before = shownValue(s.totals.columns[by], row[by]), shownValue(column, row[i+1])
+		t := tile{Metric: column.Name, Name: title(column.Name), Value: shownValue(column, row[i]),
+			About: metric.Description, NotAdditive: !metric.Additive, Open: open,
+			Change: changeOf(s.totals.columns, row, i)}
+		if s.days != nil {
+			drawn := s.look
+			drawn.Metrics, drawn.Sort = []string{column.Name}, ""
+			t.Href, t.Drawn = drawn.address(), slices.Contains(s.look.Metrics, column.Name)
+			t.Spark = c.spark(s, column)
 		}
 		tiles = append(tiles, t)
 	}
 	return tiles
+}
+
+// empty says what to change where nothing was counted; nil where something was.
+func (c *Console) empty(s *shown) *emptyView {
+	for _, row := range s.totals.rows {
+		for i, column := range s.totals.columns {
+			if f := number(row[i]); column.Member != "" && f != nil && (*f != 0 || column.Kind != report.Count) {
+				return nil
+			}
+		}
+	}
+	e := &emptyView{Text: "Nothing was counted from " + dayText(s.span.Start) + " to " + dayText(s.span.End) + "."}
+	if s.span.Start.Equal(s.span.End) {
+		e.Text = "Nothing was counted on " + dayText(s.span.Start) + "."
+	}
+	if len(s.look.Filter) > 0 {
+		e.Text = strings.TrimSuffix(e.Text, ".") + " with these filters."
+		wider := s.look
+		wider.Filter = nil
+		e.Links = append(e.Links, link{Text: "Without filters", Href: wider.address()})
+	}
+	for _, period := range []string{"last=30d", "last=90d", "last=366d"} {
+		wider := s.look
+		if wider.setPeriod(period); s.look.period() != period {
+			e.Links = append(e.Links, link{Text: capital(periodText(period)), Href: wider.address()})
+		}
+	}
+	return e
+}
+
+// offer is what is asked for with fewer queries; nil where nothing was left out.
+func (s *shown) offer() *offerView {
+	if s.costly == 0 {
+		return nil
+	}
+	o := &offerView{Text: fmt.Sprintf("By %s this takes %d queries. A key may send 60 a minute unless the server says "+
+		"otherwise, so this may wait.", s.look.over(), s.costly)}
+	for _, grain := range []string{"month", "day"} {
+		fewer := s.look
+		if fewer.setOver(grain); s.look.over() != grain {
+			o.Links = append(o.Links, link{Text: "By " + grain, Href: fewer.address()})
+		}
+	}
+	patient := s.look
+	patient.Patient = true
+	o.Links = append(o.Links, link{Text: "Wait for it", Href: patient.address()})
+	return o
 }

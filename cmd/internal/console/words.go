@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,11 +13,47 @@ import (
 )
 
 // words is the name of a member or a column as people read it.
-func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+func words(name string) string {
+	for _, suffix := range []string{"", "_previous", "_difference", "_percent"} {
+		if base, cut := strings.CutSuffix(name, suffix); cut && spoken[base] != "" {
+			return strings.TrimSpace(spoken[base] + " " + changeWords[suffix])
+		}
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// spoken are the words of people for names of the catalog; others are read as they are written.
+var spoken = map[string]string{
+	"agent_runs": "runs", "agent_user_activity": "activity of people",
+	"run_count": "runs", "completed_run_count": "completed runs", "failed_run_count": "failures",
+	"cancelled_run_count": "cancelled runs", "active_run_count": "runs under way", "run_success_rate": "success rate",
+	"unique_initiator_count": "people", "interaction_count": "interactions",
+	"attributed_run_count": "runs of people", "initiated_run_count": "runs they started",
+	"associated_run_count": "runs linked to them", "interacted_run_count": "runs they joined",
+	"completed_attributed_run_count": "completed runs", "failed_attributed_run_count": "failures",
+	"cancelled_attributed_run_count": "cancelled runs", "active_attributed_run_count": "runs under way",
+	"agent_id": "agent", "agent_name": "agent's name", "user_identifier": "person", "user_name": "person's name",
+	"user_type": "kind of person", "user_domain": "domain", "activity_type": "what they did",
+	"run_initiation_type": "how it began",
+}
+
+var changeWords = map[string]string{"_previous": "before", "_difference": "change", "_percent": "change in %"}
+
+// goodness is 1 for a metric of which more is better, -1 where less is, and 0 where neither is.
+func goodness(metric string) int {
+	switch kind, _, _ := strings.Cut(metric, "_"); kind {
+	case "failed", "cancelled":
+		return -1
+	case "active":
+		return 0
+	}
+	return 1
+}
 
 // title is words with a capital letter.
-func title(name string) string {
-	text := words(name)
+func title(name string) string { return capital(words(name)) }
+
+func capital(text string) string {
 	if text == "" {
 		return text
 	}
@@ -40,18 +77,18 @@ func isRate(name string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(name, "_previous"), "_rate")
 }
 
-// shownValue is a value as people read it: thousands apart, rates in percent.
+// shownValue is a value as people read it: thousands apart, rates in percent, days as everywhere.
 func shownValue(c report.Column, v client.Value) string {
 	f, number := v.Float64()
 	switch {
 	case v.IsNull():
 		return "–"
 	case number && c.Kind == report.Percent:
-		return fmt.Sprintf("%+.1f%%", f)
+		return signed(fmt.Sprintf("%+.1f%%", f))
 	case number && isRate(c.Name):
-		return strings.TrimSuffix(strconv.FormatFloat(f*100, 'f', 1, 64), ".0") + "%"
+		return signed(strings.TrimSuffix(strconv.FormatFloat(f*100, 'f', 1, 64), ".0") + "%")
 	case number && strings.HasSuffix(c.Name, "_rate_difference"):
-		return fmt.Sprintf("%+.1f points", f*100)
+		return signed(fmt.Sprintf("%+.1f points", f*100))
 	case number && strings.HasSuffix(c.Name, "_difference"):
 		if f > 0 {
 			return "+" + thousands(v.String())
@@ -59,9 +96,14 @@ func shownValue(c report.Column, v client.Value) string {
 		return thousands(v.String())
 	case number:
 		return thousands(v.String())
+	case c.Kind == report.Date:
+		return datesIn(v.String())
 	}
 	return v.String()
 }
+
+// signed has the one minus sign of the pages.
+func signed(text string) string { return strings.ReplaceAll(text, "-", "−") }
 
 // thousands puts a thin space between the thousands of a whole number.
 func thousands(digits string) string {
@@ -132,12 +174,25 @@ func compared(l look) string {
 	case l.Weekdays:
 		return ", compared with the same weekdays whole weeks before"
 	case l.Compare == "previous":
-		return ", compared with as many days right before"
+		return ", compared with the period before"
 	}
 	return ", compared with a year before"
 }
 
-func dayText(day time.Time) string { return day.Format("2 January 2006") }
+func dayText(day time.Time) string { return day.Format("2 Jan 2006") }
+
+var isoDay = regexp.MustCompile(`\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b`)
+
+// datesIn has the days of a text in the one form of the pages.
+func datesIn(text string) string {
+	return isoDay.ReplaceAllStringFunc(text, func(iso string) string {
+		day, err := time.Parse(time.DateOnly, iso)
+		if err != nil {
+			return iso
+		}
+		return dayText(day)
+	})
+}
 
 // ago is how long ago something was, in the largest unit.
 func ago(d time.Duration) string {

@@ -27,6 +27,12 @@ func TestZonesAreTheServers(t *testing.T) {
 	if len(canonical) < 400 || len(aliases) < 100 {
 		t.Errorf("%d zones, %d aliases", len(canonical), len(aliases))
 	}
+	for name, want := range map[string]string{"Asia/Calcutta": "Asia/Kolkata", "Europe/Stockholm": "Europe/Stockholm",
+		"": "UTC", "Mars/Base": "UTC"} {
+		if got := Canonical(name); got != want {
+			t.Errorf("%q is %s", name, got)
+		}
+	}
 	for name, want := range map[string]string{
 		"Asia/Calcutta": "use Asia/Kolkata", "us/pacific": "use America/Los_Angeles", "GMT": "use UTC",
 		"Etc/UTC": "use UTC", "Iceland": "use Atlantic/Reykjavik", "utc": "written UTC",
@@ -36,6 +42,17 @@ func TestZonesAreTheServers(t *testing.T) {
 	} {
 		if got := zone(name); !strings.Contains(got, want) {
 			t.Errorf("%q: %s", name, got)
+		}
+	}
+}
+
+// A name that was begun is completed, if nothing is closer.
+func TestBeginningsAreCompleted(t *testing.T) {
+	members := []string{"user_identifier", "user_type", "agent_id"}
+	for name, want := range map[string]string{"agent": "agent_id", "user": "user_identifier", "user_typ": "user_type",
+		"us": "", "status": ""} {
+		if got := nearest(name, members); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

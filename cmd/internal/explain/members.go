@@ -117,8 +117,11 @@ func inList(list []string, n int, wrong []string, reason string) string {
 	return ""
 }
 
-// nearest is the candidate that is a few letters away from a name, a letter more if the first one is right; empty
-// where none is.
+// shortest is how many letters a beginning has that says which name was meant.
+const shortest = 3
+
+// nearest is the candidate that is a few letters away from a name, a letter more if the first one is right; else the
+// first one that begins with the name, as agent_id with agent; empty where none is.
 func nearest(name string, candidates []string) string {
 	if name == "" {
 		return ""
@@ -131,6 +134,11 @@ func nearest(name string, candidates []string) string {
 		}
 		if d < distance {
 			best, distance = candidate, d
+		}
+	}
+	for _, candidate := range candidates {
+		if best == "" && len(name) >= shortest && strings.HasPrefix(strings.ToLower(candidate), strings.ToLower(name)) {
+			best = candidate
 		}
 	}
 	return best

@@ -3,6 +3,7 @@ package explain
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -33,6 +34,18 @@ var zones = sync.OnceValues(func() (canonical []string, aliases map[string]strin
 func Timezones() []string {
 	canonical, _ := zones()
 	return canonical
+}
+
+// Canonical is the timezone that a browser's or a machine's name stands for; UTC for one that is unknown.
+func Canonical(name string) string {
+	canonical, aliases := zones()
+	if target, ok := aliases[name]; ok {
+		name = target
+	}
+	if !slices.Contains(canonical, name) {
+		return "UTC"
+	}
+	return name
 }
 
 // zone says which canonical zone a name may have meant.

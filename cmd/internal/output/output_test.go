@@ -162,6 +162,18 @@ func TestTablesFit(t *testing.T) {
 			t.Errorf("%s", text)
 		}
 	}
+	// A comparison has short heads before a name is cut, and not where there is room.
+	compared := []report.Column{{Name: "agent_name", Kind: report.Text, Member: "agent_id"},
+		{Name: "run_count", Kind: report.Count, Member: "run_count"},
+		{Name: "run_count_previous", Kind: report.Count, Member: "run_count"},
+		{Name: "run_count_difference", Kind: report.Count}, {Name: "run_count_percent", Kind: report.Percent}}
+	const desk = `["The support desk of Gothenburg",94,100,-6,-6]`
+	for width, head := range map[int]string{0: "RUN_COUNT_PREVIOUS", 80: "RUN_COUNT  PREV   Δ     Δ%\n"} {
+		if text := written(t, "table", Options{Width: width}, compared, desk); !strings.Contains(text, head) ||
+			!strings.Contains(text, "Gothenburg  ") {
+			t.Errorf("in %d columns:\n%s", width, text)
+		}
+	}
 	var out bytes.Buffer
 	narrow := &table{out: &out, width: 20}
 	narrow.Head(some)

@@ -52,20 +52,22 @@ func (t *table) texts(row report.Row) []string {
 	return texts
 }
 
-// begin decides on the widths and writes what is held.
+// begin decides on the widths and writes what is held. In a narrow terminal the heads of a comparison, which stand
+// behind their metric's, are short, so that names need not be cut.
 func (t *table) begin() error {
 	names := make([]string, len(t.columns))
-	t.widths = make([]int, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = strings.ToUpper(c.Name)
-		t.widths[i] = width(names[i])
 	}
 	held := make([][]string, len(t.held))
 	for n, row := range t.held {
 		held[n] = t.texts(row)
-		for i, text := range held[n] {
-			t.widths[i] = max(t.widths[i], width(text))
+	}
+	if t.measure(names, held); t.width > 0 && t.total() > t.width {
+		for i, c := range t.columns {
+			names[i] = shortHead(c)
 		}
+		t.measure(names, held)
 	}
 	t.fit()
 	if err := t.line(names); err != nil {
@@ -78,6 +80,25 @@ func (t *table) begin() error {
 	}
 	t.held = nil
 	return t.lines.Flush()
+}
+
+// measure takes the widths of heads and rows.
+func (t *table) measure(names []string, held [][]string) {
+	t.widths = make([]int, len(t.columns))
+	for _, texts := range append(held, names) {
+		for i, text := range texts {
+			t.widths[i] = max(t.widths[i], width(text))
+		}
+	}
+}
+
+func shortHead(c report.Column) string {
+	for suffix, head := range map[string]string{"_previous": "PREV", "_difference": "Δ", "_percent": "Δ%"} {
+		if c.Numeric() && c.Name != c.Member && strings.HasSuffix(c.Name, suffix) {
+			return head
+		}
+	}
+	return strings.ToUpper(c.Name)
 }
 
 // fit narrows the widest columns of text until a line fits the terminal. Numbers and days are never cut.

@@ -49,25 +49,36 @@ func monthOf(day time.Time) time.Time {
 	return time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// A shift leads from a span to the one that it is compared with, and a day of that back.
+// A shift leads from complete days to those that they are compared with, and from a day of the latter back.
 type shift struct {
-	earlier Span
+	now     Span // ends before it starts where no day of the span is complete
+	earlier Span // those days
+	open    bool // the span has days that are not over
 	// later is the day of the span that an earlier day is compared with; ok is false for one that has none, because of
 	// a 29th of February.
 	later func(time.Time) (day time.Time, ok bool)
 }
 
+// complete reports whether there is a day to compare.
+func (s shift) complete() bool { return !s.now.End.Before(s.now.Start) }
+
 // compared is the period of --compare. Without --grain, previous is as many days right before; with --weekdays it is
 // whole weeks before, and a year is 52 weeks. A week is compared with the same weekdays of the week before or of 52
 // weeks before, a month with the same days of the month before or of that month a year before; a last day of a month
-// stands for the last day of the other.
-func (q Question) compared(span Span) shift {
-	days := 0
+// stands for the last day of the other. From today on days are not over: neither they nor the days that they would be
+// compared with count, so that every other day is compared with the same one all day long.
+func (q Question) compared(span Span, today time.Time) shift {
+	days, s := 0, shift{now: span, open: !span.End.Before(today)}
+	if s.open {
+		s.now.End = today.AddDate(0, 0, -1)
+	}
 	switch {
 	case q.Grain == "month" && q.Compare == "previous":
-		return shift{earlier: Span{addMonths(span.Start, -1), lastToLast(span.End, -1)}}
+		s.earlier = Span{addMonths(s.now.Start, -1), lastToLast(s.now.End, -1)}
+		return s
 	case q.Grain == "month":
-		return shift{earlier: Span{addMonths(span.Start, -12), lastToLast(span.End, -12)}}
+		s.earlier = Span{addMonths(s.now.Start, -12), lastToLast(s.now.End, -12)}
+		return s
 	case q.Grain == "week" && q.Compare == "previous":
 		days = 7
 	case q.Grain == "week" || q.Weekdays && q.Compare == "year":
@@ -77,18 +88,16 @@ func (q Question) compared(span Span) shift {
 	case q.Compare == "previous":
 		days = span.Days()
 	default:
-		return shift{
-			earlier: Span{addMonths(span.Start, -12), addMonths(span.End, -12)},
-			later: func(day time.Time) (time.Time, bool) {
-				later := addMonths(day, 12)
-				return later, later.Day() == day.Day() && !later.Before(span.Start)
-			},
+		s.earlier = Span{addMonths(s.now.Start, -12), addMonths(s.now.End, -12)}
+		s.later = func(day time.Time) (time.Time, bool) {
+			later := addMonths(day, 12)
+			return later, later.Day() == day.Day() && !later.Before(span.Start)
 		}
+		return s
 	}
-	return shift{
-		earlier: Span{span.Start.AddDate(0, 0, -days), span.End.AddDate(0, 0, -days)},
-		later:   func(day time.Time) (time.Time, bool) { return day.AddDate(0, 0, days), true },
-	}
+	s.earlier = Span{s.now.Start.AddDate(0, 0, -days), s.now.End.AddDate(0, 0, -days)}
+	s.later = func(day time.Time) (time.Time, bool) { return day.AddDate(0, 0, days), true }
+	return s
 }
 
 // addMonths keeps the day of the month, or takes the last one where that month is shorter.

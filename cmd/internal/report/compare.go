@@ -44,9 +44,13 @@ func (r *Run) compare(ctx context.Context, now Table, q client.Query, s shift) (
 				Column{column.Name + "_difference", column.Kind, ""}, Column{column.Name + "_percent", Percent, ""})
 		}
 	}
-	if r.Question.Grain == "" {
-		r.Facts.note(fmt.Sprintf("%s is compared with %s.", Span{parse(q.Range.Start), parse(q.Range.End)}, s.earlier))
-	} else {
+	c.noteToday()
+	switch {
+	case !s.complete():
+		return Table{c.result, c.merge(now.Rows, func(func(Row, error) bool) {})}, nil
+	case r.Question.Grain == "":
+		r.Facts.note(fmt.Sprintf("%s is compared with %s.", s.now, s.earlier))
+	default:
 		r.Facts.note(fmt.Sprintf("Every %s is compared with the same days of %s.", r.Question.Grain, map[string]string{
 			"weekprevious": "the week before", "weekyear": "the week 52 weeks before",
 			"monthprevious": "the month before", "monthyear": "that month a year before",
@@ -62,6 +66,20 @@ func (r *Run) compare(ctx context.Context, now Table, q client.Query, s shift) (
 		return earlier, err
 	}
 	return Table{c.result, c.merge(now.Rows, c.moved(earlier.Rows))}, nil
+}
+
+// noteToday says what becomes of the days that are not over, where the question has some.
+func (c comparison) noteToday() {
+	today := c.run.today.Format(time.DateOnly)
+	switch {
+	case !c.shift.open:
+	case !c.shift.complete():
+		c.run.Facts.note(today + " is not over, so it is not compared.")
+	case c.day >= 0:
+		c.run.Facts.note(today + " is not over: it is here, but not compared.")
+	default:
+		c.run.Facts.note(today + " is not over: a comparison leaves it out.")
+	}
 }
 
 func parse(day string) time.Time {
@@ -180,8 +198,8 @@ func (c comparison) join(now, earlier Row) Row {
 		}
 		if earlier != nil {
 			b = earlier[i]
-		} else if c.isLeapDay(names) {
-			b = client.Value{} // no row is missing: there was no such day
+		} else if c.isLeapDay(names) || c.open(names) {
+			b = client.Value{} // no row is missing: there is no such day
 		}
 		row = append(row, a, b, difference(a, b), percent(a, b))
 	}
@@ -192,6 +210,11 @@ func (c comparison) join(now, earlier Row) Row {
 func (c comparison) isLeapDay(row Row) bool {
 	return c.day >= 0 && c.run.Question.Compare == "year" && !c.run.Question.Weekdays &&
 		strings.HasSuffix(row[c.day].String(), "-02-29")
+}
+
+// open reports whether a row is of days that are not over.
+func (c comparison) open(row Row) bool {
+	return !c.shift.complete() || c.day >= 0 && !parse(row[c.day].String()).Before(c.run.today)
 }
 
 func difference(a, b client.Value) client.Value {

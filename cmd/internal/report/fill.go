@@ -9,8 +9,9 @@ import (
 )
 
 // fill adds a row for every day of the span that a group has none of. The day is the last key of the rows' order.
-func fill(table Table, span Span, order []client.OrderTerm) Table {
-	f := filler{columns: table.Columns, first: span.Start, last: span.End, step: 1}
+// From today on there is nothing to compare with.
+func fill(table Table, span Span, order []client.OrderTerm, today time.Time) Table {
+	f := filler{columns: table.Columns, first: span.Start, last: span.End, step: 1, today: today}
 	f.day = slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == "day" })
 	for _, term := range order[:len(order)-1] {
 		f.keys = append(f.keys, slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == term.Member }))
@@ -27,6 +28,7 @@ type filler struct {
 	keys        []int // columns of the other dimensions
 	first, last time.Time
 	step        int // days, 1 or -1
+	today       time.Time
 }
 
 func (f filler) rows(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
@@ -78,7 +80,10 @@ func (f filler) same(a, b Row) bool {
 func (f filler) empty(group Row, day time.Time) Row {
 	row := slices.Clone(group)
 	for i, column := range f.columns {
-		if column.Numeric() {
+		switch {
+		case column.Numeric() && column.Name != column.Member && !day.Before(f.today): // of a comparison
+			row[i] = client.Value{}
+		case column.Numeric():
 			row[i] = column.absent()
 		}
 	}

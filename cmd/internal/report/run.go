@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"time"
 
@@ -22,6 +23,10 @@ type Run struct {
 	byKey []client.OrderTerm // the order of the rows, unless it is a metric's
 	query client.Query       // of the whole span
 	span  Span
+	today time.Time // the first day that is not over
+
+	// kept are the last answers of weeks or months, which the next ones are often compared with.
+	kept []keptPage
 
 	// Of the row that came last: whether it ends its page and there is a next one, and that page's cursor.
 	more   bool
@@ -35,6 +40,7 @@ func (r *Run) Check(now time.Time) (err error) {
 		r.Question = Question{All: r.Question.All, Limit: cmp.Or(r.Body.Limit, defaultLimit)}
 		return nil
 	}
+	r.today = TodayIn(r.Question.Timezone, now)
 	if r.span, err = r.Question.Span(now); err != nil {
 		return err
 	}
@@ -62,9 +68,21 @@ func (r *Run) Table(ctx context.Context) (Table, error) {
 // First is the query of the first page that Table asks for. Call Check before.
 func (r *Run) First() client.Query {
 	if r.Question.Grain == "" {
-		return r.queryOf(r.span)
+		return r.queryOf(r.asked(r.span))
 	}
-	return r.queryOf(r.Question.Periods(r.span)[0].Span)
+	return r.queryOf(r.asked(r.Question.Periods(r.span)[0].Span))
+}
+
+// asked is the part of a span that is asked for. Of what is compared it is the complete days, unless every day has a
+// row of its own, or none is complete.
+func (r *Run) asked(span Span) Span {
+	if r.Question.Compare == "" || slices.Contains(r.Question.Dimensions, "day") {
+		return span
+	}
+	if s := r.Question.compared(span, r.today); s.complete() {
+		return s.now
+	}
+	return span
 }
 
 // queryOf is the query of one span: the whole of it, a week or a month.
@@ -85,16 +103,16 @@ func (r *Run) queryOf(span Span) client.Query {
 
 // part is the table of one span.
 func (r *Run) part(ctx context.Context, span Span) (Table, error) {
-	q := r.queryOf(span)
+	q := r.queryOf(r.asked(span))
 	table, err := r.open(ctx, q)
 	if err == nil && r.Question.Compare != "" {
-		table, err = r.compare(ctx, table, q, r.Question.compared(span))
+		table, err = r.compare(ctx, table, q, r.Question.compared(span, r.today))
 	}
 	if err != nil {
 		return table, err
 	}
 	if r.Question.Fill && r.Question.Grain == "" {
-		table = fill(table, span, r.byKey)
+		table = fill(table, span, r.byKey, r.today)
 	}
 	if !r.Question.All {
 		table.Rows = r.limited(table.Rows)
@@ -131,13 +149,16 @@ func (r *Run) limited(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 
 // open asks for the first page of a query and returns the rows of all its pages.
 func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
-	next, stop := iter.Pull2(r.Client.Pages(ctx, q))
+	next, stop := iter.Pull2(r.pages(ctx, q))
 	first, err, _ := next()
 	if err != nil {
 		stop()
 		return Table{}, err
 	}
-	r.seen(first)
+	if again := slices.ContainsFunc(r.kept, func(k keptPage) bool { return k.page == first }); !again {
+		r.seen(first)
+		r.keep(q, first)
+	}
 	columns := columnsOf(first)
 	for _, member := range slices.Concat(q.Dimensions, q.Metrics) {
 		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == member }) {
@@ -170,6 +191,32 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 	return Table{columns, rows}, nil
 }
 
+// A keptPage is the only page of an answer.
+type keptPage struct {
+	query client.Query
+	page  *client.Response
+}
+
+// maxKept is how many pages are kept: those of a week, of what it was compared with, and of the next week, which is
+// compared with the first of them.
+const maxKept = 3
+
+// pages are those of a query, or the page that is kept of the same one.
+func (r *Run) pages(ctx context.Context, q client.Query) iter.Seq2[*client.Response, error] {
+	for _, k := range r.kept {
+		if reflect.DeepEqual(q, k.query) {
+			return func(yield func(*client.Response, error) bool) { yield(k.page, nil) }
+		}
+	}
+	return r.Client.Pages(ctx, q)
+}
+
+func (r *Run) keep(q client.Query, page *client.Response) {
+	if r.Question.Grain != "" && r.Question.Compare != "" && page.Cursor == "" {
+		r.kept = append(r.kept[max(len(r.kept)-maxKept+1, 0):], keptPage{q, page})
+	}
+}
+
 func (r *Run) seen(page *client.Response) {
 	r.Facts.saw(page)
 	if r.OnPage != nil {
@@ -178,7 +225,7 @@ func (r *Run) seen(page *client.Response) {
 }
 
 // Queries are those that answer the question, without their further pages: one for the span, or for each week or month
-// of it, and after each the one of the period that it is compared with.
+// of it, and after each the one of the period that it is compared with, unless that is another week or month of it.
 func (r *Run) Queries() (all []client.Query) {
 	spans := []Period{{Span: r.span}}
 	if r.Question.Grain != "" {
@@ -186,14 +233,17 @@ func (r *Run) Queries() (all []client.Query) {
 	}
 	for _, span := range spans {
 		q := r.query
-		q.Range, q.Limit = span.in(q.Range.Timezone), client.MaxLimit
+		q.Range, q.Limit = r.asked(span.Span).in(q.Range.Timezone), client.MaxLimit
 		if !r.Question.All {
 			q.Limit = min(r.Question.Limit, client.MaxLimit)
 		}
 		all = append(all, q)
-		if r.Question.Compare != "" {
-			q.Range = r.Question.compared(span.Span).earlier.in(q.Range.Timezone)
-			all = append(all, q)
+		if s := r.Question.compared(span.Span, r.today); r.Question.Compare != "" && s.complete() {
+			q.Range = s.earlier.in(q.Range.Timezone)
+			known := slices.ContainsFunc(all, func(asked client.Query) bool { return asked.Range == q.Range })
+			if !known || byMetric(q) {
+				all = append(all, q)
+			}
 		}
 	}
 	return all

@@ -72,13 +72,20 @@ func (t Threshold) Crossed(columns []Column, row Row) (string, bool) {
 	for i, c := range columns {
 		if !c.Numeric() && (c.Member == "" || c.Name == c.Member) && !row[i].IsNull() {
 			place = append(place, c.Name+" "+row[i].String())
+			if i+1 < len(columns) && columns[i+1].Member == c.Member && !columns[i+1].Numeric() && !row[i+1].IsNull() {
+				place[len(place)-1] += " (" + row[i+1].String() + ")" // the name that people know
+			}
 		}
 	}
 	where := ""
 	if len(place) > 0 {
 		where = " of " + strings.Join(place, ", ")
 	}
-	return fmt.Sprintf("%s: the value%s is %s", t.text, where, row[t.column]), true
+	shown := row[t.column].String()
+	if f, ok := row[t.column].Float64(); ok && strings.HasSuffix(t.metric, "_rate") {
+		shown += fmt.Sprintf(" (%.4g%%)", f*100)
+	}
+	return fmt.Sprintf("%s: the value%s is %s", t.text, where, shown), true
 }
 
 func (t Threshold) holds(order int) bool {

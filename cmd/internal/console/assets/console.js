@@ -5,14 +5,20 @@
 const drawn = new Map(); // charts by their elements
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const seriesColor = (i) => color("--s" + ((i % 8) + 1));
-const day = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-const dayName = (seconds) => new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+// dayText is a day as the server writes it, such as 2 Jan 2026.
+function dayText(iso) {
+  const [year, month, day] = iso.split("-").map(Number);
+  return day + " " + months[month - 1] + " " + year;
+}
+
+const dayName = (seconds) => dayText(new Date(seconds * 1000).toISOString().slice(0, 10)).slice(0, -5);
 
 function valueText(rate, v) {
   if (v == null) return "–";
   if (rate) return +(v * 100).toFixed(1) + "%";
-  return v.toLocaleString("en").replaceAll(",", "\u202f");
+  return v.toLocaleString("en").replaceAll(",", "\u202f").replace("-", "−");
 }
 
 // spread is every so-manieth period, so that at most a number of them is left.
@@ -38,47 +44,112 @@ function lonely(u, seriesIndex) {
   return found;
 }
 
+// named says what a series is called.
+const named = (chart, s) => (s.name || chart.name) + (s.before ? ", before" : "");
+
+function seriesStroke(chart, s) {
+  if (s.before) return color("--before");
+  if (s.others) return color("--before");
+  return seriesColor(chart.series.filter((other) => !other.before).findIndex((other) => other.name === s.name));
+}
+
 function options(element, chart) {
   const bars = chart.kind === "bar";
   const axis = { stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line") } };
-  const series = [{ label: chart.unit, value: (u, v) => (v == null ? "–" : day(v) + (chart.open.includes(u.cursor.idx) ? " (not over)" : "")) }];
-  const data = [chart.days];
-  const groups = chart.series.filter((s) => !s.before);
-  const many = groups.length > 12; // the legend would be longer than the chart
-  chart.series.forEach((s) => {
-    const i = groups.findIndex((g) => g.name === s.name);
-    const stroke = s.before ? color("--before") : seriesColor(i);
-    const label = (s.name || chart.metric.replaceAll("_", " ")) + (s.before ? ", before" : "");
-    const line = { label, stroke, width: s.before ? 1.5 : 2, spanGaps: false, value: (u, v) => valueText(chart.rate, v),
+  const series = [{}], data = [chart.days], from = [null]; // from says which series of the chart a line is of
+  const add = (s, line, values) => { series.push(line); data.push(values); from.push(s); };
+  chart.series.forEach((s, n) => {
+    const stroke = seriesStroke(chart, s);
+    const line = { label: named(chart, s), stroke, width: s.before ? 1.5 : 2, spanGaps: false, dash: s.others ? [2, 3] : undefined,
       points: { show: chart.days.length < 40 || lonely, size: 5, fill: stroke, filter: chart.days.length < 40 ? undefined : lonely } };
     if (bars) {
-      const paths = barsBeside(chart.series.indexOf(s), chart.series.length, s.before ? [] : chart.open);
-      series.push({ ...line, fill: stroke, width: 0, points: { show: false }, paths });
-      data.push(s.values);
+      add(s, { ...line, fill: stroke, width: 0, points: { show: false }, paths: barsBeside(n, chart.series.length, s.before ? [] : chart.open) }, s.values);
       return;
     }
     const [whole, part] = s.before ? [s.values, null] : split(s.values, chart.open);
-    series.push({ ...line, value: (u, v, si, i) => valueText(chart.rate, i == null ? null : s.values[i]) });
-    data.push(whole);
-    if (part && chart.open.length > 0) {
-      series.push({ ...line, label: label + " (not over)", dash: [5, 5], class: "u-off-legend" });
-      data.push(part);
-    }
+    add(s, line, whole);
+    if (part && chart.open.length > 0) add(s, { ...line, dash: [5, 5] }, part);
   });
+  const labelled = chart.series.length > 1;
   return [{
-    width: element.clientWidth || 600, height: 250, tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
-    series, legend: { show: !many, live: true },
-    cursor: { sync: { key: "days" }, drag: { x: chart.zoom, y: false, setScale: false }, points: { show: !bars } },
+    width: element.clientWidth || 600, height: 280, tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
+    series, legend: { show: false }, from, padding: [null, labelled && !bars ? labelWidth(element, chart) : null, null, null],
+    cursor: { sync: { key: "days" }, drag: { x: chart.zoom, y: false, setScale: false }, points: { show: !bars }, focus: { prox: bars ? -1 : 40 } },
+    focus: { alpha: 0.25 },
     select: { show: chart.zoom },
     scales: { x: { time: true, range: bars ? (u, low, high) => [low - pitch(chart) / 2, high + pitch(chart) / 2] : undefined },
       y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high ?? 1) * 1.06 || 1] } },
-    axes: [{ ...axis, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map(dayName) }, { ...axis, size: 58, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
+    axes: [{ ...axis, size: 34, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map(dayName) }, { ...axis, size: 58, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
     hooks: {
       init: [(u) => bars && chart.zoom && u.over.addEventListener("click", () => pick(u, chart))],
       setSelect: [(u) => chart.zoom && zoom(u, chart)],
-      ready: [(u) => u.root.querySelectorAll(".u-off-legend").forEach((row) => row.setAttribute("hidden", ""))],
+      setSeries: [(u, n) => { u.near = n == null ? null : from[n]; showTip(u); }],
+      setCursor: [(u) => showTip(u)],
+      draw: [(u) => labelled && !bars && drawLabels(u)],
     },
   }, data];
+}
+
+// ---- names at the ends of lines, and values at the pointer
+
+const labelFont = (scale) => 12 * scale + "px system-ui, sans-serif";
+const labelText = (chart, s) => (s.before && chart.series.length === 2 ? "before" : named(chart, s));
+
+// labelWidth is the room right of the lines, in pixels: that of the longest name, but not too much of a small chart.
+function labelWidth(element, chart) {
+  const g = document.createElement("canvas").getContext("2d");
+  g.font = labelFont(1);
+  const longest = Math.max(...chart.series.map((s) => g.measureText(labelText(chart, s)).width));
+  return Math.min(longest + 16, element.clientWidth < 500 ? 90 : 190);
+}
+
+// drawLabels writes the name of each line behind it, as high as its last value that is over, one below the other where
+// they would overlap.
+function drawLabels(u) {
+  const g = u.ctx, scale = devicePixelRatio, step = 14 * scale, left = u.bbox.left + u.bbox.width + 8 * scale;
+  const room = (labelWidth(u.root.parentElement, u.chart) - 10) * scale;
+  const labels = u.chart.series.filter((s) => s.values.some((v) => v != null)).map((s) => {
+    const last = s.values.findLast((v, i) => v != null && !u.chart.open.includes(i)) ?? s.values.findLast((v) => v != null);
+    return { text: labelText(u.chart, s), stroke: s.before || s.others ? color("--soft") : seriesStroke(u.chart, s), y: u.valToPos(last, "y", true) };
+  }).sort((a, b) => a.y - b.y);
+  labels.forEach((label, i) => { if (i > 0) label.y = Math.max(label.y, labels[i - 1].y + step); });
+  const over = (labels.at(-1)?.y ?? 0) - (u.bbox.top + u.bbox.height);
+  for (let i = labels.length - 1, limit = u.bbox.top + u.bbox.height; over > 0 && i >= 0; i--, limit -= step) {
+    labels[i].y = Math.min(labels[i].y, limit);
+  }
+  g.save();
+  g.font = labelFont(scale);
+  g.textAlign = "left";
+  g.textBaseline = "middle";
+  for (const label of labels) {
+    let text = label.text;
+    while (text.length > 3 && g.measureText(text).width > room) text = text.slice(0, -2) + "…";
+    g.fillStyle = label.stroke;
+    g.fillText(text, left, label.y);
+  }
+  g.restore();
+}
+
+// showTip writes the values of the pointed period beside the pointer, with the nearest line in bold.
+function showTip(u) {
+  const i = u.cursor.idx, chart = u.chart;
+  if (!chart || !u.tip) return;
+  u.tip.hidden = i == null || u.cursor.left < 0 || chart.series.every((s) => s.values[i] == null);
+  if (u.tip.hidden) return;
+  const days = dayText(chart.firsts[i]) + (chart.lasts[i] !== chart.firsts[i] ? " to " + dayText(chart.lasts[i]) : "");
+  const head = document.createElement("strong");
+  head.textContent = days + (chart.open.includes(i) ? ", not over" : "");
+  const lines = chart.series.filter((s) => s.values[i] != null).sort((a, b) => b.values[i] - a.values[i]).map((s) => {
+    const line = document.createElement("div"), mark = document.createElement("i");
+    mark.style.background = seriesStroke(chart, s);
+    line.classList.toggle("near", s === u.near);
+    line.append(mark, named(chart, s) + " ", Object.assign(document.createElement("b"), { textContent: valueText(chart.rate, s.values[i]) }));
+    return line;
+  });
+  u.tip.replaceChildren(head, ...lines);
+  const right = u.cursor.left + 14 + u.tip.offsetWidth > u.over.clientWidth;
+  u.tip.style.left = Math.max(right ? u.cursor.left - u.tip.offsetWidth - 14 : u.cursor.left + 14, -50) + "px";
+  u.tip.style.top = "4px";
 }
 
 // pitch is the seconds of one period.
@@ -129,12 +200,15 @@ function narrow(start, end) {
 
 function draw(element) {
   const chart = JSON.parse(element.nextElementSibling.textContent);
-  const [opts, data] = options(element, chart);
   drawn.get(element)?.destroy();
   element.replaceChildren();
+  if (chart.series.length === 0) return; // the page says in words that there is nothing
+  const [opts, data] = options(element, chart);
   const u = new uPlot(opts, data, (u, ready) => {
     u.chart = chart;
     element.append(u.root);
+    u.tip = Object.assign(document.createElement("div"), { className: "tip", hidden: true });
+    u.over.append(u.tip);
     ready();
   });
   drawn.set(element, u);
@@ -148,13 +222,18 @@ function drawAll() {
     }
   }
   for (const element of document.querySelectorAll("[data-chart]")) {
-    if (!drawn.has(element)) {
+    if (drawn.has(element) || element.dataset.failed) continue;
+    try {
       draw(element);
-      new ResizeObserver(() => {
-        const u = drawn.get(element);
-        if (u && element.clientWidth > 0 && element.clientWidth !== u.width) u.setSize({ width: element.clientWidth, height: 250 });
-      }).observe(element);
+    } catch { // the next charts are drawn
+      element.dataset.failed = "yes";
+      element.textContent = "The browser cannot draw this chart; its values are in the rows.";
+      continue;
     }
+    new ResizeObserver(() => {
+      const u = drawn.get(element);
+      if (u && element.clientWidth > 0 && element.clientWidth !== u.width) u.setSize({ width: element.clientWidth, height: 280 });
+    }).observe(element);
   }
 }
 
@@ -193,7 +272,7 @@ function picture(figure, drawing, width, height) {
   g.font = "12px system-ui, sans-serif";
   const asOf = figure.parentElement.querySelector(".asof");
   if (asOf) g.fillText("runlens. " + asOf.textContent, 12, height + top + 18);
-  save(canvas, figure.querySelector("[id]").id);
+  save(canvas, figure.querySelector("[data-file]").dataset.file);
 }
 
 function savePicture(id) {
@@ -233,6 +312,10 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.dataset.png) savePicture(button.dataset.png);
   else if (button && "copy" in button.dataset) copyText(button);
+  else if (button && "later" in button.dataset) {
+    button.parentElement.querySelectorAll("tr[data-later]").forEach((row) => { row.hidden = false; });
+    button.remove();
+  }
   else if (button?.id === "my-zone") {
     const zone = document.getElementById("timezone");
     zone.value = button.dataset.zone;
@@ -251,18 +334,30 @@ document.addEventListener("click", (event) => {
     .catch(() => {}); // its events say what failed
 });
 
+// A search shows the rows that have its text; without text the first ones again.
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("[data-search]")) return;
+  const text = event.target.value.trim().toLowerCase(), list = event.target.parentElement;
+  for (const row of list.querySelectorAll("tbody tr")) {
+    row.hidden = text ? !(row.innerText + (row.cells[0].title ?? "")).toLowerCase().includes(text) : "later" in row.dataset && !!list.querySelector("button[data-later]");
+  }
+});
+
 // ---- the form
 
 document.addEventListener("change", (event) => {
   if (event.target.id === "start" || event.target.id === "end") document.getElementById("period").value = "days";
 }, true);
 
-// A value is typed once: when it has been answered, it is a filter.
-document.addEventListener("htmx:afterRequest", (event) => {
-  const value = document.getElementById("filter-value");
-  const sent = event.detail.requestConfig?.formData?.get("filter-value");
-  if (value && event.detail.successful && event.target.id === "question" && sent === value.value) value.value = "";
-});
+// The zone that was chosen last is the one of the next first page.
+document.addEventListener("change", (event) => {
+  if (event.target.id === "timezone") localStorage.setItem("zone", event.target.value);
+}, true);
+
+// A page that was opened with nothing is about the days of this machine's zone.
+if (document.querySelector("[data-first]")) {
+  location.replace("explore?zone=" + encodeURIComponent(localStorage.getItem("zone") || Intl.DateTimeFormat().resolvedOptions().timeZone));
+}
 
 function offerZone() {
   const button = document.getElementById("my-zone"), zone = document.getElementById("timezone");
@@ -274,20 +369,25 @@ function offerZone() {
 
 // ---- slow and failed requests
 
-let asked = 0, clock = 0, answeredAt = Date.now();
+let asked = 0, clock = 0, polls = 0, reason = "", answeredAt = Date.now();
 
 function wait(event) {
   const target = event.detail.target;
   if (!target || (target.id !== "answer" && target.tagName !== "MAIN")) return;
   document.getElementById("answer")?.setAttribute("aria-busy", "true");
   asked = Date.now();
+  polls = 0;
+  reason = "";
   clearInterval(clock);
   clock = setInterval(() => {
     const waiting = document.getElementById("waiting"), seconds = (Date.now() - asked) / 1000;
     if (!waiting || seconds < 0.4) return;
     waiting.hidden = false;
-    waiting.textContent = "Asking … " + Math.floor(seconds) + " s" +
-      (seconds > 5 ? ". The server is slow, or the key's rate is used up and the console waits for it." : "");
+    waiting.textContent = "Asking … " + Math.floor(seconds) + " s" + (reason && ". " + reason);
+    if (seconds >= polls + 1) {
+      polls++;
+      fetch("waiting").then((r) => (r.ok ? r.text() : "")).then((text) => { reason = text; }, () => {});
+    }
   }, 200);
 }
 
@@ -349,7 +449,30 @@ function showRows() {
   }
 }
 
+// What was opened of a page stays open in the next one.
+const opened = new Set();
+document.addEventListener("toggle", (event) => {
+  if (event.target.id && event.target.isConnected) opened[event.target.open ? "add" : "delete"](event.target.id);
+}, true);
+
+// A menu is closed by a click elsewhere, and by Escape.
+function closeMenus(but) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(but)) menu.removeAttribute("open");
+}
+document.addEventListener("click", (event) => closeMenus(event.target));
+document.addEventListener("keydown", (event) => {
+  const menu = document.activeElement.closest("details.menu[open]");
+  if (event.key !== "Escape" || !menu) return;
+  menu.querySelector("summary").focus();
+  closeMenus(null);
+});
+
+function reopen() {
+  for (const id of ["more", "rows"]) if (opened.has(id)) document.getElementById(id)?.setAttribute("open", "");
+}
+
 function complete() {
+  reopen();
   drawAll();
   showRows();
   offerZone();
@@ -358,16 +481,19 @@ function complete() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  if (matchMedia("(max-width: 800px)").matches) document.querySelector(".controls")?.removeAttribute("open");
   complete();
 });
+let focused = ""; // the id of what had the focus, which may be in what is opened again
+
+document.addEventListener("htmx:beforeSwap", () => { focused = document.activeElement.id; });
 document.addEventListener("htmx:afterSettle", (event) => {
   complete();
   const answer = document.getElementById("answer"), said = document.getElementById("said");
   if (!answer?.contains(event.target) && event.target.tagName !== "MAIN") return;
   // What had the focus may be gone, as a filter that was removed.
-  if (document.activeElement === document.body) answer.focus({ preventScroll: true });
-  said.textContent = answer.querySelector(".refused, .asof")?.textContent ?? "";
+  if (document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
+  if (document.activeElement === document.body) answer?.focus({ preventScroll: true });
+  said.textContent = answer?.querySelector(".refused, .asof")?.textContent ?? "";
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   for (const element of drawn.keys()) draw(element);

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/http/client"
+)
+
+func TestThresholds(t *testing.T) {
+	columns := []Column{{Name: "day", Kind: Date, Member: "day"}, {Name: "run_count", Kind: Count},
+		{Name: "run_success_rate", Kind: Number}}
+	var row Row
+	if err := json.Unmarshal([]byte(`["2026-01-02",9007199254740993,0.9]`), &row); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		"run_count > 9007199254740992": true, "run_count>=9007199254740993": true, "run_count == 9007199254740992": false,
+		"run_count != 9007199254740993": false, "run_success_rate < 0.9": false, "run_success_rate <= 0.9": true,
+		"run_success_rate < 9.1e-1": true, "run_success_rate > -1": true,
+	} {
+		found, err := ParseThresholds([]string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		on, err := found[0].On(columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says, crossed := on.Crossed(columns, row)
+		if crossed != want || crossed && !strings.Contains(says, "of day 2026-01-02 is") {
+			t.Errorf("%s: %t %s", text, crossed, says)
+		}
+		if _, crossed := on.Crossed(columns, Row{row[0], {}, {}}); crossed {
+			t.Errorf("%s holds for null", text)
+		}
+	}
+	// A name and a percentage are there where the answer has them.
+	named := []Column{{"agent_id", Text, "agent_id"}, {"agent_name", Text, "agent_id"}, {"run_success_rate", Number, ""}}
+	one, _ := ParseThresholds([]string{"run_success_rate < 0.9"})
+	on, _ := one[0].On(named)
+	if says, _ := on.Crossed(named, Row{client.StringValue("0b7e"), client.StringValue("Billing desk"),
+		client.Float64Value(0.8512)}); says != "run_success_rate < 0.9: the value of agent_id 0b7e (Billing desk) is 0.8512 "+
+		"(85.12%)" {
+		t.Error(says)
+	}
+	for _, text := range []string{"", "run_count", "run_count < ", "< 1", "run_count < x", "run_count = 1",
+		"run_count < 1e999", "run_count < 0x1", "run_count < NaN", "run_count < 1_000", "run_count < 1 and 2"} {
+		if _, err := ParseThresholds([]string{text}); err == nil {
+			t.Errorf("%q is no condition", text)
+		}
+	}
+	found, _ := ParseThresholds([]string{"day < 1"})
+	if _, err := found[0].On(columns); err == nil || !strings.Contains(err.Error(), "run_count, run_success_rate") {
+		t.Errorf("a day has no threshold: %v", err)
+	}
+}
