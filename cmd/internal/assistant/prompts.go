@@ -44,7 +44,7 @@ var readyPrompts = []prompt{
 }
 
 func (p prompts) offer(server *mcp.Server) {
-	timezone := &mcp.PromptArgument{Name: "timezone", Description: "Of the days, such as Europe/Stockholm; UTC without it."}
+	timezone := &mcp.PromptArgument{Name: "timezone", Description: "Of the days, as Europe/Stockholm; UTC without it."}
 	for _, ready := range readyPrompts {
 		server.AddPrompt(&mcp.Prompt{Name: ready.name, Title: ready.title, Description: ready.title,
 			Arguments: []*mcp.PromptArgument{timezone}},
