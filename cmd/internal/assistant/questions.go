@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/cmd/internal/report"
-	"github.com/runlens/runlens/http/client"
 )
 
 // questionURI is where resources are; the name of a saved question follows.
@@ -22,7 +20,6 @@ const questionURI = "runlens://questions/"
 // questions offers the saved questions as resources. They are files, so each list and each read sees those of now.
 type questions struct {
 	folder profile.Folder
-	now    func() time.Time
 	server *mcp.Server
 }
 
@@ -40,7 +37,7 @@ func (q questions) offer() {
 		for _, name := range now {
 			if !slices.Contains(before, name) {
 				q.server.AddResource(&mcp.Resource{URI: questionURI + name, Name: name, MIMEType: "application/yaml",
-					Description: "A saved question, and the arguments of the tool query that ask it today."}, q.read)
+					Description: "A saved question, and the arguments of the tool query that ask it."}, q.read)
 			}
 		}
 		for _, name := range before {
@@ -63,7 +60,7 @@ func (q questions) offer() {
 	})
 }
 
-// read gives the question as it is saved, and the query of its whole period as JSON.
+// read gives the question as it is saved, and as JSON the arguments of the tool query that ask it whole.
 func (q questions) read(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	s, err := report.Saved(q.folder, strings.TrimPrefix(request.Params.URI, questionURI))
 	if err != nil {
@@ -73,23 +70,16 @@ func (q questions) read(_ context.Context, request *mcp.ReadResourceRequest) (*m
 	if err != nil {
 		return nil, err
 	}
-	span, err := s.Span(q.now())
+	asked, err := argumentsOf(s)
 	if err != nil {
 		return nil, err
 	}
-	query, err := s.Build(span)
-	if err != nil {
-		return nil, err
-	}
-	if query.Limit = min(s.Limit, client.MaxLimit); s.All {
-		query.Limit = client.MaxLimit
-	}
-	arguments, err := json.Marshal(query)
+	call, err := json.Marshal(asked)
 	if err != nil {
 		return nil, err
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{
 		{URI: request.Params.URI, MIMEType: "application/yaml", Text: string(text)},
-		{URI: request.Params.URI + "/query", MIMEType: "application/json", Text: string(arguments)},
+		{URI: request.Params.URI + "/query", MIMEType: "application/json", Text: string(call)},
 	}}, nil
 }

@@ -1,9 +1,7 @@
 package assistant
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/runlens/runlens/http/client"
 )
@@ -31,15 +29,22 @@ func text(description string, enum ...string) schema {
 }
 
 func list(items schema, description string, least, most int) schema {
-	return schema{"type": "array", "items": items, "description": description, "minItems": least, "maxItems": most}
+	s := schema{"type": "array", "items": items, "maxItems": most}
+	if description != "" {
+		s["description"] = description
+	}
+	if least > 0 {
+		s["minItems"] = least
+	}
+	return s
 }
 
-// querySchema is what the query tool takes: a query of the API with the catalog's members.
+// querySchema is what the query tool takes: the catalog's members, a range, and how to look at it. An assistant reads
+// it in every conversation, so what the members mean is left to the tool catalog.
 func querySchema(catalog *client.Catalog) schema {
-	var models, metrics, dimensions, about []string
+	var models, metrics, dimensions []string
 	for _, model := range catalog.Models {
 		models = append(models, model.Name)
-		about = append(about, model.Name+": "+model.Description)
 		for _, m := range model.Metrics {
 			metrics = append(metrics, m.Name)
 		}
@@ -47,35 +52,41 @@ func querySchema(catalog *client.Catalog) schema {
 			dimensions = append(dimensions, d.Name)
 		}
 	}
-	metrics, dimensions = distinct(metrics), distinct(dimensions)
 	filter := object(map[string]schema{
-		"member": text("The dimension.", dimensions...),
-		"op":     text("eq with value, or in with values.", "eq", "in"),
-		"value":  text("Of eq."),
-		"values": list(schema{"type": "string"}, "Of in: any of them.", 1, client.MaxFilterValues),
+		"member": text("A dimension."),
+		"op":     text("eq: value; in: values.", "eq", "in"),
+		"value":  {"type": "string"},
+		"values": list(schema{"type": "string"}, "", 1, client.MaxFilterValues),
 	}, "member", "op")
 	order := object(map[string]schema{
-		"member":    text("A selected metric or dimension.", slices.Concat(metrics, dimensions)...),
-		"direction": text("Null sorts last in both.", "asc", "desc"),
+		"member":    text("A selected metric or dimension."),
+		"direction": text("Null is last in both.", "asc", "desc"),
 	}, "member", "direction")
 	days := object(map[string]schema{
-		"start":    text("The first day, inclusive, as 2026-01-31."),
-		"end":      text(fmt.Sprintf("The last day, inclusive; at most %d days in all.", client.MaxRangeDays)),
-		"timezone": text("A canonical IANA timezone of the days, such as Europe/Stockholm or UTC."),
-	}, "start", "end", "timezone")
+		"start":     text("First day: 2026-01-31."),
+		"end":       text("Last day; default today."),
+		"last":      text("Instead of start: today, yesterday, 30d, 12w, 13mo, the running one included."),
+		"timezone":  text("IANA: Europe/Stockholm."),
+		"weekStart": text("Default monday."),
+	}, "timezone")
 	return object(map[string]schema{
-		"model": text(strings.Join(about, "\n"), models...),
-		"metrics": list(text("A metric of the model.", metrics...),
-			"What is counted. The catalog says which metrics a model has.", 1, 16),
-		"dimensions": list(text("A dimension of the model.", dimensions...),
-			"What rows are grouped by; day gives a row a day. Without any there is one row of totals.", 0, 8),
+		"model":   text("What rows are.", models...),
+		"metrics": list(text("Of the model.", distinct(metrics)...), "What is counted.", 1, 16),
+		"dimensions": list(text("Of the model.", distinct(dimensions)...),
+			"What rows are grouped by. Without any: one row of totals.", 0, 8),
 		"filters": list(filter, "All of them apply.", 0, client.MaxFilters),
 		"range":   days,
-		"order": list(order,
-			"Only with dimensions. In the order of a metric there are only the first rows, and no cursor.", 0, 8),
-		"limit": {"type": "integer", "minimum": 1, "maximum": client.MaxLimit, "description": "The most rows; 100 without " +
-			"it. For the greatest or least few, order by a metric and set a small limit."},
-		"cursor": text("Of the answer before, to go on with the next rows; everything else stays the same."),
+		"grain": text("Rows for every week or month; limit is of each. Not with the dimension day.",
+			"week", "month"),
+		"compare": text("An earlier value, difference and percent beside every metric: with grain of the same days of the "+
+			"week or month before, else of as many days before; or of a year before. "+
+			"This week with last: last 1w, grain week.", "previous", "year"),
+		"weekdays": {"type": "boolean", "description": "Compares with whole weeks before."},
+		"fill":     {"type": "boolean", "description": "Rows also for days without data."},
+		"order":    list(order, "By a metric: only the first rows, no cursor.", 0, 8),
+		"limit": {"type": "integer", "minimum": 1, "maximum": client.MaxLimit,
+			"description": "Default 100. For the top few order by a metric."},
+		"cursor": text("Of the answer before, all else unchanged."),
 	}, "model", "metrics", "range")
 }
 
@@ -87,27 +98,19 @@ func answerSchema() schema {
 		return s
 	}
 	column := open(map[string]schema{
-		"name": text("Its name."), "type": text("string, number or date."), "unit": text("Of a number."),
-		"description": text("What the values mean."),
-		"additive":    {"type": "boolean", "description": "Whether values may be summed across rows."},
-	}, "name", "type")
-	warning := open(map[string]schema{
-		"code": text("Its code."), "member": text("Whom it is about."), "message": text("What it says."),
+		"name": {"type": "string"}, "type": {"type": "string"}, "unit": {"type": "string"},
+		"additive": {"type": "boolean", "description": "May be summed across rows."},
 	})
-	days := open(map[string]schema{
-		"start": text("Inclusive."), "end": text("Inclusive."), "timezone": text("Of the days."),
-	})
-	value := schema{"type": []string{"string", "number", "null"}}
-	row := schema{"type": "array", "items": value}
 	return open(map[string]schema{
-		"range":     days,
-		"asOf":      text("What was stored later is not counted."),
+		"range":     {"type": "object"},
+		"asOf":      {"type": "string"},
+		"today":     {"type": "string"},
 		"columns":   {"type": "array", "items": column},
-		"rows":      {"type": "array", "items": row, "description": "A value for every column."},
-		"warnings":  {"type": "array", "items": warning},
-		"cursor":    text("There are further rows: ask again with it."),
-		"truncated": text("Why rows are missing here, and what to do."),
-		"queryId":   text("Under which the server's log has this query."),
+		"rows":      {"type": "array", "items": schema{"type": "array"}},
+		"warnings":  {"type": "array"},
+		"notes":     {"type": "array"},
+		"cursor":    text("Of further rows."),
+		"truncated": text("Why rows are missing, and what to do."),
 	}, "range", "asOf", "columns", "rows", "warnings")
 }
 

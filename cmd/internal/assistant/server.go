@@ -1,5 +1,5 @@
 // Package assistant offers an organization's numbers to assistants over the Model Context Protocol: the tools catalog
-// and query, and the saved questions as resources. It asks a runlens server, and keeps nothing.
+// and query, the saved questions as resources, and prompts. It asks a runlens server, and keeps nothing.
 package assistant
 
 import (
@@ -25,6 +25,7 @@ type Config struct {
 const instructions = `runlens answers questions about the runs of AI agents and the people behind them, ` +
 	`for one organization.
 Call catalog first: it lists the models with their metrics and dimensions. Then call query with members of one model.
+"This week", "the last month" and the like need no date: range has last, and compare puts an earlier period beside it.
 Never sum values of metrics that are not additive, such as distinct counts and rates: ask for the wider group or range.
 State the range, its timezone and asOf with every number, and pass warnings on.`
 
@@ -42,26 +43,26 @@ func New(ctx context.Context, config Config) (*mcp.Server, error) {
 			Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}, // also while none is saved
 		})
 	mcp.AddTool(server, &mcp.Tool{
-		Name: "catalog", Title: "What can be asked", Annotations: reads("What can be asked"),
+		Name: "catalog", Title: "What can be asked", Annotations: reads(),
 		Description: "Lists the models, and the metrics and dimensions of each with what they mean, their units, and " +
 			"whether values may be summed.",
 		InputSchema: object(nil),
 	}, t.readCatalog)
 	mcp.AddTool(server, &mcp.Tool{
-		Name: "query", Title: "Ask a question", Annotations: reads("Ask a question"),
-		Description: "Answers one question as a table: metrics of one model over a range of days, grouped by dimensions, " +
-			"filtered and ordered. Without dimensions it is one row of totals.",
+		Name: "query", Title: "Ask a question", Annotations: reads(),
+		Description:  "Answers one question about a range of days as a table, compared with an earlier period if you like.",
 		InputSchema:  querySchema(catalog),
 		OutputSchema: answerSchema(),
 	}, t.query)
-	questions{folder: config.Questions, now: config.Now, server: server}.offer()
+	questions{folder: config.Questions, server: server}.offer()
+	prompts{config.Questions, config.Now}.offer(server)
 	return server, nil
 }
 
 // reads says that a tool changes nothing, and asks nobody but the runlens server.
-func reads(title string) *mcp.ToolAnnotations {
+func reads() *mcp.ToolAnnotations {
 	closed := false
-	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed}
+	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed}
 }
 
 // explained is the error as one line for the one who asked.

@@ -2,13 +2,13 @@ package assistant
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/runlens/runlens/cmd/internal/members"
+	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
 )
 
@@ -27,9 +27,11 @@ type column struct {
 type answer struct {
 	Range     client.ResponseRange `json:"range"`
 	AsOf      time.Time            `json:"asOf"`
+	Today     string               `json:"today"` // in the range's timezone
 	Columns   []column             `json:"columns"`
 	Rows      [][]client.Value     `json:"rows"`
 	Warnings  []client.Warning     `json:"warnings"`
+	Notes     []string             `json:"notes,omitempty"`
 	Cursor    string               `json:"cursor,omitempty"`
 	Truncated string               `json:"truncated,omitempty"`
 	QueryID   string               `json:"queryId"`
@@ -44,53 +46,46 @@ type tools struct {
 
 // query answers the tool of this name.
 func (t tools) query(
-	ctx context.Context, _ *mcp.CallToolRequest, q client.Query,
+	ctx context.Context, _ *mcp.CallToolRequest, asked arguments,
 ) (*mcp.CallToolResult, *answer, error) {
-	page, err := t.Client.Query(ctx, q)
+	run, err := asked.run(t.Client, t.Now())
 	if err != nil {
-		return nil, nil, t.explained(ctx, err, q)
-	}
-	a := &answer{Range: page.Range, AsOf: page.AsOf, Columns: columnsOf(t.catalog, q.Model, page), Warnings: page.Warnings,
-		Cursor: page.Cursor, QueryID: page.QueryID}
-	if a.Rows, err = fitting(page.Rows); err != nil {
 		return nil, nil, err
 	}
-	if left := len(page.Rows) - len(a.Rows); left > 0 {
-		// The cursor goes on after the rows that are left out here.
-		a.Cursor = ""
-		a.Truncated = fmt.Sprintf("%d of %d rows are left out, since an answer has at most %d bytes of them; "+
-			"ask with limit %d, fewer dimensions or a filter", left, len(page.Rows), maxRowBytes, max(len(a.Rows), 1))
+	a, err := t.answered(ctx, run)
+	if err != nil {
+		return nil, nil, t.explained(ctx, err, run.Query())
 	}
 	return nil, a, nil
 }
 
-// fitting is the rows, from the first one on, that an answer has space for.
-func fitting(rows [][]client.Value) ([][]client.Value, error) {
-	size := 0
-	for i, row := range rows {
-		text, err := json.Marshal(row)
-		if err != nil {
-			return nil, err
+// columns adds to the columns what the catalog says of them, and of the metric that they are derived from.
+func (t tools) columns(columns []report.Column, run *report.Run) (described []column) {
+	q := run.Query()
+	for _, c := range columns {
+		metric, derived := strings.CutSuffix(c.Name, "_previous")
+		description := "The value of the period that is compared with."
+		if c.Member == "" {
+			metric, derived = strings.CutSuffix(c.Name, "_difference")
+			description = "The value less the earlier one."
 		}
-		if size += len(text) + len(","); size > maxRowBytes {
-			return rows[:i], nil
-		}
-	}
-	return rows, nil
-}
-
-// columnsOf adds to the columns what the catalog says of them.
-func columnsOf(catalog *client.Catalog, model string, page *client.Response) (columns []column) {
-	for _, c := range page.Columns {
-		described := column{Name: c.Name, Type: c.Type}
-		for _, m := range catalog.Models {
-			if m.Name == model {
-				described.describe(m, page.Range.Timezone)
+		d := column{Name: metric}
+		for _, m := range t.catalog.Models {
+			if m.Name == q.Model {
+				d.describe(m, q.Range.Timezone)
 			}
 		}
-		columns = append(columns, described)
+		switch d.Name, d.Type = c.Name, c.Type(); {
+		case derived:
+			d.Description = description
+		case c.Kind == report.Percent:
+			d.Description, d.Unit = "The change in percent of the earlier value.", "percent"
+		case c.Member == "" && c.Kind == report.Date:
+			d.Description, d.Unit = "The first day of the "+c.Name+".", "day in "+q.Range.Timezone
+		}
+		described = append(described, d)
 	}
-	return columns
+	return described
 }
 
 func (c *column) describe(model client.Model, timezone string) {
@@ -114,7 +109,10 @@ func (c *column) describe(model client.Model, timezone string) {
 	}
 }
 
-// readCatalog answers the tool catalog.
+// readCatalog answers the tool catalog. Its time spares an assistant a guess of what today is.
 func (t tools) readCatalog(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-	return nil, members.Describe(t.catalog), nil
+	return nil, struct {
+		Now time.Time `json:"now"`
+		members.Catalog
+	}{t.Now().UTC().Truncate(time.Second), members.Describe(t.catalog)}, nil
 }

@@ -21,11 +21,13 @@ assert.deepEqual(properties.model.enum, ["agent_runs", "agent_user_activity"]);
 assert.ok(properties.metrics.items.enum.includes("run_success_rate") && properties.metrics.items.enum.includes("interaction_count"));
 assert.ok(properties.dimensions.items.enum.includes("user_domain"));
 assert.deepEqual(required, ["model", "metrics", "range"]);
+for (const tool of tools) assert.ok(JSON.stringify(tool).length < 4096, `${tool.name} has ${JSON.stringify(tool).length} bytes`);
 
 const catalog = (await client.callTool({ name: "catalog", arguments: {} })).structuredContent;
 assert.deepEqual(catalog.models.map((model) => model.name), ["agent_runs", "agent_user_activity"]);
 assert.deepEqual(catalog.models[0].metrics.filter((m) => /^run_/.test(m.name)).map((m) => [m.name, m.unit, m.additive]),
   [["run_count", "count", true], ["run_success_rate", "ratio from 0 to 1", false]]);
+assert.ok(Math.abs(Date.parse(catalog.now) - Date.now()) < 3_600_000, catalog.now);
 
 // Answers have units, warnings and asOf, as data and as text.
 const totals = {
@@ -59,6 +61,24 @@ for (let cursor; ; ) {
 }
 assert.equal(seen, 300);
 
+// A period needs no date, and is compared with an earlier one in one call: 300 runs on Monday the 5th.
+const today = async (timezone) => (await ask({ range: { last: "today", timezone } })).structuredContent;
+const utc = await today("UTC");
+assert.deepEqual([utc.range.start, utc.range.end, utc.rows], [utc.today, utc.today, [[0, null]]]);
+const weeks = { metrics: ["run_count"], range: { start: "2026-01-05", end: "2026-01-13", timezone: "UTC" }, grain: "week", compare: "previous" };
+const compared = (await ask(weeks)).structuredContent;
+assert.deepEqual(compared.rows, [["2026-01-05", 300, 0, 300, null], ["2026-01-12", 0, 300, -300, -100]]);
+assert.deepEqual(compared.columns.map((c) => [c.name, c.unit, c.additive]), [["week", "day in UTC", undefined],
+  ["run_count", "count", true], ["run_count_previous", "count", true], ["run_count_difference", "count", true],
+  ["run_count_percent", "percent", undefined]]);
+assert.match(compared.notes.join(), /week before/);
+const byAgent = { ...weeks, dimensions: ["agent_id"], filters: [{ member: "user_type", op: "in", values: ["internal"] }] };
+assert.deepEqual((await ask(byAgent)).structuredContent.rows, []);
+const filled = (await ask({ metrics: ["run_count"], dimensions: ["day"], fill: true, order: [{ member: "day", direction: "desc" }], limit: 2,
+  range: { start: "2026-01-04", end: "2026-01-06", timezone: "UTC" } })).structuredContent;
+assert.deepEqual([filled.rows, filled.cursor], [[["2026-01-06", 0], ["2026-01-05", 300]], undefined]);
+assert.match(filled.truncated, /further rows/);
+
 // What is wrong is said to the assistant, with what to do.
 for (const [more, says] of [
   [{ metrics: ["run_cout"] }, /run_cout/],
@@ -67,6 +87,10 @@ for (const [more, says] of [
   [{ range: { ...totals.range, timezone: "US/Eastern" } }, /America\/New_York/],
   [{ limit: 501 }, /limit/],
   [{ colour: "red" }, /colour/],
+  [{ range: { last: "12", timezone: "UTC" } }, /30d, 12w or 13mo/],
+  [{ ...weeks, cursor: "x" }, /cursor/],
+  [{ ...weeks, range: { last: "366d", timezone: "UTC" } }, /this takes 10[468] queries/],
+  [{ filters: [{ member: "user_type", op: "eq", values: ["internal"] }] }, /filters\[0\]/],
 ]) {
   const refused = await ask(more);
   assert.equal(refused.isError, true, JSON.stringify(more));
@@ -83,6 +107,21 @@ assert.deepEqual([saved.isError ?? false, saved.structuredContent.rows], [false,
 await writeFile(`${QUESTIONS}/later.yaml`, "metrics: [run_count]\nlast: 7d\n");
 assert.deepEqual(await names(), ["later", "weekly"]);
 assert.equal(JSON.parse((await client.readResource({ uri: "runlens://questions/later" })).contents[1].text).range.timezone, "UTC");
+await writeFile(`${QUESTIONS}/later.yaml`, "metrics: [run_count]\nstart: 2026-01-05\nend: 2026-01-13\ngrain: week\ncompare: previous\n");
+const whole = JSON.parse((await client.readResource({ uri: "runlens://questions/later" })).contents[1].text);
+assert.deepEqual((await client.callTool({ name: "query", arguments: whole })).structuredContent.rows, compared.rows);
+
+// Prompts say which day it is, and what they advise can be asked.
+const { prompts } = await client.listPrompts();
+assert.deepEqual(prompts.map((prompt) => prompt.name), ["failures", "people", "saved", "week"]);
+for (const { name } of prompts) {
+  const { messages } = await client.getPrompt({ name, arguments: name === "saved" ? { name: "later" } : { timezone: "Asia/Tokyo" } });
+  const [, day, advised] = /Today is (\S+) in .*?\n(\{.*\})$/s.exec(messages[0].content.text);
+  assert.match(day, /^\d{4}-\d\d-\d\d$/);
+  const answer = await client.callTool({ name: "query", arguments: JSON.parse(advised) });
+  assert.equal(answer.isError ?? false, false, answer.content[0].text);
+}
+await assert.rejects(client.getPrompt({ name: "saved", arguments: { name: "../../x.yaml" } }), /no name/);
 await rm(`${QUESTIONS}/later.yaml`);
 assert.deepEqual(await names(), ["weekly"]);
 for (const uri of ["runlens://questions/later", "runlens://questions/../../../../etc/passwd", "file:///etc/passwd"]) {
