@@ -18,7 +18,7 @@ import (
 // arrows says which of our packages the code of a package, without its tests, may import. A package that no row
 // names may not exist; a row whose package does not exist yet is allowed.
 var arrows = map[string]string{
-	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema",
+	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema deploy/engine",
 	// What commands have in common is for clients of a server: it knows no engine.
 	"cmd/internal/...": "cmd/internal/... http/client olap/cache olap/daterange",
 
@@ -40,7 +40,8 @@ var arrows = map[string]string{
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
 	"olap/cells":              "schema schema/sql",
-	"olap/clickhouse":         "olap/clickhouse/native olap/cost",
+	"olap/clickhouse":         "olap/clickhouse/native olap/cost deploy/engine",
+	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
 	"olap/conform":            "",
@@ -73,8 +74,9 @@ var arrows = map[string]string{
 	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot schema schema/sql",
 	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup schema",
 
-	"schema":     "schema/sql",
-	"schema/sql": "",
+	"schema":        "schema/sql",
+	"schema/sql":    "",
+	"deploy/engine": "",
 
 	// For tests: see testOnly.
 	"olap/clickhouse/clickhousetest": "olap/clickhouse olap/clickhouse/native",
@@ -257,10 +259,8 @@ func matches(names, name string) bool {
 
 // A goPackage is what `go list -json` prints of one.
 type goPackage struct {
-	ImportPath string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
+	ImportPath, Dir  string
+	GoFiles, Imports []string
 }
 
 // importsOf is what each of our packages imports, without its tests and the standard library.
