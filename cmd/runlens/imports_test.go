@@ -91,15 +91,16 @@ var testOnly = []string{
 }
 
 // devCommands are commands that are not installed.
-var devCommands = []string{"cmd/bench", "cmd/soak"}
+var devCommands = []string{"cmd/bench", "cmd/samplesource", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
 	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure" +
 		" olap/keys olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
-	fiber:                                      "http",
-	"github.com/valyala/fasthttp/...":          "http",
-	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",
+	fiber:                             "http",
+	"github.com/valyala/fasthttp/...": "http",
+	"github.com/jackc/pgx/v5/...": "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/samplesource" +
+		" cmd/soak",
 	"github.com/golang-migrate/migrate/v4/...": "schema",
 	"github.com/ebitengine/purego/...":         "olap/clickhouse/native cmd/bench",
 	"github.com/parquet-go/parquet-go/...":     "ingest/source cmd/internal/output",
@@ -111,10 +112,9 @@ var libraries = map[string]string{
 // unreachable says what a package may not import, not even through others.
 var unreachable = map[string]string{
 	"cmd/internal/...": driver + " " + fiber,
-
-	"olap/...":   "http/... ingest/... " + fiber,
-	"ingest/...": "olap/query olap/plan olap/compile http/... " + fiber,
-	"schema":     "olap/... ingest/... http/... " + driver + " " + fiber,
+	"olap/...":         "http/... ingest/... " + fiber,
+	"ingest/...":       "olap/query olap/plan olap/compile http/... " + fiber,
+	"schema":           "olap/... ingest/... http/... " + driver + " " + fiber,
 	// These packages are pure.
 	"olap/catalog":     driver,
 	"olap/query":       driver,
