@@ -15,7 +15,7 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse/fetch"
 )
 
-// engineRegistry may be set by the linker of a release. The sources name no registry.
+// engineRegistry is set by the linker of a release (deploy/release/README.md). The sources name no registry.
 var engineRegistry string
 
 type engineFetchCmd struct {
