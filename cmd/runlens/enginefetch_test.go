@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -84,5 +85,14 @@ func TestEngineFetchSaysWhatItLacks(t *testing.T) {
 	if code, _, stderr := command(t, "", "engine", "fetch", "--dir", dir); code != exitFailed ||
 		!strings.Contains(stderr, "the registry is no http or https address") {
 		t.Errorf("with npm: exit code %d: %s", code, stderr)
+	}
+}
+
+// A binary of 'go install' has the version that was asked for.
+func TestModuleVersion(t *testing.T) {
+	for of, want := range map[string]string{"v1.2.3": "v1.2.3", "(devel)": "dev", "": "dev"} {
+		if got := moduleVersion(&debug.BuildInfo{Main: debug.Module{Version: of}}); got != want {
+			t.Errorf("of %q: got %q, want %q", of, got, want)
+		}
 	}
 }

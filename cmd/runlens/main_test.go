@@ -60,7 +60,7 @@ func TestStartFailures(t *testing.T) {
 		says string
 	}{
 		"no such library": {[]string{"serve", "--engine-lib", "/nowhere", "--data-dir", t.TempDir(), "--listen",
-			"127.0.0.1:0", "--admin-listen", "off"}, "runlens engine fetch"},
+			"127.0.0.1:0", "--admin-listen", "off"}, "run `runlens engine fetch`\n"},
 		"bad address": {[]string{"serve", "--listen", "nowhere:nothing", "--admin-listen", "off"}, "--listen"},
 		"bad URL":     {[]string{"migrate", "status", "--clickhouse-url", "ftp://x"}, "clickhouse"},
 		"no certificate": {[]string{"serve", "--listen", "127.0.0.1:0", "--tls-cert", "/nowhere", "--tls-key", "/nowhere"},
