@@ -8,9 +8,10 @@ import (
 )
 
 type engineCmd struct {
-	Run     engineRunCmd `cmd:"" default:"withargs" help:"Run it until a signal. 'runlens engine' does the same."`
-	Backup  backupCmd    `cmd:"" help:"Back up the store into a new folder, while it is in use."`
-	Restore restoreCmd   `cmd:"" help:"Restore a backup into a new data directory."`
+	Run     engineRunCmd   `cmd:"" default:"withargs" help:"Run it until a signal. 'runlens engine' does the same."`
+	Fetch   engineFetchCmd `cmd:"" help:"Fetch the engine's library, without Go and npm."`
+	Backup  backupCmd      `cmd:"" help:"Back up the store into a new folder, while it is in use."`
+	Restore restoreCmd     `cmd:"" help:"Restore a backup into a new data directory."`
 }
 
 func (engineCmd) Help() string {
@@ -18,6 +19,7 @@ func (engineCmd) Help() string {
 it where no ClickHouse is named.
 
 Example:
+  runlens engine fetch
   runlens engine --data-dir ./data
   runlens engine backup /backups/monday`
 }

@@ -17,7 +17,7 @@ var flagHelp = kong.Vars{
 	"clickhouse_url": "The ClickHouse server: clickhouse://user@host:9000/database, or http(s)://host:8123/database. " +
 		"Only the variable may contain a password. Without a server the command starts or joins the embedded engine.",
 	"password_file": "File with the password of the server's user, instead of one in RUNLENS_CLICKHOUSE_URL.",
-	"engine_lib":    "The embedded engine's library. Default: the one that 'make engine' fetched.",
+	"engine_lib":    "The embedded engine's library. Default: that of 'runlens engine fetch' or 'make engine'.",
 	"engine_memory": "The most memory the embedded engine may use. Default: half of the machine's.",
 	"data_dir":      "Where the embedded engine keeps its data.",
 	"cells": "File that names several ClickHouse services instead, among which organizations are divided " +
@@ -91,6 +91,12 @@ var flagHelp = kong.Vars{
 
 	"engine_listen": "Where the engine serves ClickHouse's HTTP protocol. Other addresses than loopback are for " +
 		"containers.",
+
+	"engine_registry": "The npm registry that has the engine. Only the variable may contain a password. Default: the " +
+		"one that this binary was built with, or that npm is set to.",
+	"engine_dir": "Where the library goes, in a folder of its version. Default: a folder of the user, where it is " +
+		"found. For all users: lib/runlens beside the folder of the binary, such as /usr/lib/runlens.",
+	"engine_package": "A packed package that is already here, as by npm pack, instead of one from a registry.",
 
 	"backup_lists": "Only keys, secrets, the list of purged people and the audit log: small, for after each purge.",
 	"restore_lists": "The latest backup, of which keys, secrets, the list of purged people and the audit log are " +

@@ -18,7 +18,7 @@ import (
 // arrows says which of our packages the code of a package, without its tests, may import. A package that no row
 // names may not exist; a row whose package does not exist yet is allowed.
 var arrows = map[string]string{
-	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema",
+	"cmd/...": "cmd/internal/... http/... olap/... ingest/... schema deploy/engine",
 	// What commands have in common is for clients of a server: it knows no engine.
 	"cmd/internal/...": "cmd/internal/... http/client olap/cache olap/daterange",
 
@@ -40,7 +40,8 @@ var arrows = map[string]string{
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
 	"olap/cells":              "schema schema/sql",
-	"olap/clickhouse":         "olap/clickhouse/native olap/cost",
+	"olap/clickhouse":         "olap/clickhouse/native olap/cost deploy/engine",
+	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
 	"olap/conform":            "",
@@ -73,8 +74,9 @@ var arrows = map[string]string{
 	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot schema schema/sql",
 	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup schema",
 
-	"schema":     "schema/sql",
-	"schema/sql": "",
+	"schema":        "schema/sql",
+	"schema/sql":    "",
+	"deploy/engine": "",
 
 	// For tests: see testOnly.
 	"olap/clickhouse/clickhousetest": "olap/clickhouse olap/clickhouse/native",
@@ -89,15 +91,16 @@ var testOnly = []string{
 }
 
 // devCommands are commands that are not installed.
-var devCommands = []string{"cmd/bench", "cmd/soak"}
+var devCommands = []string{"cmd/bench", "cmd/samplesource", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
 	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure" +
 		" olap/keys olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
-	fiber:                                      "http",
-	"github.com/valyala/fasthttp/...":          "http",
-	"github.com/jackc/pgx/v5/...":              "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/soak",
+	fiber:                             "http",
+	"github.com/valyala/fasthttp/...": "http",
+	"github.com/jackc/pgx/v5/...": "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/samplesource" +
+		" cmd/soak",
 	"github.com/golang-migrate/migrate/v4/...": "schema",
 	"github.com/ebitengine/purego/...":         "olap/clickhouse/native cmd/bench",
 	"github.com/parquet-go/parquet-go/...":     "ingest/source cmd/internal/output",
@@ -109,10 +112,9 @@ var libraries = map[string]string{
 // unreachable says what a package may not import, not even through others.
 var unreachable = map[string]string{
 	"cmd/internal/...": driver + " " + fiber,
-
-	"olap/...":   "http/... ingest/... " + fiber,
-	"ingest/...": "olap/query olap/plan olap/compile http/... " + fiber,
-	"schema":     "olap/... ingest/... http/... " + driver + " " + fiber,
+	"olap/...":         "http/... ingest/... " + fiber,
+	"ingest/...":       "olap/query olap/plan olap/compile http/... " + fiber,
+	"schema":           "olap/... ingest/... http/... " + driver + " " + fiber,
 	// These packages are pure.
 	"olap/catalog":     driver,
 	"olap/query":       driver,
@@ -257,10 +259,8 @@ func matches(names, name string) bool {
 
 // A goPackage is what `go list -json` prints of one.
 type goPackage struct {
-	ImportPath string
-	Dir        string
-	GoFiles    []string
-	Imports    []string
+	ImportPath, Dir  string
+	GoFiles, Imports []string
 }
 
 // importsOf is what each of our packages imports, without its tests and the standard library.

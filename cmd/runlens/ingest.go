@@ -149,7 +149,9 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	}
 	options.OnReject = rejects.Add
 	progress := newProgress(io.err, "ingest", in.bytes, logger)
-	options.Progress = func(p ingest.Progress) { progress.show(in.read(p), p.Summary) }
+	options.Progress = func(p ingest.Progress) {
+		progress.show(in.read(p), "read", p.Summary.Read, "rejected", p.Summary.Rejected)
+	}
 	if backfill != nil {
 		options.Acknowledged = func(ctx context.Context, p ingest.Progress) error {
 			if err := rejects.Flush(); err != nil {

@@ -94,6 +94,9 @@ func run(ctx context.Context, args []string, io streams) int {
 		complete(ctx, parser.Model, args[1:], io)
 		return exitDone
 	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
 	command, err := parser.Parse(args)
 	if exited >= 0 { // --help
 		return exited

@@ -19,7 +19,6 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no command":      {nil, "expected one of"},
 		"unknown command": {[]string{"bake"}, "bake"},
 		"unknown flag":    {[]string{"serve", "--colour"}, "--colour"},
 		"rate of nothing": {[]string{"serve", "--rate-limit-per-minute", "0"}, "--rate-limit-per-minute must be " +
@@ -45,6 +44,15 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// Without a command there is help, and no error.
+func TestHelpWithoutACommand(t *testing.T) {
+	code, out, stderr := command(t, "")
+	_, help, _ := command(t, "", "--help")
+	if code != exitDone || out != help || !strings.Contains(out, "Usage: runlens <command>") || stderr != "" {
+		t.Errorf("exit code %d, not 0, or not the help:\n%s%s", code, out, stderr)
+	}
+}
+
 // A setting that cannot work at start is one clear line and exit code 1, without the engine's words.
 func TestStartFailures(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -52,7 +60,7 @@ func TestStartFailures(t *testing.T) {
 		says string
 	}{
 		"no such library": {[]string{"serve", "--engine-lib", "/nowhere", "--data-dir", t.TempDir(), "--listen",
-			"127.0.0.1:0", "--admin-listen", "off"}, "make engine"},
+			"127.0.0.1:0", "--admin-listen", "off"}, "run `runlens engine fetch`\n"},
 		"bad address": {[]string{"serve", "--listen", "nowhere:nothing", "--admin-listen", "off"}, "--listen"},
 		"bad URL":     {[]string{"migrate", "status", "--clickhouse-url", "ftp://x"}, "clickhouse"},
 		"no certificate": {[]string{"serve", "--listen", "127.0.0.1:0", "--tls-cert", "/nowhere", "--tls-key", "/nowhere"},

@@ -8,7 +8,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/ingest"
 )
 
 const progressEvery = 5 * time.Second
@@ -39,7 +38,8 @@ func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger
 	return p
 }
 
-func (p *progress) show(bytes int64, s ingest.Summary) {
+// show says how many bytes were read, and besides how many records (attributes as slog takes them).
+func (p *progress) show(bytes int64, records ...any) {
 	if p.bar != nil {
 		p.bar.Set64(bytes)
 		return
@@ -48,7 +48,7 @@ func (p *progress) show(bytes int64, s ingest.Summary) {
 		return
 	}
 	p.last = time.Now()
-	p.logger.Info(p.what+" progress", "read", s.Read, "rejected", s.Rejected, "bytes", bytes, "of", p.total)
+	p.logger.Info(p.what+" progress", append(records, "bytes", bytes, "of", p.total)...)
 }
 
 func (p *progress) end() {

@@ -43,7 +43,9 @@ func TestSecretsAreRefusedOnTheCommandLine(t *testing.T) {
 		"PostgreSQL, run":         {[]string{"worker", "run", "--source", "postgres://u:hunter2@db/d"}, "PGPASSFILE"},
 		"PostgreSQL, words":       {[]string{"verify", "--source", "host=db user=u password=hunter2"}, "PGPASSFILE"},
 		"PostgreSQL, quoted word": {[]string{"verify", "--source", "host=db password = 'hunter2'"}, "PGPASSFILE"},
-		"Redis":                   {[]string{"serve", "--redis-url", "rediss://:hunter2@redis"}, "RUNLENS_REDIS_URL"},
+		"registry": {[]string{"engine", "fetch", "--registry", "https://u:hunter2@npm/"},
+			"RUNLENS_ENGINE_REGISTRY"},
+		"Redis": {[]string{"serve", "--redis-url", "rediss://:hunter2@redis"}, "RUNLENS_REDIS_URL"},
 		"API": {[]string{"query", "--url", "http://u:hunter2@api", "--metrics", "run_count"},
 			"RUNLENS_API_KEY"},
 	} {

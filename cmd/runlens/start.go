@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
+	server "github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/doctor/finding"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
@@ -99,7 +100,8 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 	text := "cannot " + s.name + ": " + oneLine(err)
 	// These say themselves what to do, and the step's advice would be another.
 	if !diskFull(err) && !errors.Is(err, schema.ErrNewerStore) && !errors.Is(err, schema.ErrOlderStore) &&
-		!errors.Is(err, schema.ErrNewerMigrations) && !errors.Is(err, cells.ErrMisplaced) {
+		!errors.Is(err, schema.ErrNewerMigrations) && !errors.Is(err, cells.ErrMisplaced) &&
+		!errors.Is(err, server.ErrNoLibrary) {
 		text += "; " + s.advice
 	}
 	return stepFailure{text, err}

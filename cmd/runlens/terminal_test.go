@@ -27,6 +27,7 @@ var toTerminals = map[string][]string{
 	"cmd/deps/":                        {"os.Stderr", "fmt.Println"},            // developers run it
 	"cmd/mutants/":                     {"log.Fatal", "fmt.Printf"},             // developers run it
 	"cmd/sampledata/":                  {"os.Stdout", "os.Stderr"},              // developers run it
+	"cmd/samplesource/":                {"os.Stdout", "os.Stderr"},              // developers run it
 	"cmd/soak/":                        {"os.Stdout", "os.Stderr"},              // developers run it
 }
 

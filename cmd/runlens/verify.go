@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/schema"
@@ -96,7 +95,7 @@ func (c verifyCmd) compare(
 	defer store.Close()
 	options.Conn, options.Owns = store.Conn(), f.owns()
 	progress := newProgress(io.err, "verify", 0, logger)
-	options.Progress = func(read int64) { progress.show(0, ingest.Summary{Read: read}) }
+	options.Progress = func(read int64) { progress.show(0, "read", read) }
 	report, err := verify.Compare(ctx, options)
 	progress.end()
 	if err != nil {

@@ -9,11 +9,26 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse"
 )
 
-// version and linkedCommit are set by the linker; see the Makefile.
+// version and linkedCommit are set by the linker; see the Makefile. 'go install' sets neither: init does.
 var (
 	version      = "dev"
 	linkedCommit string
 )
+
+// init takes the module's version where no linker set one.
+func init() {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "dev" {
+		version = moduleVersion(info)
+	}
+}
+
+// moduleVersion is the version that 'go install' was asked for, or dev in a checkout.
+func moduleVersion(info *debug.BuildInfo) string {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	return "dev"
+}
 
 type versionCmd struct{ storeFlags }
 

@@ -25,7 +25,7 @@ type Config struct {
 	// Database overrides the database of URL. It is created when it does not exist.
 	Database string
 	// EngineLib is RUNLENS_ENGINE_LIB, the file of the engine library. Empty means the one that
-	// `make engine` fetched.
+	// `make engine` or `runlens engine fetch` fetched.
 	EngineLib string
 	// DataDir is RUNLENS_DATA_DIR, where the embedded engine keeps its data.
 	DataDir string

@@ -34,12 +34,12 @@ func expectRefusal(t *testing.T, c clickhouse.Config, words ...string) error {
 func TestMissingLibrarySaysWhatToDo(t *testing.T) {
 	c := config(dataDir(t))
 	c.EngineLib = filepath.Join(t.TempDir(), "libchdb.so")
-	if err := expectRefusal(t, c, "RUNLENS_ENGINE_LIB", "make engine"); !errors.Is(err, clickhouse.ErrNoLibrary) {
+	if err := expectRefusal(t, c, "RUNLENS_ENGINE_LIB", "runlens engine fetch"); !errors.Is(err, clickhouse.ErrNoLibrary) {
 		t.Errorf("%v is not ErrNoLibrary", err)
 	}
 	t.Chdir(t.TempDir())
 	c.EngineLib = ""
-	err := expectRefusal(t, c, "RUNLENS_ENGINE_LIB", "make engine", "RUNLENS_CLICKHOUSE_URL")
+	err := expectRefusal(t, c, "RUNLENS_ENGINE_LIB", "runlens engine fetch", "RUNLENS_CLICKHOUSE_URL")
 	if !errors.Is(err, clickhouse.ErrNoLibrary) {
 		t.Errorf("%v is not ErrNoLibrary", err)
 	}
@@ -70,7 +70,7 @@ func TestUnusableLibrarySaysWhatToDo(t *testing.T) {
 	if err := os.WriteFile(c.EngineLib, []byte("not a library"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	expectRefusal(t, c, c.EngineLib, "make engine")
+	expectRefusal(t, c, c.EngineLib, "runlens engine fetch")
 }
 
 func TestUnwritableDataDirectorySaysWhatToDo(t *testing.T) {

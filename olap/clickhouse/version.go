@@ -55,7 +55,7 @@ func (l layout) adoptVersion(library string) (string, error) {
 	}
 	if before.Layout > now.Layout || newer(before.Engine, now.Engine) {
 		return "", fmt.Errorf("%w: %s holds data of engine %s (layout %d), this is engine %s (layout %d); install the "+
-			"newer runlens and run `make engine`, or use another data directory (RUNLENS_DATA_DIR)",
+			"newer runlens and run `runlens engine fetch`, or use another data directory (RUNLENS_DATA_DIR)",
 			ErrOtherVersion, l.dir, before.Engine, before.Layout, now.Engine, now.Layout)
 	}
 	if now == before {
@@ -79,8 +79,8 @@ func probeVersion(library string) (string, error) {
 	cmd.Stderr = &failure
 	output, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("the engine library %s does not work on this machine; run `make engine` again, or set "+
-			"RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
+		return "", fmt.Errorf("the engine library %s does not work on this machine; remove it and run `runlens engine "+
+			"fetch`, or set RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
 	}
 	return string(output), nil
 }
