@@ -11,6 +11,8 @@ type engineCmd struct {
 	Run     engineRunCmd `cmd:"" default:"withargs" help:"Run it until a signal. 'runlens engine' does the same."`
 	Backup  backupCmd    `cmd:"" help:"Back up the store into a new folder, while it is in use."`
 	Restore restoreCmd   `cmd:"" help:"Restore a backup into a new data directory."`
+
+	Move engineMoveCmd `cmd:"" help:"Copy the store into an empty database of a ClickHouse server."`
 }
 
 func (engineCmd) Help() string {

@@ -92,7 +92,10 @@ var flagHelp = kong.Vars{
 	"engine_listen": "Where the engine serves ClickHouse's HTTP protocol. Other addresses than loopback are for " +
 		"containers.",
 
-	"backup_lists": "Only keys, secrets, the list of purged people and the audit log: small, for after each purge.",
+	"move_to": "The database that gets the store, made if it does not exist: https://user@host:8443/database, or " +
+		"http:// with port 8123.",
+	"move_password": "File with the password of the user in --to.",
+	"backup_lists":  "Only keys, secrets, the list of purged people and the audit log: small, for after each purge.",
 	"restore_lists": "The latest backup, of which keys, secrets, the list of purged people and the audit log are " +
 		"restored.",
 

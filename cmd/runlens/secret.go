@@ -37,6 +37,7 @@ func readSecret(flag, file, variable string) (string, error) {
 var passwordPlaces = map[string]string{
 	"clickhouse-url": "set RUNLENS_CLICKHOUSE_URL, or name a file with --clickhouse-password-file",
 	"redis-url":      "set RUNLENS_REDIS_URL",
+	"to":             "name a file with --to-password-file",
 	"source":         "set RUNLENS_SOURCE, PGPASSWORD or PGPASSFILE",
 	"url":            "the API takes a key, in RUNLENS_API_KEY",
 }
