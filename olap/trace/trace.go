@@ -61,10 +61,10 @@ func End(span trace.Span, err error) {
 
 // Statement begins the span of a statement. The returned function ends it, with what ClickHouse says that it read.
 func Statement(ctx context.Context, name string) (context.Context, func(error)) {
-	ctx, span := Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
-	if !span.IsRecording() {
+	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func(error) {}
 	}
+	ctx, span := Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
 	ctx, meter := cost.Measure(ctx)
 	span.SetAttributes(attribute.String("db.system.name", "clickhouse"))
 	return ctx, func(err error) {
