@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -18,8 +19,12 @@ import (
 	"github.com/runlens/runlens/olap/trace"
 )
 
-// flushPatience is how long the end of a process waits until the last spans are sent.
-const flushPatience = 2 * time.Second
+const (
+	// flushPatience is how long the end of a process waits until the last spans are sent.
+	flushPatience = 2 * time.Second
+	// lostEvery is the least time between two lines about spans that nobody takes.
+	lostEvery = time.Minute
+)
 
 // openTracing begins to send spans where the standard variables of OpenTelemetry say so, and returns what makes them
 // and what sends the last ones. Nothing is made or started otherwise. service is the name unless OTEL_SERVICE_NAME has
@@ -37,7 +42,13 @@ func openTracing(ctx context.Context, service string, logger *slog.Logger) (trac
 				protocol),
 		}
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("spans were lost", "error", err) }))
+	var said atomic.Int64
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		now, before := time.Now().UnixNano(), said.Load()
+		if now-before >= int64(lostEvery) && said.CompareAndSwap(before, now) {
+			logger.Warn("spans were lost", "error", err)
+		}
+	}))
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return trace.Tracer{}, off, usageError{fmt.Errorf("the OTEL_EXPORTER_OTLP variables: %w", err)}
