@@ -52,7 +52,7 @@ func (c engineMoveCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	defer to.Close()
 	of := transfer.Copy{From: from.Conn(), To: to.Conn(), Logger: logger,
 		Send: func(ctx context.Context, query, insert string) error { return from.Transfer(ctx, query, to, insert) }}
-	total, err := of.Run(ctx)
+	rows, err := of.Run(ctx)
 	if err == nil {
 		err = derive(ctx, to.Conn(), logger)
 	}
@@ -62,6 +62,6 @@ func (c engineMoveCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	if err != nil {
 		return errors.New(oneLine(err))
 	}
-	_, err = fmt.Fprintf(io.out, "moved %d rows, which are the same in both stores\n", total.Rows)
+	_, err = fmt.Fprintf(io.out, "moved %d rows, which are the same in both stores\n", rows)
 	return err
 }

@@ -124,8 +124,16 @@ func TestEngineMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	from.Close()
+	// A week of usage that was copied, and is too old here by now.
+	if err := target.Conn().Exec(t.Context(), "INSERT INTO usage_log (organization_id, at)"+
+		" SELECT 'acme', now() - INTERVAL 60 DAY"); err != nil {
+		t.Fatal(err)
+	}
 	run(exitDone, "which are the same in both stores", here, to...)
 	run(exitFailed, "has rows already", here, to...)
+	if n := counted(t, target.Conn(), "SELECT count() FROM usage_log WHERE at < now() - INTERVAL 30 DAY"); n > 0 {
+		t.Errorf("%d rows of usage are there only", n)
+	}
 
 	base, _, _ = started(t, append(there, "--data-dir", t.TempDir(), "--maintenance-share", "0")...)
 	if got := answersOf(t, base, key); got != before {

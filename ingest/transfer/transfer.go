@@ -4,7 +4,8 @@
 //  1. A checkpoint in the other store says whose rows it is about to get. Without it, a store with rows is refused.
 //  2. Each partition of each table is compared. One that differs, as after an interruption, is dropped and sent again,
 //     and then compared again.
-//  3. The other store has no further partitions, and nobody stored anything here meanwhile.
+//  3. Partitions that are not here, as those whose time was over since an interruption, are dropped. Nobody may have
+//     stored anything here meanwhile.
 //  4. Done takes the checkpoint away.
 package transfer
 
@@ -45,12 +46,6 @@ type Copy struct {
 	inserts uint64 // that From had ended at the beginning
 }
 
-// A Total is what a store has: how many rows, and of how many partitions.
-type Total struct {
-	Rows       uint64
-	Partitions int
-}
-
 var (
 	tables = slices.Concat(schema.BackupLists, schema.BackupRecords,
 		// Last: a worker that finds its checkpoint finds all that is before it.
@@ -68,39 +63,52 @@ type partition struct {
 	Rows  uint64 `ch:"rows"`
 }
 
-// Run copies what To lacks and returns what it has then. Errors that say what to do are ErrUsed, ErrBusy and
+// Run copies what To lacks and returns how many rows it has then. Errors that say what to do are ErrUsed, ErrBusy and
 // ErrPurging; after any other one, Run again goes on.
-func (c *Copy) Run(ctx context.Context) (total Total, err error) {
+func (c *Copy) Run(ctx context.Context) (rows uint64, err error) {
 	if err := c.begin(ctx); err != nil {
-		return total, err
+		return 0, err
 	}
 	all, err := partitions(ctx, c.From)
 	if err != nil {
-		return total, err
+		return 0, err
 	}
 	for i, p := range all {
 		if err := c.step(ctx, p); err != nil {
-			return total, fmt.Errorf("copy %s, partition %s: %w", p.Table, p.ID, write.Describe(err))
+			return 0, fmt.Errorf("copy %s, partition %s: %w", p.Table, p.ID, write.Describe(err))
 		}
-		total.Rows += p.Rows
+		rows += p.Rows
 		c.Logger.Info("copied", "table", p.Table, "partition", p.ID, "rows", p.Rows, "step", i+1, "of", len(all))
 	}
-	total.Partitions = len(all)
-	there, err := partitions(ctx, c.To)
-	if err != nil {
-		return total, err
-	}
-	for _, p := range there {
-		same := func(q partition) bool { return p.Table == q.Table && p.ID == q.ID }
-		if p.Table != schema.TableCheckpoints && !slices.ContainsFunc(all, same) {
-			return total, fmt.Errorf("the other store has a partition %s of %s, which is not here: %w", p.ID, p.Table, ErrBusy)
-		}
+	if err := c.dropOthers(ctx, all); err != nil {
+		return 0, err
 	}
 	now, err := inserts(ctx, c.From)
 	if err == nil && now != c.inserts {
 		err = ErrBusy
 	}
-	return total, err
+	return rows, err
+}
+
+// dropOthers takes out of To what is in none of the partitions.
+func (c *Copy) dropOthers(ctx context.Context, all []partition) error {
+	there, err := partitions(ctx, c.To)
+	if err != nil {
+		return err
+	}
+	for _, p := range there {
+		here := slices.ContainsFunc(all, func(q partition) bool { return p.Table == q.Table && p.ID == q.ID })
+		if !here && p.Table != schema.TableCheckpoints {
+			if err := c.drop(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Copy) drop(ctx context.Context, p partition) error {
+	return write.Describe(c.To.Exec(ctx, "ALTER TABLE "+p.Table+" DROP PARTITION ID '"+p.ID+"'"))
 }
 
 // Done ends the copy: from now on To is a store like any other.
@@ -149,7 +157,7 @@ func (c *Copy) step(ctx context.Context, p partition) error {
 	}
 	// Checkpoints have no partitions but the one in which the copy's own is. Sent again, they change nothing.
 	if p.Table != schema.TableCheckpoints {
-		if err := c.To.Exec(ctx, "ALTER TABLE "+p.Table+" DROP PARTITION ID '"+p.ID+"'"); err != nil {
+		if err := c.drop(ctx, p); err != nil {
 			return err
 		}
 	}
