@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/olap/usage"
 )
 
@@ -99,7 +100,8 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return refuse(codeUnauthorized)
 	}
-	principal, err := s.Verifier.Verify(ctx, credential, s.callerAddress(c))
+	verifying, span := trace.Start(ctx, "authentication")
+	principal, err := s.Verifier.Verify(verifying, credential, s.callerAddress(c))
 	var exhausted *auth.LimitedError
 	switch {
 	case errors.Is(err, auth.ErrUnauthorized):
@@ -109,6 +111,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	case err != nil:
 		return err
 	}
+	span.End() // not of strangers
 	exchangeOf(c).principal = principal
 	conns.Authenticated(c.Context().Conn(), true)
 	admitted, state := s.Rates.Take(principal.KeyID, time.Now())

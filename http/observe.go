@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/conns"
@@ -25,6 +27,8 @@ var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._:/=-]{1,64}$`)
 // An exchange is what is known of a request while it is answered.
 type exchange struct {
 	requestID string
+	ctx       context.Context // with the span of the request
+	span      trace.Span
 	framing   framing
 	bodyEnded bool // the body was read to its end
 	began     time.Time
@@ -85,6 +89,7 @@ func (s *Server) begin(c *fiber.Ctx, x *exchange) {
 	if !requestIDPattern.MatchString(x.requestID) {
 		x.requestID = uuid.NewString()
 	}
+	x.ctx, x.span = s.beginTrace(c)
 	c.Set(headerRequestID, x.requestID)
 	c.Set(fiber.HeaderCacheControl, "no-store")
 }
@@ -111,13 +116,14 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 			s.Metrics.limited.WithLabelValues(r.limit).Inc()
 		}
 		if x.principal.KeyID == "" && !s.refused.take(r) {
-			return
+			return // nor is its span ended: strangers fill no store of traces
 		}
 	}
 	method := c.Method()
 	if !slices.Contains(fiber.DefaultMethods, method) {
 		method = "other"
 	}
+	x.endTrace(method, route, status)
 	attributes := []slog.Attr{
 		slog.String("request_id", x.requestID),
 		slog.String("method", method),
@@ -153,7 +159,7 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 			attributes = append(attributes, slog.String("cause", r.cause.Error()))
 		}
 	}
-	s.Logger.LogAttrs(c.UserContext(), level, "request", attributes...)
+	s.Logger.LogAttrs(x.ctx, level, "request", attributes...)
 }
 
 // used is what the log of usage keeps of a question.

@@ -22,6 +22,7 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
 )
@@ -50,13 +51,14 @@ type Verifier interface {
 	Verify(ctx context.Context, c auth.Credential, from netip.Addr) (auth.Principal, error)
 }
 
-// Config is what a server depends on. Every field but Metrics, Usage, Rates, Cells, CellOf and TrustedProxies is
-// required.
+// Config is what a server depends on. Every field but Metrics, Tracer, Usage, Rates, Cells, CellOf and
+// TrustedProxies is required.
 type Config struct {
 	Engine   Engine
 	Verifier Verifier
 	Logger   *slog.Logger
-	Metrics  *Metrics // nil for none
+	Metrics  *Metrics     // nil for none
+	Tracer   trace.Tracer // of requests
 	// Usage records a question with a valid key when it is answered or refused; nil for nobody. It returns at once.
 	Usage func(usage.Entry)
 

@@ -20,7 +20,7 @@ var errClientGone = errors.New("the client closed its connection")
 // work is the context of a request's work: from the end of its body until end is called, at most QueryTimeout, and no
 // longer than its client waits for the answer, which fasthttp never reports.
 func (s *Server) work(c *fiber.Ctx) (ctx context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(exchangeOf(c).ctx)
 	ctx, stop := context.WithTimeout(ctx, s.QueryTimeout)
 	connection := c.Context().Conn()
 	check := time.AfterFunc(checkEvery, func() {

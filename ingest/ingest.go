@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"go.opentelemetry.io/otel/attribute"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/trace"
 )
 
 // A batch ends at whichever bound it reaches first, and goes on over the next file
@@ -42,6 +44,7 @@ type Options struct {
 	Stop        <-chan struct{} // when closed: write what was read, and end; also while a source waits for input
 	Progress    func(Progress)  // after every batch; nil for none
 	Logger      *slog.Logger
+	Tracer      trace.Tracer // of batches
 
 	// From is where an earlier run of the same sources stopped, the zero Progress to begin again.
 	// Acknowledged takes note of how far the store has everything; nil for nobody.
@@ -145,7 +148,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	for range atOnce {
 		group.Go(func() error {
 			for b := range toWrite {
-				err := o.write(ctx, b)
+				err := o.traced(ctx, b)
 				last := b.err != nil
 				b.stored <- err
 				if last {
@@ -188,6 +191,18 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	})
 	err := group.Wait()
 	return done.Summary, err
+}
+
+// traced is write as a trace of its own.
+func (o Options) traced(ctx context.Context, b *batch) error {
+	ctx, span := o.Tracer.Begin(ctx, "ingest batch")
+	trace.Describe(ctx, func() []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.Int("runlens.records", b.Len()), attribute.Int("runlens.rejected",
+			len(b.rejects))}
+	})
+	err := o.write(ctx, b)
+	trace.End(span, err)
+	return err
 }
 
 func (p *Progress) add(b *batch) {

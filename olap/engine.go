@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/compile"
@@ -19,6 +20,7 @@ import (
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -119,11 +121,10 @@ func (e *Engine) answer(ctx context.Context, r Request, conflicts bool) (*Result
 // attemptUntilValid is answer from the first attempt on. Afterwards a is the last one.
 func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, error) {
 	for a.number <= attempts {
-		facts, err := e.facts(ctx, a)
+		chosen, err := e.plan(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		chosen := a.needs.Plan(facts)
 		confirmed := e.confirm(ctx, a, chosen)
 		result, failed := e.execute(ctx, a, chosen)
 		shared, err := confirmed(result)
@@ -142,6 +143,17 @@ func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, er
 		}
 	}
 	return nil, errors.New("olap: a plan that assumes nothing was refuted")
+}
+
+// plan gathers facts and plans.
+func (e *Engine) plan(ctx context.Context, a *attempt) (plan.Plan, error) {
+	ctx, span := trace.Start(ctx, "plan")
+	facts, err := e.facts(ctx, a)
+	trace.End(span, err)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return a.needs.Plan(facts), nil
 }
 
 // An attempt is one pass of the loop in answer, with what earlier passes found.
@@ -197,7 +209,10 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	}
 	a.executed = executed{plan: p, statement: statement, external: external, facts: time.Since(a.began)}
 	strategy := strategyOf(a, p)
-	table, err := exec.Run(ctx, e.conn, statement, a.QueryID, comment(a.Request, &strategy), external...)
+	traced, end := trace.Statement(ctx, "statement")
+	trace.Describe(traced, func() []attribute.KeyValue { return strategy.attributes(a.QueryID) })
+	table, err := exec.Run(traced, e.conn, statement, a.QueryID, comment(a.Request, &strategy), external...)
+	end(err)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/compile"
@@ -127,6 +128,15 @@ type Strategy struct {
 	// wrongly.
 	Attempt int      `json:"attempt"`
 	Refuted []string `json:"refuted,omitzero"`
+}
+
+// attributes are what a span says of the statement.
+func (s *Strategy) attributes(id uuid.UUID) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("runlens.query_id", id.String()), attribute.String("runlens.strategy.reads", s.Reads),
+		attribute.String("runlens.strategy.delta", s.Delta), attribute.String("runlens.strategy.page", s.Page),
+		attribute.String("runlens.strategy.reason", s.Reason), attribute.Int("runlens.strategy.attempt", s.Attempt),
+	}
 }
 
 func strategyOf(a *attempt, p plan.Plan) Strategy {

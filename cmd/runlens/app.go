@@ -31,6 +31,7 @@ type app struct {
 	connections *conns.Listener
 	redis       *shared.Store     // nil where limits are this server's alone
 	certificate *certificateFiles // nil without TLS
+	endTracing  func()
 	failed      chan error
 
 	background sync.WaitGroup
@@ -41,7 +42,7 @@ type app struct {
 
 // startApp returns once requests are accepted.
 func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error) {
-	a := &app{failed: make(chan error, 2)}
+	a := &app{failed: make(chan error, 2), endTracing: func() {}}
 	if err := a.start(ctx, c, logger); err != nil {
 		closed := make(chan error, 1)
 		go func() { closed <- a.Close(context.Background()) }()
@@ -63,6 +64,11 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if err != nil {
 		return err
 	}
+	tracer, endTracing, err := openTracing(ctx, "runlens-serve", logger)
+	if err != nil {
+		return err
+	}
+	a.endTracing = endTracing
 	// The addresses come first: a port that is taken should not cost the start of an engine.
 	listen := func(context.Context) (*conns.Listener, error) { return c.listen(logger) }
 	if a.connections, err = within(ctx, openAddresses, func(late *conns.Listener) { late.Close() }, listen); err != nil {
@@ -112,7 +118,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	a.placed.Close()
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
-		Engine: cellsEngine{a.cells, of}, Verifier: verifiers, Logger: logger, Metrics: metrics,
+		Engine: cellsEngine{a.cells, of}, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
 		Usage:         func(e usage.Entry) { a.cells[of(e.OrganizationID)].record(e) },
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
 		Cells: len(a.cells), CellOf: of,
@@ -160,6 +166,7 @@ func (a *app) Close(ctx context.Context) error {
 	case a.listener != nil:
 		failures = append(failures, a.listener.Close())
 	}
+	a.endTracing()
 	if a.admin != nil {
 		failures = append(failures, a.admin.Close())
 	}

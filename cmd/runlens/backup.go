@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/runlens/runlens/ingest/transfer"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
@@ -182,13 +183,11 @@ func mayRestore(ctx context.Context, store *clickhouse.Server, backups ...note) 
 				"then upgrade", n.Schema, version)
 		}
 	}
-	var rows *uint64
-	const stored = "SELECT sum(total_rows) FROM system.tables WHERE database = currentDatabase()" +
-		" AND name NOT LIKE 'schema\\_%'"
-	if err := store.Conn().QueryRow(ctx, stored).Scan(&rows); err != nil {
+	empty, err := transfer.Empty(ctx, store.Conn())
+	if err != nil {
 		return err
 	}
-	if rows == nil || *rows > 0 {
+	if !empty {
 		return errors.New("the data directory has been used: restore into a new one, and move it in place of this one " +
 			"afterwards")
 	}

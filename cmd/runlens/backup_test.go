@@ -119,6 +119,23 @@ func TestBackup(t *testing.T) {
 	run(exitDone, "holds all that the source holds", on(there, "verify", "--subset", more)...)
 	stop()
 	run(exitFailed, "has been used", on(there, "engine", "restore", monday)...)
+
+	// It moves on to a server, which is one of two cells from then on.
+	server := elsewhere(t)
+	run(exitDone, "are the same", on(there, "engine", "move", "--to", server[1], "--to-password-file", server[3])...)
+	file := filepath.Join(dir, "cells.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "cells:\n- {name: a, url: %q, password_file: %q}\n"+
+		"- {name: b, data_dir: b}\n", server[1], server[3]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	there = append(there[2:], "--cells", file, "--data-dir", dir)
+	base, _, stop = started(t, there...)
+	if got := answersOf(t, base, key); got != after {
+		t.Errorf("two cells answer\n%swant\n%s", got, after)
+	}
+	// The other cell has no organization yet.
+	run(exitDone, "holds all that the source holds", on(there, "verify", "--subset", more)...)
+	stop()
 	run(exitUsage, "has lists only", "engine", "restore", latest)
 	run(exitUsage, "must not be older", "engine", "restore", monday, "--lists", earlier(t, latest))
 	run(exitUsage, "has no whole backup", "engine", "restore", dir)

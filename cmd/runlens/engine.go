@@ -12,6 +12,8 @@ type engineCmd struct {
 	Fetch   engineFetchCmd `cmd:"" help:"Fetch the engine's library, without Go and npm."`
 	Backup  backupCmd      `cmd:"" help:"Back up the store into a new folder, while it is in use."`
 	Restore restoreCmd     `cmd:"" help:"Restore a backup into a new data directory."`
+
+	Move engineMoveCmd `cmd:"" help:"Copy the store into an empty database of a ClickHouse server."`
 }
 
 func (engineCmd) Help() string {

@@ -59,3 +59,22 @@ func TestLimitsInHandbook(t *testing.T) {
 		t.Errorf("the handbook has the limits %v, the server %v", explained, limits)
 	}
 }
+
+// The checklist of the first hour has every check that the doctor makes of a store and a source.
+func TestChecksInHandbook(t *testing.T) {
+	handbook := read(t, "../../deploy/handbook.md")
+	made := regexp.MustCompile(`(?m)^\t\{"([a-z ]+)", |(?:Check: |\b(?:add|warn)\()"([a-z ]+)"`)
+	checks := 0
+	for _, file := range []string{"olap/doctor/doctor.go", "cmd/runlens/doctor.go", "cmd/runlens/redis.go",
+		"ingest/source/postgres/examine.go"} {
+		for _, check := range made.FindAllStringSubmatch(read(t, "../../"+file), -1) {
+			checks++
+			if name := check[1] + check[2]; !strings.Contains(handbook, "`"+name+"`") {
+				t.Errorf("the handbook lacks the check %s of %s", name, file)
+			}
+		}
+	}
+	if checks < 25 {
+		t.Errorf("only %d checks were found", checks)
+	}
+}

@@ -98,7 +98,10 @@ var flagHelp = kong.Vars{
 		"found. For all users: lib/runlens beside the folder of the binary, such as /usr/lib/runlens.",
 	"engine_package": "A packed package that is already here, as by npm pack, instead of one from a registry.",
 
-	"backup_lists": "Only keys, secrets, the list of purged people and the audit log: small, for after each purge.",
+	"move_to": "The database that gets the store, made if it does not exist: https://user@host:8443/database, or " +
+		"http:// with port 8123.",
+	"move_password": "File with the password of the user in --to.",
+	"backup_lists":  "Only keys, secrets, the list of purged people and the audit log: small, for after each purge.",
 	"restore_lists": "The latest backup, of which keys, secrets, the list of purged people and the audit log are " +
 		"restored.",
 

@@ -1,11 +1,7 @@
 package main_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -22,8 +18,8 @@ var arrows = map[string]string{
 	// What commands have in common is for clients of a server: it knows no engine.
 	"cmd/internal/...": "cmd/internal/... http/client olap/cache olap/daterange",
 
-	"http": "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/usage" +
-		" schema",
+	"http": "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/trace" +
+		" olap/usage schema",
 	"http/admin": "http/conns",
 	"http/auth":  "schema",
 	// A client is for programs that have nothing else of ours.
@@ -35,12 +31,12 @@ var arrows = map[string]string{
 	"http/limit/redistest": "",
 
 	"olap": "olap/cache olap/catalog olap/compile olap/cost olap/cursor olap/exec olap/failure olap/plan olap/query" +
-		" olap/rollup olap/snapshot schema schema/sql",
+		" olap/rollup olap/snapshot olap/trace schema schema/sql",
 	"olap/audit":              "schema schema/sql",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
 	"olap/cells":              "schema schema/sql",
-	"olap/clickhouse":         "olap/clickhouse/native olap/cost deploy/engine",
+	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/trace deploy/engine",
 	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
@@ -58,21 +54,24 @@ var arrows = map[string]string{
 	"olap/parts":              "",
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
-	"olap/rollup":             "olap/cache olap/failure olap/snapshot schema schema/sql",
-	"olap/snapshot":           "olap/cache olap/failure olap/parts schema schema/sql",
+	"olap/rollup":             "olap/cache olap/failure olap/snapshot olap/trace schema schema/sql",
+	"olap/snapshot":           "olap/cache olap/failure olap/parts olap/trace schema schema/sql",
+	"olap/trace":              "olap/cost",
 	"olap/usage":              "olap/cost olap/failure olap/query schema schema/sql",
 
-	"ingest":                 "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write",
+	"ingest": "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write olap/trace",
+
 	"ingest/checkpoint":      "ingest/write schema schema/sql",
 	"ingest/normalize":       "schema",
 	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema schema/sql",
 	"ingest/purged":          "ingest/normalize schema schema/sql",
 	"ingest/source":          "ingest/normalize",
 	"ingest/source/postgres": "ingest/normalize ingest/source olap/doctor/finding schema",
+	"ingest/transfer":        "ingest/checkpoint ingest/write schema schema/sql",
 	"ingest/verify": "ingest/normalize ingest/purged ingest/source ingest/source/postgres olap/snapshot schema" +
 		" schema/sql",
-	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot schema schema/sql",
-	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup schema",
+	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot olap/trace schema schema/sql",
+	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup olap/trace schema",
 
 	"schema":        "schema/sql",
 	"schema/sql":    "",
@@ -96,7 +95,8 @@ var devCommands = []string{"cmd/bench", "cmd/samplesource", "cmd/soak"}
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
 	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure" +
-		" olap/keys olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/usage",
+		" olap/keys olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/trace" +
+		" olap/usage",
 	fiber:                             "http",
 	"github.com/valyala/fasthttp/...": "http",
 	"github.com/jackc/pgx/v5/...": "ingest/source/postgres ingest/source/postgrestest cmd/bench cmd/samplesource" +
@@ -105,6 +105,8 @@ var libraries = map[string]string{
 	"github.com/ebitengine/purego/...":         "olap/clickhouse/native cmd/bench",
 	"github.com/parquet-go/parquet-go/...":     "ingest/source cmd/internal/output",
 	"github.com/alecthomas/kong/...":           "cmd/...",
+	"go.opentelemetry.io/otel/sdk/...":         "cmd/runlens",
+	"go.opentelemetry.io/otel/exporters/...":   "cmd/runlens",
 	"github.com/redis/go-redis/v9/...":         "http/limit/shared",
 	"github.com/testcontainers/...":            "olap/clickhouse/clickhousetest",
 }
@@ -255,46 +257,4 @@ func matches(names, name string) bool {
 		}
 	}
 	return false
-}
-
-// A goPackage is what `go list -json` prints of one.
-type goPackage struct {
-	ImportPath, Dir  string
-	GoFiles, Imports []string
-}
-
-// importsOf is what each of our packages imports, without its tests and the standard library.
-func importsOf(t *testing.T) map[string][]string {
-	t.Helper()
-	imports := map[string][]string{}
-	for _, p := range packages(t) {
-		name := strings.TrimPrefix(p.ImportPath, module)
-		imports[name] = nil
-		for _, to := range p.Imports {
-			if first, _, _ := strings.Cut(to, "/"); strings.Contains(first, ".") {
-				imports[name] = append(imports[name], strings.TrimPrefix(to, module))
-			}
-		}
-	}
-	return imports
-}
-
-// packages are all of our module.
-func packages(t *testing.T) (all []goPackage) {
-	t.Helper()
-	command := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
-	command.Dir = "../.."
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p goPackage
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p)
-	}
 }

@@ -105,7 +105,13 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 
 // copy is the whole of the command. Closing stop ends it in order: what was read is stored.
 func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, logger *slog.Logger, io streams) error {
-	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: stop, Logger: logger}
+	tracer, endTracing, err := openTracing(ctx, "runlens-ingest", logger)
+	if err != nil {
+		return err
+	}
+	defer endTracing()
+	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: stop, Logger: logger,
+		Tracer: tracer}
 	var backfill *ingest.Backfill
 	// Until something is read there is nothing to store: the first signal ends it.
 	opening, cancel := context.WithCancel(ctx)

@@ -17,6 +17,7 @@ import (
 
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/limit/shared"
+	"github.com/runlens/runlens/olap/trace"
 )
 
 // monitoring has the rules of Prometheus, their tests and their runbook.
@@ -152,7 +153,8 @@ func TestMetricsAreShownAndNamedRight(t *testing.T) {
 	}
 	defer a.Close(context.Background())
 	content := a.adminContent(&operatorAPI{}, httpapi.NewMetrics())
-	content.Metrics = append(content.Metrics, workerAdmin([]*cellWorker{newCellWorker(oneCell, storeFlags{}, nil,
+	content.Metrics = append(content.Metrics, workerAdmin([]*cellWorker{newCellWorker(oneCell, storeFlags{},
+		nil, trace.Tracer{},
 		logger)}).Metrics...)
 	exposed := metricNames(append(content.Metrics, &shared.Store{}, (&cell{name: "a"}).collector())...)
 

@@ -38,6 +38,7 @@ var passwordPlaces = map[string]string{
 	"clickhouse-url": "set RUNLENS_CLICKHOUSE_URL, or name a file with --clickhouse-password-file",
 	"redis-url":      "set RUNLENS_REDIS_URL",
 	"registry":       "set RUNLENS_ENGINE_REGISTRY",
+	"to":             "name a file with --to-password-file",
 	"source":         "set RUNLENS_SOURCE, PGPASSWORD or PGPASSFILE",
 	"url":            "the API takes a key, in RUNLENS_API_KEY",
 }

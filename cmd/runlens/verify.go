@@ -73,24 +73,32 @@ func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 		}
 		options.Source = verify.Files(in.files)
 	}
+	groups := 0
 	if options.Organization == "" {
-		return c.eachCell(ctx, logger, io, func(f storeFlags) error { return c.compare(ctx, f, options, logger, io) })
+		err := c.eachCell(ctx, logger, io, func(f storeFlags) error {
+			n, err := c.compare(ctx, f, options, logger, io)
+			groups += n
+			return err
+		})
+		return c.proved(groups, err)
 	}
 	p, err := c.place(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	return c.compare(ctx, p.of(options.Organization), options, logger, io)
+	groups, err = c.compare(ctx, p.of(options.Organization), options, logger, io)
+	return c.proved(groups, err)
 }
 
-// compare compares the source with a store, as far as the store is to have it.
+// compare compares the source with a store, as far as the store is to have it, and returns how many groups were
+// compared: none in a cell that has no organization yet.
 func (c verifyCmd) compare(
 	ctx context.Context, f storeFlags, options verify.Options, logger *slog.Logger, io streams,
-) error {
+) (groups int, err error) {
 	store, err := openMigrated(ctx, f, logger)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer store.Close()
 	options.Conn, options.Owns = store.Conn(), f.owns()
@@ -98,26 +106,26 @@ func (c verifyCmd) compare(
 	options.Progress = func(read int64) { progress.show(0, "read", read) }
 	report, err := verify.Compare(ctx, options)
 	progress.end()
-	if err != nil {
-		return err
-	}
-	if err := c.print(io.out, report); err != nil {
-		return err
+	if err == nil {
+		err = c.print(io.out, report)
 	}
 	switch {
-	case report.Groups == 0:
-		return c.nothing()
+	case err != nil:
+		return 0, err
 	case len(report.Differences) > 0:
-		return exitError{exitFailed}
+		return report.Groups, exitError{exitFailed}
 	case report.Rejected > 0:
-		return exitError{exitRejected}
+		return report.Groups, exitError{exitRejected}
 	default:
-		return nil
+		return report.Groups, nil
 	}
 }
 
-// nothing is the error of a comparison of nothing with nothing, which proves nothing (contract 28).
-func (c verifyCmd) nothing() error {
+// proved is the error of comparisons of so many groups: to compare nothing with nothing proves nothing (contract 28).
+func (c verifyCmd) proved(groups int, err error) error {
+	if err != nil || groups > 0 {
+		return err
+	}
 	of := ""
 	if c.Org != "" {
 		of = " of the organization " + c.Org

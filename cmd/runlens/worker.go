@@ -86,6 +86,11 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		logger.Info("stopped before anything was copied", "error", err)
 		return nil
 	}
+	tracer, endTracing, err := openTracing(ctx, "runlens-worker", logger)
+	if err != nil {
+		return err
+	}
+	defer endTracing()
 	mapping, err := c.databaseFlags.mapping(ctx)
 	if err != nil {
 		return stopped(err)
@@ -111,7 +116,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 			return stopped(err)
 		}
 		defer database.Close()
-		copying = append(copying, newCellWorker(name, p.flags[name], database, logger))
+		copying = append(copying, newCellWorker(name, p.flags[name], database, tracer, logger))
 	}
 	adminServer, err := c.adminFlags.open(c.AdminListen, c.DataDir, logger)
 	if err != nil {

@@ -101,7 +101,9 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 }
 
 // The status shows what is certain and where the checkpoint is; without that, one kind is copied again.
+// Each batch that brings something is a trace.
 func TestWorkerReset(t *testing.T) {
+	received := receiving(t)
 	flags := store(t)
 	url, conn := operational(t, 20)
 	execute(t, conn, "ALTER TABLE runs DISABLE TRIGGER USER; UPDATE runs SET updated_at = '2026-01-01'")
@@ -126,6 +128,10 @@ func TestWorkerReset(t *testing.T) {
 	}
 	if report, _ = copied(t, url, flags...); report.Kinds[normalize.KindRun].Stored != 20 {
 		t.Errorf("after the reset: %+v", report.Kinds[normalize.KindRun])
+	}
+	const batch = "worker batch run 20\n  insert into runs\n"
+	if got := received.tree(nil, "runlens.kind", "runlens.records"); got != batch+batch {
+		t.Errorf("traces:\n%s", got)
 	}
 	if code, _, _ := command(t, "", "worker", "reset", "runs", "--source", url); code != exitUsage {
 		t.Errorf("an unknown kind: %d", code)

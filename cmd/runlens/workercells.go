@@ -18,6 +18,7 @@ import (
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/trace"
 )
 
 // A cellWorker copies into one cell the organizations that are in it. It shares nothing with those of other cells: it
@@ -26,13 +27,16 @@ type cellWorker struct {
 	name     string // oneCell for the only one
 	flags    storeFlags
 	database *postgres.Database
+	tracer   trace.Tracer
 	logger   *slog.Logger
 	status   *worker.Status
 	store    atomic.Pointer[clickhouse.Server] // nil until it is open
 }
 
-func newCellWorker(name string, flags storeFlags, database *postgres.Database, logger *slog.Logger) *cellWorker {
-	return &cellWorker{name: name, flags: flags, database: database, logger: loggerOf(name, logger),
+func newCellWorker(
+	name string, flags storeFlags, database *postgres.Database, tracer trace.Tracer, logger *slog.Logger,
+) *cellWorker {
+	return &cellWorker{name: name, flags: flags, database: database, tracer: tracer, logger: loggerOf(name, logger),
 		status: worker.NewStatus(time.Now)}
 }
 
@@ -49,6 +53,7 @@ func (w *cellWorker) run(ctx context.Context, c workerRunCmd, rejects *sharedRej
 		Source: w.database, Name: w.database.Name(), Conn: store.Conn(), Logger: w.logger, Status: w.status,
 		Owns: w.flags.owns(), PollInterval: c.PollInterval, Overlap: c.Overlap, ReconcileEvery: c.ReconcileEvery,
 		DeleteMissing: c.DeleteMissing, DeleteMissingShare: c.DeleteMissingShare, OnReject: rejects.add,
+		Tracer: w.tracer,
 	})
 }
 

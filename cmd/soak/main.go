@@ -11,6 +11,7 @@
 //   - storm: random histories of two servers with held, delayed and repeated statements, and jumps of the clock.
 //   - sources: workers copy a primary and a late standby while everything goes on there that made copies wrong.
 //   - siege: attacks on the API, the engine's port and the admin address, beside honest tenants.
+//   - upgrade: servers of the release before are exchanged for those of this one, and back, under load.
 package main
 
 import (
@@ -49,6 +50,8 @@ type command struct {
 	SiegeOf     []string      `placeholder:"NAME,…" help:"Attacks of these in the part siege: ${attacks}."`
 	SourcesFor  time.Duration `default:"6m" help:"How long rows change in the part sources (${default})."`
 	SourceRuns  int           `default:"300000" placeholder:"N" help:"Runs of the part sources (${default})."`
+	UpgradeFor  time.Duration `default:"1m" help:"Length of the part upgrade, without building (${default})."`
+	Before      string        `placeholder:"COMMIT" help:"The release before. Default: without the newest migration."`
 	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
 	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
@@ -69,6 +72,7 @@ Example:
   go run ./cmd/soak --only storm --histories 100
   go run ./cmd/soak --only sources --sources-for 3m
   go run ./cmd/soak --only siege --siege-for 2m
+  go run ./cmd/soak --only upgrade --before v1.0.0
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
 }
 
@@ -114,7 +118,8 @@ func (c *command) complete() error {
 	if c.EngineLib == "" {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
-	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor, c.SourcesFor) < time.Second ||
+	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor, c.SourcesFor,
+		c.UpgradeFor) < time.Second ||
 		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns) < 1 ||
 		c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")

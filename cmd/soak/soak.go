@@ -26,6 +26,7 @@ var parts = []part{
 	{"storm", (*soak).proveStorm},
 	{"sources", (*soak).proveSources},
 	{"siege", (*soak).proveSiege},
+	{"upgrade", (*soak).proveUpgrade},
 }
 
 // A soak is one run.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/normalize"
@@ -12,6 +14,7 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/trace"
 )
 
 // pageRows bounds the records of one batch, and so the worker's memory.
@@ -200,6 +203,12 @@ func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
 	defer c.inFlight.RUnlock()
 	var page page
 	var n int
+	ctx, span := c.Tracer.Begin(ctx, "worker batch")
+	defer func() {
+		if len(page.keys) > 0 || err != nil && ctx.Err() == nil { // a poll that finds nothing is no trace
+			trace.End(span, err)
+		}
+	}()
 	err = c.reading(ctx, "read changes of "+string(c.kind)+" records", func() (err error) {
 		page.clear(after)
 		n, err = read(ctx, c.kind, after, pageRows, func(r *source.Record, key postgres.Key) error {
@@ -209,6 +218,7 @@ func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
 		return err
 	})
 	if err == nil {
+		trace.Describe(ctx, func() []attribute.KeyValue { return page.attributes(c.kind) })
 		err = c.store(ctx, &page)
 	}
 	if err != nil || n < pageRows {

@@ -19,6 +19,7 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -37,7 +38,9 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 	w.Status.comparing()
 	pause := firstPause
 	for {
-		found, err := w.reconcile(ctx)
+		traced, span := w.Tracer.Begin(ctx, "full comparison")
+		found, err := w.reconcile(traced)
+		trace.End(span, err)
 		if err != nil {
 			if err := w.reconcileFailed(ctx, err, pause); err != nil {
 				return err

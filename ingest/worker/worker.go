@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -37,6 +38,7 @@ type Options struct {
 	// where that is more than a few: a source that was emptied by mistake must not empty the store.
 	DeleteMissingShare float64
 	OnReject           func(ingest.Reject) error
+	Tracer             trace.Tracer // of passes that find changes, and of full comparisons
 }
 
 // maxReach is how far back rows are remembered that were copied, for passes that reach back for the sake of

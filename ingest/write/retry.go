@@ -101,7 +101,7 @@ func (r Retry) DoIf(ctx context.Context, what string, retryable func(error) bool
 		if r.Count != nil {
 			r.Count()
 		}
-		r.Logger.Warn(what+" failed, trying again", "pause", pause.String(), "error", err)
+		r.Logger.WarnContext(ctx, what+" failed, trying again", "pause", pause.String(), "error", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

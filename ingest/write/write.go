@@ -14,6 +14,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purged"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -134,6 +135,7 @@ func insert[R any](ctx context.Context, w *Writer, b *Batch, found late, table s
 	}
 	statement := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ")"
 	first := true
+	ctx, end := trace.Statement(ctx, "insert into "+table)
 	err := w.retry.Do(ctx, "insert into "+table, func() error {
 		if !first {
 			if err := w.readPurged(ctx); err != nil {
@@ -161,6 +163,7 @@ func insert[R any](ctx context.Context, w *Writer, b *Batch, found late, table s
 		}
 		return batch.Send()
 	})
+	end(err)
 	if err != nil {
 		return fmt.Errorf("write %d rows to %s: %w", len(*rows), table, err)
 	}

@@ -9,8 +9,10 @@ import (
 	"net/http"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/trace"
 )
 
 // maxHeldBytes is the longest answer of the embedded engine that is held back until its end has come, so that the
@@ -48,6 +50,10 @@ type repeater struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (r repeater) RoundTrip(request *http.Request) (*http.Response, error) {
+	if trace.Of(request.Context()) != "" { // the driver tells ClickHouse of a trace over the native protocol only
+		request = request.Clone(request.Context())
+		trace.Propagated.Inject(request.Context(), propagation.HeaderCarrier(request.Header))
+	}
 	response, err := r.send(request)
 	if err != nil && request.Context().Err() != nil {
 		// A connection that is made too late is kept for the next statement. There is none: the driver gives the transport

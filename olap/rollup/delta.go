@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -165,7 +166,7 @@ type DeltaRow struct {
 // before, nil for none, while the rollup was the same. It returns nil if those are more than most rows.
 func ReadDelta(
 	ctx context.Context, conn driver.Conn, of snapshot.Records, since time.Time, before *Delta, most int,
-) (*Delta, error) {
+) (d *Delta, err error) {
 	table := schema.RollupOf(of.Source)
 	options := []clickhouse.QueryOption{clickhouse.WithSettings(maps.Clone(schema.ReadSettings))}
 	known := ""
@@ -181,6 +182,8 @@ func ReadDelta(
 	}}
 	statement := table.DeltaRows(reading)
 	statement.Limit = "{most:UInt64}"
+	ctx, end := trace.Statement(ctx, "delta")
+	defer func() { end(err) }()
 	rows, err := conn.Query(clickhouse.Context(ctx, options...), statement.String(),
 		clickhouse.Named("organization", string(of.Organization)),
 		clickhouse.Named("since", since.UnixMilli()), clickhouse.Named("most", most+1))
@@ -188,8 +191,7 @@ func ReadDelta(
 		return nil, failure.Of("read the delta", err)
 	}
 	defer rows.Close()
-	d, err := collect(rows, table.Clock)
-	if err != nil {
+	if d, err = collect(rows, table.Clock); err != nil {
 		return nil, failure.Of("read the delta", err)
 	}
 	if len(d.rows) > most {

@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -45,6 +46,8 @@ type Inserts struct {
 
 // ReadInserts reads the inserts in flight.
 func ReadInserts(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
+	ctx, end := trace.Statement(ctx, "inserts in flight")
+	defer func() { end(err) }()
 	rows, err := conn.Query(OneThread(ctx), readInserts)
 	if err != nil {
 		return in, failure.Of("read the inserts in flight", err)
@@ -129,7 +132,9 @@ func stored(failed string, withLog bool) fmt.Stringer {
 // wanted, the rollup log. Rows are summed in Go: every function in the text costs ClickHouse more.
 func (s *Snapshot) readStored(
 	ctx context.Context, conn driver.Conn, withLog bool, organizations []schema.OrganizationID,
-) error {
+) (err error) {
+	ctx, end := trace.Statement(ctx, "snapshot")
+	defer func() { end(err) }()
 	names := []string{""} // the store's own
 	s.of = make(map[schema.OrganizationID]Counts, len(organizations))
 	for _, organization := range organizations {
@@ -138,7 +143,7 @@ func (s *Snapshot) readStored(
 	parameter := clickhouse.Named("organizations", names)
 	var rows []storedRow
 	read := failed
-	err := conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
+	err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
 	if refused(err) {
 		s.failed.unknown, read = true, unknown
 		err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)

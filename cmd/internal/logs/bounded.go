@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"slices"
 	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 const (
@@ -20,13 +22,17 @@ const (
 // reasons are the fields that say why something failed.
 var reasons = []string{"error", "cause"}
 
-// Bounded is a handler that cuts long texts before next has them. Numbers, times and truth values are short.
+// Bounded is a handler that cuts long texts before next has them, and adds the trace that a record belongs to as
+// trace_id. Numbers, times and truth values are short.
 func Bounded(next slog.Handler) slog.Handler { return bounded{next} }
 
 type bounded struct{ slog.Handler }
 
 func (b bounded) Handle(ctx context.Context, r slog.Record) error {
 	short := slog.NewRecord(r.Time, r.Level, cut(r.Message, messageBytes), r.PC)
+	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+		short.AddAttrs(slog.String("trace_id", span.TraceID().String()))
+	}
 	r.Attrs(func(a slog.Attr) bool {
 		short.AddAttrs(boundedAttr(a))
 		return true

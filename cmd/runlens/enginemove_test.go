@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/ingest/transfer"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/conform"
+	"github.com/runlens/runlens/schema"
+)
+
+// elsewhere runs an embedded engine of the test's own as a ClickHouse server, and returns the flags that reach it.
+func elsewhere(t *testing.T) []string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"engine", "run", "--data-dir", engineDir(t), "--engine-lib", clickhousetest.Library()},
+			streams{strings.NewReader(""), in, io.Discard})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	said := map[string]string{}
+	for lines := bufio.NewScanner(out); len(said) < 3 && lines.Scan(); {
+		what, value, _ := strings.Cut(lines.Text(), ": ")
+		said[what] = value
+	}
+	host, _ := strings.CutPrefix(said["address"], "http://")
+	return []string{"--clickhouse-url", "http://" + said["user"] + "@" + host + "/runlens", "--clickhouse-password-file",
+		said["password file"]}
+}
+
+// The embedded engine's store moves to a ClickHouse server with everything: what was worked out by hand is answered
+// there, keys and cursors hold, and who was purged stays out. A move that was interrupted goes on.
+func TestEngineMove(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	quiet := slog.New(slog.DiscardHandler)
+	run := func(want int, says string, flags []string, args ...string) {
+		t.Helper()
+		code, out, stderr := command(t, "", append(args, flags...)...)
+		if code != want || !strings.Contains(out+stderr, says) {
+			t.Fatalf("%q: %d, want %d and %q:\n%s%s", args, code, want, says, out, stderr)
+		}
+	}
+	here := []string{"--data-dir", engineDir(t), "--engine-lib", clickhousetest.Library()}
+	from, err := openMigrated(t.Context(), storeFlags{DataDir: here[1], EngineLib: here[3]}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := filepath.Join(t.TempDir(), "people.ndjson")
+	people(t, records)
+	run(exitDone, "", here, "ingest", records)
+	run(exitDone, "", here, "purge", "--org", "acme", "--person", "ada@x.example", "--yes")
+	_, key := createKey(t, here)
+	revokedID, revoked := createKey(t, here)
+	run(exitDone, "", here, "keys", "revoke", revokedID)
+	scripts, err := conform.Scripts(os.DirFS("../../testdata/queries"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(schema.OrganizationID) int { return 0 }
+	worked := newTrial([]*clickhouse.Server{from}, one, "", quiet, streams{err: io.Discard})
+	for _, script := range scripts {
+		renamed := script.Rename(func(name string) string { return worked.prefix + script.Name + "-" + name })
+		for _, step := range renamed.Steps {
+			if step.Records != nil {
+				if err := worked.store(t.Context(), script.Name, step.Records); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	refreshed(t, from.Conn(), here) // what moved counts twice until then
+	base, _, stop := started(t, append(here, "--maintenance-share", "0")...)
+	first, before := pageOf(t, base, key, ""), answersOf(t, base, key)
+	there := elsewhere(t)
+	to := []string{"engine", "move", "--to", there[1], "--to-password-file", there[3]}
+	run(exitFailed, "other processes use", here, to...)
+	run(exitUsage, "https://user@host:8443/database", here, "engine", "move", "--to", "clickhouse://u@h:9000/d")
+
+	// It was interrupted after half of a table, more or less.
+	target, err := openMigrated(t.Context(), storeFlags{ClickhouseURL: there[1], ClickhousePasswordFile: there[3]}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	broken, sent := errors.New("broken"), 0
+	interrupted := transfer.Copy{From: from.Conn(), To: target.Conn(), Logger: quiet,
+		Send: func(ctx context.Context, query, insert string) error {
+			if strings.HasSuffix(insert, schema.TableRuns) {
+				if sent++; sent > 2 {
+					return errors.Join(from.Transfer(ctx, query+" LIMIT 1", target, insert), broken)
+				}
+			}
+			return from.Transfer(ctx, query, target, insert)
+		}}
+	if _, err := interrupted.Run(t.Context()); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	// The next one does not see that somebody makes a key meanwhile, says so, and the one after it has the key.
+	stop()
+	madeLate := ""
+	interrupted.Send = func(ctx context.Context, query, insert string) error {
+		if madeLate == "" {
+			_, madeLate = createKey(t, here)
+		}
+		return from.Transfer(ctx, query, target, insert)
+	}
+	if _, err := interrupted.Run(t.Context()); !errors.Is(err, transfer.ErrBusy) {
+		t.Fatal(err)
+	}
+	from.Close()
+	// A week of usage that was copied, and is too old here by now.
+	if err := target.Conn().Exec(t.Context(), "INSERT INTO usage_log (organization_id, at)"+
+		" SELECT 'acme', now() - INTERVAL 60 DAY"); err != nil {
+		t.Fatal(err)
+	}
+	run(exitDone, "which are the same in both stores", here, to...)
+	run(exitFailed, "has rows already", here, to...)
+	if n := counted(t, target.Conn(), "SELECT count() FROM usage_log WHERE at < now() - INTERVAL 30 DAY"); n > 0 {
+		t.Errorf("%d rows of usage are there only", n)
+	}
+
+	base, _, _ = started(t, append(there, "--data-dir", t.TempDir(), "--maintenance-share", "0")...)
+	if got := answersOf(t, base, key); got != before {
+		t.Errorf("answers\n%swant\n%s", got, before)
+	}
+	for key, want := range map[string]int{revoked: 401, madeLate: 200} {
+		if code, _ := post(t, base, key, totals); code != want {
+			t.Errorf("a key gets %d, want %d", code, want)
+		}
+	}
+	if second := pageOf(t, base, key, first.Cursor); second.AsOf != first.AsOf || len(second.Rows) != 1 ||
+		second.Rows[0][0] == first.Rows[0][0] {
+		t.Errorf("the next page of %+v is %+v", first, second)
+	}
+	run(exitDone, "equals its base tables", there, "rollup", "check")
+	run(exitRejected, "", there, "ingest", records) // with everything of ada
+	if got := answersOf(t, base, key); got != before {
+		t.Errorf("after the person's records came again:\n%swant\n%s", got, before)
+	}
+	report := conformReport{}
+	worked.stores, worked.url = []*clickhouse.Server{target}, base
+	for _, script := range scripts {
+		for i, step := range slices.Backward(script.Steps) {
+			if step.Records != nil { // what was asked before them has other answers now
+				script.Steps = slices.DeleteFunc(script.Steps[i+1:], conform.Step.UsesCursor)
+				break
+			}
+		}
+		if err := worked.run(t.Context(), script, &report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(report.Failed) > 0 || report.Cases < 100 {
+		t.Errorf("after %d cases: %+v", report.Cases, report.Failed)
+	}
+}
+
+// A daysPage is a page of an answer by days.
+type daysPage struct {
+	AsOf   string
+	Cursor string
+	Rows   [][]any
+}
+
+func pageOf(t *testing.T, base, key, cursor string) (p daysPage) {
+	t.Helper()
+	if cursor != "" {
+		cursor = `,"cursor":"` + cursor + `"`
+	}
+	code, text := post(t, base, key, `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,`+
+		`"order":[{"member":"day","direction":"asc"}],"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}`+
+		cursor+"}")
+	if err := json.Unmarshal([]byte(text), &p); code != 200 || err != nil {
+		t.Fatal(code, text)
+	}
+	return p
+}

@@ -1,0 +1,36 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// patience is how long what fails for a passing reason is tried again.
+const patience = 10 * time.Second
+
+// Empty reports whether a store has no rows, derived ones included, but for the names of its migrations.
+func Empty(ctx context.Context, conn driver.Conn) (bool, error) {
+	var rows *uint64
+	const stored = "SELECT sum(total_rows) FROM system.tables WHERE database = currentDatabase()" +
+		" AND name NOT LIKE 'schema\\_%'"
+	err := conn.QueryRow(ctx, stored).Scan(&rows)
+	return rows != nil && *rows == 0, err
+}
+
+// partitions are those of a store that are copied, in the order in which they are.
+func partitions(ctx context.Context, conn driver.Conn) (all []partition, err error) {
+	err = conn.Select(ctx, &all, "SELECT table, partition_id, sum(rows) AS rows FROM system.parts"+
+		" WHERE active AND database = currentDatabase() AND has({tables:Array(String)}, table)"+
+		" GROUP BY table, partition_id ORDER BY indexOf({tables:Array(String)}, table), partition_id",
+		clickhouse.Named("tables", tables))
+	return all, err
+}
+
+// inserts is how many inserts have ended or failed since ClickHouse was started.
+func inserts(ctx context.Context, conn driver.Conn) (n uint64, err error) {
+	err = conn.QueryRow(ctx, "SELECT sum(value) FROM system.events WHERE event = 'InsertQuery'").Scan(&n)
+	return n, err
+}
