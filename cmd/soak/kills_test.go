@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/trap"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
@@ -17,7 +18,7 @@ import (
 // lost its engine the next one waits for two minutes: package purge has tests for it.)
 func TestKillsAtChosenPoints(t *testing.T) {
 	dir := t.TempDir()
-	c := killsCommand(dir, buildRunlens(t, dir))
+	c := killsCommand(t, dir, buildRunlens(t, dir))
 	var out, progress bytes.Buffer
 	err := c.run(t.Context(), &out, &progress)
 	if strings.Contains(out.String(), trap.ErrUnable.Error()) {
@@ -39,7 +40,7 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", programs)
-	c := killsCommand(dir, filepath.Join(dir, "no-binary"))
+	c := killsCommand(t, dir, filepath.Join(dir, "no-binary"))
 	var out, progress bytes.Buffer
 	if err := c.run(t.Context(), &out, &progress); err != nil {
 		t.Errorf("%v\n%s", err, &progress)
@@ -49,7 +50,6 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 	}
 }
 
-// killsCommand proves ten kills with a binary, and keeps what it makes in a folder.
 func buildRunlens(t *testing.T, dir string) (binary string) {
 	t.Helper()
 	binary = filepath.Join(dir, "runlens")
@@ -59,12 +59,17 @@ func buildRunlens(t *testing.T, dir string) (binary string) {
 	return binary
 }
 
-func killsCommand(dir, binary string) command {
-	return command{
-		Only: []string{"kills"}, Kills: 10, KillsOf: []string{"ingest", "worker", "refresh"},
-		Dir: filepath.Join(dir, "soak"), Runlens: binary, EngineLib: clickhousetest.Library(),
-		RangesFor: time.Second, HoldFor: time.Second, MixedFor: time.Second, KillEvery: time.Second, OracleFor: time.Second,
-		SiegeFor: time.Second, Connections: 1, Tries: 1, MemoryBound: 1, Answers: 1, OracleRuns: 1, Histories: 1,
-		SourcesFor: time.Second, SourceRuns: 1,
+// killsCommand proves ten kills with a binary, and keeps what it makes in a folder. All else is as by default.
+func killsCommand(t *testing.T, dir, binary string) (c command) {
+	t.Helper()
+	parser, err := kong.New(&c, kong.Vars{"attacks": ""})
+	if err == nil {
+		_, err = parser.Parse(nil)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Only, c.Kills, c.KillsOf = []string{"kills"}, 10, []string{"ingest", "worker", "refresh"}
+	c.Dir, c.Runlens, c.EngineLib = filepath.Join(dir, "soak"), binary, clickhousetest.Library()
+	return c
 }

@@ -21,8 +21,8 @@ import (
 // Tenants get right answers, of which the figures tell, while somebody attacks.
 func TestTenantsDuringASiege(t *testing.T) {
 	dir := t.TempDir()
-	c := killsCommand(dir, buildRunlens(t, dir))
-	c.Only, c.SiegeOf, c.SiegeFor, c.MemoryBound = []string{"siege"}, []string{"api", "log"}, 2*time.Second, 512
+	c := killsCommand(t, dir, buildRunlens(t, dir))
+	c.Only, c.SiegeOf, c.SiegeFor = []string{"siege"}, []string{"api", "log"}, 2*time.Second
 	var progress bytes.Buffer
 	s := &soak{command: c, log: &progress, report: &report{}}
 	if err := s.prove(t.Context()); err != nil {
