@@ -22,7 +22,8 @@ func consoleFirst(t *testing.T, o office) {
 		t.Errorf("the address is %s", got)
 	}
 	const people = "[aria-labelledby=by-user_identifier] "
-	d.shows(people+"table", "ada@x.example 4 ▲ +4 better bo@x.example 3 ▲ +3 better +15550100004 2 ▲ +2 better All 9")
+	d.shows(people+"table",
+		"ada@x.example 4 ▲ +4 better bo@x.example 3 ▲ +3 better +15550100004 2 ▲ +2 better All 9")
 	d.shows("[aria-labelledby=by-agent_id] tbody", "Billing desk 9")
 	if got := d.text(`document.querySelector("[aria-labelledby=by-agent_id] tbody").innerText`); strings.Contains(got,
 		agentOfDesk) {

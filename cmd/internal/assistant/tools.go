@@ -2,7 +2,6 @@ package assistant
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,11 +62,9 @@ func (t tools) query(
 func (t tools) columns(columns []report.Column, run *report.Run) (described []column) {
 	q := run.Query()
 	for _, c := range columns {
-		metric, derived := strings.CutSuffix(c.Name, "_previous")
-		description := "The value of the period that is compared with."
-		if c.Member == "" {
-			metric, derived = strings.CutSuffix(c.Name, "_difference")
-			description = "The value less the earlier one."
+		metric, end := report.PartName(c.Name)
+		if end == report.EndPercent { // has another unit than its metric
+			metric = c.Name
 		}
 		d := column{Name: metric}
 		for _, m := range t.catalog.Models {
@@ -76,8 +73,10 @@ func (t tools) columns(columns []report.Column, run *report.Run) (described []co
 			}
 		}
 		switch d.Name, d.Type = c.Name, c.Type(); {
-		case derived:
-			d.Description = description
+		case end == report.EndPrevious:
+			d.Description = "The value of the period that is compared with."
+		case end == report.EndDifference:
+			d.Description = "The value less the earlier one."
 		case c.Kind == report.Percent:
 			d.Description, d.Unit = "The change in percent of the earlier value.", "percent"
 		case c.Member == "" && c.Kind == report.Date:

@@ -37,7 +37,7 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 		return nil
 	}
 	for i, column := range s.rows.columns {
-		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
+		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, report.EndPrevious) {
 			continue
 		}
 		drawn := bars{ID: prefix + "bars-" + column.Name, Metric: column.Name, More: max(len(s.rows.rows)-maxBars, 0),

@@ -3,7 +3,6 @@ package console
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/runlens/runlens/cmd/internal/report"
 )
@@ -21,7 +20,7 @@ type change struct {
 // changeOf reads the columns of a comparison behind a metric's. Counts change in percent, rates in points.
 func changeOf(columns []report.Column, row report.Row, at int) change {
 	name := columns[at].Name
-	if at+3 >= len(columns) || columns[at+1].Name != name+"_previous" || row[at+1].IsNull() {
+	if at+3 >= len(columns) || columns[at+1].Name != name+report.EndPrevious || row[at+1].IsNull() {
 		return change{}
 	}
 	c := change{Before: shownValue(columns[at+1], row[at+1]), Class: "same", Meaning: "as before"}
@@ -58,10 +57,7 @@ func changeOf(columns []report.Column, row report.Row, at int) change {
 func (a *answer) only(metrics []string) *answer {
 	var kept []int
 	for i, column := range a.columns {
-		metric := column.Name
-		for _, suffix := range []string{"_previous", "_difference", "_percent"} {
-			metric = strings.TrimSuffix(metric, suffix)
-		}
+		metric, _ := report.PartName(column.Name)
 		if !column.Numeric() || slices.Contains(metrics, metric) {
 			kept = append(kept, i)
 		}

@@ -69,7 +69,7 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 	}
 	var all []chart
 	for i, column := range s.rows.columns {
-		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
+		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, report.EndPrevious) {
 			continue
 		}
 		drawn := plain
@@ -95,7 +95,7 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 func seriesOf(s *shown, column int, at map[string]int, length int) (all []series) {
 	a := s.rows
 	date := slices.IndexFunc(a.columns, func(c report.Column) bool { return c.Kind == report.Date })
-	compared := column+1 < len(a.columns) && a.columns[column+1].Name == a.columns[column].Name+"_previous"
+	compared := column+1 < len(a.columns) && a.columns[column+1].Name == a.columns[column].Name+report.EndPrevious
 	var groups []string
 	names := groupNames(a)
 	now, before := make(map[string]series), make(map[string]series)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runlens/runlens/cmd/internal/report"
 )
@@ -36,7 +37,7 @@ func (c *Console) spark(s *shown, column report.Column) (line spark) {
 	}
 	var whole, open []string
 	for i, period := range (report.Question{}).Periods(s.span) {
-		f, found := values[period.Start.Format("2006-01-02")]
+		f, found := values[period.Start.Format(time.DateOnly)]
 		if period.Start.After(today) {
 			break
 		}

@@ -159,7 +159,7 @@ func (c *Console) tiles(s *shown) (tiles []tile) {
 	row, model := s.totals.rows[0], c.model(s.look.Model)
 	open := s.totals.facts.Range.End >= report.TodayIn(s.look.Timezone, c.Now()).Format(time.DateOnly)
 	for i, column := range s.totals.columns {
-		if column.Member == "" || strings.HasSuffix(column.Name, "_previous") {
+		if column.Member == "" || strings.HasSuffix(column.Name, report.EndPrevious) {
 			continue
 		}
 		metric := metricOf(model, column.Name)

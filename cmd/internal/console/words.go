@@ -14,10 +14,8 @@ import (
 
 // words is the name of a member or a column as people read it.
 func words(name string) string {
-	for _, suffix := range []string{"", "_previous", "_difference", "_percent"} {
-		if base, cut := strings.CutSuffix(name, suffix); cut && spoken[base] != "" {
-			return strings.TrimSpace(spoken[base] + " " + changeWords[suffix])
-		}
+	if metric, end := report.PartName(name); spoken[metric] != "" {
+		return strings.TrimSpace(spoken[metric] + " " + changeWords[end])
 	}
 	return strings.ReplaceAll(name, "_", " ")
 }
@@ -37,7 +35,8 @@ var spoken = map[string]string{
 	"run_initiation_type": "how it began",
 }
 
-var changeWords = map[string]string{"_previous": "before", "_difference": "change", "_percent": "change in %"}
+var changeWords = map[string]string{report.EndPrevious: "before", report.EndDifference: "change",
+	report.EndPercent: "change in %"}
 
 // goodness is 1 for a metric of which more is better, -1 where less is, and 0 where neither is.
 func goodness(metric string) int {
@@ -74,7 +73,7 @@ func hasDimension(model client.Model, name string) bool {
 
 // isRate reports whether a metric is a part of 1, by the catalog's names.
 func isRate(name string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(name, "_previous"), "_rate")
+	return strings.HasSuffix(strings.TrimSuffix(name, report.EndPrevious), "_rate")
 }
 
 // shownValue is a value as people read it: thousands apart, rates in percent, days as everywhere.
@@ -89,7 +88,7 @@ func shownValue(c report.Column, v client.Value) string {
 		return signed(strings.TrimSuffix(strconv.FormatFloat(f*100, 'f', 1, 64), ".0") + "%")
 	case number && strings.HasSuffix(c.Name, "_rate_difference"):
 		return signed(fmt.Sprintf("%+.1f points", f*100))
-	case number && strings.HasSuffix(c.Name, "_difference"):
+	case number && strings.HasSuffix(c.Name, report.EndDifference):
 		if f > 0 {
 			return "+" + thousands(v.String())
 		}

@@ -65,10 +65,10 @@ func (p *plot) End(report.Facts) error {
 		}
 		if days := p.days(date); len(days) > 1 {
 			metrics := []int{i}
-			if i > 0 && c.Name == p.columns[i-1].Name+"_previous" {
+			if i > 0 && c.Name == p.columns[i-1].Name+report.EndPrevious {
 				continue // in the chart of the metric itself
 			}
-			if i+1 < len(p.columns) && p.columns[i+1].Name == c.Name+"_previous" {
+			if i+1 < len(p.columns) && p.columns[i+1].Name == c.Name+report.EndPrevious {
 				metrics = append(metrics, i+1)
 			}
 			p.chart(&text, metrics, date, days)

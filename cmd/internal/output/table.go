@@ -92,11 +92,11 @@ func (t *table) measure(names []string, held [][]string) {
 	}
 }
 
+var shortHeads = map[string]string{report.EndPrevious: "PREV", report.EndDifference: "Δ", report.EndPercent: "Δ%"}
+
 func shortHead(c report.Column) string {
-	for suffix, head := range map[string]string{"_previous": "PREV", "_difference": "Δ", "_percent": "Δ%"} {
-		if c.Numeric() && c.Name != c.Member && strings.HasSuffix(c.Name, suffix) {
-			return head
-		}
+	if _, end := report.PartName(c.Name); end != "" && c.Numeric() && c.Name != c.Member {
+		return shortHeads[end]
 	}
 	return strings.ToUpper(c.Name)
 }

@@ -40,8 +40,8 @@ func (r *Run) compare(ctx context.Context, now Table, q client.Query, s shift) (
 	for _, column := range now.Columns {
 		c.result = append(c.result, column)
 		if column.Numeric() {
-			c.result = append(c.result, Column{column.Name + "_previous", column.Kind, column.Member},
-				Column{column.Name + "_difference", column.Kind, ""}, Column{column.Name + "_percent", Percent, ""})
+			c.result = append(c.result, Column{column.Name + EndPrevious, column.Kind, column.Member},
+				Column{column.Name + EndDifference, column.Kind, ""}, Column{column.Name + EndPercent, Percent, ""})
 		}
 	}
 	c.noteToday()

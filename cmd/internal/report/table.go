@@ -42,6 +42,24 @@ func (c Column) Type() string {
 // Numeric reports whether the column holds numbers.
 func (c Column) Numeric() bool { return c.Kind >= Count }
 
+// These end the names of the columns that a comparison puts behind a metric's.
+const (
+	EndPrevious   = "_previous"   // the value of the earlier period
+	EndDifference = "_difference" // the value less the earlier one
+	EndPercent    = "_percent"    // the difference in percent of the earlier value
+)
+
+// PartName parts the name of a column of a comparison into that of its metric and the end. The end is empty for every
+// other column.
+func PartName(column string) (metric, end string) {
+	for _, end := range []string{EndPrevious, EndDifference, EndPercent} {
+		if metric, ok := strings.CutSuffix(column, end); ok {
+			return metric, end
+		}
+	}
+	return column, ""
+}
+
 // A Row has a value for every column.
 type Row = []client.Value
 
