@@ -50,8 +50,11 @@ func (c engineMoveCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 		return err
 	}
 	defer to.Close()
-	of := transfer.Copy{From: from.Conn(), To: to.Conn(), Logger: logger,
-		Send: func(ctx context.Context, query, insert string) error { return from.Transfer(ctx, query, to, insert) }}
+	sent, err := clickhouse.NewTransfer(from, to)
+	if err != nil {
+		return err
+	}
+	of := transfer.Copy{From: from.Conn(), To: to.Conn(), Logger: logger, Send: sent.Send}
 	rows, err := of.Run(ctx)
 	if err == nil {
 		err = derive(ctx, to.Conn(), logger)

@@ -98,15 +98,19 @@ func TestEngineMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Close()
+	sending, err := clickhouse.NewTransfer(from, target)
+	if err != nil {
+		t.Fatal(err)
+	}
 	broken, sent := errors.New("broken"), 0
 	interrupted := transfer.Copy{From: from.Conn(), To: target.Conn(), Logger: quiet,
 		Send: func(ctx context.Context, query, insert string) error {
 			if strings.HasSuffix(insert, schema.TableRuns) {
 				if sent++; sent > 2 {
-					return errors.Join(from.Transfer(ctx, query+" LIMIT 1", target, insert), broken)
+					return errors.Join(sending.Send(ctx, query+" LIMIT 1", insert), broken)
 				}
 			}
-			return from.Transfer(ctx, query, target, insert)
+			return sending.Send(ctx, query, insert)
 		}}
 	if _, err := interrupted.Run(t.Context()); !errors.Is(err, broken) {
 		t.Fatal(err)
@@ -118,7 +122,7 @@ func TestEngineMove(t *testing.T) {
 		if madeLate == "" {
 			_, madeLate = createKey(t, here)
 		}
-		return from.Transfer(ctx, query, target, insert)
+		return sending.Send(ctx, query, insert)
 	}
 	if _, err := interrupted.Run(t.Context()); !errors.Is(err, transfer.ErrBusy) {
 		t.Fatal(err)

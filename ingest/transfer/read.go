@@ -22,7 +22,7 @@ func Empty(ctx context.Context, conn driver.Conn) (bool, error) {
 
 // partitions are those of a store that are copied, in the order in which they are.
 func partitions(ctx context.Context, conn driver.Conn) (all []partition, err error) {
-	err = conn.Select(ctx, &all, "SELECT table, partition_id, sum(rows) AS rows FROM system.parts"+
+	err = conn.Select(ctx, &all, "SELECT table, partition_id, any(engine) AS engine, sum(rows) AS rows FROM system.parts"+
 		" WHERE active AND database = currentDatabase() AND has({tables:Array(String)}, table)"+
 		" GROUP BY table, partition_id ORDER BY indexOf({tables:Array(String)}, table), partition_id",
 		clickhouse.Named("tables", tables))

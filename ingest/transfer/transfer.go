@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/checkpoint"
@@ -53,14 +52,18 @@ var (
 	whole = sql.AllOrganizations("a store is copied with all that it has")
 )
 
+// plain are the engines of tables whose rows don't merge. The other store's engine is of the same kind.
+var plain = map[string]bool{"MergeTree": true, "ReplicatedMergeTree": true, "SharedMergeTree": true}
+
 // markPrefix begins the name of the checkpoint that says whose rows a store is about to get.
 const markPrefix = "transfer:"
 
 // A partition is one of a table, by ClickHouse's id.
 type partition struct {
-	Table string `ch:"table"`
-	ID    string `ch:"partition_id"`
-	Rows  uint64 `ch:"rows"`
+	Table  string `ch:"table"`
+	ID     string `ch:"partition_id"`
+	Engine string `ch:"engine"` // of the table, here
+	Rows   uint64 `ch:"rows"`
 }
 
 // Run copies what To lacks and returns how many rows it has then. Errors that say what to do are ErrUsed, ErrBusy and
@@ -175,14 +178,8 @@ func (c *Copy) step(ctx context.Context, p partition) error {
 func (c *Copy) equal(ctx context.Context, p partition) (bool, error) {
 	var of [2]struct{ n, sum uint64 }
 	for i, conn := range []driver.Conn{c.From, c.To} {
-		var engine string
-		if err := conn.QueryRow(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase()"+
-			" AND name = {t:String}", clickhouse.Named("t", p.Table)).Scan(&engine); err != nil {
-			return false, err
-		}
-		merges := !slices.Contains([]string{"MergeTree", "ReplicatedMergeTree", "SharedMergeTree"}, engine)
 		summed := sql.Select{
-			Columns: []string{"count()", "sum(cityHash64(*))"}, From: whole(p.Table).Final(merges),
+			Columns: []string{"count()", "sum(cityHash64(*))"}, From: whole(p.Table).Final(!plain[p.Engine]),
 			Where: []string{"_partition_id = '" + p.ID + "'"},
 		}
 		if p.Table == schema.TableCheckpoints {

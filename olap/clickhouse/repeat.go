@@ -10,6 +10,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.opentelemetry.io/otel/propagation"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/runlens/runlens/olap/cost"
 	"github.com/runlens/runlens/olap/trace"
@@ -50,7 +51,8 @@ type repeater struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (r repeater) RoundTrip(request *http.Request) (*http.Response, error) {
-	if trace.Of(request.Context()) != "" { // the driver tells ClickHouse of a trace over the native protocol only
+	// The driver tells ClickHouse of a trace over the native protocol only.
+	if oteltrace.SpanContextFromContext(request.Context()).IsValid() {
 		request = request.Clone(request.Context())
 		trace.Propagated.Inject(request.Context(), propagation.HeaderCarrier(request.Header))
 	}

@@ -16,24 +16,27 @@ import (
 // ErrNotHTTP is the error of a transfer to or from a server whose address is of the native protocol.
 var ErrNotHTTP = errors.New("rows are sent over HTTP: give an address such as https://user@host:8443/database")
 
-// Transfer runs a SELECT here and has another server insert its rows, as they are stored: what the one writes in
-// ClickHouse's own format, the other one reads. It returns when the rows are acknowledged. After a failure some of them
-// may be stored. insert is an INSERT INTO without a format.
-func (s *Server) Transfer(ctx context.Context, query string, to *Server, insert string) error {
-	from, err := s.raw()
-	if err != nil {
-		return err
+// A Transfer sends rows from one server to another, as they are stored.
+type Transfer struct{ from, to *rawClient }
+
+// NewTransfer returns a Transfer between two servers. ErrNotHTTP is the error of one that is not reached over HTTP.
+func NewTransfer(from, to *Server) (t Transfer, err error) {
+	if t.from, err = from.raw(); err == nil {
+		t.to, err = to.raw()
 	}
-	into, err := to.raw()
-	if err != nil {
-		return err
-	}
-	rows, err := from.send(ctx, url.Values{"query": {query}, "default_format": {"Native"}}, nil)
+	return t, err
+}
+
+// Send runs a SELECT on the one server and has the other one insert its rows: what the one writes in ClickHouse's own
+// format, the other one reads. It returns when the rows are acknowledged. After a failure some of them may be stored.
+// insert is an INSERT INTO without a format.
+func (t Transfer) Send(ctx context.Context, query, insert string) error {
+	rows, err := t.from.send(ctx, url.Values{"query": {query}, "default_format": {"Native"}}, nil)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	answer, err := into.send(ctx, url.Values{
+	answer, err := t.to.send(ctx, url.Values{
 		"query": {insert + " FORMAT Native"},
 		// Each row is stored as it is, whatever its month and whatever was stored before.
 		"optimize_on_insert": {"0"}, "max_partitions_per_insert_block": {"0"}, "insert_deduplicate": {"0"},

@@ -82,13 +82,5 @@ func Describe(ctx context.Context, attributes func() []attribute.KeyValue) {
 	}
 }
 
-// Of returns the id of the trace of ctx, in hexadecimal; empty where there is none.
-func Of(ctx context.Context) string {
-	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
-		return span.TraceID().String()
-	}
-	return ""
-}
-
 // Propagated is how a trace goes on from one process to the next: by the W3C headers traceparent and tracestate.
 var Propagated propagation.TextMapPropagator = propagation.TraceContext{}
