@@ -129,17 +129,16 @@ func (b *bench) processorsOfAQuestion(ctx context.Context, d *deployment) (float
 	if err != nil {
 		return 0, err
 	}
-	began, bodies := time.Now(), b.celledQuestions()
-	rate, err := b.perSecond(ctx, celledClients, func(ctx context.Context, n int) error {
+	bodies := b.celledQuestions()
+	asked, err := b.often(ctx, celledClients, func(ctx context.Context, n int) error {
 		_, err := d.clients[n%len(d.clients)].query(ctx, bodies[n%len(bodies)])
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	asked := rate * time.Since(began).Seconds()
 	after, err := d.processors()
-	return milliseconds(after-before) / asked, err
+	return milliseconds(after-before) / float64(asked), err
 }
 
 // freezeCell measures answers of organizations in other cells while the engine of one stands still.

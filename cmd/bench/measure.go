@@ -74,6 +74,15 @@ func (b *bench) compare(ctx context.Context, sides ...side) ([]*stats, error) {
 func (b *bench) perSecond(
 	ctx context.Context, clients int, work func(ctx context.Context, n int) error,
 ) (float64, error) {
+	began := time.Now()
+	done, err := b.often(ctx, clients, work)
+	return float64(done) / time.Since(began).Seconds(), err
+}
+
+// often is how often a number of clients together get the work done within b.Window.
+func (b *bench) often(
+	ctx context.Context, clients int, work func(ctx context.Context, n int) error,
+) (int64, error) {
 	var done atomic.Int64
 	var wait sync.WaitGroup
 	failed := make(chan error, clients)
@@ -90,11 +99,10 @@ func (b *bench) perSecond(
 		})
 	}
 	wait.Wait()
-	took := time.Since(began).Seconds()
 	select {
 	case err := <-failed:
 		return 0, err
 	default:
-		return float64(done.Load()) / took, nil
+		return done.Load(), nil
 	}
 }

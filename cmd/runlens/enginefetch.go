@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,10 +76,7 @@ func (c engineFetchCmd) open(ctx context.Context, pinned engine.Package, io stre
 	if c.Package != "" {
 		return fetch.FromFile(c.Package, pinned)
 	}
-	registry := c.Registry
-	if registry == "" {
-		registry = engineRegistry
-	}
+	registry := cmp.Or(c.Registry, engineRegistry)
 	if registry == "" {
 		registry = npmRegistry(ctx)
 	}

@@ -53,11 +53,9 @@ func openTracing(ctx context.Context, service string, logger *slog.Logger) (trac
 	if err != nil {
 		return trace.Tracer{}, off, usageError{fmt.Errorf("the OTEL_EXPORTER_OTLP variables: %w", err)}
 	}
-	if name := os.Getenv("OTEL_SERVICE_NAME"); name != "" {
-		service = name
-	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithFromEnv(), resource.WithAttributes(
-		attribute.String("service.name", service), attribute.String("service.version", version)))
+		attribute.String("service.name", cmp.Or(os.Getenv("OTEL_SERVICE_NAME"), service)),
+		attribute.String("service.version", version)))
 	if err != nil {
 		return trace.Tracer{}, off, usageError{fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)}
 	}

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
 )
@@ -31,12 +30,12 @@ func (command) Help() string {
 func main() {
 	var c command
 	kong.Parse(&c, kong.Name("samplesource"), kong.Description("Runs a PostgreSQL with rows that come and change."))
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := c.run(ctx, os.Stdout); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "samplesource:", err)
-		os.Exit(1)
-	}
+	harness.Main("samplesource", os.Stderr, func(ctx context.Context) error {
+		if err := c.run(ctx, os.Stdout); ctx.Err() == nil {
+			return err
+		}
+		return nil // a signal is how it is ended
+	})
 }
 
 func (c command) run(ctx context.Context, stdout io.Writer) (err error) {
@@ -63,14 +62,10 @@ func (c command) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintln(stdout, server.URL())
-	for every := time.NewTicker(time.Second); ; {
+	for again := true; again; again = harness.Pause(ctx, time.Second) {
 		if _, err := conn.Exec(ctx, statements); err != nil {
 			return err
 		}
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return nil
-		}
 	}
+	return nil
 }

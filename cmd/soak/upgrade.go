@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 )
 
@@ -112,10 +113,8 @@ func buildBefore(ctx context.Context, commit, dir, binary string) (string, error
 func (r *rollout) exchangeAll(ctx context.Context) error {
 	pause := r.UpgradeFor / (exchanges + 1)
 	for n := range exchanges {
-		select {
-		case <-ctx.Done():
+		if !harness.Pause(ctx, pause) {
 			return ctx.Err()
-		case <-time.After(pause):
 		}
 		by := r.after
 		if n/2%2 == 1 {
@@ -129,7 +128,7 @@ func (r *rollout) exchangeAll(ctx context.Context) error {
 		}
 		r.say("exchanged %d of %d: %s; %d runs acknowledged", n+1, exchanges, &r.asked, r.copies.acknowledged())
 	}
-	time.Sleep(pause)
+	harness.Pause(ctx, pause)
 	return nil
 }
 

@@ -4,6 +4,7 @@ package engine
 import (
 	_ "embed"
 	"encoding/json"
+	"sync"
 )
 
 //go:embed package-lock.json
@@ -35,12 +36,17 @@ func PackageFor(system, architecture string) (Package, bool) {
 	if !found {
 		return Package{}, false
 	}
+	pinned := locked()["node_modules/"+name]
+	return Package{name, pinned.Version, pinned.Integrity}, true
+}
+
+// locked are the packages of the lock file, by their folders.
+var locked = sync.OnceValue(func() map[string]struct{ Version, Integrity string } {
 	var lock struct {
 		Packages map[string]struct{ Version, Integrity string }
 	}
 	if err := json.Unmarshal(lockFile, &lock); err != nil {
 		panic(err) // a test reads it
 	}
-	pinned := lock.Packages["node_modules/"+name]
-	return Package{name, pinned.Version, pinned.Integrity}, true
-}
+	return lock.Packages
+})
