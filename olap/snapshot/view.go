@@ -270,6 +270,12 @@ func (v *View) Confirm(
 	if d.fresh {
 		parts, tolerated = 0, safety // one clock may run a little slower than the other
 	}
+	// The boundary may be of this very millisecond. To wait for its end takes less than to find out that it has not ended.
+	if wait := d.AsOf.Add(tick).Sub(d.last.clock()); wait > 0 && !d.fresh {
+		if err := Pause(ctx, min(wait, tick)); err != nil {
+			return false, waited, err
+		}
+	}
 	expected := d.last.clock()
 	later, err := v.Take(ctx, parts, organization)
 	if err != nil || expected.Sub(later.Now) > tolerated || d.AsOf.Sub(later.Now) > Tolerance {
