@@ -69,8 +69,31 @@ func slowInsert(t *testing.T, conn driver.Conn) (ended chan error) {
 func TestAwait(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	store(t, conn, "acme")
-	v := snapshot.NewView(conn)
 	ended := slowInsert(t, conn)
+	if awaited(t, conn, snapshot.NewView(conn), func() chan error { return ended }) == 0 {
+		t.Error("no row was stored until the boundary")
+	}
+}
+
+// So it is where, between the two statements of its snapshot, one insert begins and another one ends: the newest row is
+// then of after the clock that was read, although that was not set back.
+func TestAwaitWhileRowsAreStored(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	held := olaptest.Hold(conn)
+	v := snapshot.NewView(held)
+	var ended chan error
+	held.Restart()
+	held.Before(2, func() {
+		ended = slowInsert(t, conn)
+		store(t, conn, "acme")
+	})
+	awaited(t, conn, v, func() chan error { return ended })
+}
+
+// awaited waits for a boundary, and expects that an insert that is in flight meanwhile adds no rows until then. It
+// returns how many there are.
+func awaited(t *testing.T, conn driver.Conn, v *snapshot.View, inFlight func() chan error) (before uint64) {
+	t.Helper()
 	asOf, err := v.Await(t.Context(), acme)
 	if err != nil {
 		t.Fatal(err)
@@ -83,13 +106,14 @@ func TestAwait(t *testing.T) {
 		}
 		return n
 	}
-	before := visible()
-	if err := <-ended; err != nil {
+	before = visible()
+	if err := <-inFlight(); err != nil {
 		t.Fatal(err)
 	}
-	if after := visible(); after != before || before == 0 {
+	if after := visible(); after != before {
 		t.Errorf("%d rows were stored until %v, and %d are after an insert that was in flight", before, asOf, after)
 	}
+	return before
 }
 
 // A boundary is confirmed if nothing was stored of the records since the reading before it, and is not otherwise.

@@ -77,6 +77,39 @@ func ReadInserts(ctx context.Context, conn driver.Conn) (in Inserts, err error) 
 	return in, nil
 }
 
+const (
+	// insertPatience bounds how long a first page waits for inserts in flight.
+	insertPatience = 2 * time.Second
+	insertPoll     = 2 * time.Millisecond
+)
+
+// AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond
+// ago. It returns that instant, or an earlier one that no insert in flight precedes.
+func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
+	for deadline := time.Now().Add(insertPatience); ; {
+		inserts, err := ReadInserts(ctx, conn)
+		if err != nil || inserts.Oldest.After(at) {
+			return at, err
+		}
+		if time.Now().After(deadline) {
+			return inserts.Oldest.Add(-time.Millisecond), nil
+		}
+		if err := Pause(ctx, insertPoll); err != nil {
+			return at, err
+		}
+	}
+}
+
+// Pause waits for a while, or for the end of ctx, which is the error.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // A storedRow is a row of insert_counters, of which a count has a few, or of the rollup log.
 type storedRow struct {
 	Now          time.Time `ch:"now"`

@@ -159,9 +159,6 @@ const (
 	// safety is by how much a boundary lies before the store's clock as the last snapshot gives it. The one that confirms
 	// it is taken in parallel with the query, and finds it in the past already.
 	safety = 2 * time.Millisecond
-	// insertPatience bounds how long a first page waits for inserts in flight.
-	insertPatience = 2 * time.Second
-	insertPoll     = 2 * time.Millisecond
 )
 
 // Await is an inclusion boundary that several pages can share (contract 4.1). It has everything that was acknowledged
@@ -181,6 +178,16 @@ func (v *View) Await(ctx context.Context, organization schema.OrganizationID) (a
 		return asOf, err
 	}
 	asOf = s.Now.Add(-time.Millisecond)
+	newest, setBack := s.Clock(organization), false
+	if newest.After(s.Now) { // stored since the clock was read, if that has passed the stamp by now
+		now, err := Now(ctx, v.conn)
+		if err != nil {
+			return asOf, err
+		}
+		if setBack = now.Before(newest); !setBack {
+			asOf = newest
+		}
+	}
 	if !s.Oldest.After(asOf) {
 		if err := Pause(ctx, insertPoll); err != nil {
 			return asOf, err
@@ -189,37 +196,10 @@ func (v *View) Await(ctx context.Context, organization schema.OrganizationID) (a
 			return asOf, err
 		}
 	}
-	if clock := s.Clock(organization); clock.After(s.Now) {
-		asOf = clock
+	if setBack {
+		asOf = newest
 	}
 	return asOf, nil
-}
-
-// AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond
-// ago. It returns that instant, or an earlier one that no insert in flight precedes.
-func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
-	for deadline := time.Now().Add(insertPatience); ; {
-		inserts, err := ReadInserts(ctx, conn)
-		if err != nil || inserts.Oldest.After(at) {
-			return at, err
-		}
-		if time.Now().After(deadline) {
-			return inserts.Oldest.Add(-time.Millisecond), nil
-		}
-		if err := Pause(ctx, insertPoll); err != nil {
-			return at, err
-		}
-	}
-}
-
-// Pause waits for a while, or for the end of ctx, which is the error.
-func Pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // A Derived is a boundary that pages can share once it is confirmed. The zero value is never confirmed.
