@@ -14,7 +14,7 @@ import (
 
 // Exports in every format hold little more than the program does for one row, and have every row.
 func TestQueryMemory(t *testing.T) {
-	const users, more = 24_000, 9 << 10 // the latter in KiB: less than all rows take
+	const users, more = 32_000, 16 << 10 // the latter in KiB: less than all rows take
 	flags := store(t)
 	base, _, _ := started(t, append(flags, "--rate-limit-per-minute", "100000")...)
 	office{flags: flags, base: base}.desk(t, "acme")
@@ -24,7 +24,7 @@ func TestQueryMemory(t *testing.T) {
 			`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED",`+
 			`"initiator_identifier":"somebody-%06d.%s@example.com","initiator_name":"%s","initiator_type":"internal",`+
 			`"created_at":"2026-01-01T09:30:00Z","updated_at":"2026-06-01T09:31:00Z"}`+"\n",
-			n, n, strings.Repeat("x", 100), strings.Repeat("A Name ", 30))
+			n, n, strings.Repeat("x", 180), strings.Repeat("A Name ", 30))
 	}
 	if code, _, stderr := command(t, lines.String(), append([]string{"ingest", "-"}, flags...)...); code != 0 {
 		t.Fatal(stderr)
