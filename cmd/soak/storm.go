@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,10 +21,14 @@ var stormWrong = regexp.MustCompile(`FAIL|history|run it again`)
 // proveStorm plays random histories of a store that two servers answer from, with held, delayed and repeated
 // statements: the test of that name, which the binary is not needed for, with many histories.
 func (s *soak) proveStorm(ctx context.Context) error {
+	library, err := filepath.Abs(s.EngineLib) // go test runs in the package's folder
+	if err != nil {
+		return err
+	}
 	command := exec.CommandContext(ctx, "go", "test", "./olap", "-run", "^TestStorm$", "-count", "1", "-v",
 		"-timeout", "0", "-args", "-storm.histories", strconv.Itoa(s.Histories),
 		"-storm.seed", strconv.FormatUint(s.Seed%1e9, 10))
-	command.Env = append(os.Environ(), "RUNLENS_ENGINE_LIB="+s.EngineLib)
+	command.Env = append(os.Environ(), "RUNLENS_ENGINE_LIB="+library)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return err
