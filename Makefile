@@ -68,11 +68,10 @@ kit: build engine postgres ## Test the chart, the release and the processes of c
 	deploy/try.sh --check
 
 RELEASE := $(if $(shell git describe --exact-match --tags 2>/dev/null),,--snapshot)
-RELEASE += $(if $(shell command -v syft),,--skip=sbom)
 
 release: ## Build archives and packages of the tagged commit into bin/release
-	cd deploy/tools && go build -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
-	bin/goreleaser release --clean $(RELEASE) --config deploy/release/goreleaser.yaml
+	cd deploy/tools && go build -o ../../bin/ tool
+	PATH="$(CURDIR)/bin:$$PATH" goreleaser release --clean $(RELEASE) --config deploy/release/goreleaser.yaml
 
 BENCH_SCALE ?= 0.1
 
