@@ -27,8 +27,9 @@ var stormPaths = []string{
 	"reads base", "reads rollup_rows", "reads rollup_aggregates", "reads cached_answer",
 	"delta none", "delta inline", "delta cached", "page single", "page first", "page next", "a refresh in progress",
 	"refuted one_page", "refuted idle", "refuted delta_holds", "refuted rollup_unaltered", "refuted keys_distinct",
-	"store", "store twice", "store fails", "rows of a failed insert", "ask", "refresh", "refresh a part", "purge",
-	"rebuild", "follow", "restart", "check", "merge", "time passes", "the clock is set forward", "the clock is set back",
+	"store", "store twice", "store, in flight", "store fails", "rows of a failed insert", "ask", "refresh",
+	"refresh a part", "purge", "rebuild", "follow", "restart", "check", "merge", "time passes",
+	"the clock is set forward", "the clock is set back",
 	"ask, held", "ask, delayed", "ask, repeated", "refresh, held", "refresh, repeated", "purge, held", "rebuild, held",
 }
 

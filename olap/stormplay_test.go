@@ -49,6 +49,7 @@ type play struct {
 	purged     map[string]bool // person of an organization
 	purging    int             // purges and rebuilds in progress
 	purgingOf  string          // the organization of which somebody is purged
+	inserting  bool            // an insert is in flight
 	unresolved time.Time       // rows that contradict others were stored then, which no refresh has seen; zero for none
 	unread     bool            // nobody has read the clock since it was set back
 	broken     bool

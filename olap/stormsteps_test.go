@@ -198,7 +198,7 @@ func (s *storm) resolve() {
 // purge takes a person out.
 func (s *storm) purge() {
 	m := s.idleMachine()
-	if m == nil || s.purging > 0 || !s.oneIn(8) {
+	if m == nil || s.purging > 0 || s.inserting || !s.oneIn(8) {
 		return
 	}
 	organization := []string{"acme", "umbra"}[s.IntN(2)]
@@ -217,7 +217,7 @@ func (s *storm) purge() {
 
 // pass lets time pass.
 func (s *storm) pass(d time.Duration) {
-	if s.unread && !s.readClock() {
+	if s.inserting || s.unread && !s.readClock() {
 		return
 	}
 	s.paths["time passes"]++
@@ -228,7 +228,7 @@ func (s *storm) pass(d time.Duration) {
 // jump moves the store's clock, by a second to an hour.
 func (s *storm) jump() {
 	by := time.Duration(math.Exp(s.Float64()*math.Log(3600))*1000) * time.Millisecond
-	if !s.readClock() {
+	if s.inserting || !s.readClock() {
 		return
 	}
 	if s.oneIn(2) {

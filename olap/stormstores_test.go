@@ -26,10 +26,34 @@ func (s *storm) storeNext() {
 	if len(records.Agents)+len(records.Runs)+len(records.Attributions) == 0 {
 		return
 	}
+	if !s.inserting && !s.broken && s.purging == 0 && s.oneIn(6) {
+		s.putLate(records)
+		return
+	}
 	s.paths[name]++
 	s.say("%s %+v", name, records)
 	s.stored = append(s.stored, records)
 	s.put(records)
+}
+
+// putLate stores records with an insert that is in flight for some steps. Meanwhile the clock does not jump, nor does
+// time pass: for how long the insert has been in flight is real time.
+func (s *storm) putLate(records olaptest.Records) {
+	s.inserting = true
+	stamped := s.clock()
+	one := s.newTask("store, in flight", olaptest.Hold(s.store), func() { s.inserting = false })
+	one.until += 1 + s.IntN(6)
+	one.goesOn = func() {
+		s.stored = append(s.stored, records)
+		s.truth.Store(records, stamped)
+	}
+	s.say("%s %+v", one.name, records)
+	s.tasks = append(s.tasks, one)
+	go func() {
+		defer close(one.done)
+		olaptest.LoadHeld(s, s.store, records, func() { close(one.reached); <-one.open })
+	}()
+	s.await(one)
 }
 
 // put stores records.
@@ -54,7 +78,7 @@ func (s *storm) withoutPurged(r olaptest.Records) olaptest.Records {
 
 // failInsert begins an insert of which some months become visible before it fails.
 func (s *storm) failInsert() {
-	if s.purging > 0 || s.broken {
+	if s.purging > 0 || s.broken || s.inserting {
 		return
 	}
 	ctx := context.Background()

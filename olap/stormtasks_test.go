@@ -28,19 +28,24 @@ type task struct {
 	until   int // the step after which it goes on
 	freed   bool
 	blocked bool
+	goesOn  func() // called before it does
 	ended   func()
+}
+
+func (s *storm) newTask(name string, held *olaptest.Held, ended func()) *task {
+	s.paths[name]++
+	return &task{name: name, held: held, reached: make(chan struct{}), open: make(chan struct{}),
+		done: make(chan struct{}), goesOn: func() {}, ended: ended, until: s.now}
 }
 
 // in puts a task in flight: it is held before its statement of a number until some steps later, 0 for not at all, and
 // sends one of them twice. ended is called when it has ended.
 func (s *storm) in(name string, held *olaptest.Held, do, ended func()) {
-	s.paths[name]++
-	one := &task{name: name, held: held, reached: make(chan struct{}), open: make(chan struct{}),
-		done: make(chan struct{}), ended: ended, until: s.now}
+	one := s.newTask(name, held, ended)
 	held.Restart()
 	repeated := 0
 	if s.oneIn(3) {
-		number := 1 + s.IntN(9)
+		number := 1 + s.IntN(1+s.IntN(9)) // most of what has to be of one moment is read first
 		if name == "purge" || name == "rebuild" {
 			number = 1 + s.IntN(25)
 		}
@@ -121,6 +126,7 @@ func (s *storm) parked() bool {
 func (one *task) letGo() {
 	if !one.freed {
 		one.freed = true
+		one.goesOn()
 		close(one.open)
 	}
 }

@@ -99,6 +99,38 @@ func Load(t Failer, conn driver.Conn, records Records) {
 	})
 }
 
+// LoadHeld is Load, whose rows are stamped, and of which ClickHouse shows none until do has returned: the inserts are
+// in flight.
+func LoadHeld(t Failer, conn driver.Conn, records Records, do func()) {
+	t.Helper()
+	Load(t, inFlight{conn, do}, records)
+}
+
+type inFlight struct {
+	driver.Conn
+	do func()
+}
+
+func (c inFlight) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (
+	driver.Batch, error,
+) {
+	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
+	return heldBatch{batch, c.do}, err
+}
+
+type heldBatch struct {
+	driver.Batch
+	do func()
+}
+
+func (b heldBatch) Send() error {
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	b.do()
+	return b.Batch.Send()
+}
+
 // A Failer is a *testing.T or a *rapid.T.
 type Failer interface {
 	Helper()
