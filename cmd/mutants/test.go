@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A tester runs tests with and without mutants. It is safe for concurrent use.
@@ -91,13 +91,10 @@ func (t *tester) overlay(m mutant) (name string, err error) {
 
 // test runs the tests of a mutant.
 func (t *tester) test(ctx context.Context, m mutant, flags ...string) (o outcome, err error) {
-	args := append([]string{"test", "-json", "-count=1", "-failfast", "-vet=off", "-timeout", t.timeout.String(),
+	args := append([]string{"-json", "-count=1", "-failfast", "-vet=off", "-timeout", t.timeout.String(),
 		"-run", m.tests}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, m.pkg)...)
+	cmd := harness.GoTest(ctx, append(args, m.pkg)...)
 	cmd.Dir = t.root
-	// With go ends the test that it started.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()

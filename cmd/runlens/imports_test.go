@@ -90,7 +90,7 @@ var testOnly = []string{
 }
 
 // devCommands are commands that are not installed.
-var devCommands = []string{"cmd/bench", "cmd/samplesource", "cmd/soak"}
+var devCommands = []string{"cmd/bench", "cmd/mutants", "cmd/samplesource", "cmd/soak"}
 
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{

@@ -5,11 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // stormTotal is the last line of the test's output.
@@ -25,7 +26,7 @@ func (s *soak) proveStorm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", "test", "./olap", "-run", "^TestStorm$", "-count", "1", "-v",
+	command := harness.GoTest(ctx, "./olap", "-run", "^TestStorm$", "-count", "1", "-v",
 		"-timeout", "0", "-args", "-storm.histories", strconv.Itoa(s.Histories),
 		"-storm.seed", strconv.FormatUint(s.Seed%1e9, 10))
 	command.Env = append(os.Environ(), "RUNLENS_ENGINE_LIB="+library)
