@@ -10,6 +10,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	_ "time/tzdata" // for machines without tz data: a question's periods end today in its zone
 
 	"github.com/alecthomas/kong"
 

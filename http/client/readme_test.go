@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/runlens/runlens/olap/olaptest"
@@ -29,5 +30,15 @@ func TestReadme(t *testing.T) {
 	out, err := command.CombinedOutput()
 	if want := "2026-01-05 2 1\n2026-01-09 1 1\n"; err != nil || string(out) != want {
 		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}
+
+// A program that imports the client gets packages of the standard library with it, and nothing else.
+func TestStandardLibraryOnly(t *testing.T) {
+	const form = "{{if not .Standard}}{{.ImportPath}}{{end}}"
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", form, "./...").CombinedOutput()
+	const want = "github.com/runlens/runlens/http/client github.com/runlens/runlens/http/client/report"
+	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
+		t.Errorf("%v: %s, want %s", err, got, want)
 	}
 }

@@ -33,12 +33,19 @@ type service struct {
 
 func serve(t testing.TB, ratePerMinute int) *service {
 	t.Helper()
-	s := &service{t: t, store: olaptest.OpenStore(t)}
+	s := serveEmpty(t, ratePerMinute)
 	records := olaptest.Records{}
 	for n, day := range []int{1, 1, 2, 3} {
 		records.Runs = append(records.Runs, runOn(n, day, []string{"COMPLETED", "FAILED", "COMPLETED", "RUNNING"}[n]))
 	}
 	olaptest.Load(t, s.store.Conn(), records)
+	return s
+}
+
+// serveEmpty is serve without any runs.
+func serveEmpty(t testing.TB, ratePerMinute int) *service {
+	t.Helper()
+	s := &service{t: t, store: olaptest.OpenStore(t)}
 	stored := keys.NewStore(s.store.Conn())
 	s.key = putKey(t, stored, auth.ScopeAnalyticsRead)
 	server, err := httpapi.New(httpapi.Config{

@@ -8,6 +8,10 @@ import (
 	"github.com/runlens/runlens/cmd/internal/profile"
 )
 
+// TagVariables are what names in the struct tags of Question stand for, such as enum:"${weekdays}": what parses a
+// Question by its tags needs them.
+var TagVariables = map[string]string{"weekdays": "monday,tuesday,wednesday,thursday,friday,saturday,sunday"}
+
 // Default is a question with the defaults of runlens query.
 var Default = sync.OnceValues(func() (q Question, err error) {
 	err = kong.ApplyDefaults(&q, kong.Vars(TagVariables))

@@ -37,7 +37,8 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 	// A name and a percentage are there where the answer has them.
-	named := []Column{{"agent_id", Text, "agent_id"}, {"agent_name", Text, "agent_id"}, {"run_success_rate", Number, ""}}
+	named := []Column{{Name: "agent_id", Member: "agent_id"}, {Name: "agent_name", Member: "agent_id"},
+		{Name: "run_success_rate", Kind: Number}}
 	one, _ := ParseThresholds([]string{"run_success_rate < 0.9"})
 	on, _ := one[0].On(named)
 	if says, _ := on.Crossed(named, Row{client.StringValue("0b7e"), client.StringValue("Billing desk"),

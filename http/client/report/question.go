@@ -1,6 +1,3 @@
-// Package report turns a person's question into queries of the API, and their pages into one table of rows: weeks and
-// months, comparison with an earlier period, and filled gaps. Rows stream through it; it holds at most two pages, and
-// 500 rows of a comparison in the order of a metric.
 package report
 
 import (
@@ -13,14 +10,8 @@ import (
 	"github.com/runlens/runlens/http/client"
 )
 
-// TagVariables are what names in the struct tags of Question stand for, such as enum:"${weekdays}": what parses a
-// Question by its tags needs them.
-var TagVariables = map[string]string{
-	"weekdays": strings.Join(slices.Concat(weekdays[1:], weekdays[:1]), ","),
-}
-
-// A Question is what a person asks for: the flags of runlens query, and the content of a saved question. The command
-// has the texts that a tag names, such as help:"@start".
+// A Question is what a person asks for: the flags of runlens query, and the content of a saved question. Errors name
+// fields as these flags. Begin with Default. The command has the texts that a tag names, such as help:"@start".
 type Question struct {
 	Model      string   `yaml:"model,omitempty" default:"agent_runs" help:"The model."`
 	Metrics    []string `yaml:"metrics,omitempty" help:"Comma-separated metrics."`
@@ -45,6 +36,11 @@ type Question struct {
 
 	Fill   bool     `yaml:"fill,omitempty" help:"@fill"`
 	FailIf []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"@fail_if"`
+}
+
+// Default is a question of which only Metrics are missing, with the defaults of runlens query.
+func Default() Question {
+	return Question{Model: "agent_runs", Timezone: "UTC", Limit: defaultLimit, WeekStart: "monday"}
 }
 
 // Build checks what the server cannot know and returns the query of the span, without a limit.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/http/client"
-	"github.com/runlens/runlens/olap/daterange"
 )
 
 // A Span is whole days, both inclusive, each as its midnight in UTC.
@@ -95,16 +94,13 @@ func parseDay(flag, text string) (time.Time, error) {
 	return day, nil
 }
 
-// TodayIn is the local day of now, by the same tz data as the server's. In a zone that is unknown, and that the server
+// TodayIn is the local day of now, by the tz data of this machine. In a zone that is unknown, and that the server
 // refuses, it is UTC's.
 func TodayIn(timezone string, now time.Time) time.Time {
-	utc := now.UTC().Truncate(24 * time.Hour)
-	for _, day := range []time.Time{utc, utc.AddDate(0, 0, 1), utc.AddDate(0, 0, -1)} {
-		text := day.Format(time.DateOnly)
-		r, err := daterange.Parse(text, text, timezone)
-		if err == nil && !now.Before(r.StartUTC) && now.Before(r.EndUTC) {
-			return day
-		}
+	zone, err := time.LoadLocation(timezone)
+	if err != nil {
+		zone = time.UTC
 	}
-	return utc
+	year, month, day := now.In(zone).Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
