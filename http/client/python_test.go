@@ -1,0 +1,114 @@
+package client_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// runPython asks with the Python client, built into a wheel, in a virtual environment that has nothing else. Its own
+// tests and the example of its README run beside pandas and polars, where these are installed.
+func (all table) runPython(t *testing.T, s *service, urls []string) (outcomes []outcome) {
+	folder := environment(t, wheel(t))
+	clean := filepath.Join(folder, "bin", "python")
+	sites, _ := filepath.Glob(filepath.Join(folder, "lib", "*", "site-packages"))
+	full := []string{"PYTHONPATH=" + sites[0], python()}
+	t.Log(execute(t, clean, "python/tests/test_client.py", "-v"))
+	t.Log(execute(t, "env", append(full, "python/tests/test_client.py", "-v", "Frames")...))
+	example := filepath.Join(t.TempDir(), "example.py")
+	code := block(t, "python/README.md", "python") + "print(len(frame), frame['run_count'].sum())"
+	if err := os.WriteFile(example, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if exec.Command(python(), "-c", "import pandas").Run() == nil {
+		if out := execute(t, "env", append(full, example)...); out != "30 0\n" {
+			t.Errorf("the example of the README prints %s", out)
+		}
+	}
+	return asked(t, all, s, urls, clean, "python/tests/table.py")
+}
+
+// asked has a program ask, which reads the table, the addresses and the key, and writes outcomes.
+func asked(t *testing.T, all table, s *service, urls []string, program ...string) (outcomes []outcome) {
+	t.Helper()
+	input, err := json.Marshal(map[string]any{"table": all.text, "urls": urls, "key": s.key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program[0], program[1:]...)
+	command.Stdin, command.WaitDelay = bytes.NewReader(input), time.Second
+	var problems strings.Builder
+	command.Stderr = &problems
+	out, err := command.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &outcomes)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s%.1000s", err, problems.String(), out)
+	}
+	return outcomes
+}
+
+// python is one that can build wheels, with what Debian packages.
+var python = sync.OnceValue(func() string {
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import setuptools, pip, venv, wheel").Run() == nil {
+			return name
+		}
+	}
+	return ""
+})
+
+// wheel builds the Python client, from a copy: building leaves files behind.
+func wheel(t *testing.T) string {
+	t.Helper()
+	if python() == "" {
+		t.Skip("there is no python3 with pip, setuptools, venv and wheel")
+	}
+	source, built := t.TempDir(), t.TempDir()
+	if err := os.CopyFS(filepath.Join(source, "src"), os.DirFS("python/src")); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"pyproject.toml", "README.md"} {
+		content, err := os.ReadFile(filepath.Join("python", file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(source, file), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, python(), "-m", "pip", "--isolated", "wheel", "--no-index", "--no-build-isolation", "--no-deps",
+		"-w", built, source)
+	wheels, _ := filepath.Glob(filepath.Join(built, "*.whl"))
+	if len(wheels) != 1 {
+		t.Fatalf("wheels: %v", wheels)
+	}
+	return wheels[0]
+}
+
+// environment is the folder of a new virtual environment with a wheel in it.
+func environment(t *testing.T, wheel string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "environment")
+	execute(t, python(), "-m", "venv", "--without-pip", folder)
+	execute(t, python(), "-m", "pip", "--isolated", "--python", folder, "install", "--no-index", "--no-cache-dir", wheel)
+	return folder
+}
+
+func execute(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.WaitDelay = time.Second
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", name, err, out)
+	}
+	return string(out)
+}
