@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -85,7 +86,8 @@ func TestTable(t *testing.T) {
 	olaptest.Load(t, s.store.Conn(), all.records(t))
 	t.Setenv("RUNLENS_URL", s.base)
 	t.Setenv("RUNLENS_API_KEY", s.key)
-	for language, run := range map[string]program{"go": all.runGo, "python": all.runPython} {
+	for language, run := range map[string]program{"go": all.runGo, "python": all.runPython,
+		"typescript": all.runTypeScript} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			var urls []string
@@ -233,4 +235,12 @@ func outcomeOf(t *testing.T, run *report.Run, now time.Time) (o outcome) {
 	f := run.Facts
 	o.Range, o.Notes, o.More = []string{f.Range.Start, f.Range.End}, f.Notes, f.More
 	return o
+}
+
+// runTypeScript asks with the TypeScript client, as it is compiled.
+func (all table) runTypeScript(t *testing.T, s *service, urls []string) []outcome {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("there is no node")
+	}
+	return asked(t, all, s, urls, "node", "typescript/test/table.mjs")
 }

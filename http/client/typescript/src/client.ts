@@ -1,7 +1,9 @@
 import { ResponseError } from "./errors.js";
+import type { Question } from "./question.js";
+import { Report } from "./report.js";
 import { send } from "./send.js";
 import type { Sending, Server, Wait } from "./send.js";
-import type { Catalog, Page, Query } from "./types.js";
+import type { Answer, Catalog, Page, Query } from "./types.js";
 
 /** Which server is asked, and how patiently. */
 export interface Options {
@@ -22,6 +24,11 @@ export interface Options {
 export interface CallOptions {
   /** Ends requests and pauses; what was called then throws the signal's reason. */
   signal?: AbortSignal;
+}
+
+export interface AskOptions extends CallOptions {
+  /** When the question's period is seen from, so that a report can be repeated. */
+  now?: Date;
 }
 
 /** Asks one server with one key. */
@@ -66,6 +73,14 @@ export class Runlens {
       if (page.cursor === null) return;
       next = { ...next, cursor: page.cursor };
     }
+  }
+
+  /**
+   * Answers a question as `runlens query` does, with all rows unless it has a limit. What is wrong with it is a TypeError,
+   * before anything is sent.
+   */
+  async ask(question: Question, { now = new Date(), ...options }: AskOptions = {}): Promise<Answer> {
+    return new Report((query) => this.pages(query, options), question, now).answer();
   }
 
   async #ask<T>(path: string, init: RequestInit, { signal }: CallOptions): Promise<T> {

@@ -1,5 +1,6 @@
 export { Runlens } from "./client.js";
-export type { Options, CallOptions } from "./client.js";
+export type { AskOptions, Options, CallOptions } from "./client.js";
+export type { Question } from "./question.js";
 export type { Wait } from "./send.js";
 export {
   ApiError,

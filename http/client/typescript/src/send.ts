@@ -54,10 +54,13 @@ export async function send(server: Server, path: string, init: RequestInit, s: S
   }
 }
 
+/** What fetch says where a connection was made, and broke. */
+const broken = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"];
+
 /** Whether the same request may succeed later. A server that never answered is likelier not there than restarting. */
 function mayPass(error: RunlensError, server: Server): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
-  return server.reached;
+  return server.reached || broken.includes(innerOf(error.cause)?.code ?? "");
 }
 
 /** Callers that failed together come back apart. */
@@ -84,9 +87,13 @@ async function once(server: Server, path: string, init: RequestInit, s: Sending)
   }
 }
 
+function innerOf(error: unknown): { message?: string; code?: string } | undefined {
+  return (error as { cause?: { message?: string; code?: string } } | undefined)?.cause;
+}
+
 /** fetch says "fetch failed", and why in the cause. */
 function reasonOf(error: unknown): string {
-  const inner = (error as { cause?: { message?: string; code?: string } } | undefined)?.cause;
+  const inner = innerOf(error);
   return inner?.message || inner?.code || (error instanceof Error ? error.message : String(error));
 }
 

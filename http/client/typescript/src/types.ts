@@ -48,6 +48,29 @@ export type Warning = Schemas["Warning"];
 /** One page of an answer. */
 export type Page = Schemas["AnalyticsQueryResponse"];
 
+/** A column of an answer. Its kind says how values are counted: a count is whole, and 0 where there is no row. */
+export interface AnswerColumn extends Column {
+  kind: "text" | "date" | "count" | "number" | "percent";
+}
+
+/** What a question is answered with. */
+export interface Answer {
+  columns: AnswerColumn[];
+  rows: Value[][];
+  /** What was asked for, without days that are not over where these are not compared. */
+  range: Page["range"];
+  /** Rows stored later are in no page of this answer. The earliest one, where several queries were asked. */
+  asOf: string;
+  asOfLast: string;
+  pages: number;
+  /** Each once. */
+  warnings: Warning[];
+  /** What a person should know of the rows, each once. */
+  notes: string[];
+  /** There are further rows, beyond the question's limit. */
+  more: boolean;
+}
+
 export type Catalog = Schemas["CatalogResponse"];
 export type CatalogModel = Schemas["CatalogModel"];
 export type CatalogMetric = Schemas["CatalogMetric"];
