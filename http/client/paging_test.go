@@ -74,14 +74,22 @@ func TestPagingPrograms(t *testing.T) {
 // block is the first block of code of a language in a Markdown file.
 func block(t *testing.T, file, language string) string {
 	t.Helper()
+	return blocks(t, file, language)[0]
+}
+
+// blocks are the blocks of code of a language in a Markdown file. There is at least one.
+func blocks(t *testing.T, file, language string) (all []string) {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "\n```"+language+"\n")
-	code, _, found := strings.Cut(rest, "\n```")
-	if !found {
+	for _, rest := range strings.Split(string(text), "\n```"+language+"\n")[1:] {
+		code, _, _ := strings.Cut(rest, "\n```")
+		all = append(all, code+"\n")
+	}
+	if len(all) == 0 {
 		t.Fatalf("%s has no block of %s", file, language)
 	}
-	return code + "\n"
+	return all
 }

@@ -1,11 +1,13 @@
 package client_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,7 +77,7 @@ func wheel(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(source, "src"), os.DirFS("python/src")); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"pyproject.toml", "README.md"} {
+	for _, file := range []string{"pyproject.toml", "README.md", "LICENSE"} {
 		content, err := os.ReadFile(filepath.Join("python", file))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(source, file), content, 0o600)
@@ -89,6 +91,16 @@ func wheel(t *testing.T) string {
 	wheels, _ := filepath.Glob(filepath.Join(built, "*.whl"))
 	if len(wheels) != 1 {
 		t.Fatalf("wheels: %v", wheels)
+	}
+	archive, err := zip.OpenReader(wheels[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	for _, needed := range []string{"runlens/py.typed", "LICENSE"} {
+		if !slices.ContainsFunc(archive.File, func(f *zip.File) bool { return strings.HasSuffix(f.Name, needed) }) {
+			t.Errorf("the wheel has no %s", needed)
+		}
 	}
 	return wheels[0]
 }

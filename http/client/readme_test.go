@@ -4,13 +4,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// The README's program compiles, runs against a real server, and prints its days.
+// The README's programs compile and run against a real server: one prints its days, the other both weeks.
 func TestReadme(t *testing.T) {
 	s := serve(t, 1000)
 	var records olaptest.Records
@@ -21,15 +23,24 @@ func TestReadme(t *testing.T) {
 		records.Runs = append(records.Runs, run)
 	}
 	olaptest.Load(t, s.store.Conn(), records)
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(block(t, "README.md", "go")), 0o600); err != nil {
-		t.Fatal(err)
+	monday := time.Now().UTC()
+	for monday.Weekday() != time.Monday {
+		monday = monday.AddDate(0, 0, -1)
 	}
-	command := exec.CommandContext(t.Context(), "go", "run", file)
-	command.Env = append(os.Environ(), "RUNLENS_URL="+s.base, "RUNLENS_API_KEY="+s.key)
-	out, err := command.CombinedOutput()
-	if want := "2026-01-05 2 1\n2026-01-09 1 1\n"; err != nil || string(out) != want {
-		t.Errorf("%v: %q, want %q", err, out, want)
+	before := monday.AddDate(0, 0, -7).Format(time.DateOnly)
+	for at, want := range []string{
+		"^2026-01-05 2 1\n2026-01-09 1 1\n$", `^\[` + before + ` 0 0 0 \]\n\[` + monday.Format(time.DateOnly) + ` 0 `,
+	} {
+		file := filepath.Join(t.TempDir(), "main.go")
+		if err := os.WriteFile(file, []byte(blocks(t, "README.md", "go")[at]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), "go", "run", file)
+		command.Env = append(os.Environ(), "RUNLENS_URL="+s.base, "RUNLENS_API_KEY="+s.key)
+		out, err := command.Output()
+		if err != nil || !regexp.MustCompile(want).Match(out) {
+			t.Errorf("%v: %q, want %q", err, out, want)
+		}
 	}
 }
 
