@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/cmd/internal/console"
 	"github.com/runlens/runlens/cmd/internal/output"
@@ -29,6 +31,7 @@ type consoleCmd struct {
 	Listen    string   `env:"RUNLENS_CONSOLE_LISTEN" default:"127.0.0.1:8100" help:"@console_listen"`
 	Dashboard []string `sep:"none" placeholder:"FILE" help:"@dashboard"`
 	Export    string   `placeholder:"FILE" help:"@export"`
+	Share     string   `placeholder:"HOST:PORT" help:"@console_share"`
 	Admin     []string `placeholder:"HOST:PORT" help:"@console_admin"`
 	DataDir   string   `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"@token_dir"`
 }
@@ -41,6 +44,7 @@ panels, each with the name of a saved question (saved) or a question of its own 
 Example:
   runlens console
   runlens console --admin 127.0.0.1:9090
+  runlens console --share 10.0.0.5:8200      # dashboards get links for colleagues
   runlens console --dashboard ./health.yaml --export health.html`
 }
 
@@ -52,7 +56,15 @@ func (c consoleCmd) serve(ctx context.Context, command *kong.Context, logger *sl
 	if c.Export != "" && len(c.Dashboard) != 1 {
 		return usageError{errors.New("--export writes one dashboard: name it with --dashboard")}
 	}
-	pages, err := c.open(ctx, command, io)
+	var shared net.Listener
+	if c.Share != "" && c.Export == "" {
+		var err error
+		if shared, err = c.listenShared(logger); err != nil {
+			return err
+		}
+		defer shared.Close()
+	}
+	pages, err := c.open(ctx, command, shared, io)
 	if err != nil {
 		return err
 	}
@@ -67,10 +79,19 @@ func (c consoleCmd) serve(ctx context.Context, command *kong.Context, logger *sl
 		fmt.Fprintf(io.err, "opened; for another browser: %s\n", next)
 	})
 	fmt.Fprintln(io.out, address)
-	return serveUntil(ctx, conns.NewServer(handler, logger), listener, consoleDrain)
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return serveUntil(ctx, conns.NewServer(handler, logger), listener, consoleDrain) })
+	if shared != nil {
+		links := conns.NewServer(pages.Shared(shared.Addr().String()), logger)
+		both.Go(func() error { return serveUntil(ctx, links, shared, consoleDrain) })
+	}
+	return both.Wait()
 }
 
-func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams) (*console.Console, error) {
+// open makes the console. shared listens for links; nil for none.
+func (c consoleCmd) open(
+	ctx context.Context, command *kong.Context, shared net.Listener, io streams,
+) (*console.Console, error) {
 	asked, err := c.server(explicitFlags(command))
 	if err != nil {
 		return nil, err
@@ -89,6 +110,11 @@ func (c consoleCmd) open(ctx context.Context, command *kong.Context, io streams)
 		return nil, err
 	}
 	config := console.Config{Client: to, Waits: waits, Home: home, Now: time.Now, Dashboards: c.Dashboard}
+	if shared != nil {
+		if config.Share, err = sharing(home, asked.Key, shared.Addr()); err != nil {
+			return nil, err
+		}
+	}
 	for _, address := range c.Admin {
 		token, err := c.adminToken(address, c.DataDir)
 		if err != nil {

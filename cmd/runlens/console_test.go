@@ -109,7 +109,7 @@ func TestConsole(t *testing.T) {
 		"first": consoleFirst, "explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies,
 		"failures": consoleFailures, "dashboards": consoleDashboards, "operator": consoleOperator,
 		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
-		"without the token": consoleWithoutToken,
+		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

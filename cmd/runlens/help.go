@@ -137,6 +137,8 @@ var flagHelp = kong.Vars{
 	"dashboard": "A dashboard, besides those in ~/.config/runlens/dashboards. May be repeated; the first one is the " +
 		"first page.",
 	"export": "Write the dashboard as a page of its own, which needs no server and runs no script, and end.",
+	"console_share": "Another address, for links that show others a dashboard until they end, and nothing else. It speaks " +
+		"plain HTTP: beyond a network that you trust, put a proxy with TLS before it.",
 	"console_admin": "Comma-separated admin addresses of servers and workers, for the operator's page. Their token " +
 		"comes from RUNLENS_ADMIN_TOKEN, --admin-token-file or, on this machine, their data directory.",
 	"token_dir": "The data directory of the servers on this machine, whose admin.token --admin sends.",

@@ -2,11 +2,12 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
+	"os"
 	"strings"
 )
 
@@ -18,6 +19,8 @@ type boardView struct {
 	Zone    string
 	Panels  []panelView
 	Form    []hidden
+	Shared  bool      // by a link: the period cannot be changed
+	Link    *linkView // makes such a link; nil for a console without them
 }
 
 type panelView struct {
@@ -25,15 +28,19 @@ type panelView struct {
 	Delay                       int // milliseconds until it is asked
 }
 
-// find is a dashboard that the console offers; others are files that a page must not name.
+// find is a dashboard that the console offers; others are files that a page must not name. The error is a *fault where
+// the file has one.
 func (c *Console) find(file string) (*dashboard, error) {
-	for _, d := range c.dashboards() {
+	all, faults := c.dashboards()
+	for _, d := range all {
 		if d.file == file {
 			return d, nil
 		}
 	}
-	if slices.Contains(c.Dashboards, file) {
-		return c.readDashboard(file) // says what is wrong with it now
+	for _, f := range faults {
+		if f.file == file {
+			return nil, f
+		}
 	}
 	return nil, errors.New("there is no such dashboard")
 }
@@ -62,7 +69,12 @@ func (p panel) withRange(values url.Values) look {
 func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	d, err := c.find(values.Get("file"))
-	if err != nil {
+	var wrong *fault
+	switch {
+	case errors.As(err, &wrong):
+		c.faulty(w, wrong)
+		return
+	case err != nil:
 		c.failure(w, r, http.StatusNotFound, err.Error())
 		return
 	}
@@ -71,6 +83,9 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 	p.Span, _ = first.Span(c.Now())
 	p.Board = &boardView{Title: d.Title, Refresh: int(d.Refresh.Seconds()), Zone: first.Timezone,
 		Form: []hidden{{"file", d.file}}}
+	if c.Share != nil {
+		p.Board.Link = newLinkView(d.file)
+	}
 	for i, one := range d.Panels {
 		l := one.withRange(values)
 		address := url.Values{"file": {d.file}, "panel": {fmt.Sprint(i)}}
@@ -79,12 +94,8 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 				address.Set(name, values.Get(name))
 			}
 		}
-		v := panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i),
-			Address: "panel?" + address.Encode(), Explore: l.address()}
-		if d.Refresh > 0 { // the panels are asked one after another, all over the interval
-			v.Delay = int(d.Refresh.Milliseconds()) * i / len(d.Panels)
-		}
-		p.Board.Panels = append(p.Board.Panels, v)
+		p.Board.Panels = append(p.Board.Panels, panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i),
+			Address: "panel?" + address.Encode(), Explore: l.address(), Delay: d.delay(i)})
 	}
 	c.render(w, "dashboard.html", p)
 }
@@ -101,14 +112,69 @@ func (c *Console) panel(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no such panel.")
 		return
 	}
-	l := d.Panels[n].withRange(values)
+	if v := c.panelView(r.Context(), d, n, d.Panels[n].withRange(values)); v != nil {
+		c.render(w, "panel", v)
+	}
+}
+
+// panelView answers a panel. It is nil when nobody waits for it any longer.
+func (c *Console) panelView(ctx context.Context, d *dashboard, n int, l look) *answerView {
 	prefix := fmt.Sprintf("panel-%d-", n)
-	s, err := c.show(r.Context(), l, max(d.Refresh*9/10, fresh))
+	s, err := c.show(ctx, l, max(d.Refresh*9/10, fresh))
 	var refused *refusal
 	switch {
 	case err == nil:
-		c.render(w, "panel", c.viewOf(s, prefix))
+		return c.viewOf(s, prefix)
 	case errors.As(err, &refused):
-		c.render(w, "panel", &answerView{Look: l, Refused: refused, Prefix: prefix})
+		return &answerView{Look: l, Refused: refused, Prefix: prefix}
 	}
+	return nil
+}
+
+// delay is after how many milliseconds a panel is asked again first: one after another, all over the interval.
+func (d *dashboard) delay(n int) int { return int(d.Refresh.Milliseconds()) * n / len(d.Panels) }
+
+// alone is a view that leads nowhere, for who has no console.
+func (v *answerView) alone() *answerView {
+	for n := range v.Bars {
+		for m := range v.Bars[n].Bars {
+			v.Bars[n].Bars[m].Href = ""
+		}
+	}
+	if v.Empty != nil {
+		v.Empty.Links = nil
+	}
+	if v.Offer != nil {
+		v.Offer.Links = nil
+	}
+	return v
+}
+
+// A faultView is what the page of a dashboard with a fault shows.
+type faultView struct {
+	Title, File, Text string
+	Line              int // 0 for none
+	Lines             []faultLine
+}
+
+type faultLine struct {
+	Number int
+	Text   string
+	Wrong  bool
+}
+
+// shownLines before and after the one with the fault are shown.
+const shownLines = 3
+
+// faulty shows what is wrong with a dashboard's file, and where.
+func (c *Console) faulty(w http.ResponseWriter, f *fault) {
+	v := &faultView{Title: f.title(), File: f.file, Text: f.text, Line: f.line}
+	content, _ := os.ReadFile(f.file) // a file that cannot be read has no lines to show
+	for i, line := range strings.Split(string(content), "\n") {
+		if n := i + 1; f.line > 0 && n >= f.line-shownLines && n <= f.line+shownLines {
+			v.Lines = append(v.Lines, faultLine{n, shorten(strings.TrimRight(line, "\r"), 200), n == f.line})
+		}
+	}
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	c.render(w, "fault.html", page{Title: v.Title, Nav: c.nav(dashboardAddress(f.file)), Fault: v})
 }

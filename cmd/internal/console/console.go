@@ -1,5 +1,6 @@
 // Package console shows an organization's numbers in a browser on the same machine. It is a client of the API: it asks
-// a runlens server with a key that never reaches the browser, keeps nothing on disk, and only reads.
+// a runlens server with a key that never reaches the browser. On disk it keeps what a person saves: questions and
+// dashboards (save.go, addpanel.go). A dashboard can be shared by a link, which another listener answers (share.go).
 //
 // A look (look.go) is a question with the way it is shown, and its address holds all of it. show.go turns it into
 // questions of cmd/internal/report, ask.go asks them, and chart.go, table.go and page.go make what the templates show.
@@ -32,6 +33,7 @@ type Config struct {
 	Dashboards []string         // files, besides those of Home; the first one is the first page
 	Waits      *Waits           // of the client; nil for a client that does not wait
 	Admin      []Admin          // of servers and workers; none without the operator's page
+	Share      *Share           // nil without links for others
 }
 
 // A Console answers the pages. Make it with New.
@@ -42,6 +44,12 @@ type Console struct {
 	lastShown *cache.Cache[*shown]
 	names     *cache.Cache[string] // of dimension values, by member and identifier, and the other way round
 	asks      chan struct{}        // holds a mark while a question is asked
+
+	saving sync.Mutex // a file is read and written
+
+	keyAsked sync.Mutex
+	keySaid  time.Time // when the server was asked whether it takes the key
+	keyValid bool
 
 	mu      sync.Mutex
 	catalog *client.Catalog
@@ -63,7 +71,7 @@ func New(ctx context.Context, config Config) (*Console, error) {
 	if len(catalog.Models) == 0 {
 		return nil, errors.New("the catalog has no models")
 	}
-	c.catalog = catalog
+	c.catalog, c.keyValid, c.keySaid = catalog, true, c.Now()
 	for _, file := range config.Dashboards {
 		if _, err := c.readDashboard(file); err != nil {
 			return nil, err
@@ -99,6 +107,8 @@ func (c *Console) Handler(address string, used func(next string)) (handler http.
 	mux.HandleFunc("GET /download", c.download)
 	mux.HandleFunc("GET /dashboard", c.dashboard)
 	mux.HandleFunc("GET /panel", c.panel)
+	mux.HandleFunc("POST /save", c.save)
+	mux.HandleFunc("POST /link", c.link)
 	mux.HandleFunc("GET /operator", c.operator)
 	mux.HandleFunc("GET /operator/status", c.operatorStatus)
 	mux.HandleFunc("GET /operator/usage", c.operatorUsage)

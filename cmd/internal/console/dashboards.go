@@ -5,10 +5,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,45 +55,99 @@ const (
 // dashboardAddress is where the console shows a dashboard.
 func dashboardAddress(file string) string { return "dashboard?" + url.Values{"file": {file}}.Encode() }
 
-// dashboards are those of the command line and of the person's folder that can be read.
-func (c *Console) dashboards() (all []*dashboard) {
-	files := slices.Clone(c.Dashboards)
-	found, _ := filepath.Glob(filepath.Join(string(c.Home), "dashboards", "*.yaml")) // the pattern is right
-	for _, file := range append(files, found...) {
-		known := slices.ContainsFunc(all, func(d *dashboard) bool { return d.file == file })
-		if d, err := c.readDashboard(file); err == nil && !known {
-			all = append(all, d)
-		}
-	}
-	return all
+// A fault is why a dashboard's file can't be shown.
+type fault struct {
+	file string
+	line int // of the file, from 1; 0 for the whole file
+	text string
 }
 
-// readDashboard reads a file and checks it against the catalog. The error names the file and the place.
+func (f *fault) Error() string {
+	if f.line == 0 {
+		return f.file + ": " + f.text
+	}
+	return fmt.Sprintf("%s:%d: %s", f.file, f.line, f.text)
+}
+
+// title is what the file is called while its own title cannot be read.
+func (f *fault) title() string { return strings.TrimSuffix(filepath.Base(f.file), ".yaml") }
+
+// dashboards are those of the command line and of the person's folder, and the files among them that have a fault.
+func (c *Console) dashboards() (all []*dashboard, faults []*fault) {
+	files := slices.Clone(c.Dashboards)
+	found, _ := filepath.Glob(filepath.Join(c.folder(), "*.yaml")) // the pattern is right
+	for i, file := range append(files, found...) {
+		if slices.Contains(append(files, found...)[:i], file) {
+			continue
+		}
+		var wrong *fault
+		if d, err := c.readDashboard(file); err == nil {
+			all = append(all, d)
+		} else if errors.As(err, &wrong) {
+			faults = append(faults, wrong)
+		}
+	}
+	return all, faults
+}
+
+// folder is where the person's dashboards are.
+func (c *Console) folder() string { return filepath.Join(string(c.Home), "dashboards") }
+
+// readDashboard reads a file and checks it against the catalog. The error is a *fault.
 func (c *Console) readDashboard(file string) (*dashboard, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		var reason *fs.PathError
+		if errors.As(err, &reason) {
+			err = reason.Err // the path is the fault's
+		}
+		return nil, &fault{file: file, text: err.Error()}
 	}
+	return c.parseDashboard(file, content)
+}
+
+// parseDashboard reads the content of a file. The error is a *fault.
+func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error) {
 	d := &dashboard{file: file}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(d); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := decoder.Decode(d); err != nil && !errors.Is(err, io.EOF) {
+		line, text := placeOf(err)
+		return nil, &fault{file, line, text}
 	}
 	d.Title = cmp.Or(d.Title, strings.TrimSuffix(filepath.Base(file), ".yaml"))
 	if len(d.Panels) == 0 || len(d.Panels) > maxPanels {
-		return nil, fmt.Errorf("%s: a dashboard has 1 to %d panels", file, maxPanels)
+		return nil, &fault{file: file, text: fmt.Sprintf("a dashboard has 1 to %d panels", maxPanels)}
 	}
+	var places struct{ Panels []yaml.Node }
+	_ = yaml.Unmarshal(content, &places) // as it was decoded before
 	for i := range d.Panels {
 		if err := c.preparePanel(d, &d.Panels[i]); err != nil {
-			return nil, fmt.Errorf("%s: panel %d: %w", file, i+1, err)
+			line, text := placeOf(err)
+			return nil, &fault{file, cmp.Or(line, d.Panels[i].Question.Line, places.Panels[i].Line),
+				fmt.Sprintf("panel %d: %s", i+1, text)}
 		}
 	}
 	if least := d.leastRefresh(c.Now()); d.Refresh != 0 && d.Refresh < least {
-		return nil, fmt.Errorf("%s: refresh %v is too often for %d queries: at least %v, so that other uses of the key "+
-			"have half of its rate", file, d.Refresh, d.queries(c.Now()), least)
+		return nil, &fault{file: file, text: fmt.Sprintf("refresh %v is too often for %d queries: at least %v, so that other "+
+			"uses of the key have half of its rate", d.Refresh, d.queries(c.Now()), least)}
 	}
 	return d, nil
+}
+
+var (
+	yamlPlace = regexp.MustCompile(`(?s)^(?:yaml: )?(?:unmarshal errors:\s*)?line ([0-9]+): (.*)`)
+	goType    = regexp.MustCompile(` in type [a-zA-Z.]+`)
+)
+
+// placeOf is the line that an error of a YAML file names, 0 for none, and the error without it.
+func placeOf(err error) (line int, text string) {
+	text = err.Error()
+	if parts := yamlPlace.FindStringSubmatch(text); parts != nil {
+		line, _ = strconv.Atoi(parts[1]) // digits
+		text, _, _ = strings.Cut(parts[2], "\n")
+	}
+	return line, goType.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "")
 }
 
 func (c *Console) preparePanel(d *dashboard, p *panel) error {
@@ -124,13 +182,16 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 
 // decodeQuestion reads a question that has no unknown fields; a node by itself would allow them.
 func decodeQuestion(node yaml.Node, q *report.Question) error {
-	text, err := yaml.Marshal(&node)
-	if err != nil {
-		return err
+	var names []string
+	for name := range fieldsOf(q) {
+		names = append(names, name)
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	return decoder.Decode(q)
+	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
+		if key := node.Content[i]; !slices.Contains(names, key.Value) && key.Value != "fail-if" {
+			return fmt.Errorf("line %d: a question has no field %s", key.Line, key.Value)
+		}
+	}
+	return node.Decode(q)
 }
 
 // checkPanel finds before anything is asked what the API would refuse.

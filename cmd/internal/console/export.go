@@ -47,16 +47,13 @@ func (c *Console) Export(ctx context.Context, file string, w io.Writer) error {
 		if i == 0 {
 			all.Span = s.span
 		}
-		view := c.viewOf(s, fmt.Sprintf("panel-%d-", i))
+		view := c.viewOf(s, fmt.Sprintf("panel-%d-", i)).alone()
 		panel := exportedPanel{Title: p.heading(), Answer: view}
 		for _, chart := range view.Charts {
 			panel.Lines = append(panel.Lines, drawLines(chart))
 		}
 		for n := range view.Bars {
 			view.Bars[n].ID = "" // no script makes a picture of it
-			for m := range view.Bars[n].Bars {
-				view.Bars[n].Bars[m].Href = "" // there is no console to lead to
-			}
 		}
 		all.Panels = append(all.Panels, panel)
 	}

@@ -25,9 +25,14 @@ const (
 	sessionLife = 24 * time.Hour
 	// maxAddress is how long the question of an address may be, in bytes, inclusive. All links of a page repeat it.
 	maxAddress = 4 << 10
+	// maxForm is how long what a page sends to be kept may be, in bytes, inclusive.
+	maxForm = 2 * maxAddress
 	// cookieName is that of every session's cookie.
 	cookieName = "runlens-console"
 )
+
+// changes are the paths of a session that take POST: they write files of the person's own.
+var changes = []string{"/save", "/link"}
 
 // A guard lets only browsers in that have opened a printed address. Each gets pages below a path of its own that
 // nobody can guess. Browsers send a cookie to all ports of a host, and so to other users of this machine, but only to
@@ -49,15 +54,20 @@ type session struct {
 
 // newGuard guards the console of a listener's address.
 func newGuard(address string, now func() time.Time, used func(string)) *guard {
+	return &guard{token: rand.Text(), sessions: make(map[string]*session), used: used, now: now,
+		hosts: loopbackNames(address)}
+}
+
+// loopbackNames are the names, with the port, that a browser may give to a loopback address.
+func loopbackNames(address string) (names []string) {
 	_, port, _ := net.SplitHostPort(address)
-	g := &guard{token: rand.Text(), sessions: make(map[string]*session), used: used, now: now}
 	for _, host := range []string{"127.0.0.1", "localhost", "::1"} {
-		g.hosts = append(g.hosts, net.JoinHostPort(host, port))
+		names = append(names, net.JoinHostPort(host, port))
 	}
-	if !slices.Contains(g.hosts, address) {
-		g.hosts = append(g.hosts, address)
+	if !slices.Contains(names, address) {
+		names = append(names, address)
 	}
-	return g
+	return names
 }
 
 // secret is a query parameter that opens the console once.
@@ -92,25 +102,21 @@ func (s *session) ended(now time.Time) bool {
 
 // protect keeps everybody else out: pages of other sites by the Host (a name of theirs may lead to this address) and
 // by the cookie, which browsers send for no other site; other users of the machine by the path and the cookie's value.
-// next sees paths without the session's element.
+// What changes something is taken from the console's own pages only. next sees paths without the session's element.
 func (g *guard) protect(next http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
+		setPolicy(w.Header())
 		site := r.Header.Get("Sec-Fetch-Site")
 		foreign := site != "" && site != "same-origin" && site != "none" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		switch {
 		case !slices.Contains(g.hosts, r.Host):
 			http.Error(w, "this is not an address of the console", http.StatusMisdirectedRequest)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		case !reads && !(r.Method == http.MethodPost && slices.Contains(changes, below(r))):
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "the console only reads", http.StatusMethodNotAllowed)
-		case foreign:
+			http.Error(w, "this address only reads", http.StatusMethodNotAllowed)
+		case foreign || http.NewCrossOriginProtection().Check(r) != nil:
 			http.Error(w, "the console answers its own pages only", http.StatusForbidden)
 		case len(r.URL.RawQuery) > maxAddress:
 			http.Error(w, "this question is too long for an address; it needs fewer filters", http.StatusRequestURITooLong)
@@ -125,6 +131,22 @@ func (g *guard) protect(next http.Handler, refuse http.HandlerFunc) http.Handler
 			http.StripPrefix("/"+path, next).ServeHTTP(w, r)
 		}
 	})
+}
+
+// setPolicy sets the headers of every answer.
+func setPolicy(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// below is the request's path without the session's element.
+func below(r *http.Request) string {
+	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return "/" + path
 }
 
 // known reports whether the request is one of a session that lasts, which it extends.

@@ -28,13 +28,16 @@ type page struct {
 	Span    report.Span // of the look; zero if it names none
 	Answer  *answerView // nil while it is to be asked for
 
+	Save     *saveView
 	Board    *boardView
+	Fault    *faultView
 	Operator *operatorView
 }
 
 type link struct {
 	Text, Href string
 	Here       bool
+	Faulty     bool // leads to a dashboard that can't be shown
 }
 
 // A choice is one of a list.
@@ -107,16 +110,24 @@ func (c *Console) explorePage(l look) page {
 	p.Span, _ = l.Span(c.Now()) // the answer says what is wrong with it
 	p.Periods = c.periodChoices(l)
 	p.Chips = c.chips(l)
+	p.Save = c.saveView(l)
 	return p
 }
 
 func (c *Console) nav(here string) []link {
-	links := []link{{"Explore", "explore", here == "explore"}}
-	for _, d := range c.dashboards() {
-		links = append(links, link{d.Title, dashboardAddress(d.file), dashboardAddress(d.file) == here})
+	links := []link{{Text: "Explore", Href: "explore"}}
+	all, faults := c.dashboards()
+	for _, d := range all {
+		links = append(links, link{Text: d.Title, Href: dashboardAddress(d.file)})
+	}
+	for _, f := range faults {
+		links = append(links, link{Text: f.title(), Href: dashboardAddress(f.file), Faulty: true})
 	}
 	if len(c.Admin) > 0 {
-		links = append(links, link{"Operator", "operator", here == "operator"})
+		links = append(links, link{Text: "Operator", Href: "operator"})
+	}
+	for i := range links {
+		links[i].Here = links[i].Href == here
 	}
 	return links
 }

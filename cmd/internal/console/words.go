@@ -123,19 +123,25 @@ func thousands(digits string) string {
 	return sign + b.String()
 }
 
-// sentence is what a chart shows, in plain words.
-func (c *Console) sentence(l look, span report.Span, metric string) string {
-	var s strings.Builder
-	s.WriteString(title(metric))
+// subject is what a look counts, and by what, without days and filters.
+func (l look) subject(metric string) string {
+	text := title(metric)
 	if over := l.over(); over != "" {
-		s.WriteString(" per " + over)
+		text += " per " + over
 	}
 	if groups := l.groups(); len(groups) > 0 {
 		for i, group := range groups {
 			groups[i] = words(group)
 		}
-		s.WriteString(" for each " + strings.Join(groups, " and "))
+		text += " for each " + strings.Join(groups, " and ")
 	}
+	return text
+}
+
+// sentence is what a chart shows, in plain words.
+func (c *Console) sentence(l look, span report.Span, metric string) string {
+	var s strings.Builder
+	s.WriteString(l.subject(metric))
 	if span.Start.Equal(span.End) {
 		s.WriteString(" on " + dayText(span.Start))
 	} else {

@@ -119,22 +119,34 @@ func decode(r io.Reader, into any) error {
 	return nil
 }
 
-// write replaces a file as a whole; only its owner can read it.
+// write replaces a file as a whole. One that was not there can be read by its owner only.
 func (f Folder) write(path string, content any) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
 	var text bytes.Buffer
 	e := yaml.NewEncoder(&text)
 	e.SetIndent(2)
 	if err := e.Encode(content); err != nil {
 		return err
 	}
+	return Replace(path, text.Bytes())
+}
+
+// Replace puts a file in its place when all of it is written. It keeps the mode of the one before and a symbolic link to
+// it; without one only its owner can read it. Folders that are missing are made.
+func Replace(path string, content []byte) error {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial") // mode 0600
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(text.Bytes())
+	_, err = file.Write(content)
+	if before, missing := os.Stat(path); missing == nil {
+		err = errors.Join(err, file.Chmod(before.Mode().Perm()))
+	}
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}
