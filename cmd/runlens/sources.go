@@ -106,7 +106,7 @@ func (f formatFlags) add(in *inputs, name string, delimiter rune, streams stream
 		Delimiter: delimiter, Null: f.Null, IgnoreUnknown: f.IgnoreUnknown,
 	}
 	if f.Format == "" {
-		file.Format = source.FormatOf(name)
+		file.Format, file.Guessed = source.FormatOf(name)
 	}
 	if file.Format != source.NDJSON && file.Kind == "" {
 		return fmt.Errorf("%s: a %s file has one kind of records: name it with --record", name, file.Format)

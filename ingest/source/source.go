@@ -3,8 +3,11 @@
 package source
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -21,18 +24,19 @@ const (
 )
 
 // FormatOf finds the format by a file's name, with the ending of its compression left out: NDJSON
-// unless it ends in .csv or .parquet.
-func FormatOf(name string) Format {
+// unless it ends in .csv or .parquet. It is guessed if the name does not end in one of NDJSON's either.
+func FormatOf(name string) (format Format, guessed bool) {
 	name = strings.ToLower(name)
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	switch {
-	case strings.HasSuffix(name, ".csv"):
-		return CSV
-	case strings.HasSuffix(name, ".parquet"):
-		return Parquet
-	default:
-		return NDJSON
+	switch path.Ext(name) {
+	case ".csv":
+		return CSV, false
+	case ".parquet":
+		return Parquet, false
+	case ".ndjson", ".jsonl", ".json":
+		return NDJSON, false
 	}
+	return NDJSON, true
 }
 
 // A Position is a place between two records of a file: the first record has been read or none, and so on.
@@ -73,6 +77,7 @@ type File struct {
 	Open      func() (io.ReadCloser, error) // the bytes from the first one
 	Delimiter rune                          // of CSV; 0 is a comma
 	Null      string                        // of CSV: a cell with this text and without quotes is null; empty for none
+	Guessed   bool                          // NDJSON by a name that says nothing: Check looks at the first record
 	Regular   bool                          // neither opening nor reading it ever waits for input
 	// IgnoreUnknown leaves out what is no field of a record, which otherwise is an error.
 	IgnoreUnknown bool
@@ -124,7 +129,15 @@ func (f *File) Check() error {
 	if err != nil {
 		return err
 	}
-	return reader.Close()
+	defer reader.Close()
+	if !f.Guessed {
+		return nil
+	}
+	record, err := reader.Next()
+	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(record.Text), []byte("{")) {
+		return errors.New("it does not begin as NDJSON does, with an object a line; --format names another format")
+	}
+	return nil // copying says what else is wrong
 }
 
 func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {

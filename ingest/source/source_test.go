@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,8 +124,27 @@ func TestFormatOf(t *testing.T) {
 		"a.csv": CSV, "dir.parquet/a.CSV.gz": CSV, "a.csv.zst": CSV,
 		"a.parquet": Parquet, "A.Parquet.ZST": Parquet,
 	} {
-		if got := FormatOf(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
+		got, guessed := FormatOf(name)
+		if got != want || guessed != slices.Contains([]string{"-", "a", "csv", "a.csv.txt"}, name) {
+			t.Errorf("%s: %s, want %s, guessed %t", name, got, want, guessed)
+		}
+	}
+}
+
+// A file whose name says nothing of its format is refused if it does not begin as NDJSON does.
+func TestGuessedFormats(t *testing.T) {
+	for content, right := range map[string]bool{
+		"# runlens\n\nThe README": false, "a,b\n": false, "[1]\n": false,
+		"": true, "\n\n": true, agentsNDJSON: true, "\n {\"record\": \n": true,
+	} {
+		f := &File{Name: "README", Format: NDJSON, Guessed: true, Regular: true, Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(content)), nil
+		}}
+		if err := f.Check(); (err == nil) != right {
+			t.Errorf("%q: %v", content, err)
+		}
+		if f.Guessed = false; f.Check() != nil {
+			t.Errorf("%q is refused where the format was named", content)
 		}
 	}
 }
