@@ -52,6 +52,7 @@ var arrows = map[string]string{
 	"olap/failure":            "",
 	"olap/keys":               "olap/parts schema schema/sql",
 	"olap/maintain":           "schema",
+	"olap/orgs":               "schema schema/sql",
 	"olap/parts":              "",
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
@@ -96,7 +97,7 @@ var devCommands = []string{"cmd/bench", "cmd/mutants", "cmd/samplesource", "cmd/
 // libraries says which packages may import those of others that decide what a package is for.
 var libraries = map[string]string{
 	driver: "cmd/... ingest/... olap olap/audit olap/cells olap/clickhouse/... olap/cost olap/exec olap/failure" +
-		" olap/keys olap/doctor olap/maintain olap/olaptest olap/parts olap/rollup olap/snapshot olap/trace" +
+		" olap/keys olap/doctor olap/maintain olap/olaptest olap/orgs olap/parts olap/rollup olap/snapshot olap/trace" +
 		" olap/usage",
 	fiber:                             "http",
 	"github.com/valyala/fasthttp/...": "http",

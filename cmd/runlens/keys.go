@@ -94,6 +94,7 @@ func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 		if err != nil {
 			return err
 		}
+		noteNoRuns(ctx, conn, organization, io.err)
 		return printCreated(io, c.Output, text, key, nil)
 	})
 }

@@ -56,6 +56,7 @@ type cli struct {
 	Logout     logoutCmd     `cmd:"" help:"Forget the address and the key of a server."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Let an assistant ask a server, over the Model Context Protocol."`
 	Keys       keysCmd       `cmd:"" help:"Create, list, rotate and revoke API keys."`
+	Orgs       orgsCmd       `cmd:"" help:"Show which organizations the store has."`
 	Explain    explainCmd    `cmd:"" help:"Answer a question on the store itself and say how."`
 	Usage      usageCmd      `cmd:"" help:"Show who asks what over the API, and what it takes."`
 	Cells      cellsCmd      `cmd:"" help:"Show the ClickHouse services among which organizations are divided."`
