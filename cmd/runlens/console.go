@@ -59,7 +59,7 @@ func (c consoleCmd) serve(ctx context.Context, command *kong.Context, logger *sl
 	var shared net.Listener
 	if c.Share != "" && c.Export == "" {
 		var err error
-		if shared, err = c.listenShared(logger); err != nil {
+		if shared, err = listenFew("--share", c.Share, logger); err != nil {
 			return err
 		}
 		defer shared.Close()

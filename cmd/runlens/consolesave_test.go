@@ -9,8 +9,8 @@ import (
 	"github.com/runlens/runlens/cmd/internal/console"
 )
 
-// A question of the page is saved and put on a dashboard in two clicks. The file keeps what its writer wrote. A name that
-// is there asks.
+// A question of the page is saved and put on a dashboard in two clicks. The file keeps what its writer wrote. A name
+// that is there asks.
 func consoleSaving(t *testing.T, o office) {
 	t.Parallel()
 	d := o.console(t, "saving", console.Config{})
@@ -39,7 +39,8 @@ func consoleSaving(t *testing.T, o office) {
 	d.do(clickOn("#save > summary"))
 	d.click("#save button")
 	d.shows("#save [role=status]", "Saved as @runs-for-each-person, and on Health.")
-	added := strings.Replace(mine, "exact\n", "exact\n  - title: Runs for each person\n    saved: runs-for-each-person\n", 1)
+	added := strings.Replace(mine, "exact\n",
+		"exact\n  - title: Runs for each person\n    saved: runs-for-each-person\n", 1)
 	has(health, added)
 	question := filepath.Join(string(d.config.Home), "queries", "runs-for-each-person.yaml")
 	const asked = "model: agent_runs\nmetrics:\n  - run_count\ndimensions:\n  - user_identifier\nstart: \"2026-01-01\"\n" +

@@ -5,33 +5,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/console"
 	"github.com/runlens/runlens/cmd/internal/profile"
-	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit"
 )
 
 // sharedPerMinute is how many requests with links are answered in any minute, all together: a page of a dashboard with
 // 24 panels takes 25.
 const sharedPerMinute = 1200
-
-// listenShared opens the address of links, which other hosts may reach.
-func (c consoleCmd) listenShared(logger *slog.Logger) (net.Listener, error) {
-	caps, err := fewCaps()
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", c.Share)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--share: %w", err)}
-	}
-	return conns.Limit(listener, caps, logger), nil
-}
 
 // sharing says how links are made for what listens on an address.
 func sharing(home profile.Folder, key string, address net.Addr) (*console.Share, error) {

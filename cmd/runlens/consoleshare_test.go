@@ -34,13 +34,15 @@ func consoleSharing(t *testing.T, o office) {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	address := "http://" + server.Listener.Addr().String()
-	share := &console.Share{URL: address, Secret: []byte("of the key"), Admit: func(time.Time) bool { return !full.Load() }}
+	admit := func(time.Time) bool { return !full.Load() }
+	share := &console.Share{URL: address, Secret: []byte("of the key"), Admit: admit}
 	config := console.Config{Dashboards: []string{files["shown"], files["secret"]}, Share: share,
 		Now: func() time.Time { return consoleNow.Add(time.Duration(later.Load())) }}
 	d := o.console(t, "sharing", config)
 	d.do(clickOn("#share > summary"))
 	d.click("#share button")
-	d.shows("#share [role=status]", "Whoever has this link sees this dashboard, and nothing else, until 22 Jan 2026, 15:00 UTC.")
+	d.shows("#share [role=status]", "Whoever has this link sees this dashboard, and nothing else, until "+
+		"22 Jan 2026, 15:00 UTC.")
 	d.accessible("a link")
 	link := d.text(`document.querySelector("#share pre").textContent`)
 	token, ours := strings.CutPrefix(link, address+"/share/")

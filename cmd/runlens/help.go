@@ -124,9 +124,10 @@ var flagHelp = kong.Vars{
 	"recheck_after": "With --source: compare again after this time what differs, in case it was being copied.",
 
 	// serverFlags, login and mcp
-	"api_url": "The API (http://127.0.0.1:8080).",
-	"profile": "The address and the key that 'runlens login' kept under this name. Default: those under default, " +
-		"where neither is given.",
+	"api_url": "The API. Address and key come each from a flag, else a variable, else the profile; the address else is " +
+		"http://127.0.0.1:8080.",
+	"profile": "The address and the key that 'runlens login' kept under this name; as a flag they come before " +
+		"variables. Default: default. The key goes to this address only.",
 	"login_url":      "The API.",
 	"login_key_file": "The API key. Or set RUNLENS_API_KEY, type it when asked, or pipe it in.",
 	"mcp_listen": "Serve streamable HTTP on this loopback address instead of standard input and output. Port 0 " +
@@ -137,8 +138,8 @@ var flagHelp = kong.Vars{
 	"dashboard": "A dashboard, besides those in ~/.config/runlens/dashboards. May be repeated; the first one is the " +
 		"first page.",
 	"export": "Write the dashboard as a page of its own, which needs no server and runs no script, and end.",
-	"console_share": "Another address, for links that show others a dashboard until they end, and nothing else. It speaks " +
-		"plain HTTP: beyond a network that you trust, put a proxy with TLS before it.",
+	"console_share": "Another address, for links that show others a dashboard until they end, and nothing else. It " +
+		"speaks plain HTTP: beyond a network that you trust, put a proxy with TLS before it.",
 	"console_admin": "Comma-separated admin addresses of servers and workers, for the operator's page. Their token " +
 		"comes from RUNLENS_ADMIN_TOKEN, --admin-token-file or, on this machine, their data directory.",
 	"token_dir": "The data directory of the servers on this machine, whose admin.token --admin sends.",
@@ -166,6 +167,9 @@ var flagHelp = kong.Vars{
 		"dimensions.",
 	"fail_if": "Exit with code 4 if this holds for a row; <, <=, >, >=, == or !=. An empty value is compared with " +
 		"nothing. May be repeated.",
+	"min_count": "--fail-if leaves out rows whose first metric that counts, such as run_count, is less than this.",
+	"on_change": "FILE keeps for which rows --fail-if held. Only those for which it did not hold before are told, and " +
+		"exit with code 4; those for which it no longer holds are told as resolved.",
 }
 
 // tagWords are parts of struct tags that would be too long for a line, or are needed elsewhere too, besides

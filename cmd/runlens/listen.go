@@ -41,13 +41,18 @@ func listenLoopback(address string, logger *slog.Logger) (net.Listener, error) {
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, usageError{errors.New("--listen must be a loopback address such as 127.0.0.1:8765")}
 	}
+	return listenFew("--listen", address, logger)
+}
+
+// listenFew opens an address of which few use anything at once.
+func listenFew(flag, address string, logger *slog.Logger) (net.Listener, error) {
 	caps, err := fewCaps()
 	if err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return conns.Limit(listener, caps, logger), nil
 }

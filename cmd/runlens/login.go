@@ -26,30 +26,22 @@ type serverFlags struct {
 	Profile string `env:"RUNLENS_PROFILE" placeholder:"NAME" help:"@profile"`
 }
 
-// server is the address and the key. A profile is used whole or not at all, so that a key goes to its own server only.
+// server is the address and the key: each from a flag, else a variable, else the profile, else the default. A profile
+// that --profile names comes before variables. The key of a profile goes to the profile's own address only.
 func (s serverFlags) server(given map[string]bool) (p profile.Profile, err error) {
 	named := given["profile"]
 	if named && (given["url"] || given["key-file"]) {
 		return p, usageError{errors.New("--profile has an address and a key of its own; leave out --url and --key-file")}
 	}
-	if p.Key, err = readSecret("--key-file", s.KeyFile, "RUNLENS_API_KEY"); err != nil && !named {
-		return p, err
-	}
-	p.URL = s.URL
-	if named || s.Profile != "" && !given["url"] && !given["key-file"] || p == (profile.Profile{}) {
-		folder, err := profile.Home()
-		if err != nil {
+	if !named {
+		p.URL = s.URL
+		if p.Key, err = readSecret("--key-file", s.KeyFile, "RUNLENS_API_KEY"); err != nil {
 			return p, err
 		}
-		name := cmp.Or(s.Profile, profile.Default)
-		kept, ok, err := folder.Profile(name)
-		switch {
-		case err != nil:
-			return p, usageError{err}
-		case ok:
-			return kept, nil
-		case s.Profile != "":
-			return p, usageError{fmt.Errorf("there is no profile %s; 'runlens login --profile %s' makes it", name, name)}
+	}
+	if p.Key == "" || p.URL == "" {
+		if p, err = s.completed(p); err != nil {
+			return p, err
 		}
 	}
 	if p.Key == "" {
@@ -58,6 +50,39 @@ func (s serverFlags) server(given map[string]bool) (p profile.Profile, err error
 	}
 	p.URL = cmp.Or(p.URL, defaultURL)
 	return p, nil
+}
+
+// completed takes from a profile what is not given.
+func (s serverFlags) completed(given profile.Profile) (profile.Profile, error) {
+	folder, err := profile.Home()
+	if err != nil && s.Profile == "" && given.Key != "" {
+		return given, nil // a service may have no home
+	}
+	if err != nil {
+		return given, err
+	}
+	name := cmp.Or(s.Profile, profile.Default)
+	kept, ok, err := folder.Profile(name)
+	switch {
+	case err != nil:
+		return given, usageError{err}
+	case !ok && s.Profile != "":
+		return given, usageError{fmt.Errorf("there is no profile %s; 'runlens login --profile %s' makes it", name, name)}
+	case !ok:
+		return given, nil
+	case given.URL == "":
+		return profile.Profile{URL: kept.URL, Key: cmp.Or(given.Key, kept.Key)}, nil
+	case sameAddress(given.URL, kept.URL):
+		return kept, nil
+	}
+	return given, usageError{fmt.Errorf("an API key is needed: that of the profile %s is for %s alone; set "+
+		"RUNLENS_API_KEY, or run 'runlens login --url %s --profile NAME'", name, kept.URL, given.URL)}
+}
+
+// sameAddress reports whether an address that was given is that of a profile, which the client has completed.
+func sameAddress(given, kept string) bool {
+	c, err := client.New(client.Config{URL: given, Key: "none"})
+	return err == nil && c.URL() == kept
 }
 
 // client asks the server; it reports waits on standard error.

@@ -27,6 +27,7 @@ type queryCmd struct {
 	Wide        bool          `help:"Do not cut a table to the width of the terminal."`
 	Vertical    bool          `help:"A table with a line for every value."`
 	Spreadsheet bool          `help:"@spreadsheet"`
+	OnChange    string        `placeholder:"FILE" help:"@on_change"`
 	Watch       time.Duration `placeholder:"10s" help:"Ask again and again with this pause, at least 1s, until Ctrl-C."`
 	Quiet       bool          `short:"q" help:"Only errors and crossed thresholds on standard error."`
 }
@@ -106,7 +107,7 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	}
 	ask.body = body
 	ask.question = c.Question
-	if ask.thresholds, err = report.ParseThresholds(c.FailIf); err != nil {
+	if err := c.alerts(ask); err != nil {
 		return nil, err
 	}
 	if err := ask.run().Check(time.Now()); err != nil {
@@ -126,10 +127,29 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 			ask.options.Width = output.Columns(io.out)
 		}
 	}
+	if c.OnChange != "" {
+		if err := refuseInputs("--on-change", c.OnChange, io.in, c.Body, c.KeyFile, c.File); err != nil {
+			return nil, err
+		}
+	}
 	if c.File == "" {
 		return ask, nil
 	}
 	return ask, refuseInputs("-o", c.File, io.in, c.Body, c.KeyFile, strings.TrimPrefix(c.Saved, "@"))
+}
+
+// alerts reads the conditions, and what they held for the last time.
+func (c *queryCmd) alerts(ask *asking) (err error) {
+	if ask.thresholds, err = report.ParseThresholds(c.FailIf); err != nil {
+		return err
+	}
+	if ask.minCount = c.MinCount; ask.thresholds == nil && (c.OnChange != "" || c.MinCount != 0) {
+		return errors.New("--on-change and --min-count are for --fail-if")
+	}
+	if c.OnChange != "" {
+		ask.changes, err = readAlerts(c.OnChange)
+	}
+	return err
 }
 
 // format is the one of --output, else that of the file's ending.

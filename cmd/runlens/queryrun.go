@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/explain"
@@ -20,10 +21,14 @@ type asking struct {
 	question   report.Question
 	body       *client.Query // instead of the question
 	thresholds []report.Threshold
+	minCount   int
+	changes    *alertState // of thresholds; nil for all that are crossed
 	format     string
 	options    output.Options
 	file       string // empty for standard output
 	quiet      bool
+
+	counted bool // something was counted in the last answer
 }
 
 func (a *asking) run() *report.Run {
@@ -39,6 +44,7 @@ func (a *asking) once(ctx context.Context) error {
 	}
 	shown := newQueryProgress(a)
 	run.OnPage = shown.page
+	a.counted = false
 	crossed, err := a.write(ctx, run)
 	shown.end()
 	if err != nil {
@@ -46,11 +52,21 @@ func (a *asking) once(ctx context.Context) error {
 	}
 	if !a.quiet {
 		summarize(a.err, &run.Facts, time.Since(began))
+		if !a.counted {
+			for _, hint := range explain.Missing(ctx, a.client, run.Query()) {
+				say(a.err, "note: %s", hint)
+			}
+		}
 	}
-	if crossed.report(a.err); crossed.count > 0 {
-		return exitError{exitThreshold}
-	}
-	return nil
+	return a.alert(crossed)
+}
+
+// counts reports whether a row says that there was something.
+func counts(columns []report.Column, row report.Row) bool {
+	return slices.ContainsFunc(row, func(v client.Value) bool {
+		n, ok := v.Int64()
+		return ok && n != 0
+	}) || !slices.ContainsFunc(columns, func(c report.Column) bool { return c.Kind == report.Count })
 }
 
 // explained is one line about a failure and what to do.
@@ -78,7 +94,11 @@ func (a *asking) write(ctx context.Context, run *report.Run) (*crossings, error)
 	if err != nil {
 		return nil, err
 	}
-	crossed := &crossings{columns: table.Columns}
+	crossed := &crossings{columns: table.Columns, counting: report.Counting(table.Columns), least: int64(a.minCount),
+		all: a.changes != nil}
+	if crossed.least > 0 && crossed.counting < 0 {
+		return nil, usageError{errors.New("--min-count needs a metric that counts beside the others, such as run_count")}
+	}
 	for _, t := range a.thresholds {
 		found, err := t.On(table.Columns)
 		if err != nil {
@@ -116,6 +136,7 @@ func (a *asking) rows(run *report.Run, table report.Table, crossed *crossings, o
 			return err
 		}
 		run.Facts.Rows++
+		a.counted = a.counted || counts(table.Columns, row)
 		crossed.add(row)
 	}
 	if err := w.End(run.Facts); err != nil {
@@ -150,35 +171,5 @@ func (a *asking) watch(ctx context.Context, pause time.Duration) error {
 			return nil
 		case <-time.After(pause):
 		}
-	}
-}
-
-// crossings counts the rows for which a threshold's condition holds.
-type crossings struct {
-	columns    []report.Column
-	thresholds []report.Threshold
-	count      int
-	first      []string
-}
-
-// shownCrossings is how many are reported one by one.
-const shownCrossings = 10
-
-func (c *crossings) add(row report.Row) {
-	for _, t := range c.thresholds {
-		if text, ok := t.Crossed(c.columns, row); ok {
-			if c.count++; c.count <= shownCrossings {
-				c.first = append(c.first, text)
-			}
-		}
-	}
-}
-
-func (c *crossings) report(stderr io.Writer) {
-	for _, text := range c.first {
-		say(stderr, "threshold: %s", text)
-	}
-	if c.count > shownCrossings {
-		say(stderr, "threshold: and %d more", c.count-shownCrossings)
 	}
 }

@@ -100,7 +100,7 @@ func (g *givenQuestion) refuseBeside(given map[string]bool) error {
 	}
 	refused := []string{"save"}
 	for flag := range questionFlags(&g.Question) {
-		if flag != "all" && flag != "fail-if" {
+		if flag != "all" && flag != "fail-if" && flag != "min-count" {
 			refused = append(refused, flag)
 		}
 	}

@@ -185,6 +185,7 @@ func queryProfiles(t *testing.T, o office) {
 	d := o.desk(t, "profiles", "2026-01-01 a@x.example COMPLETED")
 	t.Setenv("RUNLENS_API_KEY", "")
 	t.Setenv("RUNLENS_URL", "")
+	config := os.Getenv("XDG_CONFIG_HOME")
 	login := func(stdin string, args ...string) (int, string, string) {
 		return command(t, stdin, append([]string{"login"}, args...)...)
 	}
@@ -206,9 +207,11 @@ func queryProfiles(t *testing.T, o office) {
 		t.Errorf("a key from a file: %d", code)
 	}
 	d.answers("a named profile", asked+" --profile work", "run_count,run_success_rate\n1,1\n")
-	// The key of a profile goes to no other server, and no profile comes between a key that is given and its server.
-	if code, _, stderr := d.query(asked + " --url " + d.base); code != exitUsage ||
-		!strings.Contains(stderr, "an API key is needed") {
+	// Address and key come each from a flag, else a variable, else the profile, else the default. The key of a profile goes
+	// to no other server.
+	d.answers("the address of the profile", asked+" --url "+d.base+"/", "run_count,run_success_rate\n1,1\n")
+	if code, _, stderr := d.query(asked + " --url http://127.0.0.1:1"); code != exitUsage ||
+		!strings.Contains(stderr, "that of the profile default is for "+d.base+" alone") {
 		t.Errorf("another server: %d %s", code, stderr)
 	}
 	if code, _, stderr := d.query(asked + " --profile work --url " + d.base); code != exitUsage ||
@@ -216,9 +219,28 @@ func queryProfiles(t *testing.T, o office) {
 		t.Errorf("both: %d %s", code, stderr)
 	}
 	t.Setenv("RUNLENS_API_KEY", "rl_nobody")
-	if code, _, stderr := d.query(asked); code != exitFailed || strings.Contains(stderr, d.base) {
-		t.Errorf("a key of the environment goes to the default address: %d %s", code, stderr)
+	if code, _, stderr := d.query(asked); code != exitFailed || !strings.Contains(stderr, "the key is unknown") {
+		t.Errorf("a key of the environment before that of the profile: %d %s", code, stderr)
 	}
+	d.answers("a flag before a variable", asked+" --key-file "+file, "run_count,run_success_rate\n1,1\n")
+	d.answers("a profile of a flag before variables", asked+" --profile work", "run_count,run_success_rate\n1,1\n")
+	t.Setenv("RUNLENS_PROFILE", "work")
+	if code, _, _ := d.query(asked); code != exitFailed {
+		t.Errorf("a key of the environment before that of a profile of the environment: %d", code)
+	}
+	t.Setenv("RUNLENS_PROFILE", "")
+	t.Setenv("RUNLENS_URL", "http://127.0.0.1:1")
+	if code, _, stderr := d.query(asked); code != exitFailed || !strings.Contains(stderr, "no server answers at") {
+		t.Errorf("an address of the environment before that of the profile: %d %s", code, stderr)
+	}
+	d.answers("an address of a flag before a variable", asked+" --url "+d.base+" --key-file "+file,
+		"run_count,run_success_rate\n1,1\n")
+	t.Setenv("RUNLENS_URL", "")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if code, _, stderr := d.query(asked); code != exitFailed || strings.Contains(stderr, d.base) {
+		t.Errorf("without a profile a key goes to the default address: %d %s", code, stderr)
+	}
+	t.Setenv("XDG_CONFIG_HOME", config)
 	t.Setenv("RUNLENS_API_KEY", "")
 	path := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "runlens/profiles.yaml")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {

@@ -11,8 +11,8 @@ func TestAddPanel(t *testing.T) {
 		"before a comment": {"panels:\n" + one, "  - title: 'Ä: b'\n    saved: b\n", "\n  # - saved: old\n# the end\n"},
 		"before a key":     {"panels:\n" + one, "  - title: 'Ä: b'\n    saved: b\n", "\n# in UTC\ntimezone: UTC\n"},
 		"Windows":          {"panels:\r\n- saved: a\r\n", "- title: 'Ä: b'\r\n  saved: b\r\n", "title: x\r\n"},
-		"a question": {"panels:\n  - question:\n      metrics: [a,\n        b]\n      dimensions:\n      - day\n\n    top: 3\n",
-			"  - title: 'Ä: b'\n    saved: b\n", ""},
+		"a question": {"panels:\n  - question:\n      metrics: [a,\n        b]\n      dimensions:\n      - day\n\n" +
+			"    top: 3\n", "  - title: 'Ä: b'\n    saved: b\n", ""},
 	} {
 		got, err := addPanel([]byte(c.before+c.rest), savedPanel{Title: "Ä: b", Saved: "b"})
 		if want := c.before + c.after + c.rest; err != nil || string(got) != want {

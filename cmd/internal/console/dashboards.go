@@ -129,8 +129,8 @@ func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error
 		}
 	}
 	if least := d.leastRefresh(c.Now()); d.Refresh != 0 && d.Refresh < least {
-		return nil, &fault{file: file, text: fmt.Sprintf("refresh %v is too often for %d queries: at least %v, so that other "+
-			"uses of the key have half of its rate", d.Refresh, d.queries(c.Now()), least)}
+		return nil, &fault{file: file, text: fmt.Sprintf("refresh %v is too often for %d queries: at least %v, so that "+
+			"other uses of the key have half of its rate", d.Refresh, d.queries(c.Now()), least)}
 	}
 	return d, nil
 }
@@ -170,7 +170,7 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 	if err != nil {
 		return err
 	}
-	q.FailIf = nil // is for the command line
+	q.FailIf, q.MinCount = nil, 0 // are for the command line
 	p.look = look{Question: q, Top: cmp.Or(p.Top, defaultTop), Chart: cmp.Or(p.Chart, "line"),
 		By: "value"}
 	if d.Last != "" || d.Start != "" {
@@ -182,12 +182,12 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 
 // decodeQuestion reads a question that has no unknown fields; a node by itself would allow them.
 func decodeQuestion(node yaml.Node, q *report.Question) error {
-	var names []string
+	names := slices.Clone(terminalFields)
 	for name := range fieldsOf(q) {
 		names = append(names, name)
 	}
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
-		if key := node.Content[i]; !slices.Contains(names, key.Value) && key.Value != "fail-if" {
+		if key := node.Content[i]; !slices.Contains(names, key.Value) {
 			return fmt.Errorf("line %d: a question has no field %s", key.Line, key.Value)
 		}
 	}

@@ -70,6 +70,7 @@ func TestGuard(t *testing.T) {
 	if w := c.send("GET", "/?token="+first); w.Code != 401 || len(c.used) != 1 || c.used[0] == first {
 		t.Errorf("the address works twice: %d %q", w.Code, c.used)
 	}
+	form := func(site string) []string { return []string{"Sec-Fetch-Site", site, "Sec-Fetch-Mode", "navigate"} }
 	for name, q := range map[string]struct {
 		method, path string
 		headers      []string
@@ -93,8 +94,8 @@ func TestGuard(t *testing.T) {
 		"without a session":      {"POST", "/save", nil, 405},
 		"in no session":          {"POST", "/AAAAAAAAAAAAAAAAAAAAAAAAAA/save", nil, 401},
 		"of a rebound name":      {"POST", path + "save", []string{"Host", "evil.example:8100"}, 421},
-		"a form of another site": {"POST", path + "save", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
-		"a form of another port": {"POST", path + "save", []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		"a form of another site": {"POST", path + "save", form("cross-site"), 403},
+		"a form of another port": {"POST", path + "save", form("same-site"), 403},
 		"of another origin":      {"POST", path + "save", []string{"Origin", "http://evil.example"}, 403},
 		"of another port":        {"POST", path + "save", []string{"Origin", "http://127.0.0.1:9999"}, 403},
 		"of no origin":           {"POST", path + "save", []string{"Origin", "null"}, 403},

@@ -25,8 +25,8 @@ type Share struct {
 	Admit func(now time.Time) bool
 }
 
-// A link is for one dashboard until an instant: 8 bytes with that in seconds, 16 bytes that stand for the dashboard, and
-// 32 bytes that sign both.
+// A link is for one dashboard until an instant: 8 bytes with that in seconds, 16 bytes that stand for the dashboard,
+// and 32 bytes that sign both.
 const (
 	linkBoard = 8
 	linkSign  = linkBoard + 16

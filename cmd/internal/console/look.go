@@ -233,13 +233,16 @@ func (l look) values() url.Values {
 // differs from browser to browser.
 func (l look) address() string { return "explore?" + l.values().Encode() }
 
+// terminalFields are those of a saved question that only the terminal uses.
+var terminalFields = []string{"fail-if", "min-count"}
+
 // fieldsOf are the fields of a question by their names in addresses and saved questions.
 func fieldsOf(q *report.Question) func(yield func(string, reflect.Value) bool) {
 	return func(yield func(string, reflect.Value) bool) {
 		question := reflect.ValueOf(q).Elem()
 		for i := range question.NumField() {
 			name, _, _ := strings.Cut(question.Type().Field(i).Tag.Get("yaml"), ",")
-			if name != "fail-if" && !yield(name, question.Field(i)) {
+			if !slices.Contains(terminalFields, name) && !yield(name, question.Field(i)) {
 				return
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"regexp"
 	"strconv"
 	"time"
@@ -68,10 +70,19 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 
 func connection(lost *client.ConnectionError) string {
 	if lost.NotConnected() {
-		return fmt.Sprintf("no server answers at %s: start it with 'runlens serve', or name another with --url (%v)",
-			lost.URL, lost.Err)
+		remedy := "is the address right, and the network there? --url or 'runlens login' names another"
+		if to, err := url.Parse(lost.URL); err == nil && local(to.Hostname()) {
+			remedy = "start it with 'runlens serve', or name another with --url"
+		}
+		return fmt.Sprintf("no server answers at %s: %s (%v)", lost.URL, remedy, lost.Err)
 	}
 	return lost.Error()
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // days is how many the range covers, both ends inclusive.

@@ -130,8 +130,8 @@ func (f Folder) write(path string, content any) error {
 	return Replace(path, text.Bytes())
 }
 
-// Replace puts a file in its place when all of it is written. It keeps the mode of the one before and a symbolic link to
-// it; without one only its owner can read it. Folders that are missing are made.
+// Replace puts a file in its place when all of it is written. It keeps the mode of the one before and a symbolic link
+// to it; without one only its owner can read it. Folders that are missing are made.
 func Replace(path string, content []byte) error {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to

@@ -12,8 +12,8 @@ import (
 // secretBytes is how long a secret is.
 const secretBytes = 32
 
-// LinkSecret is what signs links to dashboards. The first call makes it, in a file of its own; later ones return the same.
-// Without the file the links that were made hold no longer. A file that others can read is refused.
+// LinkSecret is what signs links to dashboards. The first call makes it, in a file of its own; later ones return the
+// same. Without the file the links that were made hold no longer. A file that others can read is refused.
 func (f Folder) LinkSecret() ([]byte, error) {
 	path := filepath.Join(string(f), "links.secret")
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {

@@ -62,30 +62,45 @@ func (t Threshold) On(columns []Column) (Threshold, error) {
 	return t, nil
 }
 
+// A Crossing is a row for which a threshold's condition holds.
+type Crossing struct {
+	Key   string // the condition and the values of the dimensions, whatever their names and the value are
+	Where string // the condition, and the row with its names; as people read them
+	Value string // with a percentage for a rate
+}
+
+func (c Crossing) String() string { return c.Where + " is " + c.Value }
+
 // Crossed reports whether the condition holds for a row, and says where. Null is compared with nothing.
-func (t Threshold) Crossed(columns []Column, row Row) (string, bool) {
+func (t Threshold) Crossed(columns []Column, row Row) (c Crossing, crossed bool) {
 	value, ok := exactly(row[t.column].String())
 	if !ok || !t.holds(value.Cmp(t.bound)) {
-		return "", false
+		return c, false
 	}
-	var place []string
+	var ids, names []string
 	for i, c := range columns {
 		if !c.Numeric() && (c.Member == "" || c.Name == c.Member) && !row[i].IsNull() {
-			place = append(place, c.Name+" "+row[i].String())
+			ids = append(ids, c.Name+" "+row[i].String())
+			names = append(names, ids[len(ids)-1])
 			if i+1 < len(columns) && columns[i+1].Member == c.Member && !columns[i+1].Numeric() && !row[i+1].IsNull() {
-				place[len(place)-1] += " (" + row[i+1].String() + ")" // the name that people know
+				names[len(names)-1] += " (" + row[i+1].String() + ")" // the name that people know
 			}
 		}
 	}
-	where := ""
-	if len(place) > 0 {
-		where = " of " + strings.Join(place, ", ")
+	c.Key, c.Where = t.text+": the value", t.text+": the value"
+	if len(ids) > 0 {
+		c.Key, c.Where = c.Key+" of "+strings.Join(ids, ", "), c.Where+" of "+strings.Join(names, ", ")
 	}
-	shown := row[t.column].String()
+	c.Value = row[t.column].String()
 	if f, ok := row[t.column].Float64(); ok && strings.HasSuffix(t.metric, "_rate") {
-		shown += fmt.Sprintf(" (%.4g%%)", f*100)
+		c.Value += fmt.Sprintf(" (%.4g%%)", f*100)
 	}
-	return fmt.Sprintf("%s: the value%s is %s", t.text, where, shown), true
+	return c, true
+}
+
+// Counting is the column of the first metric that counts; -1 for none.
+func Counting(columns []Column) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return c.Kind == Count && c.Name == c.Member })
 }
 
 func (t Threshold) holds(order int) bool {

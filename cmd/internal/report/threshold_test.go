@@ -29,8 +29,8 @@ func TestThresholds(t *testing.T) {
 			t.Fatal(err)
 		}
 		says, crossed := on.Crossed(columns, row)
-		if crossed != want || crossed && !strings.Contains(says, "of day 2026-01-02 is") {
-			t.Errorf("%s: %t %s", text, crossed, says)
+		if crossed != want || crossed && !strings.Contains(says.String(), "of day 2026-01-02 is") {
+			t.Errorf("%s: %t %v", text, crossed, says)
 		}
 		if _, crossed := on.Crossed(columns, Row{row[0], {}, {}}); crossed {
 			t.Errorf("%s holds for null", text)
@@ -41,9 +41,9 @@ func TestThresholds(t *testing.T) {
 		{Name: "run_success_rate", Kind: Number}}
 	one, _ := ParseThresholds([]string{"run_success_rate < 0.9"})
 	on, _ := one[0].On(named)
-	if says, _ := on.Crossed(named, Row{client.StringValue("0b7e"), client.StringValue("Billing desk"),
-		client.Float64Value(0.8512)}); says != "run_success_rate < 0.9: the value of agent_id 0b7e (Billing desk) is 0.8512 "+
-		"(85.12%)" {
+	says, _ := on.Crossed(named, Row{client.StringValue("0b7e"), client.StringValue("Billing desk"),
+		client.Float64Value(0.8512)})
+	if says.String() != "run_success_rate < 0.9: the value of agent_id 0b7e (Billing desk) is 0.8512 (85.12%)" {
 		t.Error(says)
 	}
 	for _, text := range []string{"", "run_count", "run_count < ", "< 1", "run_count < x", "run_count = 1",

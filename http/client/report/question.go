@@ -36,6 +36,9 @@ type Question struct {
 
 	Fill   bool     `yaml:"fill,omitempty" help:"@fill"`
 	FailIf []string `yaml:"fail-if,omitempty" sep:"none" placeholder:"'METRIC < NUMBER'" help:"@fail_if"`
+
+	// MinCount is for FailIf.
+	MinCount int `yaml:"min-count,omitempty" placeholder:"N" help:"@min_count"`
 }
 
 // Default is a question of which only Metrics are missing, with the defaults of runlens query.
@@ -54,6 +57,9 @@ func (q Question) Build(span Span) (client.Query, error) {
 	}
 	if q.Limit < 1 {
 		return built, errors.New("--limit must be at least 1")
+	}
+	if q.MinCount < 0 {
+		return built, errors.New("--min-count must be at least 0")
 	}
 	for _, text := range q.Filter {
 		filter, err := ParseFilter(text)

@@ -1,0 +1,73 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runlens/runlens/http/client"
+)
+
+// Missing says of the filters of a query that found nothing which values there are none of in its days, and what may
+// have been meant. It asks one query for each filter, and says nothing where that fails.
+func Missing(ctx context.Context, c *client.Client, q client.Query) (hints []string) {
+	for _, f := range q.Filters {
+		page, err := c.Query(ctx, client.Query{Model: q.Model, Metrics: q.Metrics[:1], Dimensions: []string{f.Member},
+			Range: q.Range, Limit: client.MaxLimit})
+		if err != nil {
+			return hints
+		}
+		if len(page.Rows) == 0 {
+			return []string{"nothing was counted in these days, whatever the filters"}
+		}
+		for _, value := range append(slices.Clone(f.Values), f.Value) {
+			if hint := missing(page, f.Member, value); hint != "" {
+				hints = append(hints, hint)
+			}
+		}
+	}
+	return hints
+}
+
+// missing is a hint about a value that a page of a dimension's values does not have; empty for one that it has, or may
+// have further on.
+func missing(page *client.Response, member, value string) string {
+	if value == "" {
+		return ""
+	}
+	var ids, names []string
+	named := make(map[string]string) // identifiers by names in small letters
+	for _, row := range page.Rows {
+		if row[0].IsNull() {
+			continue
+		}
+		id := row[0].String()
+		ids = append(ids, id)
+		if len(page.Columns) > 2 && !row[1].IsNull() { // the companion, then the metric
+			names = append(names, row[1].String())
+			named[strings.ToLower(row[1].String())] = id
+		}
+	}
+	if slices.Contains(ids, value) {
+		return ""
+	}
+	if id, ok := named[strings.ToLower(value)]; ok {
+		return fmt.Sprintf("%s is a name; filter by its %s: --filter %s=%s", value, member, member, id)
+	}
+	there := fmt.Sprintf("no %s is %s in these days", member, value)
+	switch near := nearest(value, slices.Concat(ids, names)); {
+	case near != "" && named[strings.ToLower(near)] != "":
+		return fmt.Sprintf("%s; did you mean %s, --filter %s=%s?", there, near, member, named[strings.ToLower(near)])
+	case near != "":
+		return fmt.Sprintf("%s; did you mean %s?", there, near)
+	case page.Cursor != "":
+		return ""
+	case len(ids) <= listed:
+		return fmt.Sprintf("%s; there are %s", there, strings.Join(ids, ", "))
+	}
+	return there
+}
+
+// listed is how many values are named where none is near.
+const listed = 5
