@@ -50,6 +50,11 @@ var flagHelp = kong.Vars{
 	"rejects":      "Write rejected records to FILE, one JSON object a line. Replaced when the run ends.",
 	"on_error":     "At a rejected record: continue, or stop at the first one.",
 
+	// init
+	"init_files": "Files or glob patterns (quoted) instead of --source.",
+	"init_org":   "The organization of the key. Default: the only one that the store has.",
+	"init_url":   "The address of the server to be, which is kept with the key.",
+
 	// conform
 	"conform_url": "Address of the server, on the same store. The command makes keys of its own.",
 

@@ -39,6 +39,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 type usageError struct{ error }
 
 type cli struct {
+	Init       initCmd       `cmd:"" help:"Copy records once, and write a key and a dashboard: begin here."`
 	Serve      serveCmd      `cmd:"" help:"Run the HTTP API."`
 	Ingest     ingestCmd     `cmd:"" help:"Copy records from files or standard input into the store."`
 	Worker     workerCmd     `cmd:"" help:"Copy records continuously from a PostgreSQL database."`

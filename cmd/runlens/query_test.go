@@ -35,7 +35,7 @@ func TestQuery(t *testing.T) {
 		"refusals": queryRefusals, "thresholds": queryThresholds, "saved questions": querySaved, "profiles": queryProfiles,
 		"watch": queryWatch, "catalog": queryCatalog, "completion": queryCompletion, "shells": queryShells,
 		"alerts": queryAlerts, "report": queryReport, "sheets": querySheets, "grafana": queryGrafana,
-		"metabase": queryMetabase, "changes": queryChanges, "missing": queryMissing, "orgs": orgsList,
+		"metabase": queryMetabase, "changes": queryChanges, "missing": queryMissing, "orgs": orgsList, "init": initFirst,
 		"console": consoleCommand, "operator": adminOperator, "hostile": queryHostile,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })

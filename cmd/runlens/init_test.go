@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A database or files are copied once; a key and a dashboard are there then, which work. A second time changes nothing.
+func initFirst(t *testing.T, o office) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("RUNLENS_API_KEY", "")
+	flags := append([]string{"init", "--url", o.base, "--org", "acme", "--mapping", filepath.Join(config, "mapping.sql")},
+		o.flags...)
+	url, conn := operational(t, 20)
+	code, out, stderr := command(t, "", append(flags, "--source", url)...)
+	if code != exitDone {
+		t.Fatalf("%d %s%s", code, out, stderr)
+	}
+	for _, want := range []string{"wrote " + filepath.Join(config, "mapping.sql"), "made a key for acme",
+		"acme has 20 runs, the latest of ", "runlens worker --mapping"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s\nlacks %s", out, want)
+		}
+	}
+	dashboard := filepath.Join(config, "runlens", "dashboards", "overview.yaml")
+	export := filepath.Join(config, "out.html")
+	if code, _, stderr := command(t, "", "console", "--dashboard", dashboard, "--export", export); code != exitDone {
+		t.Errorf("the dashboard: %s", stderr)
+	}
+	contents := func() (all string) {
+		for _, file := range []string{dashboard, filepath.Join(config, "mapping.sql"),
+			filepath.Join(config, "runlens", "profiles.yaml")} {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Error(err)
+			}
+			all += string(content)
+		}
+		return all
+	}
+	if err := os.WriteFile(dashboard, []byte("title: mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := contents()
+	files := fileOf(t, "runs.ndjson", []byte(`{"record":"run","organization_id":"acme",`+
+		`"run_id":"0b7e4d2c-9f3a-4c61-8a55-000000000001","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",`+
+		`"status":"FAILED","created_at":"2026-01-01T09:30:00Z","updated_at":"2026-01-01T09:30:00Z"}`+"\n"))
+	code, out, stderr = command(t, "", append(flags, "--files", files)...)
+	if code != exitDone || !strings.Contains(out, "the profile default stays") || !strings.Contains(out, "acme has 21 runs") {
+		t.Errorf("%d %s%s", code, out, stderr)
+	}
+	if after := contents(); after != before {
+		t.Errorf("the second time wrote\n%s", after)
+	}
+	execute(t, conn, "DROP TABLE runs")
+	for says, args := range map[string][]string{
+		"a source is needed":       nil,
+		"exclude each other":       {"--source", url, "--files", files},
+		"change the SELECTs in":    {"--source", url},
+		"name an organization":     {"--files", files, "--org", "nobody"},
+		"must look like postgres:": {"--source", "nothing"},
+	} {
+		if code, _, stderr := command(t, "", append(flags, args...)...); code == exitDone || !strings.Contains(stderr, says) {
+			t.Errorf("%v: %d %s", args, code, stderr)
+		}
+	}
+}
