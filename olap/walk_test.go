@@ -23,7 +23,7 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-var updateWalk = flag.Bool("update", false, "write the walk of README.md again")
+var updateWalk = flag.Bool("update", false, "write the walk of deploy/development.md again")
 
 const (
 	walkVariable = "RUNLENS_TEST_WALK" // which walk the test's own binary takes
@@ -44,8 +44,9 @@ var walks = []walk{
 		`{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":1,` + january31, asLarge},
 }
 
-// README's walk of one query names the files that a question passes through: those of which more statements are
-// executed with it than without it. A test binary of its own, which counts them, prepares the same store both times.
+// The walk of one query in deploy/development.md names the files that a question passes through: those of which more
+// statements are executed with it than without it. A test binary of its own, which counts them, prepares the same store
+// both times.
 func TestWalk(t *testing.T) {
 	if named := os.Getenv(walkVariable); named != "" {
 		takeWalk(t, named)
@@ -76,23 +77,24 @@ func TestWalk(t *testing.T) {
 	for _, w := range walks {
 		describeWalk(&text, w.title, moreExecuted(counts(w.name), without))
 	}
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../deploy/development.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := bytes.Cut(readme, []byte(walkBegin))
+	before, rest, found := bytes.Cut(page, []byte(walkBegin))
 	old, after, ended := bytes.Cut(rest, []byte(walkEnd))
 	switch {
 	case !found || !ended:
-		t.Fatal("README.md has no walk")
+		t.Fatal("deploy/development.md has no walk")
 	case string(old) == text.String():
 	case *updateWalk:
 		content := slices.Concat(before, []byte(walkBegin), []byte(text.String()), []byte(walkEnd), after)
-		if err := os.WriteFile("../README.md", content, 0o644); err != nil {
+		if err := os.WriteFile("../deploy/development.md", content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("README.md has another walk; go test ./olap -run TestWalk -update writes this one:\n%s", text.String())
+		t.Errorf("deploy/development.md has another walk; go test ./olap -run TestWalk -update writes this one:\n%s",
+			text.String())
 	}
 }
 

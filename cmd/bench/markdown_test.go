@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// markdown is what README says of a run: how it was measured and three tables.
+// markdown is what deploy/speed.md says of a run: how it was measured and three tables.
 func (r *report) markdown() string {
 	var text strings.Builder
 	write := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }

@@ -81,7 +81,8 @@ func (c initCmd) begin(ctx context.Context, logger *slog.Logger, io streams) err
 	}
 	fmt.Fprint(io.out, ".\n\nNext, each in a terminal of its own:\n  runlens serve\n")
 	if c.Source != "" {
-		fmt.Fprintf(io.out, "  runlens worker --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n", c.Mapping)
+		fmt.Fprintf(io.out, "  runlens worker --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n",
+			c.Mapping)
 	}
 	_, err = fmt.Fprintln(io.out, "  runlens console")
 	return err

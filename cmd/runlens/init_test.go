@@ -49,7 +49,8 @@ func initFirst(t *testing.T, o office) {
 		`"run_id":"0b7e4d2c-9f3a-4c61-8a55-000000000001","agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10",`+
 		`"status":"FAILED","created_at":"2026-01-01T09:30:00Z","updated_at":"2026-01-01T09:30:00Z"}`+"\n"))
 	code, out, stderr = command(t, "", append(flags, "--files", files)...)
-	if code != exitDone || !strings.Contains(out, "the profile default stays") || !strings.Contains(out, "acme has 21 runs") {
+	if code != exitDone || !strings.Contains(out, "the profile default stays") ||
+		!strings.Contains(out, "acme has 21 runs") {
 		t.Errorf("%d %s%s", code, out, stderr)
 	}
 	if after := contents(); after != before {

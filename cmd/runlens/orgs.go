@@ -95,6 +95,7 @@ func printOrganizations(out io.Writer, all []orgs.Organization) error {
 // noteNoRuns says on standard error where a new key has nothing to read, as after a mistyped name.
 func noteNoRuns(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, stderr io.Writer) {
 	if has, err := orgs.HasRuns(ctx, conn, organization); err == nil && !has {
-		say(stderr, "note: the store has no runs of %s yet; 'runlens orgs list' shows which organizations it has", organization)
+		say(stderr, "note: the store has no runs of %s yet; 'runlens orgs list' shows which organizations it has",
+			organization)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// With --on-change what is crossed is told once, and then that it no longer is. With --min-count a row that counts little
-// crosses nothing.
+// With --on-change what is crossed is told once, and then that it no longer is. With --min-count a row that counts
+// little crosses nothing.
 func queryChanges(t *testing.T, o office) {
 	d := o.desk(t, "changes", "2026-01-01 a@x.example FAILED", "2026-01-02 a@x.example FAILED",
 		"2026-01-02 b@x.example COMPLETED", "2026-01-03 b@x.example FAILED",

@@ -207,8 +207,8 @@ func queryProfiles(t *testing.T, o office) {
 		t.Errorf("a key from a file: %d", code)
 	}
 	d.answers("a named profile", asked+" --profile work", "run_count,run_success_rate\n1,1\n")
-	// Address and key come each from a flag, else a variable, else the profile, else the default. The key of a profile goes
-	// to no other server.
+	// Address and key come each from a flag, else a variable, else the profile, else the default. The key of a profile
+	// goes to no other server.
 	d.answers("the address of the profile", asked+" --url "+d.base+"/", "run_count,run_success_rate\n1,1\n")
 	if code, _, stderr := d.query(asked + " --url http://127.0.0.1:1"); code != exitUsage ||
 		!strings.Contains(stderr, "that of the profile default is for "+d.base+" alone") {

@@ -34,7 +34,8 @@ func List(ctx context.Context, conn driver.Conn) ([]Organization, error) {
 		From: sql.Query(sql.Union(
 			counts(schema.TableAgents, "count() AS a, 0 AS r, CAST(NULL, 'Nullable(DateTime64(3, ''UTC''))') AS l, 0 AS k"),
 			counts(schema.TableRuns, "0, count(), CAST(max(created_at), 'Nullable(DateTime64(3, ''UTC''))'), 0"),
-			counts(schema.TableAPIKeys, "0, 0, NULL, countIf(revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now64(3)))"),
+			counts(schema.TableAPIKeys,
+				"0, 0, NULL, countIf(revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now64(3)))"),
 		)),
 		Group: []string{"organization_id"}, Order: []string{"organization_id"},
 	}

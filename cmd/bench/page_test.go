@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what results.json says into README")
+var update = flag.Bool("update", false, "write what results.json says into deploy/speed.md")
 
-// README's figures are those of results.json, the file that `make bench` wrote on the machine that README names.
-func TestReadmeHasTheResults(t *testing.T) {
+// The page's figures are those of results.json, the file that `make bench` wrote on the machine that it names.
+func TestPageHasTheResults(t *testing.T) {
 	const (
-		readme       = "../../README.md"
+		file         = "../../deploy/speed.md"
 		begins, ends = "<!-- results.json begins -->\n", "<!-- results.json ends -->\n"
 	)
 	var r report
@@ -24,23 +24,23 @@ func TestReadmeHasTheResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(readme)
+	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, found := strings.Cut(string(page), begins)
 	_, after, foundEnd := strings.Cut(rest, ends)
 	if !found || !foundEnd {
-		t.Fatalf("README has no lines %q and %q", begins, ends)
+		t.Fatalf("the page has no lines %q and %q", begins, ends)
 	}
 	want := before + begins + "\n" + r.markdown() + "\n" + ends + after
 	if want == string(page) {
 		return
 	}
 	if !*update {
-		t.Fatal("README's figures are not those of results.json: run 'go test ./cmd/bench -run Readme -update'")
+		t.Fatal("its figures are not those of results.json: run 'go test ./cmd/bench -run Page -update'")
 	}
-	if err := os.WriteFile(readme, []byte(want), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
