@@ -33,6 +33,7 @@ const (
 	limitBodies       = "bodies"
 	limitEngine       = "engine"
 	limitCost         = "query_too_expensive"
+	limitDocs         = "documentation"
 )
 
 const headerReason = "x-runlens-reason"
@@ -129,6 +130,7 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 	case codeUnauthorized:
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
 	}
+	c.Set(fiber.HeaderLink, "<"+docsPath+"/errors#"+r.code+`>; rel="help"`)
 	type body struct {
 		Code      string `json:"code"`
 		Message   string `json:"message"`

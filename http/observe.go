@@ -100,10 +100,7 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	conns.Authenticated(c.Context().Conn(), x.principal.KeyID != "")
 	took := time.Since(x.began)
 	status := c.Response().StatusCode()
-	route := "other"
-	if path := c.Path(); path == catalogPath || path == queryPath {
-		route = path
-	}
+	route := s.routeOf(c.Path())
 	s.Metrics.observe(route, status, took)
 	if x.cost != nil {
 		s.Metrics.took(x.cost.Cost())
@@ -118,6 +115,8 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		if x.principal.KeyID == "" && !s.refused.take(r) {
 			return // nor is its span ended: strangers fill no store of traces
 		}
+	} else if route == docsPath {
+		return // as before
 	}
 	method := c.Method()
 	if !slices.Contains(fiber.DefaultMethods, method) {

@@ -31,6 +31,8 @@ const (
 	catalogPath = "/api/v1/analytics/catalog"
 	queryPath   = "/api/v1/analytics/query"
 
+	routeOther = "other" // every path that is none of ours
+
 	// RateWindow is the span of the per-key rate (spec section 8).
 	RateWindow = time.Minute
 
@@ -90,6 +92,8 @@ type Server struct {
 	refused     *refusalLog
 	catalog     []byte
 	catalogTag  string // weak: it stands for the catalog in every content coding
+	documents   map[string]*document
+	docs        docsLimit
 }
 
 // New returns a server that does not listen yet.
@@ -105,6 +109,7 @@ func New(config Config) (*Server, error) {
 		refused:    newRefusalLog(config.Logger),
 		catalog:    document,
 		catalogTag: fmt.Sprintf(`W/"%x"`, sha256.Sum256(document)),
+		docs:       newDocsLimit(),
 	}
 	for range max(config.Cells, 1) {
 		s.concurrency = append(s.concurrency, limit.NewConcurrency(config.OrgConcurrency, config.GlobalConcurrency))
@@ -136,7 +141,7 @@ func New(config Config) (*Server, error) {
 	s.app.Use(s.observe)
 	s.app.Get(catalogPath, s.getCatalog)
 	s.app.Post(queryPath, s.runQuery)
-	return s, nil
+	return s, s.routeDocs()
 }
 
 // concurrencyOf is what runs at once in the cell of an organization.
@@ -158,7 +163,7 @@ func (s *Server) Serve(listener net.Listener) error {
 			err = malformed(err.Error())
 		case !slices.Contains(fiber.DefaultMethods, string(request.Method())):
 			// Fiber would answer a method that it does not know with a text of its own.
-			err = unknownMethod(string(request.Path()))
+			err = s.unknownMethod(string(request.Path()))
 		}
 		if err != nil {
 			c := s.app.AcquireCtx(request)
@@ -176,11 +181,22 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-func unknownMethod(path string) error {
-	if path == catalogPath || path == queryPath {
-		return refuse(codeMethodNotAllowed)
+func (s *Server) unknownMethod(path string) error {
+	if s.routeOf(path) == routeOther {
+		return refuse(codeNotFound)
 	}
-	return refuse(codeNotFound)
+	return refuse(codeMethodNotAllowed)
+}
+
+// routeOf is what metrics and logs call a path.
+func (s *Server) routeOf(path string) string {
+	if path == catalogPath || path == queryPath {
+		return path
+	}
+	if s.documents[path] != nil {
+		return docsPath
+	}
+	return routeOther
 }
 
 // Shutdown stops listening and returns when the requests in flight are answered, or when ctx is done.

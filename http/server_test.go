@@ -198,7 +198,7 @@ func (s *service) check(request *http.Request, response *http.Response, a *answe
 	s.t.Helper()
 	for _, word := range []string{"SELECT", "clickhouse", "ClickHouse", "/root", "goroutine", ".go:", "organization_id",
 		"DB::"} {
-		if bytes.Contains(a.body, []byte(word)) {
+		if bytes.Contains(a.body, []byte(word)) && !strings.HasPrefix(request.URL.Path, "/docs") {
 			s.t.Errorf("%s %s: the answer contains %s:\n%s", request.Method, request.URL.Path, word, a.body)
 		}
 	}
@@ -221,6 +221,9 @@ func (s *service) check(request *http.Request, response *http.Response, a *answe
 		if !known || meaning.status != a.status || !strings.HasPrefix(a.Error.Message, meaning.message) {
 			s.t.Errorf("%s goes with %d and %q, got %d and %q",
 				a.Error.Code, meaning.status, meaning.message, a.status, a.Error.Message)
+		}
+		if got, want := a.header.Get("Link"), "</docs/errors#"+a.Error.Code+`>; rel="help"`; got != want {
+			s.t.Errorf("%s has the link %q, want %q", a.Error.Code, got, want)
 		}
 		if a.Error.RequestID != id {
 			s.t.Errorf("request_id %q, x-request-id %q", a.Error.RequestID, id)

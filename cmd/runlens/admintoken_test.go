@@ -24,7 +24,7 @@ func TestAdminTokenOfTheDataDirectory(t *testing.T) {
 		t.Fatal(info, err)
 	}
 	token := adminToken(t, flags)
-	for path, without := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/openapi.yaml": 200,
+	for path, without := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200,
 		"/usage": 401, "/debug/pprof/": 401, "/debug/pprof/heap": 401} {
 		for given, want := range map[string]int{"": without, token[1:]: without, token: 200} {
 			if code, _ := get(t, address+path, given); code != want {

@@ -140,7 +140,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 
 // adminContent is what the admin address shows of this server.
 func (a *app) adminContent(operator *operatorAPI, metrics ...prometheus.Collector) admin.Content {
-	content := admin.Content{Ready: a.ready, More: httpapi.Documentation(), Private: operator.private(),
+	content := admin.Content{Ready: a.ready, Private: operator.private(),
 		Metrics: append(metrics, buildInfo(), a.api, a.connections)}
 	if a.redis != nil {
 		content.Metrics = append(content.Metrics, a.redis)

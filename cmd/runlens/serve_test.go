@@ -60,12 +60,22 @@ func TestRecordsToAnswers(t *testing.T) {
 	// The admin address, and nothing of it on the API's.
 	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready",
 		"/metrics":      `runlens_http_requests_total{route="/api/v1/analytics/query",status="200"} 3`,
-		"/debug/pprof/": "goroutine", "/openapi.yaml": "openapi: 3", "/docs/": "swagger-ui"} {
+		"/debug/pprof/": "goroutine"} {
 		if code, body := get(t, admin+path, adminToken(t, flags)); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, without %q", path, code, want)
 		}
 		if code, _ := get(t, base+path, ""); code != 404 {
 			t.Errorf("%s is on the API's address: %d", path, code)
+		}
+	}
+	// The documentation is on the API's address alone.
+	for path, want := range map[string]string{"/openapi.yaml": "openapi: 3", "/docs": "swagger-ui",
+		"/docs/": "swagger-ui"} {
+		if code, body := get(t, base+path, ""); code != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, without %q", path, code, want)
+		}
+		if code, _ := get(t, admin+path, adminToken(t, flags)); code != 404 {
+			t.Errorf("%s is on the admin address: %d", path, code)
 		}
 	}
 	for _, metric := range []string{
