@@ -214,6 +214,7 @@ export interface components {
         BadQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                Link: components["headers"]["Help"];
                 [name: string]: unknown;
             };
             content: {
@@ -224,6 +225,7 @@ export interface components {
         Unauthorized: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                Link: components["headers"]["Help"];
                 [name: string]: unknown;
             };
             content: {
@@ -243,6 +245,7 @@ export interface components {
         InsufficientScope: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                Link: components["headers"]["Help"];
                 [name: string]: unknown;
             };
             content: {
@@ -262,6 +265,7 @@ export interface components {
         RateLimited: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                Link: components["headers"]["Help"];
                 "x-runlens-reason": components["headers"]["Reason"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
@@ -274,6 +278,7 @@ export interface components {
         InternalError: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                Link: components["headers"]["Help"];
                 [name: string]: unknown;
             };
             content: {
@@ -298,6 +303,8 @@ export interface components {
     headers: {
         /** @description The identifier of this request; an error also has it in `error.request_id`. */
         RequestId: string;
+        /** @description Where the server explains the error's code, as in RFC 8288. */
+        Help: string;
         /** @description Seconds after which the request may succeed. */
         RetryAfter: number;
         /**
