@@ -35,10 +35,10 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// sendJSON answers with a JSON body, in the content coding that the client prefers. A client that says nothing, or
-// accepts everything alike ("*"), gets it as it is.
-func sendJSON(c *fiber.Ctx, body []byte) error {
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+// send answers with a body, in the content coding that the client prefers. A client that says nothing, or accepts
+// everything alike ("*"), gets it as it is.
+func send(c *fiber.Ctx, contentType string, body []byte) error {
+	c.Set(fiber.HeaderContentType, contentType)
 	c.Vary(fiber.HeaderAcceptEncoding)
 	if len(body) < minCompressed {
 		return c.Send(body)

@@ -34,7 +34,7 @@ func (s *Server) getCatalog(c *fiber.Ctx) error {
 		c.Status(fiber.StatusNotModified)
 		return nil
 	}
-	return sendJSON(c, s.catalog)
+	return send(c, fiber.MIMEApplicationJSON, s.catalog)
 }
 
 // runQuery answers spec 4.2. The order of checks is that of spec 5.2 and contract 4.18: what can be
@@ -91,7 +91,7 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 	}
 	defer s.Metrics.stage(stageEncode)()
 	x.execution, x.strategy, x.rows = result.Execution(), result.Strategy(), result.RowCount()
-	return sendJSON(c, result.AppendJSON(nil))
+	return sendResult(c, result)
 }
 
 // authorize checks the credential, its rate and its scope, in this order (spec 5.2).

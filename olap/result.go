@@ -64,11 +64,10 @@ func (r *Result) lastKeys(order []int) []cursor.Value {
 // AppendJSON appends the response body of spec 2.14 to b. Only values may need an escape.
 func (r *Result) AppendJSON(b []byte) []byte {
 	q := r.request.Query
-	utc := func(t time.Time) string { return t.UTC().Format(instantFormat) }
 	b = fmt.Appendf(b, `{"queryId":"%s","catalogVersion":"%s","asOf":"%s",`,
-		r.request.QueryID, catalog.Version, utc(r.asOf))
+		r.request.QueryID, catalog.Version, Instant(r.asOf))
 	b = fmt.Appendf(b, `"range":{"start":"%s","end":"%s","timezone":"%s","startUtc":"%s","endUtc":"%s"},"columns":`,
-		q.Range.Start, q.Range.End, q.Range.Timezone, utc(q.Range.StartUTC), utc(q.Range.EndUTC))
+		q.Range.Start, q.Range.End, q.Range.Timezone, Instant(q.Range.StartUTC), Instant(q.Range.EndUTC))
 	b = appendList(b, r.table.Columns, func(b []byte, c compile.Column) []byte {
 		return fmt.Appendf(b, `{"name":"%s","type":"%s","member":"%s"}`, c.Name, c.Type, c.Member)
 	})

@@ -219,6 +219,18 @@ func (v Value) AppendJSON(b []byte) []byte {
 	}
 }
 
+// AppendCSV appends the value as a field of CSV (RFC 4180): what JSON has as a string is quoted, null is nothing.
+func (v Value) AppendCSV(b []byte) []byte {
+	switch v.kind {
+	case null:
+		return b
+	case text:
+		return append(append(append(b, '"'), strings.ReplaceAll(v.text, `"`, `""`)...), '"')
+	default:
+		return v.AppendJSON(b) // the same for a number, and for a day, which nothing in quotes has to be escaped of
+	}
+}
+
 // TextLen is the length of a text in bytes; 0 of any other.
 func (v Value) TextLen() int { return len(v.text) }
 

@@ -38,6 +38,12 @@ export interface paths {
          * Run a query
          * @description Answers one query as a table. Without dimensions it is a totals query: exactly one row, no order, no cursor. With dimensions,
          *     ordered by dimensions only, it pages through cursors; ordered by a metric it is a single page.
+         *
+         *     With `Accept: text/csv` or `Accept: application/x-ndjson` the answer has the rows alone, and the headers `x-runlens-*` have the
+         *     rest. Without either, with `*\/*`, and for errors, it is JSON. CSV (RFC 4180) has a header line, quotes what is a string in JSON, and
+         *     has nothing for null; values are as they are, so a spreadsheet may take a text that begins with `=` for a formula: import such
+         *     columns as text. NDJSON has an object for each row, with the names of the columns as keys.
+         *     (They are described here and not as content of the response: generated clients would have to tell a table from a text.)
          */
         post: operations["runQuery"];
         delete?: never;
@@ -318,6 +324,22 @@ export interface components {
         Reason: string;
         /** @description Names this catalog; it changes with it. */
         ETag: string;
+        /** @description That the answer depends on `Accept` and `Accept-Encoding`. */
+        Vary: string;
+        /** @description The `queryId` of an answer that has only rows, CSV or NDJSON. */
+        QueryId: string;
+        /** @description The `catalogVersion` of an answer that has only rows. */
+        CatalogVersion: string;
+        /** @description The `asOf` of an answer that has only rows. */
+        AsOf: components["schemas"]["Instant"];
+        /** @description The `range.startUtc`, a slash, and the `range.endUtc` of an answer that has only rows. */
+        RangeUtc: string;
+        /** @description The `columns` of an answer that has only rows, as a list of RFC 9651: `day;type=date;member=day, run_count;type=number;member=run_count`. */
+        Columns: string;
+        /** @description The `warnings` of an answer that has only rows, as a list of RFC 9651; absent where there are none. */
+        Warnings: string;
+        /** @description The `cursor` of an answer that has only rows; absent for the last page. */
+        Cursor: string;
         /** @description What is left of the key's rate, as in the IETF draft on RateLimit header fields. */
         RateLimit: string;
         /** @description The key's rate, as in the IETF draft on RateLimit header fields. */
@@ -422,6 +444,14 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Vary: components["headers"]["Vary"];
+                    "x-runlens-query-id": components["headers"]["QueryId"];
+                    "x-runlens-catalog-version": components["headers"]["CatalogVersion"];
+                    "x-runlens-as-of": components["headers"]["AsOf"];
+                    "x-runlens-range-utc": components["headers"]["RangeUtc"];
+                    "x-runlens-columns": components["headers"]["Columns"];
+                    "x-runlens-warnings": components["headers"]["Warnings"];
+                    "x-runlens-cursor": components["headers"]["Cursor"];
                     [name: string]: unknown;
                 };
                 content: {
