@@ -40,8 +40,8 @@ func sendResult(c *fiber.Ctx, result *olap.Result) error {
 	return send(c, f.mediaType+f.parameters, f.append(result, nil))
 }
 
-// preferred is the format that an Accept field likes best (RFC 9110, section 12.5.1): the one of the greatest weight, of
-// those the one that is named most exactly, of those the first. What accepts none of them gets JSON all the same.
+// preferred is the format that an Accept field likes best (RFC 9110, section 12.5.1): the one of the greatest weight,
+// of those the one that is named most exactly, of those the first. What accepts none of them gets JSON all the same.
 func preferred(accept string) *format {
 	best, most := &formats[0], weight{}
 	ranges := strings.Split(accept, ",")

@@ -10,9 +10,9 @@ import (
 	"github.com/runlens/runlens/olap/compile"
 )
 
-// AppendCSV appends the rows as CSV (RFC 4180) with a header line: what JSON has as a string is quoted, a number is not,
-// and null is nothing. So no reader has to guess, and a text that is empty differs from null. A row of null alone is an
-// empty quoted text: readers skip empty lines.
+// AppendCSV appends the rows as CSV (RFC 4180) with a header line: what JSON has as a string is quoted, a number is
+// not, and null is nothing. So no reader has to guess, and a text that is empty differs from null. A row of null alone
+// is an empty quoted text: readers skip empty lines.
 func (r *Result) AppendCSV(b []byte) []byte {
 	for i, c := range r.table.Columns {
 		if i > 0 {
