@@ -138,8 +138,9 @@ func (c *cell) maintenance(store *clickhouse.Server) []*maintain.Worker {
 	return []*maintain.Worker{
 		maintain.New("refresh", refresher, c.logger, share/2, refreshIdle, conn.Ping),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), c.logger, share/2, compactIdle, conn.Ping),
+		// A purge that dies leaves an organization damaged. Repairs take the share of refreshes while there are some.
 		maintain.New("check", rollup.NewChecker(conn, c.logger), c.logger, min(share/2, rollup.CheckShare), checkIdle,
-			conn.Ping),
+			conn.Ping).Hurry(share / 2),
 	}
 }
 

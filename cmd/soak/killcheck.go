@@ -62,7 +62,7 @@ func (k *killStore) checkRollup(ctx context.Context) ([]finding, error) {
 		state, err = snapshot.ReadLog(ctx, conn)
 		return err == nil && len(state.Damaged) == 0 && state.Until.After(now)
 	}) {
-		return []finding{{differing: 1, what: fmt.Sprintf("the refresher did not come to %s: %v", now, err)}}, ctx.Err()
+		return []finding{{differing: 1, what: fmt.Sprintf("the rollup did not come to %s whole: %v", now, err)}}, ctx.Err()
 	}
 	found, err := compareCounts(ctx, conn)
 	if err != nil {

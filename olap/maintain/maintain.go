@@ -17,6 +17,13 @@ type Task interface {
 	Step(ctx context.Context) (more bool, err error)
 }
 
+// An Urgent task has steps that must not wait for the rest of others.
+type Urgent interface {
+	Task
+	// Urgent reports whether the step that ended last was one.
+	Urgent() bool
+}
+
 const (
 	// stepLimit is the longest time of one step. The largest merges take minutes; what takes longer hangs.
 	stepLimit = 10 * time.Minute
@@ -33,6 +40,7 @@ type Worker struct {
 	task   Task
 	logger *slog.Logger
 	share  float64
+	urgent float64 // share of urgent steps; 0 if they are like any other
 	idle   time.Duration
 	alive  func(context.Context) error
 
@@ -63,9 +71,16 @@ func New(
 	}
 }
 
+// Hurry has the urgent steps of an Urgent task take a share of their own, from 0 to 1 (both exclusive), and returns w.
+// They are not kept waiting for the rest that other steps are owed.
+func (w *Worker) Hurry(share float64) *Worker {
+	w.urgent = share
+	return w
+}
+
 // Run works until ctx is done. What fails is logged and tried again later.
 func (w *Worker) Run(ctx context.Context) {
-	var owed time.Duration // rest that is still to be taken
+	var others, urgent time.Duration // rest that steps are still owed
 	for {
 		more, took, err := w.step(ctx)
 		w.steps.Inc()
@@ -73,18 +88,22 @@ func (w *Worker) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		rest := time.Duration(float64(took) * (1 - w.share) / w.share)
+		share, owed := w.share, &others
+		if task, is := w.task.(Urgent); is && w.urgent > 0 && task.Urgent() {
+			share, owed = w.urgent, &urgent
+		}
+		rest := time.Duration(float64(took) * (1 - share) / share)
 		if err != nil {
 			w.failed.Inc()
 			w.logger.Warn("maintenance failed, trying again later", "task", w.name, "took", took.String(), "error", err)
 			rest = min(rest, longestPause)
 		}
-		owed += rest
-		pause := max(min(owed, longestPause), owed-mostOwed)
+		*owed += rest
+		pause := max(min(*owed, longestPause), *owed-mostOwed)
 		if !more || err != nil {
 			pause = max(pause, w.idle)
 		}
-		owed = max(0, owed-pause)
+		*owed = max(0, *owed-pause)
 		select {
 		case <-ctx.Done():
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,6 +90,31 @@ func TestPauses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// hurried is a script of which some steps are urgent.
+type hurried struct {
+	script
+	urgent []bool
+}
+
+func (h *hurried) Urgent() bool { return h.urgent[len(h.begins)-1] }
+
+// Urgent steps take a share of their own, and wait for no rest that others are owed, which is taken after the next of
+// those.
+func TestUrgentStepsWaitForNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const s = time.Second
+		ctx, cancel := context.WithCancel(t.Context())
+		task := &hurried{script{steps: repeat(takes(2*s, true, nil), 5), done: cancel},
+			[]bool{false, true, true, false, false, false}}
+		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5).Run(ctx)
+		// Each of the others is owed 98 s.
+		want := []time.Duration{0, 32 * s, 36 * s, 40 * s, 72 * s, 104 * s}
+		if !slices.Equal(task.begins, want) {
+			t.Errorf("steps began at %v, want %v", task.begins, want)
+		}
+	})
 }
 
 // answers is a store that does.

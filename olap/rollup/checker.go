@@ -13,7 +13,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it.
+// CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it:
+// they are urgent (maintain.Urgent).
 const CheckShare = 0.02
 
 // A Checker compares the rollup with its sources as long as the server runs, round after round, a section per step.
@@ -33,6 +34,7 @@ type Checker struct {
 	reported map[Difference]bool       // of the damages that are there
 	turn     int                       // which of them is next
 	failed   bool                      // the last step failed to repair one: a section comes first
+	urgent   bool                      // the last step was a repair
 
 	rounds, differences, repairs prometheus.Counter
 	damages                      prometheus.Gauge
@@ -84,10 +86,12 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	if len(state.Damaged) == 0 {
 		clear(c.reported)
 	}
+	c.urgent = false
 	switch {
 	case state.StoreWatermark().IsZero() || state.Changing():
 		return false, nil
 	case len(state.Damaged) > 0 && !c.failed:
+		c.urgent = true
 		more, err = true, c.repairDamage(ctx, state.Damaged[c.turn%len(state.Damaged)])
 		if c.failed = err != nil && !atWork(err); c.failed {
 			c.turn++
@@ -101,6 +105,9 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	}
 	return more, err
 }
+
+// Urgent is part of maintain.Urgent: until a repair an organization is answered from the base tables.
+func (c *Checker) Urgent() bool { return c.urgent }
 
 // compare compares the next section.
 func (c *Checker) compare(ctx context.Context) (more bool, err error) {

@@ -103,6 +103,9 @@ func TestDamageIsRepaired(t *testing.T) {
 			}
 			checker := rollup.NewChecker(conn, quiet)
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) > 0 })
+			if checker.Urgent() {
+				t.Error("a comparison is urgent")
+			}
 			s := state(t, conn)
 			if len(s.Damaged) != 1 || !s.Watermark(snapshot.Records{Organization: "acme", Source: c.source}).IsZero() {
 				t.Errorf("queries may use it: %+v", s.Damaged)
@@ -114,6 +117,9 @@ func TestDamageIsRepaired(t *testing.T) {
 				t.Fatal(err)
 			}
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) == 0 })
+			if !checker.Urgent() {
+				t.Error("a repair is not urgent")
+			}
 			if found := check(t, conn); len(found) > 0 {
 				t.Errorf("after the repair: %+v", found)
 			}
