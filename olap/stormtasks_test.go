@@ -45,7 +45,10 @@ func (s *storm) in(name string, held *olaptest.Held, do, ended func()) {
 	held.Restart()
 	repeated := 0
 	if s.oneIn(3) {
-		number := 1 + s.IntN(1+s.IntN(9)) // most of what has to be of one moment is read first
+		number := 1 + s.IntN(9)
+		if s.oneIn(2) { // most of what has to be of one moment is read first
+			number = 1 + s.IntN(number)
+		}
 		if name == "purge" || name == "rebuild" {
 			number = 1 + s.IntN(25)
 		}

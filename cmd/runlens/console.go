@@ -44,7 +44,7 @@ panels, each with the name of a saved question (saved) or a question of its own 
 Example:
   runlens console
   runlens console --admin 127.0.0.1:9090
-  runlens console --share 10.0.0.5:8200      # dashboards get links for colleagues
+  runlens console --share 10.0.0.5:8200
   runlens console --dashboard ./health.yaml --export health.html`
 }
 

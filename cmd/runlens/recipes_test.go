@@ -81,6 +81,7 @@ func queryAlerts(t *testing.T, o office) {
 	today := time.Now().UTC().Format(time.DateOnly)
 	w := o.workbench(t, "alerts", today+" a@x.example COMPLETED", today+" a@x.example FAILED")
 	setup := blocks(t, "alerts.md", "sh")
+	t.Setenv("HOME", t.TempDir()) // of the file of --on-change
 	t.Setenv("RUNLENS_API_KEY", "")
 	t.Setenv("RUNLENS_URL", "")
 	if out, err := w.sh(setup[0]); err != nil || !strings.Contains(out, "saved as") {
