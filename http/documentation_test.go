@@ -140,6 +140,9 @@ func TestDocumentsAreLimited(t *testing.T) {
 		if a := ask(fmt.Sprintf("2001:db8:0:%x::%x", i/120, i%120)); a.status != 200 {
 			t.Fatalf("%d: %d", i, a.status)
 		}
+		if i == 120 {
+			ask("2001:db8:0:0::ffff").want(t, 429, "rate_limited", "")
+		}
 	}
 	ask("198.51.100.7").want(t, 429, "rate_limited", "")
 	s.post(key, valid).want(t, 200, "", "")
