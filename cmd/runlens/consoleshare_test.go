@@ -36,9 +36,10 @@ func consoleSharing(t *testing.T, o office) {
 	address := "http://" + server.Listener.Addr().String()
 	admit := func(time.Time) bool { return !full.Load() }
 	share := &console.Share{URL: address, Secret: []byte("of the key"), Admit: admit}
-	config := console.Config{Dashboards: []string{files["shown"], files["secret"]}, Share: share,
+	config := console.Config{Dashboards: []string{files["secret"], files["shown"]}, Share: share,
 		Now: func() time.Time { return consoleNow.Add(time.Duration(later.Load())) }}
 	d := o.console(t, "sharing", config)
+	d.open(d.base + "/dashboard?file=" + url.QueryEscape(files["shown"]))
 	d.do(clickOn("#share > summary"))
 	d.click("#share button")
 	d.shows("#share [role=status]", "Whoever has this link sees this dashboard, and nothing else, until "+
@@ -164,5 +165,12 @@ func consoleSharing(t *testing.T, o office) {
 		if w := get("/share/" + token); w.Code != want {
 			t.Errorf("after %v: %d, want %d", after, w.Code, want)
 		}
+	}
+	later.Store(0)
+	if err := os.Remove(files["shown"]); err != nil {
+		t.Fatal(err)
+	}
+	if w := get("/share/" + token); w.Code != http.StatusNotFound {
+		t.Errorf("a dashboard that is gone: %d", w.Code)
 	}
 }
