@@ -44,13 +44,38 @@ func sendResult(c *fiber.Ctx, result *olap.Result) error {
 // of those the one that is named most exactly, of those the first. What accepts none of them gets JSON all the same.
 func preferred(accept string) *format {
 	best, most := &formats[0], weight{}
-	ranges := strings.Split(accept, ",")
+	ranges := mediaRanges(accept)
 	for i := range formats {
 		if w := weightOf(formats[i].mediaType, ranges); w.quality > 0 && w.compare(most) > 0 {
 			best, most = &formats[i], w
 		}
 	}
 	return best
+}
+
+// A mediaRange is one of an Accept field, with its weight, from 0 to 1.
+type mediaRange struct {
+	name    string
+	quality float64
+}
+
+// mediaRanges are those of an Accept field. Parameters other than the weight do not count, nor do ranges that cannot be
+// read.
+func mediaRanges(accept string) (ranges []mediaRange) {
+	for text := range strings.SplitSeq(accept, ",") {
+		name, parameters, err := mime.ParseMediaType(text)
+		if err != nil {
+			continue
+		}
+		quality := 1.0
+		if text, given := parameters["q"]; given {
+			if quality, err = strconv.ParseFloat(text, 64); err != nil || !(quality >= 0 && quality <= 1) {
+				continue
+			}
+		}
+		ranges = append(ranges, mediaRange{name, quality})
+	}
+	return ranges
 }
 
 // A weight is how much a media type is liked. The zero weight is that of one that is not accepted.
@@ -63,24 +88,13 @@ func (w weight) compare(other weight) int {
 	return cmp.Or(cmp.Compare(w.quality, other.quality), cmp.Compare(w.exact, other.exact))
 }
 
-// weightOf is the weight that the most exact of the ranges gives a media type. Parameters other than the weight do not
-// count, nor do ranges that cannot be read.
-func weightOf(mediaType string, ranges []string) (w weight) {
+// weightOf is the weight that the most exact of the ranges gives a media type.
+func weightOf(mediaType string, ranges []mediaRange) (w weight) {
 	kind, _, _ := strings.Cut(mediaType, "/")
-	for _, text := range ranges {
-		name, parameters, err := mime.ParseMediaType(text)
-		if err != nil {
-			continue
-		}
-		exact := map[string]int{"*/*": 1, kind + "/*": 2, mediaType: 3}[name]
-		quality := 1.0
-		if text, given := parameters["q"]; given {
-			if quality, err = strconv.ParseFloat(text, 64); err != nil || !(quality >= 0 && quality <= 1) {
-				continue
-			}
-		}
+	for _, r := range ranges {
+		exact := map[string]int{"*/*": 1, kind + "/*": 2, mediaType: 3}[r.name]
 		if exact > w.exact {
-			w = weight{quality, exact}
+			w = weight{r.quality, exact}
 		}
 	}
 	return w
