@@ -71,10 +71,7 @@ func (s *Server) getDocument(c *fiber.Ctx, d *document) error {
 		return limited(limitDocs, messageTooMany, wait)
 	}
 	c.Set(fiber.HeaderCacheControl, "no-cache")
-	c.Set(fiber.HeaderETag, d.tag)
-	c.Vary(fiber.HeaderAcceptEncoding)
-	if c.Get(fiber.HeaderIfNoneMatch) != "" && c.Fresh() {
-		c.Status(fiber.StatusNotModified)
+	if unchanged(c, d.tag) {
 		return nil
 	}
 	c.Set(fiber.HeaderContentType, d.mediaType)

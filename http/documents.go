@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
@@ -100,7 +98,7 @@ var documents = sync.OnceValues(func() (map[string]*document, error) {
 })
 
 func newDocument(mediaType string, content, packed []byte) *document {
-	d := &document{mediaType: mediaType, plain: content, tag: fmt.Sprintf(`W/"%x"`, sha256.Sum256(content))}
+	d := &document{mediaType: mediaType, plain: content, tag: weakTag(content)}
 	if len(packed) < len(content) {
 		d.packed = packed
 	}

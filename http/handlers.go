@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -28,13 +30,24 @@ func (s *Server) getCatalog(c *fiber.Ctx) error {
 		return s.failed(ctx, c, err)
 	}
 	c.Set(fiber.HeaderCacheControl, "private, no-cache")
-	c.Set(fiber.HeaderETag, s.catalogTag)
-	if c.Get(fiber.HeaderIfNoneMatch) != "" && c.Fresh() {
-		c.Vary(fiber.HeaderAcceptEncoding)
-		c.Status(fiber.StatusNotModified)
+	if unchanged(c, s.catalogTag) {
 		return nil
 	}
 	return send(c, fiber.MIMEApplicationJSON, s.catalog)
+}
+
+// weakTag names content in every content coding.
+func weakTag(content []byte) string { return fmt.Sprintf(`W/"%x"`, sha256.Sum256(content)) }
+
+// unchanged sets the ETag of what is asked for, and answers 304 where the caller has it.
+func unchanged(c *fiber.Ctx, tag string) bool {
+	c.Set(fiber.HeaderETag, tag)
+	c.Vary(fiber.HeaderAcceptEncoding)
+	if c.Get(fiber.HeaderIfNoneMatch) == "" || !c.Fresh() {
+		return false
+	}
+	c.Status(fiber.StatusNotModified)
+	return true
 }
 
 // runQuery answers spec 4.2. The order of checks is that of spec 5.2 and contract 4.18: what can be

@@ -4,10 +4,8 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -108,7 +106,7 @@ func New(config Config) (*Server, error) {
 		large:      make(chan struct{}, runtime.GOMAXPROCS(0)),
 		refused:    newRefusalLog(config.Logger),
 		catalog:    document,
-		catalogTag: fmt.Sprintf(`W/"%x"`, sha256.Sum256(document)),
+		catalogTag: weakTag(document),
 		docs:       newDocsLimit(),
 	}
 	for range max(config.Cells, 1) {

@@ -169,13 +169,9 @@ const firstPoll = 100 * time.Millisecond
 
 // organization is the one of --org, or the only one.
 func (c initCmd) organization(ctx context.Context, stores []*clickhouse.Server) (orgs.Organization, error) {
-	var all []orgs.Organization
-	for _, store := range stores {
-		listed, err := orgs.List(ctx, store.Conn())
-		if err != nil {
-			return orgs.Organization{}, err
-		}
-		all = append(all, listed...)
+	all, err := organizationsOf(ctx, stores)
+	if err != nil {
+		return orgs.Organization{}, err
 	}
 	names := ""
 	for _, one := range all {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/orgs"
 	"github.com/runlens/runlens/schema"
 )
@@ -53,13 +54,9 @@ func (c orgsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 		return err
 	}
 	defer closeAll(stores)
-	var all []orgs.Organization
-	for _, store := range stores {
-		listed, err := orgs.List(ctx, store.Conn())
-		if err != nil {
-			return err
-		}
-		all = append(all, listed...)
+	all, err := organizationsOf(ctx, stores)
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(all, func(a, b orgs.Organization) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	if c.Output == "json" {
@@ -73,6 +70,18 @@ func (c orgsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 		return nil
 	}
 	return printOrganizations(io.out, all)
+}
+
+// organizationsOf are those of all stores, store by store.
+func organizationsOf(ctx context.Context, stores []*clickhouse.Server) (all []orgs.Organization, err error) {
+	for _, store := range stores {
+		listed, err := orgs.List(ctx, store.Conn())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, listed...)
+	}
+	return all, nil
 }
 
 func printOrganizations(out io.Writer, all []orgs.Organization) error {

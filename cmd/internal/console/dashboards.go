@@ -76,8 +76,9 @@ func (f *fault) title() string { return strings.TrimSuffix(filepath.Base(f.file)
 func (c *Console) dashboards() (all []*dashboard, faults []*fault) {
 	files := slices.Clone(c.Dashboards)
 	found, _ := filepath.Glob(filepath.Join(c.folder(), "*.yaml")) // the pattern is right
-	for i, file := range append(files, found...) {
-		if slices.Contains(append(files, found...)[:i], file) {
+	files = append(files, found...)
+	for i, file := range files {
+		if slices.Contains(files[:i], file) {
 			continue
 		}
 		var wrong *fault

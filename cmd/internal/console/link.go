@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -104,7 +103,7 @@ func (c *Console) link(w http.ResponseWriter, r *http.Request) {
 		v.Wrong = "A link is for 1, 7, 30 or 90 days."
 	default:
 		until := c.Now().Add(time.Duration(days) * 24 * time.Hour)
-		v.Link = strings.TrimSuffix(c.Share.URL, "/") + "/share/" + c.Share.token(d.file, until)
+		v.Link = c.Share.URL + "/share/" + c.Share.token(d.file, until)
 		v.Until = dayText(until) + until.Format(", 15:04 MST")
 	}
 	c.render(w, "link", v)
