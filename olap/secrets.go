@@ -1,10 +1,12 @@
 package olap
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +26,12 @@ import (
 //     server that reads the store within that time accepts it.
 //  3. The newest secret of that age signs; before there is one, the oldest. The one before it is accepted until the
 //     next rotation.
-const cursorSecretName = "cursor"
+//  4. Secrets of another store, from which organizations came, are accepted as long as the secret that was made last
+//     before they were kept: they end with the second rotation from then on. They never sign.
+const (
+	cursorSecretName   = "cursor"
+	acceptedSecretName = "cursor of another cell"
+)
 
 // CursorSecretDelay is the age from which on a new secret signs, inclusive, by the store's clock. Servers read the
 // secrets several times within it.
@@ -55,10 +62,53 @@ func CursorSecrets(ctx context.Context, conn driver.Conn) ([][]byte, error) {
 	}
 	signing := signingOf(kept)
 	secrets := [][]byte{kept[signing].value}
-	for i := max(signing-1, 0); i < len(kept); i++ {
+	oldest := max(signing-1, 0)
+	for i := oldest; i < len(kept); i++ {
 		if i != signing {
 			secrets = append(secrets, kept[i].value)
 		}
+	}
+	accepted, err := readAccepted(ctx, conn, kept[oldest].signsFrom.Add(-CursorSecretDelay))
+	return append(secrets, accepted...), err
+}
+
+// AcceptCursorSecrets has a store accept what another one accepts (4). Calling it again changes nothing.
+func AcceptCursorSecrets(ctx context.Context, from, to driver.Conn) error {
+	theirs, err := CursorSecrets(ctx, from)
+	if err != nil {
+		return err
+	}
+	ours, err := CursorSecrets(ctx, to)
+	if err != nil {
+		return err
+	}
+	for _, secret := range theirs {
+		known := func(own []byte) bool { return bytes.Equal(own, secret) }
+		if slices.ContainsFunc(ours, known) {
+			continue
+		}
+		if err := keepSecret(ctx, to, acceptedSecretName, string(secret)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAccepted reads the secrets of rule 4 that were kept at an instant or later.
+func readAccepted(ctx context.Context, conn driver.Conn, since time.Time) (secrets [][]byte, err error) {
+	var values []string
+	list := sql.Select{
+		Columns: []string{"arraySort(groupUniqArray(value))"},
+		From:    sql.AllOrganizations("secrets are the deployment's")(schema.TableSecrets),
+		Where:   []string{"name = {name:String}", "created_at >= fromUnixTimestamp64Nano({since:Int64}, 'UTC')"},
+	}
+	err = conn.QueryRow(ctx, list.String(), clickhouse.Named("name", acceptedSecretName),
+		clickhouse.Named("since", since.UnixNano())).Scan(&values)
+	if err != nil {
+		return nil, fmt.Errorf("olap: read the cursor secrets: %w", err)
+	}
+	for _, value := range values {
+		secrets = append(secrets, []byte(value))
 	}
 	return secrets, nil
 }
@@ -109,8 +159,12 @@ func addSecret(ctx context.Context, conn driver.Conn, number int) error {
 	if number > 1 {
 		name += "/" + strconv.Itoa(number)
 	}
+	return keepSecret(ctx, conn, name, rand.Text()+rand.Text())
+}
+
+func keepSecret(ctx context.Context, conn driver.Conn, name, value string) error {
 	insert := "INSERT INTO " + schema.TableSecrets + " (name, value) VALUES ($1, $2)"
-	if err := conn.Exec(ctx, insert, name, rand.Text()+rand.Text()); err != nil {
+	if err := conn.Exec(ctx, insert, name, value); err != nil {
 		return fmt.Errorf("olap: keep a cursor secret: %w", err)
 	}
 	return nil

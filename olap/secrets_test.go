@@ -45,6 +45,11 @@ func TestCursorSecrets(t *testing.T) {
 			{"cursor/3", "c", fresh}}, "[b a c]"},
 		"the first of the same number": {[]kept{{"cursor", "b", old}, {"cursor", "a", old - time.Second},
 			{"cursor/2", "d", old}, {"cursor/2", "c", 0}}, "[d b]"},
+		"another store's": {[]kept{{"cursor", "a", old}, {"cursor of another cell", "z", fresh}}, "[a z]"},
+		"another store's, after a rotation": {[]kept{{"cursor", "a", 3 * old}, {"cursor of another cell", "z", 2 * old},
+			{"cursor/2", "b", old}}, "[b a z]"},
+		"another store's, after two": {[]kept{{"cursor", "a", 4 * old}, {"cursor of another cell", "z", 3 * old},
+			{"cursor/2", "b", 2 * old}, {"cursor/3", "c", old}}, "[c b]"},
 		"numbers, not letters, have order": {[]kept{{"cursor/9", "i", 2 * old}, {"cursor/10", "j", old}}, "[j i]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,13 @@ const (
 // others: damages, and leases, without an organization.
 const SourceAlterations = "alterations"
 
+// The beginnings of names in TableCheckpoints: of how far a worker has copied a source into this store, and of how far
+// one had come in the store from which organizations were moved here, before the name there.
+const (
+	CheckpointOfWorkers = "worker:"
+	CheckpointArrived   = "arrived:"
+)
+
 // CountingViews are the materialized views that count in insert_counters.
 var CountingViews = []string{"count_inserted_agents", "count_inserted_runs", "count_inserted_attributions",
 	"count_conflicting_records", "count_rollup_log", "count_alterations"}

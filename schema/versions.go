@@ -80,8 +80,12 @@ func (v versions) SetVersion(version int, dirty bool) error {
 	return v.record(tableVersions, record{version: version, dirty: dirty})
 }
 
-// MigrationPlacement is the migration that made TablePlacement.
-const MigrationPlacement = 120
+const (
+	// MigrationPlacement is the migration that made TablePlacement.
+	MigrationPlacement = 120
+	// MigrationMoves is the migration since which organizations move. Binaries that don't know it would not notice.
+	MigrationMoves = 130
+)
 
 // Require makes binaries that don't know a migration refuse the store from now on: they would not heed what it has been
 // told since. Calling it again changes nothing. While another process migrates it does nothing.

@@ -96,7 +96,7 @@ func (o *operatorAPI) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "another question is being explained", http.StatusServiceUnavailable)
 		return
 	}
-	opened, err := o.cells[o.of(organization)].get()
+	opened, err := o.cells[max(o.of(organization), 0)].get()
 	if err != nil {
 		o.failed(w, "explain", err)
 		return

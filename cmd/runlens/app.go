@@ -17,6 +17,7 @@ import (
 	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit/shared"
 	"github.com/runlens/runlens/olap/usage"
+	"github.com/runlens/runlens/schema"
 )
 
 // verifyWindow is the span of the global verification limit (contract 2).
@@ -119,9 +120,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	metrics := httpapi.NewMetrics()
 	a.api, err = httpapi.New(httpapi.Config{
 		Engine: cellsEngine{a.cells, of}, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
-		Usage:         func(e usage.Entry) { a.cells[of(e.OrganizationID)].record(e) },
+		Usage:         func(e usage.Entry) { a.cells[max(of(e.OrganizationID), 0)].record(e) },
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
-		Cells: len(a.cells), CellOf: of,
+		Cells: len(a.cells), CellOf: func(o schema.OrganizationID) int { return max(of(o), 0) },
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
 		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies, Rates: rates,
 	})

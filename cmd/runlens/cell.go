@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/maintain"
@@ -31,8 +33,11 @@ type cell struct {
 	logger   *slog.Logger
 	verifier *auth.Verifier
 
+	conn   atomic.Pointer[driver.Conn] // as keys
 	keys   atomic.Pointer[keys.Store]
 	opened atomic.Pointer[openCell]
+	// accepts is the placement at which the cursor secrets were read: organizations that came since bring others.
+	accepts atomic.Pointer[cells.Placement]
 
 	background sync.WaitGroup
 }
@@ -50,6 +55,9 @@ func newCell(name string, c serveCmd, secrets [][]byte, cache int, budget auth.B
 	logger = loggerOf(name, logger)
 	one := &cell{name: name, settings: c, secrets: secrets, cache: cache, logger: logger}
 	one.verifier = auth.NewVerifier(one, budget, time.Now, logger)
+	if directory := c.directory; directory != nil {
+		one.verifier.Only(func(o schema.OrganizationID) bool { return directory.Placement().Of(o) == name })
+	}
 	return one
 }
 
@@ -86,6 +94,7 @@ func (c *cell) prepare(ctx context.Context, store *clickhouse.Server) (*openCell
 		}
 	}
 	stored := keys.NewStore(conn)
+	c.conn.Store(&conn)
 	c.keys.Store(&stored)
 	load := func(ctx context.Context) (any, error) { return nil, c.verifier.Refresh(ctx) }
 	if _, err = within(ctx, readingKeys, nil, load); err != nil {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
@@ -23,13 +27,39 @@ func (c *cell) store() (keys.Store, error) {
 	return keys.Store{}, c.away()
 }
 
+// keysAge is how old a reading of where organizations are may be that decides whether a key is the cell's. With what
+// http/auth relies on for how long, it is below the Lease and the 5 s in which a revocation must hold.
+const keysAge = 2 * time.Second
+
+// here says of which organizations keys and answers of the cell count: of those that were in it by what its own store
+// said, as of a reading that began within age.
+func (c *cell) here(ctx context.Context, age time.Duration) (func(schema.OrganizationID) bool, error) {
+	directory, conn := c.settings.directory, c.conn.Load()
+	if directory == nil {
+		return func(schema.OrganizationID) bool { return true }, nil
+	}
+	if conn == nil {
+		return nil, c.away()
+	}
+	told, err := directory.Told(ctx, c.name, *conn, time.Now().Add(-age))
+	return func(o schema.OrganizationID) bool { return told.Reads(c.name, o) }, err
+}
+
 // Valid is that of auth.Store.
 func (c *cell) Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error) {
 	store, err := c.store()
 	if err != nil {
 		return schema.APIKey{}, err
 	}
-	return store.Valid(ctx, keyID, at)
+	here, err := c.here(ctx, keysAge)
+	if err != nil {
+		return schema.APIKey{}, err
+	}
+	key, err := store.Valid(ctx, keyID, at)
+	if !here(key.OrganizationID) {
+		key = schema.APIKey{}
+	}
+	return key, err
 }
 
 // AllValid is that of auth.Store.
@@ -38,13 +68,21 @@ func (c *cell) AllValid(ctx context.Context, keyIDs []string, at time.Time) ([]s
 	if err != nil {
 		return nil, err
 	}
-	return store.AllValid(ctx, keyIDs, at)
+	here, err := c.here(ctx, keysAge)
+	if err != nil {
+		return nil, err
+	}
+	valid, err := store.AllValid(ctx, keyIDs, at)
+	return slices.DeleteFunc(valid, func(k schema.APIKey) bool { return !here(k.OrganizationID) }), err
 }
 
 // Changed is that of auth.Store.
 func (c *cell) Changed(ctx context.Context, since any) (schema.APIKeyChanges, error) {
 	store, err := c.store()
 	if err != nil {
+		return schema.APIKeyChanges{}, err
+	}
+	if _, err := c.here(ctx, 0); err != nil {
 		return schema.APIKeyChanges{}, err
 	}
 	return store.Changed(ctx, since)
@@ -71,10 +109,30 @@ func (c *cell) RecordUses(ctx context.Context, uses map[string]time.Time) error 
 // Run is that of httpapi.Engine.
 func (c *cell) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
 	opened, err := c.get()
+	if err == nil {
+		err = c.accept(ctx, opened)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return opened.engine.Run(ctx, r)
+}
+
+// accept reads the cursor secrets again if organizations were moved since.
+func (c *cell) accept(ctx context.Context, opened *openCell) error {
+	if c.settings.directory == nil || len(c.secrets) > 0 {
+		return nil
+	}
+	placement := c.settings.directory.Placement()
+	if c.accepts.Load() == placement {
+		return nil
+	}
+	secrets, err := olap.CursorSecrets(ctx, opened.store.Conn())
+	if err == nil {
+		opened.engine.UseCursorSecrets(secrets...)
+		c.accepts.Store(placement)
+	}
+	return err
 }
 
 // record keeps that a question was asked.
@@ -130,7 +188,9 @@ func (o *openCell) answers() bool {
 	return o.store.Conn().Ping(ctx) == nil
 }
 
-// A cellsEngine answers each organization from its cell.
+// A cellsEngine answers each organization from its cell. What a cell answered counts if its own store says that the
+// organization is there, by a reading that began less than a Lease before (package cells): it may have been moved since
+// the question came. Then the cell where it is now is asked.
 type cellsEngine struct {
 	cells []*cell
 	of    func(schema.OrganizationID) int
@@ -138,5 +198,22 @@ type cellsEngine struct {
 
 // Run is that of httpapi.Engine.
 func (e cellsEngine) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
-	return e.cells[e.of(r.OrganizationID)].Run(ctx, r)
+	for range cellAttempts {
+		i := e.of(r.OrganizationID)
+		if i < 0 {
+			return nil, cells.ErrUnknownCell
+		}
+		result, err := e.cells[i].Run(ctx, r)
+		here, unknown := e.cells[i].here(ctx, cells.Lease)
+		switch {
+		case unknown != nil:
+			return nil, cmp.Or(err, unknown)
+		case here(r.OrganizationID):
+			return result, err
+		}
+	}
+	return nil, errors.New("the organization is in none of the cells in which it should be")
 }
+
+// cellAttempts is how many cells are asked for an answer at most.
+const cellAttempts = 4

@@ -7,14 +7,18 @@ import (
 	"log/slog"
 	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
 
 type cellsCmd struct {
-	List cellsListCmd `cmd:"" help:"Show the cells, and which part of the organizations is in each."`
-	Of   cellsOfCmd   `cmd:"" help:"Say in which cell an organization is."`
+	List  cellsListCmd  `cmd:"" help:"Show the cells, and which part of the organizations is in each."`
+	Of    cellsOfCmd    `cmd:"" help:"Say in which cell an organization is."`
+	Move  cellsMoveCmd  `cmd:"" help:"Move an organization, or a slot, to another cell."`
+	Drain cellsDrainCmd `cmd:"" help:"Move everything out of a cell."`
 }
 
 func (cellsCmd) Help() string {
@@ -42,7 +46,10 @@ type listedCell struct {
 	Cell  string `json:"cell"`
 	Slots int    `json:"slots"`
 	Share string `json:"share"` // of all slots
-	Away  string `json:"away,omitempty"`
+	// Pinned are the organizations that were moved by themselves, Moving what is on its way: "acme to eu-2: closing".
+	Pinned []string `json:"pinned,omitempty"`
+	Moving []string `json:"moving,omitempty"`
+	Away   string   `json:"away,omitempty"`
 }
 
 func (c cellsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -54,18 +61,34 @@ func (c cellsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	listed := make([]listedCell, len(p.names))
 	var opening sync.WaitGroup
 	for i, name := range p.names {
-		slots := p.placement.Count(name)
-		listed[i] = listedCell{Cell: name, Slots: slots, Share: fmt.Sprintf("%.1f %%", 100*float64(slots)/cells.Slots)}
 		opening.Go(func() {
 			store, err := openMigrated(ctx, p.flags[name], logger)
 			if err != nil {
 				listed[i].Away = oneLine(err)
 				return
 			}
-			store.Close()
+			defer store.Close()
+			told, err := p.directory.Told(ctx, name, store.Conn(), time.Now())
+			if err != nil {
+				listed[i].Away = oneLine(err)
+				return
+			}
+			for _, subject := range told.UnderWay() {
+				at := told.Own(subject)
+				listed[i].Moving = append(listed[i].Moving, fmt.Sprintf("%s to %s: %s", subject, at.To, at.State))
+			}
 		})
 	}
 	opening.Wait()
+	for i, name := range p.names { // of what all have said
+		placement := p.directory.Placement()
+		slots := placement.Count(name)
+		listed[i].Cell, listed[i].Slots = name, slots
+		listed[i].Share = fmt.Sprintf("%.1f %%", 100*float64(slots)/cells.Slots)
+		for _, subject := range placement.PinnedIn(name) {
+			listed[i].Pinned = append(listed[i].Pinned, string(subject.Organization()))
+		}
+	}
 	if err := c.print(io, listed); err != nil {
 		return err
 	}
@@ -96,7 +119,18 @@ func (c cellsListCmd) print(io streams, listed []listedCell) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", one.Cell, one.Slots, one.Share, state)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, one := range listed {
+		for _, organization := range one.Pinned {
+			fmt.Fprintf(io.out, "the organization %s is in %s by itself\n", organization, one.Cell)
+		}
+		for _, moving := range one.Moving {
+			fmt.Fprintf(io.out, "a move has not ended, in %s: %s\n", one.Cell, moving)
+		}
+	}
+	return nil
 }
 
 type cellsOfCmd struct {
@@ -119,6 +153,11 @@ func (c cellsOfCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 		return err
 	}
 	defer p.Close()
+	// Only the cell itself knows for sure. If it is away, what the others say has to do.
+	err = p.inCellOf(ctx, organization, reading, logger, func(*clickhouse.Server) error { return nil })
+	if err != nil {
+		logger.Warn("the cell could not be asked itself", "error", oneLine(err))
+	}
 	_, err = fmt.Fprintln(io.out, p.nameOf(organization))
 	return err
 }

@@ -89,7 +89,7 @@ func (c conformCmd) prove(ctx context.Context, scripts []conform.Named, logger *
 		return err
 	}
 	defer closeAll(stores)
-	trial := newTrial(stores, p.index(), c.URL, logger, io)
+	trial := newTrial(stores, p, c.URL, logger, io)
 	report := conformReport{URL: c.URL, Failed: []failedCase{}}
 	began := time.Now()
 	err = audit.Do(ctx, stores[0].Conn(), audit.Action{Name: "conform"}, func(ctx context.Context) error {

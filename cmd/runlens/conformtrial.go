@@ -41,6 +41,7 @@ const (
 type trial struct {
 	streams
 	stores []*clickhouse.Server
+	writer ingest.Writer
 	of     func(schema.OrganizationID) int // which of them has an organization
 	url    string
 	logger *slog.Logger
@@ -55,10 +56,11 @@ type conformAgent struct {
 }
 
 func newTrial(
-	stores []*clickhouse.Server, of func(schema.OrganizationID) int, url string, logger *slog.Logger, io streams,
+	stores []*clickhouse.Server, p *placed, url string, logger *slog.Logger, io streams,
 ) *trial {
 	prefix := "conform-" + strings.ToLower(rand.Text()[:8]) + "-"
-	return &trial{streams: io, stores: stores, of: of, url: url, logger: logger, prefix: prefix,
+	return &trial{streams: io, stores: stores, writer: p.writer(stores, logger), of: p.index(), url: url,
+		logger: logger, prefix: prefix,
 		agents: map[string]*conformAgent{}}
 }
 
@@ -124,7 +126,7 @@ func (t *trial) store(ctx context.Context, script string, records []conform.Reco
 		return io.NopCloser(bytes.NewReader(lines.Bytes())), nil
 	}}
 	_, err := ingest.Run(ctx, ingest.Options{
-		Sources: []*source.File{file}, Writer: writerInto(t.stores, t.of, t.logger), Logger: t.logger, StopOnError: true,
+		Sources: []*source.File{file}, Writer: t.writer, Logger: t.logger, StopOnError: true,
 		OnReject: func(r ingest.Reject) error { return fmt.Errorf("the record of %s was rejected: %s", script, r.Error) },
 	})
 	return err

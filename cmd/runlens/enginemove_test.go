@@ -72,7 +72,7 @@ func TestEngineMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := func(schema.OrganizationID) int { return 0 }
+	one := &placed{names: []string{oneCell}}
 	worked := newTrial([]*clickhouse.Server{from}, one, "", quiet, streams{err: io.Discard})
 	for _, script := range scripts {
 		renamed := script.Rename(func(name string) string { return worked.prefix + script.Name + "-" + name })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
@@ -49,11 +50,14 @@ func (c explainCmd) explain(ctx context.Context, command *kong.Context, logger *
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := openOf(ctx, c.storeFlags, organization, logger)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+	return c.inCellOf(ctx, organization, reading, logger, func(store *clickhouse.Server) error {
+		return c.explainIn(ctx, store, organization, asked, io)
+	})
+}
+
+func (c explainCmd) explainIn(
+	ctx context.Context, store *clickhouse.Server, organization schema.OrganizationID, asked query.Query, io streams,
+) error {
 	secrets, err := olap.CursorSecrets(ctx, store.Conn())
 	if err != nil {
 		return err

@@ -64,6 +64,7 @@ var arrows = map[string]string{
 	"ingest": "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write olap/trace",
 
 	"ingest/checkpoint":      "ingest/write schema schema/sql",
+	"ingest/move":            "ingest/purge olap/cells olap/rollup olap/snapshot schema schema/sql",
 	"ingest/normalize":       "schema",
 	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema schema/sql",
 	"ingest/purged":          "ingest/normalize schema schema/sql",
@@ -72,8 +73,9 @@ var arrows = map[string]string{
 	"ingest/transfer":        "ingest/checkpoint ingest/write schema schema/sql",
 	"ingest/verify": "ingest/normalize ingest/purged ingest/source ingest/source/postgres olap/snapshot schema" +
 		" schema/sql",
-	"ingest/worker": "ingest/... olap/doctor/finding olap/rollup olap/snapshot olap/trace schema schema/sql",
-	"ingest/write":  "ingest/normalize ingest/purge ingest/purged olap/rollup olap/trace schema",
+	"ingest/worker": "ingest/... olap/cells olap/doctor/finding olap/rollup olap/snapshot olap/trace schema schema/sql",
+	"ingest/write": "ingest/normalize ingest/purge ingest/purged olap/cells olap/rollup olap/snapshot olap/trace" +
+		" schema",
 
 	"schema":        "schema/sql",
 	"schema/sql":    "",

@@ -19,7 +19,6 @@ import (
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/schema"
 )
 
 // ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and their
@@ -206,21 +205,21 @@ func (c ingestCmd) openWriter(ctx context.Context, logger *slog.Logger) (
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return writerInto(stores, p.index(), logger), stores[0].Conn(), func() { closeAll(stores) }, nil
+	return p.writer(stores, logger), stores[0].Conn(), func() { closeAll(stores) }, nil
 }
 
-// writerInto returns a writer into stores, of which of says which one has an organization.
-func writerInto(
-	stores []*clickhouse.Server, of func(schema.OrganizationID) int, logger *slog.Logger,
-) ingest.Writer {
+// writer returns a writer into the stores of all cells.
+func (p *placed) writer(stores []*clickhouse.Server, logger *slog.Logger) ingest.Writer {
 	var writers []*write.Writer
-	for _, store := range stores {
-		writers = append(writers, ingest.NewWriter(store.Conn(), logger))
+	for i, store := range stores {
+		writer := ingest.NewWriter(store.Conn(), logger)
+		writer.Gate = p.flags[p.names[i]].gate(store.Conn())
+		writers = append(writers, writer)
 	}
-	if len(writers) == 1 {
+	if p.directory == nil {
 		return writers[0]
 	}
-	return write.NewSplit(of, writers...)
+	return write.NewSplit(p.index(), writers...)
 }
 
 func (c ingestCmd) resume(

@@ -53,7 +53,12 @@ func (c initCmd) begin(ctx context.Context, logger *slog.Logger, io streams) err
 	if err := c.choose(io); err != nil {
 		return err
 	}
-	stores, err := c.openAll(ctx, logger) // what follows joins an engine that this starts
+	p, err := c.place(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	stores, err := p.openMigrated(ctx, logger) // what follows joins an engine that this starts
 	if err != nil {
 		return err
 	}
@@ -68,7 +73,7 @@ func (c initCmd) begin(ctx context.Context, logger *slog.Logger, io streams) err
 	if err != nil && !errors.As(err, &rejected) {
 		return err
 	}
-	one, err := c.organization(ctx, stores)
+	one, err := c.organization(ctx, p, stores)
 	if err == nil {
 		err = c.complete(ctx, one, logger, io)
 	}
@@ -168,8 +173,10 @@ func (c *initCmd) copyDatabase(ctx context.Context, logger *slog.Logger, io stre
 const firstPoll = 100 * time.Millisecond
 
 // organization is the one of --org, or the only one.
-func (c initCmd) organization(ctx context.Context, stores []*clickhouse.Server) (orgs.Organization, error) {
-	all, err := organizationsOf(ctx, stores)
+func (c initCmd) organization(
+	ctx context.Context, p *placed, stores []*clickhouse.Server,
+) (orgs.Organization, error) {
+	all, err := p.organizations(ctx, stores)
 	if err != nil {
 		return orgs.Organization{}, err
 	}
@@ -217,7 +224,7 @@ func (c initCmd) keep(
 ) error {
 	text, key := newKey(schema.APIKey{OrganizationID: organization, Name: "init", CreatedAt: time.Now().UTC(),
 		Scopes: []string{auth.ScopeAnalyticsRead}})
-	err := c.withKeysOf(ctx, organization, logger, func(store keys.Store, conn driver.Conn) error {
+	err := c.withKeysOf(ctx, organization, changing, logger, func(store keys.Store, conn driver.Conn) error {
 		return audit.Do(ctx, conn, actionOn("keys create", key), func(ctx context.Context) error {
 			return store.Put(ctx, key)
 		})

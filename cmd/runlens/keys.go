@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/audit"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/schema"
 )
@@ -87,16 +88,19 @@ func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 		OrganizationID: organization, Name: c.Name, Scopes: scopes, CreatedAt: now,
 		KeyLimits: schema.KeyLimits{ExpiresAt: expires, Networks: networks},
 	})
-	return c.withKeysOf(ctx, organization, logger, func(store keys.Store, conn driver.Conn) error {
+	err = c.withKeysOf(ctx, organization, changing, logger, func(store keys.Store, conn driver.Conn) error {
 		err := audit.Do(ctx, conn, actionOn("keys create", key), func(ctx context.Context) error {
 			return store.Put(ctx, key)
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			noteNoRuns(ctx, conn, organization, io.err)
 		}
-		noteNoRuns(ctx, conn, organization, io.err)
-		return printCreated(io, c.Output, text, key, nil)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return printCreated(io, c.Output, text, key, nil)
 }
 
 // newKey gives a key an id and a secret, and returns its text.
@@ -167,19 +171,24 @@ func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	if err != nil {
 		return usageError{fmt.Errorf("--expires: %w", err)}
 	}
-	return c.withKey(ctx, c.KeyID, logger, func(store keys.Store, conn driver.Conn, old schema.APIKey) (err error) {
-		switch {
+	text, credential := auth.NewKey()
+	var key, old schema.APIKey
+	again := false // in the cell to which the organization was moved meanwhile
+	err = c.withKey(ctx, c.KeyID, logger, func(store keys.Store, conn driver.Conn, found schema.APIKey) (err error) {
+		switch old = found; {
+		case again:
 		case old.RevokedAt != nil || old.ExpiresAt != nil && !now.Before(*old.ExpiresAt):
 			return fmt.Errorf("the key is no longer valid: %s; 'runlens keys create' makes a new one", stateOf(old, now))
 		case old.ExpiresAt != nil && expires == nil:
 			return usageError{errors.New("the key expires: say with --expires when the new one does")}
 		}
-		key := old
+		again = true
+		key = old
 		key.CreatedAt, key.ExpiresAt = now, expires
-		text, key := newKey(key)
+		key.KeyID, key.SecretHash = credential.KeyID, credential.Hash
 		action := actionOn("keys rotate", key)
 		action.Details["rotated_key_id"] = old.KeyID
-		err = audit.Do(ctx, conn, action, func(ctx context.Context) error {
+		return audit.Do(ctx, conn, action, func(ctx context.Context) error {
 			// The new key first: after a stop in between, the old one works as before, and nobody has the new one.
 			if err := store.Put(ctx, key); err != nil {
 				return err
@@ -187,11 +196,11 @@ func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 			old, err = store.Expire(ctx, old.KeyID, now.Add(overlap))
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		return printCreated(io, c.Output, text, key, &old)
 	})
+	if err != nil {
+		return err
+	}
+	return printCreated(io, c.Output, text, key, &old)
 }
 
 type rotateCursorSecrets struct{ storeFlags }
@@ -226,37 +235,54 @@ func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io st
 	})
 }
 
-// withKey does something with a key that exists, in its store.
+// withKey changes a key that exists, in its store.
 func (f storeFlags) withKey(
 	ctx context.Context, keyID string, logger *slog.Logger, do func(keys.Store, driver.Conn, schema.APIKey) error,
 ) error {
-	stores, err := f.openAll(ctx, logger)
+	organization, found, err := f.ownerOf(ctx, keyID, logger)
 	if err != nil {
 		return err
 	}
-	defer closeAll(stores)
-	for _, store := range stores {
-		kept := keys.NewStore(store.Conn())
-		key, found, err := kept.Find(ctx, keyID)
+	unknown := fmt.Errorf("there is no key with the id %q; 'runlens keys list --org ORG' shows the ids", keyID)
+	if !found {
+		return unknown
+	}
+	return f.withKeysOf(ctx, organization, changing, logger, func(store keys.Store, conn driver.Conn) error {
+		key, found, err := store.Find(ctx, keyID)
 		if err != nil {
 			return err
 		}
-		if found {
-			return do(kept, store.Conn(), key)
+		if !found {
+			return unknown
+		}
+		return do(store, conn, key)
+	})
+}
+
+// ownerOf is the organization of a key. While that is being moved two cells have the key.
+func (f storeFlags) ownerOf(ctx context.Context, keyID string, logger *slog.Logger) (
+	organization schema.OrganizationID, found bool, err error,
+) {
+	stores, err := f.openAll(ctx, logger)
+	if err != nil {
+		return "", false, err
+	}
+	defer closeAll(stores)
+	for _, store := range stores {
+		key, found, err := keys.NewStore(store.Conn()).Find(ctx, keyID)
+		if err != nil || found {
+			return key.OrganizationID, found, err
 		}
 	}
-	return fmt.Errorf("there is no key with the id %q; 'runlens keys list --org ORG' shows the ids", keyID)
+	return "", false, nil
 }
 
 // withKeysOf does something with the keys of an organization.
 func (f storeFlags) withKeysOf(
-	ctx context.Context, organization schema.OrganizationID, logger *slog.Logger,
+	ctx context.Context, organization schema.OrganizationID, how use, logger *slog.Logger,
 	do func(keys.Store, driver.Conn) error,
 ) error {
-	store, err := openOf(ctx, f, organization, logger)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	return do(keys.NewStore(store.Conn()), store.Conn())
+	return f.inCellOf(ctx, organization, how, logger, func(store *clickhouse.Server) error {
+		return do(keys.NewStore(store.Conn()), store.Conn())
+	})
 }

@@ -50,7 +50,7 @@ func (c keysListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 	if err != nil {
 		return usageError{fmt.Errorf("--org %w", err)}
 	}
-	return c.withKeysOf(ctx, organization, logger, func(store keys.Store, _ driver.Conn) error {
+	return c.withKeysOf(ctx, organization, reading, logger, func(store keys.Store, _ driver.Conn) error {
 		list, err := store.List(ctx, organization)
 		if err != nil {
 			return err

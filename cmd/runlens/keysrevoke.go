@@ -56,15 +56,16 @@ func (c keysRevokeCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 }
 
 func (c keysRevokeCmd) revoke(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.withKey(ctx, c.KeyID, logger, func(store keys.Store, conn driver.Conn, key schema.APIKey) error {
-		err := audit.Do(ctx, conn, actionOn("keys revoke", key), func(ctx context.Context) (err error) {
+	var key schema.APIKey
+	err := c.withKey(ctx, c.KeyID, logger, func(store keys.Store, conn driver.Conn, found schema.APIKey) error {
+		return audit.Do(ctx, conn, actionOn("keys revoke", found), func(ctx context.Context) (err error) {
 			key, err = store.Revoke(ctx, c.KeyID)
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(io.out, "revoked %s of %s at %s\n", key.KeyID, key.OrganizationID, instant(*key.RevokedAt))
-		return err
 	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "revoked %s of %s at %s\n", key.KeyID, key.OrganizationID, instant(*key.RevokedAt))
+	return err
 }

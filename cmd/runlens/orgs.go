@@ -49,12 +49,17 @@ type listedOrganization struct {
 }
 
 func (c orgsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	stores, err := c.openAll(ctx, logger)
+	p, err := c.place(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	stores, err := p.openMigrated(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer closeAll(stores)
-	all, err := organizationsOf(ctx, stores)
+	all, err := p.organizations(ctx, stores)
 	if err != nil {
 		return err
 	}
@@ -72,14 +77,20 @@ func (c orgsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 	return printOrganizations(io.out, all)
 }
 
-// organizationsOf are those of all stores, store by store.
-func organizationsOf(ctx context.Context, stores []*clickhouse.Server) (all []orgs.Organization, err error) {
-	for _, store := range stores {
+// organizations are those of all stores, store by store; one that is being moved is in one of them.
+func (p *placed) organizations(
+	ctx context.Context, stores []*clickhouse.Server,
+) (all []orgs.Organization, err error) {
+	for i, store := range stores {
+		here, err := p.here(ctx, p.names[i], store.Conn())
+		if err != nil {
+			return nil, err
+		}
 		listed, err := orgs.List(ctx, store.Conn())
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, listed...)
+		all = append(all, slices.DeleteFunc(listed, func(o orgs.Organization) bool { return !here(o.ID) })...)
 	}
 	return all, nil
 }

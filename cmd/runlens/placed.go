@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,7 @@ const oneCell = ""
 type placed struct {
 	names     []string // in the order of the file
 	flags     map[string]storeFlags
-	placement *cells.Placement // nil for one cell without a name
+	directory *cells.Directory // nil for one cell without a name
 	held      []*clickhouse.Server
 }
 
@@ -55,12 +56,14 @@ func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, er
 	if err != nil || list == nil {
 		return p, err
 	}
-	if p.placement, err = p.find(ctx, list, logger); err != nil {
+	placement, err := p.find(ctx, list, logger)
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
+	p.directory = cells.NewDirectory(placement)
 	for name, of := range p.flags {
-		of.placement = p.placement
+		of.directory = p.directory
 		p.flags[name] = of
 	}
 	return p, nil
@@ -127,26 +130,32 @@ func (p *placed) of(organization schema.OrganizationID) storeFlags {
 }
 
 func (p *placed) nameOf(organization schema.OrganizationID) string {
-	if p.placement == nil {
+	if p.directory == nil {
 		return oneCell
 	}
-	return p.placement.Of(organization)
+	return p.directory.Placement().Of(organization)
 }
 
-// index is the position in names of the cell of an organization.
+// index is the position in names of the cell of an organization, as far as it is known by then; -1 where the file does
+// not name it.
 func (p *placed) index() func(schema.OrganizationID) int {
 	positions := map[string]int{}
 	for i, name := range p.names {
 		positions[name] = i
 	}
-	return func(organization schema.OrganizationID) int { return positions[p.nameOf(organization)] }
+	return func(organization schema.OrganizationID) int {
+		if i, known := positions[p.nameOf(organization)]; known {
+			return i
+		}
+		return -1
+	}
 }
 
 // admit makes sure that a store that was opened is the one that the flags mean.
 func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
 	switch {
-	case f.placement != nil:
-		if err := f.placement.Admit(ctx, f.cell, store.Conn()); err != nil {
+	case f.directory != nil:
+		if err := f.directory.Placement().Admit(ctx, f.cell, store.Conn()); err != nil {
 			return err
 		}
 		db, err := store.DB()
@@ -162,24 +171,33 @@ func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
 	}
 }
 
-// owns reports of an organization whether it is in a cell.
+// owns reports of an organization whether it is in a cell, as is known now.
 func (f storeFlags) owns() func(schema.OrganizationID) bool {
-	if f.placement == nil {
+	if f.directory == nil {
 		return nil
 	}
-	return func(organization schema.OrganizationID) bool { return f.placement.Of(organization) == f.cell }
+	placement := f.directory.Placement()
+	return func(organization schema.OrganizationID) bool { return placement.Of(organization) == f.cell }
 }
 
-// openOf opens the store of an organization.
-func openOf(
-	ctx context.Context, f storeFlags, organization schema.OrganizationID, logger *slog.Logger,
-) (*clickhouse.Server, error) {
-	p, err := f.place(ctx, logger)
-	if err != nil {
-		return nil, err
+// here says which organizations are in a cell, as its own store says now: of those that are being moved, two cells have
+// rows.
+func (p *placed) here(
+	ctx context.Context, name string, conn driver.Conn,
+) (func(schema.OrganizationID) bool, error) {
+	if p.directory == nil {
+		return func(schema.OrganizationID) bool { return true }, nil
 	}
-	defer p.Close()
-	return openMigrated(ctx, p.of(organization), logger)
+	told, err := p.directory.Told(ctx, name, conn, time.Now())
+	return func(o schema.OrganizationID) bool { return told.Reads(name, o) }, err
+}
+
+// gate is that of the cell whose store was opened; nil where there are no cells.
+func (f storeFlags) gate(conn driver.Conn) *cells.Gate {
+	if f.directory == nil {
+		return nil
+	}
+	return f.directory.NewGate(f.cell, conn)
 }
 
 // eachCell does something with every cell, one after the other, and goes on where one fails. It says of several which
@@ -213,6 +231,11 @@ func (f storeFlags) openAll(ctx context.Context, logger *slog.Logger) ([]*clickh
 		return nil, err
 	}
 	defer p.Close()
+	return p.openMigrated(ctx, logger)
+}
+
+// openMigrated opens the stores of all cells at once, in their order, and brings their tables up to this version.
+func (p *placed) openMigrated(ctx context.Context, logger *slog.Logger) ([]*clickhouse.Server, error) {
 	return p.open(func(of storeFlags) (*clickhouse.Server, error) { return openMigrated(ctx, of, logger) })
 }
 

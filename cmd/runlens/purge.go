@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/audit"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -66,29 +67,13 @@ func (c purgeCmd) Run(ctx context.Context, logger *slog.Logger, io streams) erro
 		return err
 	}
 	defer placed.Close()
-	inCell := map[string][]schema.OrganizationID{}
-	for _, organization := range organizations {
-		name := placed.nameOf(organization)
-		inCell[name] = append(inCell[name], organization)
-	}
-	var failures []error
-	for _, name := range placed.names {
-		if of := inCell[name]; len(of) > 0 {
-			failures = append(failures, ofCell(name, c.purge(ctx, placed.flags[name], of, logger, io)))
-		}
-	}
-	return errors.Join(failures...)
+	return c.inCells(ctx, placed, organizations, logger, io)
 }
 
 // purge purges organizations, or a person of one, that are in one store.
 func (c purgeCmd) purge(
-	ctx context.Context, f storeFlags, organizations []schema.OrganizationID, logger *slog.Logger, io streams,
+	ctx context.Context, store *clickhouse.Server, organizations []schema.OrganizationID, logger *slog.Logger, io streams,
 ) error {
-	store, err := openMigrated(ctx, f, logger)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	if c.Lift {
 		return c.lift(ctx, store.Conn(), organizations[0], io)
 	}

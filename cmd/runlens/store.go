@@ -25,7 +25,7 @@ type storeFlags struct {
 
 	queries   int              // of the API that this process runs at once
 	cell      string           // the name of the cell that the fields above name; empty for none
-	placement *cells.Placement // of organizations in cells; nil where there are none, or it is not known yet
+	directory *cells.Directory // of organizations in cells; nil where there are none, or it is not known yet
 }
 
 func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err error) {

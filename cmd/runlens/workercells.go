@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,8 +18,11 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/olap/trace"
+	"github.com/runlens/runlens/schema"
 )
 
 // A cellWorker copies into one cell the organizations that are in it. It shares nothing with those of other cells: it
@@ -49,12 +53,68 @@ func (w *cellWorker) run(ctx context.Context, c workerRunCmd, rejects *sharedRej
 	defer store.Close()
 	glanceAt(ctx, store, w.logger)
 	w.store.Store(store)
-	return worker.Run(ctx, worker.Options{
+	options := worker.Options{
 		Source: w.database, Name: w.database.Name(), Conn: store.Conn(), Logger: w.logger, Status: w.status,
 		Owns: w.flags.owns(), PollInterval: c.PollInterval, Overlap: c.Overlap, ReconcileEvery: c.ReconcileEvery,
 		DeleteMissing: c.DeleteMissing, DeleteMissingShare: c.DeleteMissingShare, OnReject: rejects.add,
 		Tracer: w.tracer,
-	})
+	}
+	if w.flags.directory == nil {
+		return worker.Run(ctx, options)
+	}
+	options.Gate = w.flags.gate(store.Conn())
+	return w.runPlaced(ctx, options)
+}
+
+// runPlaced copies what is in the cell, and begins again, from its checkpoint, when something else is.
+func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) error {
+	for ctx.Err() == nil {
+		told, err := w.writable(ctx, options.Conn)
+		if err != nil {
+			return err
+		}
+		options.Owns = func(o schema.OrganizationID) bool { return told.Reads(w.name, o) }
+		running, cancel := context.WithCancel(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			for snapshot.Pause(running, placementPoll) == nil {
+				now, err := w.flags.directory.Told(running, w.name, options.Conn, time.Now())
+				if err == nil && !told.SameIn(w.name, now) {
+					w.logger.Info("organizations were moved; beginning again from the checkpoint")
+					cancel()
+				}
+			}
+		})
+		err = worker.Run(running, options)
+		cancel()
+		watching.Wait()
+		var moved *write.MovedError
+		if err != nil && !errors.As(err, &moved) {
+			return err
+		}
+	}
+	return nil
+}
+
+// placementPoll is how often it is read what is in the cell.
+const placementPoll = time.Second
+
+// writable waits until nothing is on its way out of the cell, or into it without being open, and returns what is there.
+func (w *cellWorker) writable(ctx context.Context, conn driver.Conn) (cells.Told, error) {
+	retry := write.Retry{Logger: w.logger}
+	for {
+		var told cells.Told
+		err := retry.Do(ctx, "find out where organizations are", func() (err error) {
+			told, err = w.flags.directory.Told(ctx, w.name, conn, time.Now())
+			return err
+		})
+		if err != nil || told.Writable(w.name) {
+			return told, err
+		}
+		if err := snapshot.Pause(ctx, movePoll); err != nil {
+			return told, err
+		}
+	}
 }
 
 // sharedRejects are the rejects of several workers.

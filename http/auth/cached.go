@@ -59,7 +59,7 @@ func (v *Verifier) trustedPrincipal(c Credential, now time.Time, from netip.Addr
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	k := v.of(c)
-	if k == nil || !v.trusts(k, now) || !k.permits(now, from) {
+	if k == nil || !v.trusts(k, now) || !k.permits(now, from) || v.here != nil && !v.here(k.organization) {
 		return Principal{}, v.epoch, false
 	}
 	return v.use(c.KeyID, k, now), v.epoch, true

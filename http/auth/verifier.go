@@ -103,6 +103,7 @@ type Verifier struct {
 	logger  *slog.Logger
 	lookups chan struct{} // held during a look-up
 	began   time.Time
+	here    func(schema.OrganizationID) bool // nil for always
 
 	mu         sync.Mutex
 	cache      map[string]*cached   // by the id of the key
@@ -128,6 +129,10 @@ func NewVerifier(store Store, budget Budget, now func() time.Time, logger *slog.
 		cache: map[string]*cached{}, unrecorded: map[string]time.Time{}, changed: map[string]uint64{},
 	}
 }
+
+// Only has what is kept of keys count for organizations that are in the store, as here says: keys of organizations that
+// are being moved are in two stores. Call it before the first use.
+func (v *Verifier) Only(here func(schema.OrganizationID) bool) { v.here = here }
 
 // Verify is that of Verifiers for one store.
 func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (Principal, error) {

@@ -121,6 +121,19 @@ func Organization(organizations ...schema.OrganizationID) *Purge {
 	return p
 }
 
+// Moved takes out what a store has of organizations, at least one, that are in another one, with what it says of who
+// did what to them if that was copied. only is SQL of a condition under which it does so, evaluated wherever rows go.
+func Moved(only string, audited bool, organizations ...schema.OrganizationID) *Purge {
+	p := Organization(organizations...)
+	if audited {
+		p.delete(schema.TableAuditLog)
+	}
+	for i := range p.Steps {
+		p.Steps[i].where = "(" + p.Steps[i].where + ") AND " + only
+	}
+	return p
+}
+
 // Person takes a person out of an organization: the attribution records of the identifier are deleted, and the runs
 // it started lose the initiator's identifier and name, so that the counts of runs stay what they were. The identifier
 // is normalized as at ingest. Records go that were stored by now, and those of event clocks up to now, which stay out

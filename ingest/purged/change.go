@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -20,11 +21,11 @@ var ErrNotPurged = errors.New("nobody with this identifier is on the list of pur
 // Add puts a person on the list: what they do until an instant, inclusive, stays out. It makes the key of the list if
 // there is none. Only who has the claim of a change may call it, so that one process at a time does.
 func Add(ctx context.Context, conn driver.Conn, p Person, until time.Time) error {
-	k, err := readKey(ctx, conn)
+	keys, err := readKeys(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if k == (key{}) {
+	if len(keys) == 0 {
 		var made [16]byte
 		rand.Read(made[:])
 		err := insert(ctx, conn, "INSERT INTO "+schema.TableSecrets+" (name, value)", schema.SecretPurgedPeople,
@@ -32,47 +33,67 @@ func Add(ctx context.Context, conn driver.Conn, p Person, until time.Time) error
 		if err != nil {
 			return err
 		}
-		if k, err = readKey(ctx, conn); err != nil {
+		if keys, err = readKeys(ctx, conn); err != nil {
 			return err
 		}
 	}
-	return change(ctx, conn, k, p, func(e entry, _ bool) (entry, error) {
-		e.until, e.lifted = max(e.until, until.UnixMilli()), false
-		return e, nil
-	})
+	known, err := Read(ctx, conn, nil)
+	if err != nil {
+		return err
+	}
+	person := known.find(keys, p)[0]
+	e := known.entries[person]
+	e.until, e.lifted = max(e.until, until.UnixMilli()), false
+	return revise(ctx, conn, person, e)
 }
 
 // Lift takes a person off the list: records that are stored from then on count, whenever they happened. The error is
 // ErrNotPurged for somebody who is not on it.
 func Lift(ctx context.Context, conn driver.Conn, p Person) error {
-	k, err := readKey(ctx, conn)
-	if err != nil {
-		return err
-	}
-	return change(ctx, conn, k, p, func(e entry, found bool) (entry, error) {
-		if !found || e.lifted {
-			return e, ErrNotPurged
-		}
-		e.lifted = true
-		return e, nil
-	})
-}
-
-// change stores another revision of a person's entry.
-func change(ctx context.Context, conn driver.Conn, k key, p Person, to func(entry, bool) (entry, error)) error {
 	known, err := Read(ctx, conn, nil)
 	if err != nil {
 		return err
 	}
-	p.Identifier = schema.NormalizeIdentifier(p.Identifier)
-	person := k.person(p.Organization, p.Identifier)
-	before, found := known.entries[person]
-	e, err := to(before, found)
-	if err != nil {
-		return err
+	lifted := false
+	for _, person := range known.find(known.keys, p) {
+		if e, found := known.entries[person]; found && !e.lifted {
+			e.lifted = true
+			if err := revise(ctx, conn, person, e); err != nil {
+				return err
+			}
+			lifted = true
+		}
 	}
+	if !lifted {
+		return ErrNotPurged
+	}
+	return nil
+}
+
+// find are the hashes of a person under some keys, those with entries first.
+func (l *List) find(keys []key, p Person) (people [][16]byte) {
+	p.Identifier = schema.NormalizeIdentifier(p.Identifier)
+	for _, k := range keys {
+		people = append(people, k.person(p.Organization, p.Identifier))
+	}
+	slices.SortStableFunc(people, func(a, b [16]byte) int {
+		_, first := l.entries[a]
+		_, second := l.entries[b]
+		switch {
+		case first == second:
+			return 0
+		case first:
+			return -1
+		}
+		return 1
+	})
+	return people
+}
+
+// revise stores another revision of an entry.
+func revise(ctx context.Context, conn driver.Conn, person [16]byte, e entry) error {
 	return insert(ctx, conn, "INSERT INTO "+schema.TablePurgedPeople+" (person, revision, until, lifted)",
-		string(person[:]), before.revision+1, time.UnixMilli(e.until).UTC(), e.lifted)
+		string(person[:]), e.revision+1, time.UnixMilli(e.until).UTC(), e.lifted)
 }
 
 // insert stores a row, as data and not in a statement's text.

@@ -22,7 +22,7 @@ import (
 // A List is the list at one moment. It does not change, and nil is an empty one.
 type List struct {
 	version uint64
-	key     key
+	keys    []key
 	entries map[[16]byte]entry
 	active  int // entries that are not lifted
 }
@@ -34,7 +34,7 @@ type entry struct {
 	lifted   bool
 }
 
-// key is that of the hash; the zero key where the store has none.
+// key is one of those of the hash (schema.SecretPurgedPeople).
 type key struct{ k0, k1 uint64 }
 
 func (k key) person(organization schema.OrganizationID, identifier string) [16]byte {
@@ -57,8 +57,12 @@ func (l *List) until(p Person) (last normalize.Instant, purged bool) {
 	if l.Empty() {
 		return 0, false
 	}
-	e, ok := l.entries[l.key.person(p.Organization, p.Identifier)]
-	return e.until, ok && !e.lifted
+	for _, k := range l.keys {
+		if e, ok := l.entries[k.person(p.Organization, p.Identifier)]; ok && !e.lifted {
+			last, purged = max(last, e.until), true
+		}
+	}
+	return last, purged
 }
 
 // Until is the last event clock at which a person's records stay out.
@@ -117,7 +121,7 @@ func Read(ctx context.Context, conn driver.Conn, known *List) (*List, error) {
 		return l, nil
 	}
 	var err error
-	if l.key, err = readKey(ctx, conn); err != nil {
+	if l.keys, err = readKeys(ctx, conn); err != nil {
 		return nil, err
 	}
 	all := sql.Select{
@@ -144,20 +148,20 @@ func Read(ctx context.Context, conn driver.Conn, known *List) (*List, error) {
 	return l, rows.Err()
 }
 
-// readKey reads the key of the hash, the zero key where the store has none.
-func readKey(ctx context.Context, conn driver.Conn) (k key, err error) {
-	var stored string
-	read := sql.Select{Columns: []string{"any(stored_key)"}, From: sql.Query(schema.PurgedPeopleKey)}
+// readKeys reads the keys of the hash, the one for new entries first.
+func readKeys(ctx context.Context, conn driver.Conn) (keys []key, err error) {
+	var stored []string
+	read := sql.Select{Columns: []string{"stored_keys"}, From: sql.Query(schema.PurgedPeopleKeys)}
 	if err := conn.QueryRow(ctx, read.String()).Scan(&stored); err != nil {
-		return k, fmt.Errorf("read the key of the list of purged people: %w", err)
+		return nil, fmt.Errorf("read the key of the list of purged people: %w", err)
 	}
-	if stored == "" {
-		return k, nil
+	for _, digits := range stored {
+		b, err := hex.DecodeString(digits)
+		if err != nil || len(b) != 16 {
+			return nil, fmt.Errorf("a key of the list of purged people in the table %s is not 32 hexadecimal digits",
+				schema.TableSecrets)
+		}
+		keys = append(keys, key{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])})
 	}
-	b, err := hex.DecodeString(stored)
-	if err != nil || len(b) != 16 {
-		return k, fmt.Errorf("the key of the list of purged people in the table %s is not 32 hexadecimal digits",
-			schema.TableSecrets)
-	}
-	return key{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}, nil
+	return keys, nil
 }

@@ -41,7 +41,7 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found uint64
-		err := conn.QueryRow(ctx, fmt.Sprintf("SELECT count() FROM (%s) WHERE person = %s", schema.PurgedPeople,
+		err := conn.QueryRow(ctx, fmt.Sprintf("SELECT count() FROM (%s) WHERE has(%s, person)", schema.PurgedPeople,
 			schema.PurgedPerson("'acme'", "'"+identifier+"'"))).Scan(&found)
 		if err != nil || found != 1 {
 			t.Errorf("ClickHouse finds %q %d times, %v", identifier, found, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/olap/trace"
+	"github.com/runlens/runlens/schema"
 )
 
 // pageRows bounds the records of one batch, and so the worker's memory.
@@ -49,11 +50,9 @@ type position struct {
 	Until   time.Time `json:"until"`
 }
 
-const checkpointPrefix = "worker:"
-
 // checkpointName names the checkpoint of one kind of a source.
 func checkpointName(source string, kind normalize.Kind) string {
-	return checkpointPrefix + source + ":" + string(kind)
+	return schema.CheckpointOfWorkers + source + ":" + string(kind)
 }
 
 func newCopier(w *worker, kind normalize.Kind) *copier {
@@ -106,6 +105,9 @@ func (c *copier) load(ctx context.Context) error {
 		c.saved = position{}
 	}
 	c.saved.Mapping = mapping
+	if err := c.arrive(ctx, mapping); err != nil {
+		return err
+	}
 	c.Status.checkpoint(c.kind, c.saved)
 	return nil
 }

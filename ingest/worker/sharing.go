@@ -59,7 +59,7 @@ func (w *worker) deletable(ctx context.Context, report verify.Report) (func(veri
 		return func(verify.Part) bool { return false }, nil
 	}
 	log := checkpoint.NewLog(w.Conn, w.retry)
-	names, err := log.Names(ctx, checkpointPrefix)
+	names, err := log.Names(ctx, schema.CheckpointOfWorkers)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (w *worker) deletable(ctx context.Context, report verify.Report) (func(veri
 
 // sourceOf is the inverse of checkpointName.
 func sourceOf(checkpoint string) (source string, kind normalize.Kind) {
-	rest := strings.TrimPrefix(checkpoint, checkpointPrefix)
+	rest := strings.TrimPrefix(checkpoint, schema.CheckpointOfWorkers)
 	colon := strings.LastIndexByte(rest, ':')
 	return rest[:max(colon, 0)], normalize.Kind(rest[colon+1:])
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
@@ -29,6 +30,9 @@ type Options struct {
 	Status *Status
 	// Owns says which organizations the store is to have, of all that the source has; nil for all.
 	Owns func(schema.OrganizationID) bool
+	// Gate is that of the cell, nil where there are none. Run ends with a *write.MovedError when an organization was, or
+	// is being, moved to another cell, and is to be called again with other Owns when that is over.
+	Gate *cells.Gate
 
 	PollInterval   time.Duration // between the end of one pass over the changes and the next
 	Overlap        time.Duration // every pass reads again what changed so long before the last one
@@ -99,6 +103,7 @@ func newWorker(o Options) *worker {
 	w := &worker{Options: o}
 	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
 	w.writer = write.NewWriter(o.Conn, w.retry)
+	w.writer.Gate = o.Gate
 	w.writer.LeftOut = func(kind normalize.Kind, n int) {
 		o.Logger.Info("what purged people did before the purge stays out", "kind", kind, "records", n)
 		o.Status.excluded(kind, n)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purged"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
@@ -77,6 +78,9 @@ type Writer struct {
 	// LeftOut is told of everything that Write did to batches because people were purged: n attribution records that
 	// stay out, or n runs without their initiator. Nil for nobody.
 	LeftOut func(kind normalize.Kind, n int)
+
+	// Gate is that of the cell, in a deployment that has cells; else nil.
+	Gate *cells.Gate
 }
 
 // NewWriter returns a Writer into the database of conn, in which the migrations have been applied.
@@ -88,10 +92,16 @@ func NewWriter(conn driver.Conn, retry Retry) *Writer {
 // were purged (exclude.go). A failure that may pass is tried again with the same rows; any other failure is returned at
 // once. What was stored before a failure may stay, and may be stored again: repeats change no answer (contract 3). No
 // attempt relies on another one, because nobody knows what became of it (schema/decisions/insert-retries.md).
+//
+// The error is a *MovedError for organizations that are not, or not only, in the cell any more.
 func (w *Writer) Write(ctx context.Context, b *Batch) error {
 	if b.Len() == 0 {
 		return nil
 	}
+	return w.admitted(ctx, b, func() error { return w.write(ctx, b) })
+}
+
+func (w *Writer) write(ctx context.Context, b *Batch) error {
 	b.indexes = b.indexes[:0]
 	if at := w.readAt.Load(); at == nil || time.Since(*at) > freshFor {
 		if err := w.ReadPurged(ctx); err != nil {

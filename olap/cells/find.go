@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,6 +11,10 @@ import (
 
 // ErrUnplaced is returned when no store says where organizations are, and not all of them were reached.
 var ErrUnplaced = errors.New("nothing is placed in cells yet: the first start needs all of them")
+
+// ErrUnknownCell is returned where an organization is in a cell that the file of cells does not name.
+var ErrUnknownCell = errors.New("organizations were moved to a cell that the file of cells, as it was read, does not " +
+	"name: start again with a file that names it")
 
 // ErrMisplaced is in errors that say themselves what to do.
 var ErrMisplaced = errors.New("the wrong store")
@@ -44,32 +47,30 @@ func Find(ctx context.Context, cells []Cell, reached map[string]driver.Conn) (*P
 
 // found is where the slots are; nil if no store says so.
 func found(ctx context.Context, reached map[string]driver.Conn) (*Placement, error) {
-	slots := map[int]place{}
+	p, seen := &Placement{}, map[Subject]Place{}
 	for _, conn := range reached {
-		s, err := read(ctx, conn)
+		told, err := Read(ctx, conn)
 		if err != nil {
 			return nil, err
 		}
-		for slot, at := range s.slots {
-			known, ok := slots[slot]
-			if ok && known.revision == at.revision && known.cell != at.cell {
-				return nil, twice(slotPrefix+strconv.Itoa(slot), []string{known.cell, at.cell})
+		for subject, at := range told.places {
+			known, ok := seen[subject]
+			if ok && known.Revision == at.Revision && known.Cell != at.Cell {
+				return nil, twice(subject.String(), []string{known.Cell, at.Cell})
 			}
-			if !ok || at.revision > known.revision {
-				slots[slot] = at
+			if !ok || at.Revision > known.Revision {
+				seen[subject] = at
 			}
 		}
 	}
-	if len(slots) == 0 {
+	if len(seen) == 0 {
 		return nil, nil
 	}
-	p := &Placement{}
-	for slot := range Slots {
-		at, ok := slots[slot]
-		if !ok {
+	p = p.with(Told{places: seen})
+	for slot, at := range p.slots {
+		if at.Cell == "" {
 			return nil, fmt.Errorf("no cell says where slot %d is: the table placement is damaged", slot)
 		}
-		p.cells[slot] = at.cell
 	}
 	return p, nil
 }
@@ -78,7 +79,7 @@ func found(ctx context.Context, reached map[string]driver.Conn) (*Placement, err
 func placeFirst(ctx context.Context, cells []Cell, reached map[string]driver.Conn) error {
 	var filled []string
 	for _, c := range cells {
-		s, err := read(ctx, reached[c.Name])
+		s, err := Read(ctx, reached[c.Name])
 		if err == nil && s.name != "" && s.name != c.Name {
 			err = exchanged(c.Name, s.name)
 		}
@@ -97,15 +98,15 @@ func placeFirst(ctx context.Context, cells []Cell, reached map[string]driver.Con
 	switch len(filled) {
 	case 0:
 	case 1:
-		for slot := range p.cells {
-			p.cells[slot] = filled[0]
+		for slot := range p.slots {
+			p.slots[slot].Cell = filled[0]
 		}
 	default:
 		return fmt.Errorf("the cells %s have records, and none says which organizations belong where: start with at most "+
 			"one store that has records", strings.Join(filled, " and "))
 	}
 	for _, c := range cells {
-		if err := write(ctx, reached[c.Name], row{self, c.Name}); err != nil {
+		if err := write(ctx, reached[c.Name], nameRow(c.Name)); err != nil {
 			return err
 		}
 	}
@@ -120,25 +121,41 @@ func placeFirst(ctx context.Context, cells []Cell, reached map[string]driver.Con
 // Admit makes sure that a store is the cell of a name, and tells it where organizations are. Nobody may read or write
 // records of a store before that.
 func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) error {
-	s, err := read(ctx, conn)
+	s, err := Read(ctx, conn)
 	switch {
 	case err != nil:
 		return err
 	case s.name != "" && s.name != name:
 		return exchanged(name, s.name)
-	case s.name == "" && p.Count(name) > 0:
+	case s.name == "" && p.has(name):
 		return misplaced(fmt.Sprintf("the store of the cell %s is not the one that organizations were placed in: it is new, "+
 			"or was emptied; restore it from a backup, with the table placement", name))
 	case s.name == "":
-		if err := write(ctx, conn, row{self, name}); err != nil {
+		if err := write(ctx, conn, nameRow(name)); err != nil {
 			return err
 		}
 	}
-	if len(s.slots) < Slots {
-		return write(ctx, conn, p.rows()...)
+	var missing []row
+	for _, r := range p.with(s).rows() {
+		subject, err := ParseSubject(r.subject)
+		known, ok := s.places[subject]
+		switch {
+		case err != nil || ok && (known.Revision >= r.Revision || known.State != Open):
+			// Of a move that is under way, the mover replaces the row.
+		case r.Cell == name && known.Cell != name && r.Revision != first:
+			// Nothing came to this store, whatever others say: it was restored to what it was before. It does not answer.
+		default:
+			missing = append(missing, r)
+		}
 	}
-	return nil
+	if len(missing) == 0 {
+		return nil
+	}
+	return write(ctx, conn, missing...)
 }
+
+// nameRow is what a store is told of itself.
+func nameRow(name string) row { return row{self, Place{Cell: name, Revision: first, State: Open}} }
 
 func exchanged(name, other string) error {
 	return misplaced(fmt.Sprintf("the store at the address of the cell %s is the cell %s: check the file of cells",
@@ -147,7 +164,7 @@ func exchanged(name, other string) error {
 
 // Alone makes sure that a store is no cell: it would answer for a part of the organizations.
 func Alone(ctx context.Context, conn driver.Conn) error {
-	s, err := read(ctx, conn)
+	s, err := Read(ctx, conn)
 	if err == nil && s.name != "" {
 		err = misplaced(fmt.Sprintf("the store is the cell %s of several: name them all, with RUNLENS_CELLS", s.name))
 	}

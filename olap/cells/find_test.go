@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestFind(t *testing.T) {
 	list[0].Weight = 100
 	for name := range conns {
 		again, err := cells.Find(t.Context(), list, only(conns, name))
-		if err != nil || *again != *p {
+		if err != nil || !reflect.DeepEqual(again, p) {
 			t.Errorf("%s says otherwise: %v", name, err)
 		}
 		if err := p.Admit(t.Context(), name, conns[name]); err != nil {
@@ -154,7 +155,7 @@ func TestAFirstPlacementThatIsCutShort(t *testing.T) {
 			if err := p.Admit(t.Context(), name, conn); err != nil {
 				t.Errorf("after %d writes: %v", writes, err)
 			}
-			if alone, err := cells.Find(t.Context(), list, only(conns, name)); err != nil || *alone != *p {
+			if alone, err := cells.Find(t.Context(), list, only(conns, name)); err != nil || !reflect.DeepEqual(alone, p) {
 				t.Errorf("after %d writes, %s alone: %v", writes, name, err)
 			}
 		}
@@ -180,7 +181,7 @@ func TestWrongStoresAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := cells.Find(t.Context(), of("a", "b", "c"), map[string]driver.Conn{"c": empty})
-	if err != nil || *again != *p {
+	if err != nil || !reflect.DeepEqual(again, p) {
 		t.Errorf("c says otherwise: %v", err)
 	}
 }
@@ -191,7 +192,8 @@ func TestTwoFirstPlacements(t *testing.T) {
 	if _, err := cells.Find(t.Context(), list, conns); err != nil {
 		t.Fatal(err)
 	}
-	if err := conns["a"].Exec(t.Context(), "INSERT INTO placement SELECT 'slot:0', 'b', 1"); err != nil {
+	twice := "INSERT INTO placement (subject, cell, revision) SELECT 'slot:0', 'b', 1"
+	if err := conns["a"].Exec(t.Context(), twice); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -3,7 +3,8 @@ package cells
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -14,60 +15,129 @@ import (
 )
 
 const (
-	self       = "self" // the subject of a store's own name
-	slotPrefix = "slot:"
+	self = "self" // the subject of a store's own name
 	// first is the revision of what is placed first.
 	first = 1
+	// chance is how many bits of a revision are random, so that two that were made at once differ.
+	chance = 16
 )
+
+// NextRevision is greater than some revisions.
+func NextRevision(than ...uint64) uint64 {
+	return (slices.Max(than)>>chance+1)<<chance | rand.Uint64N(1<<chance)
+}
 
 var ofAll = sql.AllOrganizations("where organizations are is no row of any of them")
 
-// said is what a store says.
-type said struct {
-	name  string // of itself; empty for none
-	slots map[int]place
+// A Told is what a store says.
+type Told struct {
+	name   string // of itself; empty for none
+	places map[Subject]Place
 }
 
-type place struct {
-	cell     string
-	revision uint64
+// Place is what the store says of a subject; of an organization that is not pinned, of its slot.
+func (t Told) Place(s Subject) Place {
+	at, ok := t.places[s]
+	if !ok && s.organization != "" {
+		return t.places[SlotSubject(s.slot)]
+	}
+	return at
+}
+
+// Own is what the store says of the subject itself; the zero Place for nothing.
+func (t Told) Own(s Subject) Place { return t.places[s] }
+
+// Reads reports whether questions of an organization are answered from the store, which is that of a cell.
+func (t Told) Reads(cell string, organization schema.OrganizationID) bool {
+	at := t.Place(OrganizationSubject(organization))
+	return at.Cell == cell
+}
+
+// Writes reports whether what is stored of an organization in the store, which is that of a cell, is acknowledged, and
+// the revision that says so.
+func (t Told) Writes(cell string, organization schema.OrganizationID) (revision uint64, writes bool) {
+	at := t.Place(OrganizationSubject(organization))
+	return at.Revision, at.Cell == cell && (at.State == Open || at.State == Moving)
+}
+
+// Writable reports whether all that is in the store, which is that of a cell, may be written.
+func (t Told) Writable(cell string) bool {
+	for _, at := range t.places {
+		if at.Cell == cell && at.State != Open && at.State != Moving {
+			return false
+		}
+	}
+	return true
+}
+
+// SameIn reports whether the same is in the store, which is that of a cell, as it said later, and was all the time.
+func (t Told) SameIn(cell string, later Told) bool {
+	for subject, at := range later.places {
+		before := t.places[subject]
+		if (before.Cell == cell || at.Cell == cell) && before.Revision != at.Revision {
+			return false
+		}
+	}
+	return true
+}
+
+// UnderWay are the subjects of which a move has not ended in the store, in order.
+func (t Told) UnderWay() (subjects []Subject) {
+	for subject, at := range t.places {
+		if at.State != Open {
+			subjects = append(subjects, subject)
+		}
+	}
+	slices.SortFunc(subjects, func(a, b Subject) int { return strings.Compare(a.String(), b.String()) })
+	return subjects
+}
+
+// Pins are the organizations of a slot that have a row of their own.
+func (t Told) Pins(slot int) (organizations []string) {
+	for subject := range t.places {
+		if subject.organization != "" && subject.slot == slot {
+			organizations = append(organizations, string(subject.organization))
+		}
+	}
+	return organizations
 }
 
 // readPlacement reads all cells that the newest revision of each subject names.
 var readPlacement = sql.Select{
-	Columns: []string{"subject", "groupUniqArray(cell)", "any(revision)"}, From: ofAll(schema.TablePlacement),
+	Columns: []string{"subject", "groupUniqArray(cell)", "any(revision)", "toString(any(state))", "any(destination)",
+		"any(mover)"}, From: ofAll(schema.TablePlacement),
 	Where: []string{"(subject, revision) IN" + sql.In(sql.Select{
 		Columns: []string{"subject", "max(revision)"}, From: ofAll(schema.TablePlacement), Group: []string{"subject"},
 	})},
 	Group: []string{"subject"},
 }.String()
 
-func read(ctx context.Context, conn driver.Conn) (said, error) {
-	s := said{slots: map[int]place{}}
+// Read reads what a store says. Whatever was written before the call is in it.
+func Read(ctx context.Context, conn driver.Conn) (Told, error) {
+	t := Told{places: map[Subject]Place{}}
 	rows, err := conn.Query(ctx, readPlacement)
 	if err != nil {
-		return s, fmt.Errorf("read where organizations are: %w", err)
+		return t, fmt.Errorf("read where organizations are: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var subject string
+		var subject, state string
 		var in []string
-		var revision uint64
-		if err := rows.Scan(&subject, &in, &revision); err != nil {
-			return s, fmt.Errorf("read where organizations are: %w", err)
+		var at Place
+		if err := rows.Scan(&subject, &in, &at.Revision, &state, &at.To, &at.Mover); err != nil {
+			return t, fmt.Errorf("read where organizations are: %w", err)
 		}
 		if len(in) > 1 {
-			return s, twice(subject, in)
+			return t, twice(subject, in)
 		}
-		if text, ok := strings.CutPrefix(subject, slotPrefix); ok {
-			if slot, err := strconv.Atoi(text); err == nil && slot >= 0 && slot < Slots {
-				s.slots[slot] = place{in[0], revision}
-			}
-		} else if subject == self {
-			s.name = in[0]
+		at.Cell, at.State = in[0], State(state)
+		if subject == self {
+			t.name = at.Cell
+		} else if s, err := ParseSubject(subject); err == nil {
+			t.places[s] = at
 		}
 	}
-	return s, rows.Err()
+	return t, rows.Err()
 }
 
 func twice(subject string, in []string) error {
@@ -90,22 +160,40 @@ func hasRecords(ctx context.Context, conn driver.Conn) (bool, error) {
 	return false, nil
 }
 
-type row struct{ subject, cell string }
+// A row is what a store is told.
+type row struct {
+	subject string
+	Place
+}
 
+// rows are all that there is to tell a store that has no part in any move.
 func (p *Placement) rows() []row {
-	rows := make([]row, Slots)
-	for slot, cell := range p.cells {
-		rows[slot] = row{slotPrefix + strconv.Itoa(slot), cell}
+	rows := make([]row, 0, Slots+len(p.pins))
+	told := func(s Subject, at Place) {
+		rows = append(rows, row{s.String(), Place{Cell: at.Cell, Revision: at.Revision, State: Open}})
+	}
+	for slot, at := range p.slots {
+		told(SlotSubject(slot), at)
+	}
+	for organization, at := range p.pins {
+		told(OrganizationSubject(organization), at)
 	}
 	return rows
 }
 
-// write stores rows of the first revision, all or none of them.
+// Write tells a store where a subject is.
+func Write(ctx context.Context, conn driver.Conn, s Subject, at Place) error {
+	return write(ctx, conn, row{s.String(), at})
+}
+
+// write stores rows, all or none of them.
 func write(ctx context.Context, conn driver.Conn, rows ...row) error {
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0}))
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+schema.TablePlacement+" (subject, cell, revision)")
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+schema.TablePlacement+
+		" (subject, cell, revision, state, destination, mover)")
 	for i := 0; i < len(rows) && err == nil; i++ {
-		err = batch.Append(rows[i].subject, rows[i].cell, uint64(first))
+		r := rows[i]
+		err = batch.Append(r.subject, r.Cell, r.Revision, string(r.State), r.To, r.Mover)
 	}
 	if err == nil {
 		err = batch.Send()

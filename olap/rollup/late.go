@@ -52,25 +52,28 @@ func (s *Refresher) takeOutLate(ctx context.Context, from, until time.Time) (fou
 // late selects the purged people of whom rows were stored in a span.
 var late = sql.Select{
 	Columns: []string{"organization", "identifier", "max(until) AS last"},
-	From: sql.Query(sql.Union(
-		sql.Select{
-			Columns: []string{"toString(organization_id) AS organization", "user_identifier AS identifier",
-				"occurred_at AS event_clock"},
-			From: refreshed(schema.TableAttributions),
-			Where: []string{"(organization_id, occurred_at, attribution_id) IN" + sql.In(sql.Select{
-				Columns: []string{"organization_id", "occurred_at", "attribution_id"},
-				From:    refreshed(schema.TableAttributions), Where: []string{within("first_stored_at")},
-			})},
-		},
-		sql.Select{
-			Columns: []string{"toString(organization_id)",
-				"assumeNotNull(tupleElement(record, 'initiator_identifier'))", "created_at"},
-			From:  refreshed(schema.TableRuns),
-			Where: []string{within("last_stored_at"), "isNotNull(tupleElement(record, 'initiator_identifier'))"},
-		},
-	)).As("stored"),
-	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(schema.PurgedPeople).As("people"),
-		On: "ON people.person = " + schema.PurgedPerson("stored.organization", "stored.identifier")}},
+	From: sql.Query(sql.Select{
+		Columns: []string{"organization", "identifier", "event_clock",
+			"arrayJoin(" + schema.PurgedPerson("organization", "identifier") + ") AS person"},
+		From: sql.Query(sql.Union(
+			sql.Select{
+				Columns: []string{"toString(organization_id) AS organization", "user_identifier AS identifier",
+					"occurred_at AS event_clock"},
+				From: refreshed(schema.TableAttributions),
+				Where: []string{"(organization_id, occurred_at, attribution_id) IN" + sql.In(sql.Select{
+					Columns: []string{"organization_id", "occurred_at", "attribution_id"},
+					From:    refreshed(schema.TableAttributions), Where: []string{within("first_stored_at")},
+				})},
+			},
+			sql.Select{
+				Columns: []string{"toString(organization_id)",
+					"assumeNotNull(tupleElement(record, 'initiator_identifier'))", "created_at"},
+				From:  refreshed(schema.TableRuns),
+				Where: []string{within("last_stored_at"), "isNotNull(tupleElement(record, 'initiator_identifier'))"},
+			},
+		)),
+	}).As("stored"),
+	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(schema.PurgedPeople).As("people"), On: "USING (person)"}},
 	Where: []string{"event_clock <= until"},
 	Group: []string{"organization", "identifier"}, Order: []string{"organization", "identifier"},
 }

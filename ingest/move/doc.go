@@ -1,0 +1,46 @@
+// Package move moves organizations from one cell to another while they are written and queried: those of a slot, or one
+// that is pinned by it (package cells has the placement and its states).
+//
+// # The steps
+//
+// Each is a state of the subject in the two cells, its own row in each one's placement. Until 7 the command begins
+// again, whatever is there; from 7 on it goes on.
+//
+//  1. Begin. The new cell is told that the subject is arriving, the old one that it is moving. What the new cell has of
+//     its organizations is taken out. A crash leaves rows in the new cell that nobody reads, as it does up to 6.
+//  2. Copy. Everything of the organizations is stored in the new cell as it is, with its stamps, while they are written
+//     and queried in the old one. A crash: as 1.
+//  3. Close. From the state closing on nothing that is stored in the old cell is acknowledged: whoever stores something
+//     looks at the cell's own state before and after (cells.Gate). Questions are answered there as before. A crash
+//     leaves writers waiting until the command is run again.
+//  4. Agree. The old cell refreshes what it has, so that conflicts are found and rows of purged people are taken out,
+//     and what came since 2 is copied, until nothing came meanwhile. Then each table has the same rows in both cells,
+//     which ClickHouse computes. Where one has not, because rows were purged or replaced during 2, the new cell's are
+//     taken out and copied again.
+//  5. The rollup of the organizations is damaged in the new cell, because their rows are older than its watermark: they
+//     are answered from the base tables until a server has built it again.
+//  6. The new cell's clock passes that of the old one, so that no asOf is earlier than a copied row.
+//  7. Switch. The new cell is told that it is switched, and then the old one. In between both answer, with the same
+//     rows.
+//  8. Wait. Whoever read the state of the old cell before 7 may answer from it for a Lease. Only then, and when the new
+//     cell's clock has passed once more what the old one's was, so that no row is stored with a stamp before an asOf
+//     that was given away, 9 follows.
+//  9. Open. The new cell is told that it is open, and then all others. Writers store there what was not acknowledged.
+//  10. Purge. The old cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads.
+//
+// # Two commands at once
+//
+// A command names itself by a random number in every row that it writes. A row is written on condition that the one
+// before it is still the newest, and then what others write to the same store is waited for and the row read again, so
+// that one of two goes on. What it copies and takes out carries the condition that its row is the newest one, evaluated
+// by ClickHouse. A command that takes over from another one waits for a Lease before it opens what that had closed.
+//
+// # What it depends on
+//
+//   - An insert into one store that was acknowledged is in every statement that begins later: acknowledgements and
+//     copies rest on it (TestAGate, TestAMoveThatEndedEarly).
+//   - A statement is listed in system.processes before it evaluates its conditions (rollup,
+//     TestClaimsExcludeEachOther).
+//   - Rows that are stored again with their stamps, or twice, are the same records (TestAMove).
+//   - cityHash64 of equal rows is equal in both cells: an error otherwise, and nothing is switched.
+package move

@@ -1,0 +1,150 @@
+package cells
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/schema"
+)
+
+// A Directory is what a process knows of where organizations are: the placement, of what all stores said, and what each
+// cell's own store said last. It is safe for concurrent use.
+type Directory struct {
+	mu        sync.Mutex
+	placement *Placement
+	cells     map[string]*heard
+}
+
+// heard is what a cell's own store said last.
+type heard struct {
+	reading chan struct{} // held while the store is read
+	began   time.Time     // when the last reading began; zero before the first
+	told    Told
+}
+
+// NewDirectory returns a Directory that knows a placement.
+func NewDirectory(p *Placement) *Directory {
+	return &Directory{placement: p, cells: map[string]*heard{}}
+}
+
+// Placement is where organizations are, as far as it is known.
+func (d *Directory) Placement() *Placement {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.placement
+}
+
+// Told is what a cell's own store says, by a reading that began at an instant or later: the last one if that did, else
+// a new one. Who calls meanwhile shares it.
+func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, since time.Time) (Told, error) {
+	h := d.heard(cell)
+	if told, ok := d.recent(h, since); ok {
+		return told, nil
+	}
+	select {
+	case h.reading <- struct{}{}:
+		defer func() { <-h.reading }()
+	case <-ctx.Done():
+		return Told{}, ctx.Err()
+	}
+	if told, ok := d.recent(h, since); ok {
+		return told, nil
+	}
+	began := time.Now()
+	told, err := Read(ctx, conn)
+	if err == nil && told.name != cell {
+		err = exchanged(cell, told.name)
+	}
+	if err != nil {
+		return Told{}, fmt.Errorf("cell %s: %w", cell, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.began, h.told = began, told
+	d.placement = d.placement.with(told)
+	return told, nil
+}
+
+func (d *Directory) heard(cell string) *heard {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := d.cells[cell]
+	if h == nil {
+		h = &heard{reading: make(chan struct{}, 1)}
+		d.cells[cell] = h
+	}
+	return h
+}
+
+func (d *Directory) recent(h *heard, since time.Time) (Told, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return h.told, !h.began.IsZero() && !h.began.Before(since)
+}
+
+// A Gate says of a cell whether what was stored there may be acknowledged.
+type Gate struct {
+	directory *Directory
+	cell      string
+	conn      driver.Conn
+}
+
+// NewGate returns the gate of a cell, whose store is conn.
+func (d *Directory) NewGate(cell string, conn driver.Conn) *Gate { return &Gate{d, cell, conn} }
+
+// A Pass is what the cell's store said before something was stored.
+type Pass struct {
+	gate *Gate
+	told Told
+}
+
+// Pass is to be called before something is stored. It may be of what was read earlier.
+func (g *Gate) Pass(ctx context.Context) (Pass, error) {
+	told, err := g.directory.Told(ctx, g.cell, g.conn, time.Now().Add(-Lease))
+	return Pass{g, told}, err
+}
+
+// Open reports whether what is stored of an organization may be acknowledged, as far as is known before.
+func (p Pass) Open(organization schema.OrganizationID) bool {
+	_, writes := p.told.Writes(p.gate.cell, organization)
+	return writes
+}
+
+// Refused is to be called when something was stored and is visible. It returns of which organizations that may not be
+// acknowledged: they were, or are being, moved. It is to be stored again where they are then.
+//
+// What is acknowledged was visible before the store said that its organization may be written here, at the revision
+// that said so before. So the organization was here all the time, and what copies it after a later state has it.
+func (p Pass) Refused(
+	ctx context.Context, organizations map[schema.OrganizationID]bool,
+) (refused map[schema.OrganizationID]bool, err error) {
+	now, err := p.gate.directory.Told(ctx, p.gate.cell, p.gate.conn, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for organization := range organizations {
+		before, written := p.told.Writes(p.gate.cell, organization)
+		after, writes := now.Writes(p.gate.cell, organization)
+		if !written || !writes || before != after {
+			if refused == nil {
+				refused = map[schema.OrganizationID]bool{}
+			}
+			refused[organization] = true
+		}
+	}
+	return refused, nil
+}
+
+// Writes reports whether an organization may be written in the cell now.
+func (g *Gate) Writes(ctx context.Context, organization schema.OrganizationID) (bool, error) {
+	told, err := g.directory.Told(ctx, g.cell, g.conn, time.Now())
+	if err != nil {
+		return false, err
+	}
+	_, writes := told.Writes(g.cell, organization)
+	return writes, nil
+}

@@ -1,0 +1,3 @@
+ALTER TABLE placement DROP COLUMN IF EXISTS state;
+ALTER TABLE placement DROP COLUMN IF EXISTS destination;
+ALTER TABLE placement DROP COLUMN IF EXISTS mover
