@@ -219,6 +219,10 @@ const (
 // LogNobody is the name in the entry begin of a claim that has ended without a commit.
 const LogNobody = math.MaxInt64
 
+// LogAnnounced is the value in an entry of a damage that a change made on purpose, as a purge or a move does; 0 where a
+// comparison found it.
+const LogAnnounced = 1
+
 // LogChangedMessage is in the exception of a statement whose condition RollupUnchanged is false.
 const LogChangedMessage = "the rollup log changed"
 

@@ -81,7 +81,7 @@ func (c *Change) Damage(ctx context.Context, organizations string) error {
 		if before == 0 { // else there is something to repair beside the change
 			c.damaged = append(c.damaged, t.Source)
 		}
-		err = c.writeDamage(ctx, t.Source, sql.Select{
+		err = c.writeDamage(ctx, t.Source, true, sql.Select{
 			Columns: []string{"arrayJoin(arrayPushBack(groupUniqArray(toString(organization_id)), '')) AS organization"},
 			From:    named,
 		})
@@ -137,7 +137,7 @@ func (c *Change) empty(ctx context.Context) error {
 	if err := waitForMutations(ctx, c.conn); err != nil {
 		return err
 	}
-	if err := c.damage(ctx, ""); err != nil {
+	if err := c.damage(ctx, "", true); err != nil {
 		return err
 	}
 	for _, table := range append(schema.Derived(), schema.TablePurgeTargets) {
@@ -214,7 +214,7 @@ func (c *Change) sign(ctx context.Context) error {
 
 // takeOut is 5, but for the end of the claim.
 func (c *Change) takeOut(ctx context.Context) error {
-	if err := c.damage(ctx, ""); err != nil || len(c.damaged) == 0 {
+	if err := c.damage(ctx, "", true); err != nil || len(c.damaged) == 0 {
 		return err
 	}
 	return c.Alter(ctx, schema.TableRollupLog, "DELETE", fmt.Sprintf("%s AND source IN ('%s') AND "+

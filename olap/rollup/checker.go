@@ -55,7 +55,8 @@ func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
 		repairs: counter("runlens_rollup_repairs_total",
 			"Damages of an organization and a source that this server repaired."),
 		damages: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_damages",
-			Help: "Organizations and sources whose rollup is damaged, so that queries read the base tables."}),
+			Help: "Organizations and sources whose rollup is damaged, or to be built after a move, so that queries" +
+				" read base tables."}),
 	}
 	now := time.Now()
 	c.compared.Store(&now)
@@ -151,7 +152,7 @@ func (c *Checker) report(ctx context.Context, under *suspicion, found []Differen
 	for _, d := range found {
 		organizations = append(organizations, d.Organization)
 	}
-	if err := under.damage(ctx, c.next.table.Source, organizations...); err != nil {
+	if err := under.damage(ctx, c.next.table.Source, false, organizations...); err != nil {
 		return err
 	}
 	c.log(found)
@@ -177,7 +178,11 @@ func (c *Checker) log(found []Difference) {
 // repairDamage repairs a damage until it is done or ctx ends. It continues a repair that it began earlier.
 func (c *Checker) repairDamage(ctx context.Context, damage snapshot.Damage) (err error) {
 	if r := c.repair; r == nil || r.of.Organization != damage.Organization || r.of.Source != damage.Source {
-		if c.repair, err = c.refresher.newRepair(ctx, damage, c.log); err != nil {
+		report := c.log
+		if damage.Announced {
+			report = func([]Difference) {}
+		}
+		if c.repair, err = c.refresher.newRepair(ctx, damage, report); err != nil {
 			return err
 		}
 	}
@@ -186,7 +191,11 @@ func (c *Checker) repairDamage(ctx context.Context, damage snapshot.Damage) (err
 		if over {
 			c.repair = nil
 		}
-		if ended {
+		switch {
+		case ended && damage.Announced:
+			c.logger.Info("the rollup is built again after a change", "organization", string(damage.Organization),
+				"source", damage.Source)
+		case ended:
 			c.repairs.Inc()
 			c.logger.Info("the rollup is repaired", "organization", string(damage.Organization), "source", damage.Source)
 		}

@@ -107,7 +107,7 @@ func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
 	if len(organizations) == 0 {
 		return nil
 	}
-	if err := c.damage(ctx, schema.TableAttributions, organizations...); err != nil {
+	if err := c.damage(ctx, schema.TableAttributions, false, organizations...); err != nil {
 		return err
 	}
 	return c.Alter(ctx, schema.TableConflicts, "DELETE",

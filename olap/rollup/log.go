@@ -65,11 +65,17 @@ func abandonedLease(state snapshot.Log) bool {
 
 // writeDamage writes entries of damage of a source, for every organization that a query selects. One without an
 // organization has to be among them, if there is any: it is never taken out, and says that there was one
-// (snapshot.Log.LastDamage).
-func (e *entry) writeDamage(ctx context.Context, source string, organizations sql.Select, args ...any) error {
+// (snapshot.Log.LastDamage). announced says that the damage is made on purpose.
+func (e *entry) writeDamage(
+	ctx context.Context, source string, announced bool, organizations sql.Select, args ...any,
+) error {
+	value := 0
+	if announced {
+		value = schema.LogAnnounced
+	}
 	entries := sql.Select{
 		Columns: []string{"'" + schema.LogDamage + "'", "organization", "if(organization = '', '', {source:String})",
-			"({number:UInt64}, 0, now64(3, 'UTC'))"},
+			fmt.Sprintf("({number:UInt64}, %d, now64(3, 'UTC'))", value)},
 		From: sql.Query(organizations), Where: []string{e.fence},
 	}
 	err := e.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)\n"+
@@ -81,8 +87,8 @@ func (e *entry) writeDamage(ctx context.Context, source string, organizations sq
 }
 
 // damage writes entries of some organizations.
-func (c *claim) damage(ctx context.Context, source string, organizations ...string) error {
-	return c.writeDamage(ctx, source,
+func (c *claim) damage(ctx context.Context, source string, announced bool, organizations ...string) error {
+	return c.writeDamage(ctx, source, announced,
 		sql.Select{Columns: []string{"arrayJoin({organizations:Array(String)}) AS organization"}},
 		clickhouse.Named("organizations", append([]string{""}, organizations...)))
 }

@@ -85,7 +85,7 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 
 // section does 2 to 4.
 func (r *repair) section(ctx context.Context, under *suspicion, found []Difference) error {
-	if err := under.damage(ctx, r.table.Source, string(r.of.Organization)); err != nil {
+	if err := under.damage(ctx, r.table.Source, r.of.Announced, string(r.of.Organization)); err != nil {
 		return err
 	}
 	s := *r.next
@@ -203,7 +203,7 @@ func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
 // takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's
 // number. Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
 func (r *repair) takeOut(ctx context.Context, under *suspicion) error {
-	if err := under.damage(ctx, r.table.Source, string(r.of.Organization)); err != nil {
+	if err := under.damage(ctx, r.table.Source, r.of.Announced, string(r.of.Organization)); err != nil {
 		return err
 	}
 	older := fmt.Sprintf("%s < %d AND %s", r.entries(), under.number, r.ofDamaged(under.claim))

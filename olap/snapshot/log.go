@@ -44,6 +44,8 @@ type Log struct {
 type Damage struct {
 	Records
 	Number uint64 // of the entry when it was written last
+	// Announced says that a change made it on purpose, as a purge or a move does: nothing is wrong.
+	Announced bool
 }
 
 // Next is a number that is greater than all in the log.
@@ -100,7 +102,8 @@ func (l *logRows) add(row storedRow) {
 	last := l.newest[row.Kind]
 	switch {
 	case row.Kind == schema.LogDamage && row.Organization != "":
-		l.damaged.damaged(Damage{Records{schema.OrganizationID(row.Organization), row.Source}, row.Number})
+		l.damaged.damaged(Damage{Records: Records{schema.OrganizationID(row.Organization), row.Source},
+			Number: row.Number, Announced: row.Value == schema.LogAnnounced})
 	case cmp.Or(cmp.Compare(row.Number, last.Number), cmp.Compare(row.Value, last.Value), row.At.Compare(last.At)) > 0:
 		l.newest[row.Kind] = row // the order of the column latest
 	}
@@ -128,7 +131,9 @@ func (l *logRows) log(now time.Time) Log {
 // damaged adds an entry, or notes that it was written again.
 func (s *Log) damaged(d Damage) {
 	if before := s.Damage(d.Records); before != nil {
-		before.Number = max(before.Number, d.Number)
+		if d.Number > before.Number {
+			*before = d
+		}
 		return
 	}
 	s.Damaged = append(s.Damaged, d)
