@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -16,9 +17,11 @@ import (
 
 type cellsCmd struct {
 	List  cellsListCmd  `cmd:"" help:"Show the cells, and which part of the organizations is in each."`
+	Add   cellsAddCmd   `cmd:"" help:"Make a new store one of the cells, and print the moves that give it its part."`
 	Of    cellsOfCmd    `cmd:"" help:"Say in which cell an organization is."`
 	Move  cellsMoveCmd  `cmd:"" help:"Move an organization, or a slot, to another cell."`
 	Drain cellsDrainCmd `cmd:"" help:"Move everything out of a cell."`
+	DDL   cellsDDLCmd   `cmd:"" name:"ddl" help:"Print tables over all cells for SQL of your own."`
 }
 
 func (cellsCmd) Help() string {
@@ -30,15 +33,19 @@ Example:
 
 type cellsListCmd struct {
 	storeFlags
-	JSON bool `help:"Print the cells as JSON, one object a line."`
+	JSON        bool   `help:"Print the cells as JSON, one object a line."`
+	FromCluster string `placeholder:"NAME" help:"Print a file of cells of the shards of a ClickHouse cluster instead."`
 }
 
 func (cellsListCmd) Help() string {
 	return `An organization is in one of 256 slots, and each slot is in one cell. A cell that can't be opened is away: what
 is wrong with it stands beside it, and the exit code is 1. The first start of all places the organizations.
+With --from-cluster it asks the server of --clickhouse-url for one of its clusters, and prints what a file of cells of
+its shards is; passwords are to be added.
 
 Example:
-  runlens cells list --cells cells.yaml`
+  runlens cells list --cells cells.yaml
+  runlens cells list --from-cluster main --clickhouse-url clickhouse://runlens@ch1.internal:9000/runlens`
 }
 
 // A listedCell is a cell as cells list prints it as JSON.
@@ -53,6 +60,9 @@ type listedCell struct {
 }
 
 func (c cellsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
+	if c.FromCluster != "" {
+		return c.cluster(ctx, logger, io)
+	}
 	p, err := c.inCells(ctx, logger)
 	if err != nil {
 		return err
@@ -98,6 +108,28 @@ func (c cellsListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 		}
 	}
 	return nil
+}
+
+// cluster prints a file of cells of a cluster's shards.
+func (c cellsListCmd) cluster(ctx context.Context, logger *slog.Logger, io streams) error {
+	if c.ClickhouseURL == "" || c.Cells != "" {
+		return usageError{errors.New("--from-cluster needs --clickhouse-url, and no --cells")}
+	}
+	store, err := openStore(ctx, c.storeFlags, logger)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	shards, err := cells.Shards(ctx, store.Conn(), c.FromCluster)
+	if err != nil {
+		return err
+	}
+	file, err := cells.FileOf(c.FromCluster, shards, c.ClickhouseURL)
+	if err != nil {
+		return err
+	}
+	_, err = io.out.Write(file)
+	return err
 }
 
 func (c cellsListCmd) print(io streams, listed []listedCell) error {

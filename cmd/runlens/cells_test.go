@@ -84,7 +84,7 @@ func (d *deployment) run(stdin string, args ...string) (stderr, out string) {
 	return stderr, out
 }
 
-// records are as many runs of each organization as its place in the order, from 1.
+// records are as many runs of each organization as its place in the order, from 1, on three days.
 func (d *deployment) records() (lines string, runs map[string]int) {
 	runs = map[string]int{}
 	for i, organization := range d.organizations() {
@@ -92,7 +92,7 @@ func (d *deployment) records() (lines string, runs map[string]int) {
 		for n := range i + 1 {
 			lines += fmt.Sprintf(`{"record":"run","organization_id":%q,"run_id":"00000000-0000-4000-8000-%012d",`+
 				`"agent_id":"00000000-0000-4000-8000-000000000000","kind":"agent","status":"COMPLETED",`+
-				`"created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:00Z"}`+"\n", organization, n)
+				`"created_at":"2026-01-%02[3]dT10:00:00Z","updated_at":"2026-01-%02[3]dT10:00:00Z"}`+"\n", organization, n, 5+n%3)
 		}
 	}
 	return lines, runs
@@ -228,6 +228,7 @@ func TestCells(t *testing.T) {
 	if code, out, _ := command(t, "", wrong...); code != exitFailed || !strings.Contains(out, "is the cell b: check") {
 		t.Errorf("exchanged cells: %d\n%s", code, out)
 	}
+	d.add()
 }
 
 // A cell that is frozen costs its own organizations their answers, and nobody else anything: not of a server that was

@@ -91,6 +91,7 @@ func TestEngineMove(t *testing.T) {
 	to := []string{"engine", "move", "--to", there[1], "--to-password-file", there[3]}
 	run(exitFailed, "other processes use", here, to...)
 	run(exitUsage, "https://user@host:8443/database", here, "engine", "move", "--to", "clickhouse://u@h:9000/d")
+	run(exitFailed, "knows no such cluster", there, "cells", "list", "--from-cluster", "main")
 
 	// It was interrupted after half of a table, more or less.
 	target, err := openMigrated(t.Context(), storeFlags{ClickhouseURL: there[1], ClickhousePasswordFile: there[3]}, quiet)

@@ -131,6 +131,12 @@ func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) er
 		return misplaced(fmt.Sprintf("the store of the cell %s is not the one that organizations were placed in: it is new, "+
 			"or was emptied; restore it from a backup, with the table placement", name))
 	case s.name == "":
+		// It becomes a cell. Records that nobody placed would be in it beside those of the same organizations elsewhere.
+		if has, err := hasRecords(ctx, conn); err != nil {
+			return err
+		} else if has {
+			return misplaced(fmt.Sprintf("the store of the new cell %s has records already: name an empty database", name))
+		}
 		if err := write(ctx, conn, nameRow(name)); err != nil {
 			return err
 		}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+)
+
+// add adds a cell: it gets its name, and nothing is placed there before it is moved.
+func (d *deployment) add() {
+	d.Helper()
+	four := []string{"--cells", d.file("four.yaml", cellsFile+"- {name: d, data_dir: d}\n"), "--engine-lib",
+		clickhousetest.Library()}
+	code, out, stderr := command(d.T, "", append([]string{"cells", "add", "d"}, four...)...)
+	if code != exitDone || strings.Count(out, "runlens cells move slot:") != 64 || strings.Count(out, " --to d ") != 64 {
+		d.Errorf("a new cell: %d\n%s%s", code, out, stderr)
+	}
+	if code, out, _ := command(d.T, "", append([]string{"cells", "list", "--json"}, four...)...); code != exitDone ||
+		!strings.Contains(out, `{"cell":"d","slots":0,`) {
+		d.Errorf("%d\n%s", code, out)
+	}
+	if code, _, stderr := command(d.T, "", append([]string{"cells", "add", "e"}, four...)...); code != exitUsage {
+		d.Errorf("a cell that the file does not name: %d %s", code, stderr)
+	}
+}
+
+// The tables over all cells are of servers; an embedded engine can't be reached by another one.
+func TestTablesOverCells(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cells.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("cells:\n- {name: eu-1, url: 'clickhouse://u@ch1:9001/records'}\n- {name: eu-2, url: 'https://u@ch2:8443/r'}\n")
+	code, out, stderr := command(t, "", "cells", "ddl", "--cells", path)
+	for _, want := range []string{"While organizations are moved, queries of these tables are wrong",
+		"<host>ch1</host>", "<port>9001</port>", "<default_database>records</default_database>", "<port>9440</port>",
+		"<secure>1</secure>", `from_env="RUNLENS_EU_2_PASSWORD"`,
+		"CREATE TABLE IF NOT EXISTS all_runs AS runs ENGINE = Distributed('runlens_cells', '', 'runs');"} {
+		if code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("%d %s; no %s in\n%s", code, stderr, want, out)
+		}
+	}
+	write(cellsFile)
+	if code, _, stderr := command(t, "", "cells", "ddl", "--cells", path); code != exitFailed ||
+		!strings.Contains(stderr, "is an embedded engine") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
