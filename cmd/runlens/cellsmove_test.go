@@ -1,49 +1,118 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/ingest/move"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
 )
 
-// An organization that is moved under a running server is answered all the time, its keys hold and end where it is, and
-// what is ingested afterwards is counted. Others notice nothing.
+// An organization that is moved under a running server is answered all the time, pages go on, its keys hold and end
+// where it is, and what is ingested meanwhile is counted once. Others notice nothing. A move whose command died says so
+// to writers and in the list, and goes on.
 func TestMovingAnOrganization(t *testing.T) {
 	d := inThreeCells(t)
 	lines, runs := d.records()
 	d.run(lines, "ingest", "-")
-	base, _, _ := started(t, d.flags...)
-	moved, other := d.organizations()[0], d.organizations()[1]
-	to := "b"
-	if d.of[moved] == to {
+	quiet := slog.New(slog.DiscardHandler)
+	app, err := startApp(t.Context(), serveWith(t, append(d.flags, "--rate-limit-per-minute", "100000",
+		"--query-timeout", "10m")...), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer app.Close(context.WithoutCancel(t.Context()))
+	base := "http://" + app.Address()
+	moved, other := d.organizations()[4], d.organizations()[1]
+	from, to := d.of[moved], "b"
+	if from == to {
 		to = "c"
 	}
 	id, key := d.key(moved)
 	_, others := d.key(other)
-	d.expectRuns(base, key, runs[moved])
+	first := pageOf(t, base, key, "")
+	second := pageOf(t, base, key, first.Cursor)
+	if first.Cursor == "" || second.Cursor == "" {
+		t.Fatal("there are less than three pages")
+	}
+
+	d.die(moved, to, move.Closed)
+	if _, out := d.run("", "cells", "list"); !strings.Contains(out, "in "+from+": organization:"+moved+" to "+to+
+		": closing") {
+		t.Errorf("the list does not show a move that has not ended:\n%s", out)
+	}
+	if _, out := d.run("", "orgs", "list"); strings.Count(out, "\n"+moved+" ") != 1 {
+		t.Errorf("two cells have %s, and it is listed otherwise than once:\n%s", moved, out)
+	}
+	more := strings.ReplaceAll(lines, "-4000-8000-00000000000", "-4000-8000-00000000010")
+	ingested := d.waiting(more, "ingest", "-")
+	created := d.waiting("", "keys", "create", "--org", moved)
 	ended := make(chan string)
 	go func() {
 		_, _, stderr := command(t, "", append([]string{"cells", "move", moved, "--to", to}, d.flags...)...)
 		ended <- stderr
 	}()
 	for asking := true; asking; {
-		d.expectRuns(base, key, runs[moved])
-		d.expectRuns(base, others, runs[other])
+		if again := pageOf(t, base, key, first.Cursor); !reflect.DeepEqual(again.Rows, second.Rows) ||
+			again.AsOf != first.AsOf {
+			t.Fatalf("the second page is %+v, and was %+v", again, second)
+		}
+		if status, body := post(t, base, others, countRuns); status != 200 {
+			t.Errorf("of another organization: %d %s", status, body)
+		}
 		select {
 		case stderr := <-ended:
-			if !strings.Contains(stderr, "purged from the old cell") {
+			if !strings.Contains(stderr, string(move.Purged)) {
 				t.Fatal(stderr)
 			}
 			asking = false
-		case <-time.After(2100 * time.Millisecond): // below the rate limit
+		default:
 		}
 	}
+	<-ingested
+	<-created
 	if _, out := d.run("", "cells", "of", moved); out != to+"\n" {
 		t.Errorf("%s is in %s", moved, out)
 	}
-	more := strings.ReplaceAll(lines, "-4000-8000-00000000000", "-4000-8000-00000000010")
-	d.run(more, "ingest", "-")
-	d.expectRuns(base, key, 2*runs[moved])
+	runs[moved] *= 2
+	d.expectRuns(base, key, runs[moved])
+	d.expectRuns(base, others, 2*runs[other])
+
+	// The server is paused between its question where the organization is and its statement, until the organization has
+	// been moved back, and more was stored.
+	paused := app.cells[strings.Index("abc", to)]
+	opened := *paused.opened.Load()
+	held := olaptest.Hold(opened.store.Conn())
+	secrets, err := olap.CursorSecrets(t.Context(), held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.engine = olap.NewEngine(held, secrets...)
+	paused.opened.Store(&opened)
+	held.Restart()
+	once := sync.OnceFunc(func() {
+		d.run("", "cells", "move", moved, "--to", from)
+		d.run(strings.ReplaceAll(lines, "-4000-8000-00000000000", "-4000-8000-00000000020"), "ingest", "-")
+	})
+	held.Before(1, once)
+	runs[moved] += runs[moved] / 2
+	d.expectRuns(base, key, runs[moved])
+	if held.Sent() == 0 {
+		t.Error("the server was not paused")
+	}
 	d.run("", "keys", "revoke", id)
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(500 * time.Millisecond) {
 		if status, _ := post(t, base, key, countRuns); status == 401 {
@@ -53,4 +122,63 @@ func TestMovingAnOrganization(t *testing.T) {
 			t.Fatal("a key that was revoked in the new cell is valid")
 		}
 	}
+}
+
+var errDied = errors.New("died")
+
+// die moves an organization by a command that dies after a step.
+func (d *deployment) die(organization, to string, after move.Step) {
+	d.Helper()
+	conns := map[string]driver.Conn{}
+	for name, store := range d.cells {
+		conns[name] = store.Conn()
+	}
+	err := move.Run(d.Context(), move.Options{
+		Cells: conns, Secrets: olap.AcceptCursorSecrets, Logger: slog.New(slog.DiscardHandler), Progress: func(uint64) {},
+		Reached: func(step move.Step) error {
+			if step == after {
+				return errDied
+			}
+			return nil
+		},
+	}, cells.OrganizationSubject(schema.OrganizationID(organization)), to)
+	if !errors.Is(err, errDied) {
+		d.Fatal(err)
+	}
+}
+
+// waiting starts a command and returns when it says that it waits for a move. What it returns is closed when the
+// command has ended.
+func (d *deployment) waiting(stdin string, args ...string) (ended chan struct{}) {
+	d.Helper()
+	ended = make(chan struct{})
+	reading, writing := io.Pipe()
+	go func() {
+		defer close(ended)
+		defer writing.Close()
+		code := run(context.Background(), append(args, d.flags...),
+			streams{in: strings.NewReader(stdin), out: io.Discard, err: writing})
+		if code != exitDone {
+			d.Errorf("%v: exit code %d", args, code)
+		}
+	}()
+	said := make(chan struct{})
+	go func() {
+		text, waits := "", sync.OnceFunc(func() { close(said) })
+		defer waits()
+		for buffer := make([]byte, 4096); ; {
+			n, err := reading.Read(buffer)
+			if text += string(buffer[:n]); strings.Contains(text, write.MovingText[:40]) {
+				waits()
+			}
+			if err != nil {
+				if !strings.Contains(text, write.MovingText[:40]) {
+					d.Errorf("%v does not say that it waits: %s", args, text)
+				}
+				return
+			}
+		}
+	}()
+	<-said
+	return ended
 }

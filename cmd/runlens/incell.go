@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/snapshot"
@@ -48,7 +49,7 @@ func (p *placed) inCellOf(
 		}
 		if !waited {
 			waited = true
-			logger.Info("the organization is being moved to another cell; waiting", "organization", organization)
+			logger.Warn(write.MovingText, "organization", organization)
 		}
 		if err := snapshot.Pause(ctx, movePoll); err != nil {
 			return err

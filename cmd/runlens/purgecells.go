@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/ingest/move"
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
@@ -17,7 +18,7 @@ import (
 func (c purgeCmd) inCells(
 	ctx context.Context, p *placed, organizations []schema.OrganizationID, logger *slog.Logger, io streams,
 ) error {
-	pending, failed := organizations, []error{}
+	pending, failed, waited := organizations, []error{}, false
 	for len(pending) > 0 {
 		inCell := map[string][]schema.OrganizationID{}
 		for _, organization := range pending {
@@ -33,7 +34,10 @@ func (c purgeCmd) inCells(
 			}
 		}
 		if len(pending) > 0 {
-			logger.Info("waiting until organizations have been moved to another cell", "organizations", pending)
+			if !waited {
+				waited = true
+				logger.Warn(write.MovingText, "organization", pending)
+			}
 			if err := snapshot.Pause(ctx, movePoll); err != nil {
 				return errors.Join(append(failed, err)...)
 			}

@@ -102,7 +102,7 @@ const placementPoll = time.Second
 // writable waits until nothing is on its way out of the cell, or into it without being open, and returns what is there.
 func (w *cellWorker) writable(ctx context.Context, conn driver.Conn) (cells.Told, error) {
 	retry := write.Retry{Logger: w.logger}
-	for {
+	for waited := false; ; {
 		var told cells.Told
 		err := retry.Do(ctx, "find out where organizations are", func() (err error) {
 			told, err = w.flags.directory.Told(ctx, w.name, conn, time.Now())
@@ -110,6 +110,10 @@ func (w *cellWorker) writable(ctx context.Context, conn driver.Conn) (cells.Told
 		})
 		if err != nil || told.Writable(w.name) {
 			return told, err
+		}
+		if !waited {
+			waited = true
+			w.logger.Warn(write.MovingText)
 		}
 		if err := snapshot.Pause(ctx, movePoll); err != nil {
 			return told, err

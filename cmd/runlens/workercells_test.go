@@ -8,17 +8,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/ingest/move"
+	"github.com/runlens/runlens/schema"
 )
 
 // A worker copies each organization into its cell, and reports what it does there.
 func TestAWorkerOfCells(t *testing.T) {
 	d := inThreeCells(t)
-	url, conn := operational(t, 0)
+	url, source := operational(t, 0)
 	for i, organization := range d.organizations() {
-		execute(t, conn, fmt.Sprintf(`INSERT INTO runs (organization_id, run_id, agent_id, status)
+		execute(t, source, fmt.Sprintf(`INSERT INTO runs (organization_id, run_id, agent_id, status)
 			SELECT '%s', gen_random_uuid(), gen_random_uuid(), 'RUNNING' FROM generate_series(1, %d)`, organization, i+1))
 	}
-	execute(t, conn, `INSERT INTO runs (organization_id, run_id, agent_id, status)
+	execute(t, source, `INSERT INTO runs (organization_id, run_id, agent_id, status)
 		VALUES ('of nobody', gen_random_uuid(), gen_random_uuid(), 'RUNNING')`)
 	rejects := filepath.Join(d.dir, "rejects.ndjson")
 	address, stop := working(t, url, append(d.flags, "--rejects", rejects, "--reconcile-every", "1h")...)
@@ -44,14 +47,48 @@ func TestAWorkerOfCells(t *testing.T) {
 	if _, text, _ := command(t, "", "worker", "status", "--admin-listen", address); strings.Count(text, "cell ") != 3 {
 		t.Error(text)
 	}
-	stop()
+	// An organization is moved while its records change: none is passed over, and none is copied again for ever.
+	moved, to := d.organizations()[5], "b"
+	if d.of[moved] == to {
+		to = "c"
+	}
+	d.die(moved, to, move.Copied)
+	execute(t, source, `UPDATE runs SET status = 'COMPLETED', updated_at = now() WHERE organization_id = '`+moved+`'`)
+	d.die(moved, to, move.Closed)
+	execute(t, source, fmt.Sprintf(`INSERT INTO runs (organization_id, run_id, agent_id, status)
+		SELECT '%s', gen_random_uuid(), gen_random_uuid(), 'COMPLETED' FROM generate_series(1, 4)`, moved))
+	d.run("", "cells", "move", moved, "--to", to)
 	again := append([]string{"verify", "--source", url, "--recheck-after", "0s"}, d.flags...)
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		_, out, stderr := command(t, "", again...)
+		if strings.Count(out, "the store holds exactly what the source holds") == 3 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(out, stderr)
+		}
+	}
+	conn := d.cells[to].Conn()
+	for what, query := range map[string]string{
+		"runs that are not there": "SELECT 10 - count() FROM runs FINAL WHERE organization_id = '" + moved + "'",
+		"checkpoints to go back to": "SELECT countIf(last != '') FROM (SELECT" +
+			" argMax(position, (revision, saved_at)) AS last FROM checkpoints" +
+			" WHERE startsWith(name, '" + schema.CheckpointArrived + "') GROUP BY name)",
+	} {
+		var n int64
+		if err := conn.QueryRow(t.Context(), "SELECT toInt64(("+query+"))").Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d %s, %v", n, what, err)
+		}
+	}
+	stop()
 	code, out, stderr := command(t, "", again...)
 	if code != exitRejected || strings.Count(out, "the store holds exactly what the source holds") != 3 {
 		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 	text, err := os.ReadFile(rejects)
-	if err != nil || strings.Count(string(text), "\n") != 1 {
+	// The move had the workers of two cells begin again.
+	n := strings.Count(string(text), "of nobody")
+	if err != nil || n < 1 || n > 3 || strings.Count(string(text), "\n") != n {
 		t.Errorf("one record is rejected, by one worker: %s %v", text, err)
 	}
 	stderr, _ = d.run("", "worker", "reset", "run", "--source", url)

@@ -33,11 +33,19 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		now, err := snapshot.Now(ctx, m.from.conn)
+		if err != nil {
+			return nil, err
+		}
+		// What began before 3 is seen there already, or soon, though it is not acknowledged.
+		if _, err := snapshot.AwaitInserts(ctx, m.from.conn, now); err != nil {
+			return nil, err
+		}
 		before, _, err := m.counted(ctx, organizations)
 		if err != nil {
 			return nil, err
 		}
-		if err := m.refresh(ctx); err != nil {
+		if err := m.refresh(ctx, now); err != nil {
 			return nil, err
 		}
 		next, err := m.boundary(ctx)
@@ -77,12 +85,8 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 	}
 }
 
-// refresh has the old cell refresh what it stored until now.
-func (m *mover) refresh(ctx context.Context) error {
-	now, err := snapshot.Now(ctx, m.from.conn)
-	if err != nil {
-		return err
-	}
+// refresh has the old cell refresh what it stored until an instant.
+func (m *mover) refresh(ctx context.Context, now time.Time) error {
 	conn := m.from.conn
 	refresher := rollup.New(conn, m.o.Logger, rollup.Margin)
 	refresher.TakeOutLate(func(ctx context.Context, o schema.OrganizationID, identifier string, until time.Time) error {

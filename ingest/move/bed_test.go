@@ -84,11 +84,14 @@ func (b *bed) moveOver(
 func (b *bed) subject() cells.Subject { return cells.OrganizationSubject(b.acme) }
 
 // writer stores records where their organizations are.
-func (b *bed) writer(conns map[string]driver.Conn) *write.Split {
+func (b *bed) writer(conns map[string]driver.Conn) *write.Split { return b.loudWriter(quiet, conns) }
+
+// loudWriter is writer with a log.
+func (b *bed) loudWriter(logger *slog.Logger, conns map[string]driver.Conn) *write.Split {
 	names := []string{"a", "b"}
 	var writers []*write.Writer
 	for _, name := range names {
-		writer := write.NewWriter(conns[name], write.Retry{Logger: quiet})
+		writer := write.NewWriter(conns[name], write.Retry{Logger: logger})
 		writer.Gate = b.directory.NewGate(name, conns[name])
 		writers = append(writers, writer)
 	}

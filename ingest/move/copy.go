@@ -38,6 +38,10 @@ type table struct {
 
 const ofOrganizations = "organization_id IN {organizations:Array(String)}"
 
+var ofKeys = "key_id IN" + sql.In(sql.Select{
+	Columns: []string{"key_id"}, From: ofAll(schema.TableAPIKeys), Where: []string{ofOrganizations},
+})
+
 // records are copied in 2, and what is new of them in 4.
 var records = []table{
 	{name: schema.TableAgents, compared: true},
@@ -50,14 +54,17 @@ var records = []table{
 var lists = []table{
 	{name: schema.TableConflicts, compared: true},
 	{name: schema.TableAPIKeys, compared: true},
-	{name: schema.TableAPIKeyUses, where: "key_id IN" + sql.In(sql.Select{
-		Columns: []string{"key_id"}, From: ofAll(schema.TableAPIKeys), Where: []string{ofOrganizations},
-	})},
+	{name: schema.TableAPIKeyUses, where: ofKeys},
 	{name: schema.TableReplacements, once: true},
-	{name: schema.TableUsageLog, once: true},
-	{name: schema.TableAuditLog, once: true},
 	{name: schema.TableSecrets, once: true, whole: true, where: "name = '" + schema.SecretPurgedPeople + "'"},
 	{name: schema.TablePurgedPeople, whole: true, where: "1"},
+}
+
+// logs are copied in 10, when nobody waits for it: what was done to the organizations, and what servers still noted in
+// the old cell of what they had answered from it.
+var logs = []table{
+	{name: schema.TableAPIKeyUses, where: ofKeys}, {name: schema.TableUsageLog, once: true},
+	{name: schema.TableAuditLog, once: true},
 }
 
 // columns are the names of a table's columns that are stored as they are sent.

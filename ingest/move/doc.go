@@ -13,10 +13,11 @@
 //  3. Close. From the state closing on nothing that is stored in the old cell is acknowledged: whoever stores something
 //     looks at the cell's own state before and after (cells.Gate). Questions are answered there as before. A crash
 //     leaves writers waiting until the command is run again.
-//  4. Agree. The old cell refreshes what it has, so that conflicts are found and rows of purged people are taken out,
-//     and what came since 2 is copied, until nothing came meanwhile. Then each table has the same rows in both cells,
-//     which ClickHouse computes. Where one has not, because rows were purged or replaced during 2, the new cell's are
-//     taken out and copied again.
+//  4. Agree. Inserts in flight are waited for: what they store is seen in the old cell before it is acknowledged, and
+//     should not be missing in the new one for a while. The old cell refreshes what it has, so that conflicts are
+//     found and rows of purged people are taken out, and what came since 2 is copied, until nothing came meanwhile.
+//     Then each table has the same rows in both cells, which ClickHouse computes. Where one has not, because rows were
+//     purged or replaced during 2, the new cell's are taken out and copied again.
 //  5. The rollup of the organizations is damaged in the new cell, because their rows are older than its watermark: they
 //     are answered from the base tables until a server has built it again.
 //  6. The new cell's clock passes that of the old one, so that no asOf is earlier than a copied row.
@@ -26,7 +27,8 @@
 //     cell's clock has passed once more what the old one's was, so that no row is stored with a stamp before an asOf
 //     that was given away, 9 follows.
 //  9. Open. The new cell is told that it is open, and then all others. Writers store there what was not acknowledged.
-//  10. Purge. The old cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads.
+//  10. Purge. What the old cell has noted of questions, and of what was done to the organizations, is copied. The old
+//     cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads.
 //
 // # Two commands at once
 //

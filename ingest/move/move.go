@@ -281,18 +281,3 @@ func (m *mover) change(ctx context.Context) error {
 	}
 	return m.o.Reached(Opened)
 }
-
-// leave is 10.
-func (m *mover) leave(ctx context.Context) error {
-	if err := m.from.become(ctx, m.subject, m.place(m.to.name, cells.Leaving)); err != nil {
-		return err
-	}
-	if err := m.purge(ctx, &m.from); err != nil {
-		return err
-	}
-	next := m.place(m.to.name, cells.Open)
-	if err := m.from.become(ctx, m.subject, next); err != nil {
-		return err
-	}
-	return m.o.Reached(Purged)
-}

@@ -48,6 +48,20 @@ func (w *Writer) admitted(ctx context.Context, b *Batch, store func() error) err
 	return err
 }
 
+// closed returns which organizations may not be written in the cell now; nil for none.
+func (w *Writer) closed(
+	ctx context.Context, organizations map[schema.OrganizationID]bool,
+) (closed map[schema.OrganizationID]bool, err error) {
+	if w.Gate == nil || len(organizations) == 0 {
+		return nil, nil
+	}
+	err = w.retry.Do(ctx, "find out where organizations are", func() (err error) {
+		closed, err = w.Gate.Closed(ctx, organizations)
+		return err
+	})
+	return closed, err
+}
+
 func (b *Batch) organizations() map[schema.OrganizationID]bool {
 	found := map[schema.OrganizationID]bool{}
 	for i := range b.Agents {

@@ -47,6 +47,10 @@ const (
 	movedSay  = time.Minute
 )
 
+// MovingText is the line of the log of whoever waits for a move.
+const MovingText = "an organization is being moved to another cell; waiting for that. If it takes long, the move has " +
+	"ended early: 'runlens cells list' shows it, and the same 'runlens cells move' goes on"
+
 // Write does what Writer.Write does, in all stores at once. It returns when each has acknowledged its part. What one
 // has stored stays when another one fails. Records of organizations that are moved meanwhile are written again where
 // those are then; while that is not known, it waits.
@@ -61,11 +65,15 @@ func (s *Split) Write(ctx context.Context, b *Batch) error {
 		if err != nil {
 			return err
 		}
+		taken, err := s.takeClosed(ctx, parts)
+		if err != nil {
+			return err
+		}
 		refused, err := s.writeAll(ctx, parts)
 		if err != nil {
 			return err
 		}
-		rest = part{}
+		rest = taken
 		for i := range parts {
 			p := &parts[i]
 			for _, e := range p.Excluded {
@@ -80,12 +88,10 @@ func (s *Split) Write(ctx context.Context, b *Batch) error {
 				}
 			}
 			if len(refused) > 0 {
-				at := p.only(refused, p.at)
-				rest.Agents, rest.Runs = append(rest.Agents, p.Agents...), append(rest.Runs, p.Runs...)
-				rest.Attributions, rest.at = append(rest.Attributions, p.Attributions...), append(rest.at, at...)
+				rest.add(p, p.only(refused, p.at))
 			}
 		}
-		if err := s.awaitMoves(ctx, refused); err != nil {
+		if err := s.awaitMoves(ctx, rest.organizations()); err != nil {
 			return err
 		}
 	}
@@ -121,6 +127,26 @@ func (s *Split) divide(rest *part) ([]part, error) {
 	return parts, nil
 }
 
+// takeClosed takes out of the parts what may not be written now: nobody should see it before it is where it stays.
+func (s *Split) takeClosed(ctx context.Context, parts []part) (taken part, err error) {
+	for i, w := range s.writers {
+		p := &parts[i]
+		organizations := p.organizations()
+		closed, err := w.closed(ctx, organizations)
+		if err != nil {
+			return taken, err
+		}
+		if len(closed) == 0 {
+			continue
+		}
+		maps.DeleteFunc(organizations, func(o schema.OrganizationID, _ bool) bool { return closed[o] })
+		away := part{Batch: p.Batch}
+		taken.add(&away, away.only(closed, p.at))
+		p.at = p.only(organizations, p.at)
+	}
+	return taken, nil
+}
+
 // writeAll writes the parts, and returns which organizations were moved meanwhile.
 func (s *Split) writeAll(ctx context.Context, parts []part) (map[schema.OrganizationID]bool, error) {
 	group, ctx := errgroup.WithContext(ctx)
@@ -151,21 +177,16 @@ func (s *Split) awaitMoves(ctx context.Context, organizations map[schema.Organiz
 			if i < 0 {
 				return cells.ErrUnknownCell
 			}
-			w := s.writers[i]
-			var writes bool
-			err := w.retry.Do(ctx, "find out where organizations are", func() (err error) {
-				writes, err = w.Gate.Writes(ctx, organization)
-				return err
-			})
+			closed, err := s.writers[i].closed(ctx, map[schema.OrganizationID]bool{organization: true})
 			if err != nil {
 				return err
 			}
-			if writes {
+			if len(closed) == 0 {
 				break
 			}
 			if time.Since(said) > movedSay {
 				said = time.Now()
-				w.retry.Logger.Info("waiting until an organization has been moved to another cell", "organization", organization)
+				s.writers[i].retry.Logger.Warn(MovingText, "organization", organization)
 			}
 			if err := snapshot.Pause(ctx, movedPoll); err != nil {
 				return err
@@ -179,6 +200,12 @@ func (s *Split) awaitMoves(ctx context.Context, organizations map[schema.Organiz
 type part struct {
 	Batch
 	at []int // of its attribution records, in the batch
+}
+
+// add adds the records of another part, of which the attribution records were at some places in the batch.
+func (p *part) add(other *part, at []int) {
+	p.Agents, p.Runs = append(p.Agents, other.Agents...), append(p.Runs, other.Runs...)
+	p.Attributions, p.at = append(p.Attributions, other.Attributions...), append(p.at, at...)
 }
 
 // stay is at of the attribution records that were not taken out.

@@ -139,12 +139,21 @@ func (p Pass) Refused(
 	return refused, nil
 }
 
-// Writes reports whether an organization may be written in the cell now.
-func (g *Gate) Writes(ctx context.Context, organization schema.OrganizationID) (bool, error) {
+// Closed returns which organizations may not be written in the cell now; nil for none.
+func (g *Gate) Closed(
+	ctx context.Context, organizations map[schema.OrganizationID]bool,
+) (closed map[schema.OrganizationID]bool, err error) {
 	told, err := g.directory.Told(ctx, g.cell, g.conn, time.Now())
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	_, writes := told.Writes(g.cell, organization)
-	return writes, nil
+	for organization := range organizations {
+		if _, writes := told.Writes(g.cell, organization); !writes {
+			if closed == nil {
+				closed = map[schema.OrganizationID]bool{}
+			}
+			closed[organization] = true
+		}
+	}
+	return closed, nil
 }

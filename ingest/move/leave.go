@@ -1,0 +1,30 @@
+package move
+
+import (
+	"context"
+	"time"
+
+	"github.com/runlens/runlens/olap/cells"
+)
+
+// leave is 10.
+func (m *mover) leave(ctx context.Context) error {
+	if err := m.from.become(ctx, m.subject, m.place(m.to.name, cells.Leaving)); err != nil {
+		return err
+	}
+	organizations, err := m.organizations(ctx, &m.from)
+	if err != nil {
+		return err
+	}
+	if err := m.copy(ctx, organizations, time.Time{}, logs...); err != nil {
+		return err
+	}
+	if err := m.purge(ctx, &m.from); err != nil {
+		return err
+	}
+	next := m.place(m.to.name, cells.Open)
+	if err := m.from.become(ctx, m.subject, next); err != nil {
+		return err
+	}
+	return m.o.Reached(Purged)
+}
