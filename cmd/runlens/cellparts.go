@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/keys"
@@ -45,19 +46,29 @@ func (c *cell) here(ctx context.Context, age time.Duration) (func(schema.Organiz
 	return func(o schema.OrganizationID) bool { return told.Reads(c.name, o) }, err
 }
 
+// has reports whether an organization is in the cell, as of a reading that began within age, or now: it may have come
+// since.
+func (c *cell) has(ctx context.Context, organization schema.OrganizationID, age time.Duration) (bool, error) {
+	here, err := c.here(ctx, age)
+	if err == nil && !here(organization) {
+		here, err = c.here(ctx, 0)
+	}
+	return err == nil && here(organization), err
+}
+
 // Valid is that of auth.Store.
 func (c *cell) Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error) {
 	store, err := c.store()
 	if err != nil {
 		return schema.APIKey{}, err
 	}
-	here, err := c.here(ctx, keysAge)
-	if err != nil {
+	key, err := store.Valid(ctx, keyID, at)
+	if err != nil || key.KeyID == "" {
 		return schema.APIKey{}, err
 	}
-	key, err := store.Valid(ctx, keyID, at)
-	if !here(key.OrganizationID) {
-		key = schema.APIKey{}
+	has, err := c.has(ctx, key.OrganizationID, keysAge)
+	if err == nil && !has {
+		err = auth.ErrElsewhere
 	}
 	return key, err
 }
@@ -204,11 +215,11 @@ func (e cellsEngine) Run(ctx context.Context, r olap.Request) (*olap.Result, err
 			return nil, cells.ErrUnknownCell
 		}
 		result, err := e.cells[i].Run(ctx, r)
-		here, unknown := e.cells[i].here(ctx, cells.Lease)
+		has, unknown := e.cells[i].has(ctx, r.OrganizationID, cells.Lease)
 		switch {
 		case unknown != nil:
 			return nil, cmp.Or(err, unknown)
-		case here(r.OrganizationID):
+		case has:
 			return result, err
 		}
 	}

@@ -63,10 +63,14 @@ type Principal struct {
 // May reports whether the principal has a scope.
 func (p Principal) May(scope string) bool { return slices.Contains(p.Scopes, scope) }
 
+// ErrElsewhere is returned by a Store of a key whose organization is, or is about to be, in another one.
+var ErrElsewhere = errors.New("the organization of the key is in another store")
+
 // A Store keeps keys and when they were last used.
 type Store interface {
 	// Valid returns the key with an id if it is neither revoked nor expired at an instant, else the zero key. It does
-	// the same work for every id.
+	// the same work for every id. With ErrElsewhere it returns a key that is valid if its organization, which is being
+	// moved, is in the store: it is not by what the store says now.
 	Valid(ctx context.Context, keyID string, at time.Time) (schema.APIKey, error)
 	// AllValid returns those of some keys that are valid at an instant, with what Valid returns of each.
 	AllValid(ctx context.Context, keyIDs []string, at time.Time) ([]schema.APIKey, error)
@@ -143,6 +147,7 @@ func (v *Verifier) Verify(ctx context.Context, c Credential, from netip.Addr) (P
 type lookup struct {
 	principal Principal
 	found     bool // valid for this caller
+	elsewhere bool // another store may have to be asked again
 	err       error
 }
 
@@ -160,7 +165,8 @@ func (v *Verifier) lookUp(ctx context.Context, c Credential, now time.Time, from
 		return lookup{principal: p, found: true}
 	}
 	key, err := v.store.Valid(ctx, c.KeyID, now)
-	if err != nil {
+	elsewhere := errors.Is(err, ErrElsewhere)
+	if err != nil && !elsewhere {
 		return lookup{err: err}
 	}
 	// An unknown id is compared as well, with a hash that nothing has.
@@ -168,6 +174,9 @@ func (v *Verifier) lookUp(ctx context.Context, c Credential, now time.Time, from
 	if !same || !permitted {
 		v.forget(c, same)
 		return lookup{}
+	}
+	if elsewhere {
+		return lookup{elsewhere: true}
 	}
 	return lookup{principal: v.remember(c, key, now, epoch), found: true}
 }

@@ -30,6 +30,10 @@ func (all Verifiers) Verify(ctx context.Context, c Credential, from netip.Addr) 
 		return Principal{}, err
 	}
 	found := all.lookUp(ctx, c, now, from)
+	if !found.found && found.elsewhere {
+		// The old store said so after the organization had been moved, the new one before. By now that knows.
+		found = all.lookUp(ctx, c, now, from)
+	}
 	switch {
 	case found.found:
 		return found.principal, nil
@@ -57,6 +61,7 @@ func (all Verifiers) lookUp(ctx context.Context, c Credential, now time.Time, fr
 		if result.found {
 			return result
 		}
+		none.elsewhere = none.elsewhere || result.elsewhere
 		if none.err == nil || errors.As(none.err, &limited) && result.err != nil {
 			none.err = result.err
 		}

@@ -29,6 +29,36 @@ func (s *sickShelf) Changed(context.Context, any) (schema.APIKeyChanges, error) 
 	return schema.APIKeyChanges{}, errors.New("away")
 }
 
+// A movedShelf says of its keys, so many times, that their organizations are in another store.
+type movedShelf struct {
+	*shelf
+	times int
+}
+
+func (s *movedShelf) Valid(ctx context.Context, id string, at time.Time) (schema.APIKey, error) {
+	key, err := s.shelf.Valid(ctx, id, at)
+	if s.times--; s.times >= 0 && key.KeyID != "" {
+		err = ErrElsewhere
+	}
+	return key, err
+}
+
+// The key of an organization that is moved between the look-ups in the old store and the new one is valid all the time.
+func TestAKeyThatIsMoved(t *testing.T) {
+	clock := newClock()
+	from, to := &movedShelf{newShelf(), 1000}, &movedShelf{newShelf(), 1}
+	c := from.add()
+	to.keys = from.keys
+	budget := limit.NewWindow(4, time.Minute)
+	all := Verifiers{NewVerifier(from, budget, clock.now, quiet), NewVerifier(to, budget, clock.now, quiet)}
+	if _, err := all.Verify(t.Context(), c, office); err != nil {
+		t.Error(err)
+	}
+	if _, err := all.Verify(t.Context(), invented(), office); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("an unknown key: %v", err)
+	}
+}
+
 // Keys of two stores verify, each by its own one, and what no store has is not valid. One draw on the budget pays for
 // the look-ups in both.
 func TestKeysOfSeveralStores(t *testing.T) {

@@ -88,7 +88,7 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 // refresh has the old cell refresh what it stored until an instant.
 func (m *mover) refresh(ctx context.Context, now time.Time) error {
 	conn := m.from.conn
-	refresher := rollup.New(conn, m.o.Logger, rollup.Margin)
+	refresher := rollup.New(conn, m.o.Logger, m.o.Margin)
 	refresher.TakeOutLate(func(ctx context.Context, o schema.OrganizationID, identifier string, until time.Time) error {
 		return purge.Late(o, identifier, until).Run(ctx, conn, func(purge.Step) {})
 	})

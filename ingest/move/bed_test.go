@@ -78,7 +78,7 @@ func (b *bed) moveOver(
 		reached = func(s move.Step) error { b.Log(s, time.Since(began)); return nil }
 	}
 	return move.Run(b.Context(), move.Options{Cells: conns, Logger: quiet, Secrets: olap.AcceptCursorSecrets,
-		Progress: func(uint64) {}, Reached: reached, Lease: lease}, subject, to)
+		Progress: func(uint64) {}, Reached: reached, Lease: lease, Margin: lease}, subject, to)
 }
 
 func (b *bed) subject() cells.Subject { return cells.OrganizationSubject(b.acme) }

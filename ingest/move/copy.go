@@ -69,11 +69,17 @@ var logs = []table{
 
 // columns are the names of a table's columns that are stored as they are sent.
 func (m *mover) columns(ctx context.Context, t table) (names []string, err error) {
+	if names, known := m.known[t.name]; known {
+		return names, nil
+	}
 	err = m.from.conn.QueryRow(ctx, "SELECT arrayMap(c -> c.2, arraySort(groupArray((position, name)))) FROM"+
 		" system.columns WHERE database = currentDatabase() AND table = {table:String} AND default_kind IN ('', 'DEFAULT')",
 		clickhouse.Named("table", t.name)).Scan(&names)
 	if err == nil && len(names) == 0 {
 		err = fmt.Errorf("cell %s: the table %s can't be read", m.from.name, t.name)
+	}
+	if err == nil {
+		m.known[t.name] = names
 	}
 	return names, err
 }

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
@@ -45,6 +47,7 @@ type Options struct {
 	// Reached is told of each step that is done. Its error ends the move there.
 	Reached func(Step) error
 	Lease   time.Duration // cells.Lease but for tests
+	Margin  time.Duration // rollup.Margin but for tests
 }
 
 // A mover makes one move.
@@ -54,16 +57,16 @@ type mover struct {
 	from, to side
 	number   uint64
 	copied   uint64
-	resumed  bool // another command began it
+	known    map[string][]string // the columns of tables
+	resumed  bool                // another command began it
 }
 
 // Run moves a subject to a cell. A move that ended early is gone on with by the same call. The error is ErrThere if
 // there is nothing to do, ErrTaken if another command makes the same move.
 func Run(ctx context.Context, o Options, subject cells.Subject, to string) error {
-	if o.Lease == 0 {
-		o.Lease = cells.Lease
-	}
-	m := &mover{o: o, subject: subject, to: side{name: to, conn: o.Cells[to]}, number: rand.Uint64() | 1}
+	o.Lease, o.Margin = cmp.Or(o.Lease, cells.Lease), cmp.Or(o.Margin, rollup.Margin)
+	m := &mover{o: o, subject: subject, to: side{name: to, conn: o.Cells[to]}, number: rand.Uint64() | 1,
+		known: map[string][]string{}}
 	if err := m.find(ctx); err != nil {
 		return err
 	}

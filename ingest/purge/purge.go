@@ -33,6 +33,7 @@ type Purge struct {
 
 	person *purged.Person // who goes on the list of purged people; nil for nobody
 	until  time.Time      // of a person: the event clock up to which records go, inclusive
+	moved  bool           // the records are in another store, so that nothing has to be gone at once
 }
 
 // A Step is one table of a purge.
@@ -125,6 +126,7 @@ func Organization(organizations ...schema.OrganizationID) *Purge {
 // did what to them if that was copied. only is SQL of a condition under which it does so, evaluated wherever rows go.
 func Moved(only string, audited bool, organizations ...schema.OrganizationID) *Purge {
 	p := Organization(organizations...)
+	p.moved = true
 	if audited {
 		p.delete(schema.TableAuditLog)
 	}

@@ -14,9 +14,9 @@ import (
 )
 
 // Run does the steps under a claim of the rollup, one after the other, and calls after after each. It returns when the
-// files of what it replaced are deleted too, where ClickHouse does not keep such files for a while. A purge that ends
-// early, with an error or with the process, is to be run again; the error is rollup.ErrLost when another process took
-// the claim meanwhile.
+// files of what it replaced are deleted too, where ClickHouse does not keep such files for a while, but after Moved. A
+// purge that ends early, with an error or with the process, is to be run again; the error is rollup.ErrLost when
+// another process took the claim meanwhile.
 func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) error {
 	err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
 		// Targets of processes that died.
@@ -48,6 +48,9 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 	})
 	if err != nil {
 		return fmt.Errorf("purge: %w", err)
+	}
+	if p.moved {
+		return nil
 	}
 	return p.sweep(ctx, conn)
 }
