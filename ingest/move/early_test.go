@@ -2,6 +2,7 @@ package move_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/runlens/runlens/ingest/move"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/cells"
 )
 
 var errStopped = errors.New("stopped")
@@ -57,5 +60,39 @@ func TestAMoveThatEndedEarly(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), write.MovingText) {
 		t.Errorf("nobody says what writers wait for:\n%s", said.String())
+	}
+}
+
+// A command that dies while it takes everything out of the old cell is gone on with, also when another process has
+// started meanwhile, which tells each cell what it does not know.
+func TestAMoveThatEndedLast(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.fill(b.acme)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	opened := false
+	if err := move.Run(ctx, move.Options{Cells: b.conns, Logger: quiet, Secrets: olap.AcceptCursorSecrets,
+		Progress: func(uint64) {
+			if opened {
+				cancel()
+			}
+		},
+		Reached: func(s move.Step) error { opened = s == move.Opened; return nil }, Lease: lease, Margin: lease,
+	}, b.subject(), "b"); err == nil {
+		t.Fatal("the move ended before it was interrupted")
+	}
+	for range 2 {
+		p, err := cells.Find(t.Context(), []cells.Cell{{Name: "a"}, {Name: "b"}}, b.conns)
+		b.must(err)
+		for name, conn := range b.conns {
+			b.must(p.Admit(t.Context(), name, conn))
+		}
+		if err := b.move(b.subject(), "b", nil); err != nil && !errors.Is(err, move.ErrThere) {
+			t.Error(err)
+		}
+	}
+	if left := b.rows("a", b.acme); len(left) > 0 {
+		t.Errorf("a still has %v", left)
 	}
 }

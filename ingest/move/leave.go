@@ -9,6 +9,11 @@ import (
 
 // leave is 10.
 func (m *mover) leave(ctx context.Context) error {
+	if m.to.at.Mover != m.number { // what is copied carries the condition that the row is this command's
+		if err := m.to.become(ctx, m.subject, m.place(m.to.name, cells.Open)); err != nil {
+			return err
+		}
+	}
 	if err := m.from.become(ctx, m.subject, m.place(m.to.name, cells.Leaving)); err != nil {
 		return err
 	}

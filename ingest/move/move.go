@@ -56,6 +56,7 @@ type mover struct {
 	subject  cells.Subject
 	from, to side
 	number   uint64
+	newest   uint64 // the greatest revision that a cell had when the command began
 	copied   uint64
 	known    map[string][]string // the columns of tables
 	resumed  bool                // another command began it
@@ -92,7 +93,9 @@ func (m *mover) find(ctx context.Context) error {
 			return fmt.Errorf("cell %s: %w", name, err)
 		}
 		told[name], all = said, append(all, said)
-		if own := said.Own(m.subject); own.Revision > 0 && own.State != cells.Open && own.To != m.to.name {
+		own := said.Own(m.subject)
+		m.newest = max(m.newest, own.Revision)
+		if own.Revision > 0 && own.State != cells.Open && own.To != m.to.name {
 			return fmt.Errorf("%s is being moved to the cell %s: run that again first", m.subject, own.To)
 		}
 		if err := m.overlaps(said); err != nil {
@@ -134,8 +137,8 @@ func (m *mover) overlaps(told cells.Told) error {
 
 // place is what a cell is told next.
 func (m *mover) place(cell string, state cells.State) cells.Place {
-	next := cells.Place{Cell: cell, Revision: cells.NextRevision(m.from.at.Revision, m.to.at.Revision), State: state,
-		To: m.to.name, Mover: m.number}
+	revision := cells.NextRevision(m.newest, m.from.at.Revision, m.to.at.Revision)
+	next := cells.Place{Cell: cell, Revision: revision, State: state, To: m.to.name, Mover: m.number}
 	if state == cells.Open {
 		next.To = ""
 	}

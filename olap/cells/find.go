@@ -148,6 +148,8 @@ func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) er
 		switch {
 		case err != nil || ok && (known.Revision >= r.Revision || known.State != Open):
 			// Of a move that is under way, the mover replaces the row.
+		case ok && known.Cell == r.Cell:
+			// It knows that. The old cell's rows of a move are newer in the end, and the mover relies on that of the new one.
 		case r.Cell == name && known.Cell != name && r.Revision != first:
 			// Nothing came to this store, whatever others say: it was restored to what it was before. It does not answer.
 		default:
