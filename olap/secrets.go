@@ -26,8 +26,8 @@ import (
 //     server that reads the store within that time accepts it.
 //  3. The newest secret of that age signs; before there is one, the oldest. The one before it is accepted until the
 //     next rotation.
-//  4. Secrets of another store, from which organizations came, are accepted as long as the secret that was made last
-//     before they were kept: they end with the second rotation from then on. They never sign.
+//  4. Secrets of another store, from which organizations came or where they went, are accepted as long as the secret
+//     that was made last before they were kept: they end with the second rotation from then on. They never sign.
 const (
 	cursorSecretName   = "cursor"
 	acceptedSecretName = "cursor of another cell"

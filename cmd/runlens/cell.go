@@ -13,7 +13,6 @@ import (
 
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap"
-	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/maintain"
@@ -36,8 +35,6 @@ type cell struct {
 	conn   atomic.Pointer[driver.Conn] // as keys
 	keys   atomic.Pointer[keys.Store]
 	opened atomic.Pointer[openCell]
-	// accepts is the placement at which the cursor secrets were read: organizations that came since bring others.
-	accepts atomic.Pointer[cells.Placement]
 
 	background sync.WaitGroup
 }

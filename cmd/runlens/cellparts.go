@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/keys"
+	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
 )
@@ -120,30 +121,23 @@ func (c *cell) RecordUses(ctx context.Context, uses map[string]time.Time) error 
 // Run is that of httpapi.Engine.
 func (c *cell) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
 	opened, err := c.get()
-	if err == nil {
-		err = c.accept(ctx, opened)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return opened.engine.Run(ctx, r)
-}
-
-// accept reads the cursor secrets again if organizations were moved since.
-func (c *cell) accept(ctx context.Context, opened *openCell) error {
-	if c.settings.directory == nil || len(c.secrets) > 0 {
-		return nil
+	result, err := opened.engine.Run(ctx, r)
+	var refused *query.Error
+	if !errors.As(err, &refused) || refused.Code != query.InvalidCursor || c.settings.directory == nil ||
+		len(c.secrets) > 0 {
+		return result, err
 	}
-	placement := c.settings.directory.Placement()
-	if c.accepts.Load() == placement {
-		return nil
-	}
+	// It may be of a cell where the organization was, or from where another server answers it already: the store has
+	// accepted that one's secrets by then.
 	secrets, err := olap.CursorSecrets(ctx, opened.store.Conn())
-	if err == nil {
-		opened.engine.UseCursorSecrets(secrets...)
-		c.accepts.Store(placement)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	opened.engine.UseCursorSecrets(secrets...)
+	return opened.engine.Run(ctx, r)
 }
 
 // record keeps that a question was asked.

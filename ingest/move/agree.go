@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,8 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := m.o.Secrets(ctx, m.from.conn, m.to.conn); err != nil {
+		err = errors.Join(m.o.Secrets(ctx, m.from.conn, m.to.conn), m.o.Secrets(ctx, m.to.conn, m.from.conn))
+		if err != nil {
 			return nil, err
 		}
 		if err := m.copy(ctx, organizations, since, append(lists, records...)...); err != nil {

@@ -40,7 +40,8 @@ type Options struct {
 	// Cells are the stores that were reached, by the names of their cells: those of the move, and others, which are told
 	// about it. One that is not among them finds out from the two.
 	Cells map[string]driver.Conn
-	// Secrets has a store accept the cursors of another one.
+	// Secrets has a store accept the cursors of another one. Both accept those of both: while some servers know that the
+	// organizations were moved, and others don't, a page is asked for in either.
 	Secrets  func(ctx context.Context, from, to driver.Conn) error
 	Logger   *slog.Logger
 	Progress func(rows uint64) // that were copied so far
