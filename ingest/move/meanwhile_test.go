@@ -105,6 +105,41 @@ func TestAnInsertOverTheChangeOfState(t *testing.T) {
 	}
 }
 
+// A writer that has read that it may write, and stores what it has only when both cells have been compared, is not
+// acknowledged before that is in the new cell.
+func TestAnInsertAfterTheComparison(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.store(records(b.acme, 0, 2))
+	paused, goOn := make(chan struct{}), make(chan struct{})
+	held := olaptest.Hold(b.conns["a"])
+	held.After("placement", func() {
+		close(paused)
+		<-goOn
+	})
+	conns := maps.Clone(b.conns)
+	conns["a"] = held
+	written := make(chan error, 1)
+	go func() { written <- b.writer(conns).Write(t.Context(), records(b.acme, 2, 1)) }()
+	<-paused
+	b.must(b.move(b.subject(), "b", func(s move.Step) error {
+		if s == move.Agreed {
+			close(goOn)
+			for b.count("a", b.acme) != 3 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if s != move.Opened && s != move.Purged && len(written) > 0 {
+			t.Errorf("acknowledged when the move was at %q", s)
+		}
+		return nil
+	}))
+	b.must(<-written)
+	if here, left := b.count("b", b.acme), b.count("a", b.acme); here != 3 || left != 0 {
+		t.Errorf("%d records in b and %d in a, want 3 and none", here, left)
+	}
+}
+
 // Of two commands for one move one goes on, whichever it is, and the other one ends without doing harm.
 func TestTwoCommandsAtOnce(t *testing.T) {
 	t.Parallel()
