@@ -78,7 +78,7 @@ BENCH_SCALE ?= 0.1
 bench: build engine postgres ## Measure against references (BENCH_SCALE=1 is 10,000,000 runs, BENCH_FLAGS more)
 	go run ./cmd/bench --scale $(BENCH_SCALE) $(BENCH_FLAGS)
 
-soak: build engine postgres ## Prove for two and a half hours that nothing breaks under load, attacks and kills (SOAK_FLAGS)
+soak: build engine postgres ## Prove for about four hours that nothing breaks under load, attacks and kills (SOAK_FLAGS)
 	go run ./cmd/soak $(SOAK_FLAGS)
 
 mutants: engine ## Break the lines that exactness rests on, one at a time, and see the tests fail (MUTANTS_FLAGS)

@@ -101,7 +101,7 @@ func (s *soak) proveKills(ctx context.Context) error {
 	s.reportUntil(ended, func() string { return fmt.Sprintf("%d of %d kills", tallies.kills(), s.Kills) })
 	lanes.Wait()
 	close(failures)
-	tallies.report(s)
+	tallies.report(s, s.Kills)
 	var all []error
 	for err := range failures {
 		all = append(all, err)

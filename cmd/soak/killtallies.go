@@ -59,8 +59,8 @@ func (t *tallies) kills() (n int) {
 	return n
 }
 
-// report adds a line for each point, and one for all of them.
-func (t *tallies) report(s *soak) {
+// report adds a line for each point, and one for all of them, of which so many kills were wanted.
+func (t *tallies) report(s *soak, wanted int) {
 	kills := t.kills()
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -71,7 +71,7 @@ func (t *tallies) report(s *soak) {
 			at.doubled, at.differing), "0, 0, 0", at.lost+at.doubled+at.differing == 0)
 		sum.lost, sum.doubled, sum.differing = sum.lost+at.lost, sum.doubled+at.doubled, sum.differing+at.differing
 	}
-	s.hold("kills at chosen points", fmt.Sprint(kills), fmt.Sprintf("at least %d", s.Kills), kills >= s.Kills)
+	s.hold("kills at chosen points", fmt.Sprint(kills), fmt.Sprintf("at least %d", wanted), kills >= wanted)
 	s.hold("all points", fmt.Sprintf("%d lost, %d doubled, %d different", sum.lost, sum.doubled, sum.differing), "0, 0, 0",
 		sum == tally{})
 	for _, note := range t.notes.first() {

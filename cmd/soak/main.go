@@ -12,6 +12,7 @@
 //   - sources: workers copy a primary and a late standby while everything goes on there that made copies wrong.
 //   - siege: attacks on the API, the engine's port and the admin address, beside honest tenants.
 //   - upgrade: servers of the release before are exchanged for those of this one, and back, under load.
+//   - moves: organizations are moved between cells under load, and one of all that runs is killed at every step.
 package main
 
 import (
@@ -42,6 +43,7 @@ type command struct {
 	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
 	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
 	KillsOf     []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
+	MoveKills   int           `default:"300" placeholder:"N" help:"Kills in the part moves (${default})."`
 	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns  int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
@@ -61,8 +63,8 @@ type command struct {
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, sources, siege. Only as root does siege try what
-another user can read.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, sources, siege, upgrade, moves. Only as root does siege
+try what another user can read.
 
 Example:
   make soak
@@ -73,6 +75,7 @@ Example:
   go run ./cmd/soak --only sources --sources-for 3m
   go run ./cmd/soak --only siege --siege-for 2m
   go run ./cmd/soak --only upgrade --before v1.0.0
+  go run ./cmd/soak --only moves --move-kills 20
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
 }
 
@@ -120,7 +123,7 @@ func (c *command) complete() error {
 	}
 	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor, c.SourcesFor,
 		c.UpgradeFor) < time.Second ||
-		min(c.Connections, c.Tries, c.Kills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns) < 1 ||
+		min(c.Connections, c.Tries, c.Kills, c.MoveKills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns) < 1 ||
 		c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}

@@ -22,7 +22,7 @@
 //     are answered from the base tables until a server has built it again.
 //  6. The new cell's clock passes that of the old one, so that no asOf is earlier than a copied row.
 //  7. Switch. The new cell is told that it is switched, and then the old one. In between both answer, with the same
-//     rows.
+//     rows, and each goes on with the pages of the other one, whose cursors it accepts since 4.
 //  8. Wait. Whoever read the state of the old cell before 7 may answer from it for a Lease. Only then, and when the new
 //     cell's clock has passed once more what the old one's was, so that no row is stored with a stamp before an asOf
 //     that was given away, 9 follows.
@@ -43,6 +43,8 @@
 //     copies rest on it (TestAGate, TestAMoveThatEndedEarly).
 //   - A statement is listed in system.processes before it evaluates its conditions (rollup,
 //     TestClaimsExcludeEachOther).
+//   - A process that starts tells a cell what it does not know, and never writes a row of a subject that is under way
+//     or of which the cell knows where it is (cells.Admit, TestAMoveThatEndedLast).
 //   - Rows that are stored again with their stamps, or twice, are the same records (TestAMove).
 //   - cityHash64 of equal rows is equal in both cells: an error otherwise, and nothing is switched.
 package move
