@@ -225,7 +225,7 @@ func (s *movedServer) start() error {
 		return err
 	}
 	flags := append([]string{"--admin-listen", "off", "--rate-limit-per-minute", plenty, "--verify-limit-per-minute",
-		plenty}, s.Serve...)
+		plenty, "--maintenance-share", eagerShare}, s.Serve...)
 	server, err := s.product.Serve(s.life, s.dir, flags...)
 	s.lock.Lock()
 	defer s.lock.Unlock()
