@@ -55,6 +55,7 @@ var answers = map[string]struct {
 	string(query.UnknownMember): {400, "Unknown analytics member."},
 	string(query.RangeTooLarge): {400, "Analytics date range is too large."},
 	string(query.InvalidCursor): {400, "Invalid analytics cursor."},
+	string(query.RestrictedKey): {403, "API key does not permit this query"},
 	codeUnauthorized:            {401, "Invalid API key"},
 	codeInsufficientScope:       {403, "API key does not have the required scope"},
 	codeNotFound:                {404, "Not found"},

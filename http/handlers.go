@@ -85,7 +85,7 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 	body.release() // the query may run for long
 	x := exchangeOf(c)
 	x.shape = usage.ShapeOf(q)
-	organization := x.principal.OrganizationID
+	organization := x.principal.Organization()
 	release, wait := s.concurrencyOf(organization).Acquire(string(organization), time.Now())
 	if release == nil {
 		return limited(limitConcurrency, messageTooManyConcurrent, wait)
@@ -95,7 +95,7 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 	end = s.Metrics.stage(stageEngine)
 	ctx, x.cost = cost.Measure(ctx)
 	result, err := s.Engine.Run(ctx, olap.Request{
-		OrganizationID: organization, Query: q,
+		Access: x.principal.Access, Query: q,
 		QueryID: x.queryID, RequestID: x.requestID, KeyID: x.principal.KeyID,
 	})
 	end()

@@ -131,7 +131,7 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	}
 	if x.principal.KeyID != "" {
-		attributes = append(attributes, slog.String("organization_id", string(x.principal.OrganizationID)),
+		attributes = append(attributes, slog.String("organization_id", string(x.principal.Organization())),
 			slog.String("key_id", x.principal.KeyID))
 	}
 	if x.queryID != uuid.Nil {
@@ -164,7 +164,7 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 // used is what the log of usage keeps of a question.
 func (x *exchange) used(took time.Duration) usage.Entry {
 	e := usage.Entry{
-		At: x.began, OrganizationID: x.principal.OrganizationID, KeyID: x.principal.KeyID,
+		At: x.began, OrganizationID: x.principal.Organization(), KeyID: x.principal.KeyID,
 		Shape: x.shape, ReturnedRows: x.rows, Took: took,
 	}
 	if x.refusal != nil {

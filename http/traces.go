@@ -39,7 +39,7 @@ func (x *exchange) endTrace(method, route string, status int) {
 	x.span.SetAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route),
 		attribute.Int("http.response.status_code", status), attribute.String("runlens.request_id", x.requestID))
 	if x.principal.KeyID != "" {
-		x.span.SetAttributes(attribute.String("runlens.organization_id", string(x.principal.OrganizationID)),
+		x.span.SetAttributes(attribute.String("runlens.organization_id", string(x.principal.Organization())),
 			attribute.String("runlens.key_id", x.principal.KeyID))
 	}
 	if x.queryID != uuid.Nil {

@@ -63,7 +63,7 @@ func (s *Server) failed(ctx context.Context, c *fiber.Ctx, err error) error {
 	case errors.Is(err, failure.ErrOverloaded), errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
 		return &refusal{
 			code: codeRateLimited, message: messageTooManyConcurrent, limit: limitEngine, cause: err,
-			retryAfter: s.concurrencyOf(exchangeOf(c).principal.OrganizationID).Typical(),
+			retryAfter: s.concurrencyOf(exchangeOf(c).principal.Organization()).Typical(),
 		}
 	}
 	return err

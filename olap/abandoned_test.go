@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // A heldConn holds the first statement that reads runs until its caller has gone.
@@ -56,7 +57,9 @@ func TestWhoLeavesTakesNothingAway(t *testing.T) {
 		ctx, leave := context.WithCancelCause(context.Background())
 		answered = make(chan error, 1)
 		go func() {
-			result, err := engine.Run(ctx, olap.Request{OrganizationID: "acme", Query: question, QueryID: uuid.New()})
+			result, err := engine.Run(ctx, olap.Request{
+				Access: schema.WholeOrganization("acme"), Query: question, QueryID: uuid.New(),
+			})
 			if err == nil && decode(t, result).Rows[0][0] != 1.0 {
 				t.Errorf("answered %s", result.AppendJSON(nil))
 			}

@@ -57,7 +57,7 @@ func (e *Engine) CacheAnswers(bytes int) {
 }
 
 // reuse answers from the cache where it can.
-func (e *Engine) reuse(ctx context.Context, r Request) (*Result, error) {
+func (e *Engine) reuse(ctx context.Context, r narrowed) (*Result, error) {
 	if e.answers.off.Load() {
 		return e.answer(ctx, r, false)
 	}
@@ -97,7 +97,7 @@ func (a *answers) take(ctx context.Context, organization schema.OrganizationID) 
 }
 
 // again is a cached result as the answer of now to a request.
-func (r *Result) again(to Request, now time.Time) *Result {
+func (r *Result) again(to narrowed, now time.Time) *Result {
 	result := *r
 	result.request = to
 	result.strategy = Strategy{Reads: "cached_answer", Page: r.strategy.Page}
@@ -110,7 +110,7 @@ func (r *Result) again(to Request, now time.Time) *Result {
 // kept is a copy of a result that refers to nothing of its request, and about what it takes in memory.
 func (r *Result) kept() (*Result, int) {
 	kept, table := *r, *r.table
-	kept.request, kept.table = Request{}, &table
+	kept.request, kept.table = narrowed{}, &table
 	table.Rows = make([][]exec.Value, len(r.table.Rows))
 	bytes := int(unsafe.Sizeof(kept)+unsafe.Sizeof(table)) + len(kept.cursor) + keptBytes
 	for i, row := range r.table.Rows {

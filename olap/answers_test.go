@@ -20,6 +20,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 // cachingEngine caches answers.
@@ -87,7 +88,9 @@ func TestChangesAreInCachedAnswers(t *testing.T) {
 	}
 	answer := func(want ...any) (cached bool) {
 		t.Helper()
-		result, err := engine.Run(ctx, olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: people})
+		result, err := engine.Run(ctx, olap.Request{
+			Access: schema.WholeOrganization("acme"), QueryID: uuid.New(), Query: people,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +213,7 @@ func TestCachedAnswersUnderWriters(t *testing.T) {
 				}
 				before, sent := acknowledged.Load(), time.Now().Truncate(time.Millisecond)
 				result, err := engine.Run(context.Background(),
-					olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: totals})
+					olap.Request{Access: schema.WholeOrganization("acme"), QueryID: uuid.New(), Query: totals})
 				if err != nil {
 					t.Error(err)
 					return

@@ -66,10 +66,10 @@ func (e *Engine) UseCursorSecrets(secrets ...[]byte) {
 	e.sealer.Store(&sealer)
 }
 
-// A Request is a query on behalf of an organization.
+// A Request is a query on behalf of who has an access.
 type Request struct {
-	OrganizationID schema.OrganizationID
-	Query          query.Query
+	Access schema.Access
+	Query  query.Query // as asked
 
 	// QueryID names the execution in the answer and in ClickHouse (but see Result.Execution). RequestID
 	// and KeyID only go into ClickHouse's log.
@@ -78,20 +78,41 @@ type Request struct {
 	KeyID     string
 }
 
-// question is the same for equal queries of one organization, whatever their cursors.
-func (r Request) question() cache.Key {
+// A narrowed is a request whose query selects only what its access permits. Request.narrow makes it, and nothing else
+// (TestOnlyNarrowNarrows). Whatever plans, executes, caches, shares or signs takes one, and no other query is at hand.
+type narrowed struct {
+	OrganizationID schema.OrganizationID
+	Query          query.Query // narrowed; the one as asked is not kept
+
+	QueryID          uuid.UUID
+	RequestID, KeyID string
+}
+
+// narrow applies the access to the query, at the instant now. The error is a *query.Error.
+func (r Request) narrow(now time.Time) (narrowed, error) {
+	q, err := r.Query.Narrow(r.Access.Restriction(), now)
+	return narrowed{r.Access.Organization(), q, r.QueryID, r.RequestID, r.KeyID}, err
+}
+
+// question is the same for equal queries of one organization under equal restrictions, whatever their cursors.
+func (r narrowed) question() cache.Key {
 	return cache.KeyOf([]byte(r.OrganizationID), r.Query.Canonical())
 }
 
-// page is the same for equal pages of equal queries of one organization.
-func (r Request) page() cache.Key {
+// page is the same for equal pages of equal questions.
+func (r narrowed) page() cache.Key {
 	question := r.question()
 	return cache.KeyOf(question[:], []byte(r.Query.Cursor))
 }
 
-// Run answers a request. Equal requests of one organization may share an execution, if it began after the call. The
-// error is a *query.Error for a cursor that does not fit; anything else is a failure of the store or the end of ctx.
-func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
+// Run answers a request. Equal requests of one organization under equal restrictions may share an execution, if it
+// began after the call. The error is a *query.Error for a cursor that does not fit, or for what the access does not
+// permit; anything else is a failure of the store or the end of ctx.
+func (e *Engine) Run(ctx context.Context, request Request) (*Result, error) {
+	r, err := request.narrow(time.Now())
+	if err != nil {
+		return nil, err
+	}
 	shared, err := e.flights.Do(ctx, r.page(), func(ctx context.Context) (*Result, error) {
 		if e.answers == nil {
 			return e.answer(ctx, r, false)
@@ -109,7 +130,7 @@ func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
 // answer gathers facts, plans, executes and validates what the plan assumed. Where an assumption was not valid, it
 // plans again without it; the last attempt assumes nothing. conflicts says that records of the organization are known
 // to have some.
-func (e *Engine) answer(ctx context.Context, r Request, conflicts bool) (*Result, error) {
+func (e *Engine) answer(ctx context.Context, r narrowed, conflicts bool) (*Result, error) {
 	a, err := e.newAttempt(r)
 	if err != nil {
 		return nil, err
@@ -158,7 +179,7 @@ func (e *Engine) plan(ctx context.Context, a *attempt) (plan.Plan, error) {
 
 // An attempt is one pass of the loop in answer, with what earlier passes found.
 type attempt struct {
-	Request
+	narrowed
 	needs   plan.Needs
 	records snapshot.Records
 	number  int // from 1
@@ -177,9 +198,9 @@ type attempt struct {
 }
 
 // newAttempt opens the cursor, if there is one.
-func (e *Engine) newAttempt(r Request) (*attempt, error) {
+func (e *Engine) newAttempt(r narrowed) (*attempt, error) {
 	a := &attempt{
-		Request: r, needs: plan.Of(r.Query), number: 1, began: time.Now(),
+		narrowed: r, needs: plan.Of(r.Query), number: 1, began: time.Now(),
 		records: snapshot.Records{Organization: r.OrganizationID, Source: r.Query.Model.Source.Table},
 	}
 	if r.Query.Cursor == "" {
@@ -188,7 +209,7 @@ func (e *Engine) newAttempt(r Request) (*attempt, error) {
 	c, err := e.sealer.Load().Open(r.OrganizationID, r.Query.Canonical(), r.Query.Cursor)
 	if err != nil || len(c.After) != len(r.Query.Dimensions) {
 		return nil, &query.Error{Code: query.InvalidCursor, Param: "cursor",
-			Reason: "invalid, or of another organization or query"}
+			Reason: "invalid, or of another organization, query or restriction"}
 	}
 	a.asOf, a.after = c.AsOf, c.After
 	return a, nil
@@ -211,16 +232,19 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	strategy := strategyOf(a, p)
 	traced, end := trace.Statement(ctx, "statement")
 	trace.Describe(traced, func() []attribute.KeyValue { return strategy.attributes(a.QueryID) })
-	table, err := exec.Run(traced, e.conn, statement, a.QueryID, comment(a.Request, &strategy), external...)
+	table, err := exec.Run(traced, e.conn, statement, a.QueryID, comment(a.narrowed, &strategy), external...)
 	end(err)
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{request: a.Request, execution: a.QueryID, strategy: strategy, asOf: p.AsOf, table: table,
+	if a.Query.MinPeople > 0 && a.Query.Totals() && len(table.Rows) == 0 {
+		table.Rows = [][]exec.Value{make([]exec.Value, len(table.Columns))} // too few people: every metric is null
+	}
+	result := &Result{request: a.narrowed, execution: a.QueryID, strategy: strategy, asOf: p.AsOf, table: table,
 		fromRollup: p.Assumes&plan.RollupUnaltered != 0}
 	if statement.OwnClock {
 		result.asOf = table.AsOf
-		if len(table.Rows) == 0 { // and no clock; that of now is as good, since it is later
+		if table.AsOf.IsZero() { // no row has it; that of now is as good, since it is later
 			if result.asOf, err = snapshot.Now(ctx, e.conn); err != nil {
 				return nil, err
 			}

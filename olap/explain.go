@@ -39,7 +39,11 @@ type Explanation struct {
 
 // Explain answers a request by the steps of Run, never with what another request found, and says how. The errors are
 // those of Run.
-func (e *Engine) Explain(ctx context.Context, r Request) (*Explanation, error) {
+func (e *Engine) Explain(ctx context.Context, request Request) (*Explanation, error) {
+	r, err := request.narrow(time.Now())
+	if err != nil {
+		return nil, err
+	}
 	a, err := e.newAttempt(r)
 	if err != nil {
 		return nil, err

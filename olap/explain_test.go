@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 // A listeningConn keeps the last statement that counted runs.
@@ -45,7 +46,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := olap.Request{OrganizationID: "acme", Query: parsed, QueryID: uuid.New()}
+	request := olap.Request{Access: schema.WholeOrganization("acme"), Query: parsed, QueryID: uuid.New()}
 	const slower = plan.SlowerThanChosen
 	for _, c := range []struct {
 		name      string

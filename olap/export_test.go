@@ -26,7 +26,13 @@ func (e *Engine) IdleFrom(d time.Duration) { e.view.SetIdleFrom(d) }
 func (e *Engine) FollowOnce(ctx context.Context) { e.follow(ctx) }
 
 // Comment is the log_comment of a statement.
-func Comment(r Request, strategy Strategy) string { return comment(r, &strategy) }
+func Comment(r Request, strategy Strategy) string {
+	asked, err := r.narrow(time.Now())
+	if err != nil {
+		panic(err)
+	}
+	return comment(asked, &strategy)
+}
 
 // CachedBytes is what the cached answers are counted as.
 func (e *Engine) CachedBytes() int { return e.answers.cached.Bytes() }

@@ -69,7 +69,9 @@ func TestStatementsOfAFirstQuestion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := c.engine.Explain(ctx, olap.Request{OrganizationID: c.organization, Query: parsed, QueryID: uuid.New()})
+			x, err := c.engine.Explain(ctx, olap.Request{
+				Access: schema.WholeOrganization(c.organization), Query: parsed, QueryID: uuid.New(),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

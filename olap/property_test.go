@@ -114,7 +114,7 @@ func runBy(engine *olap.Engine, organization string, body []byte) (r response, b
 		return r, by, err
 	}
 	result, err := engine.Run(context.Background(), olap.Request{
-		OrganizationID: schema.OrganizationID(organization), QueryID: uuid.New(), Query: parsed,
+		Access: schema.WholeOrganization(schema.OrganizationID(organization)), QueryID: uuid.New(), Query: parsed,
 	})
 	if err != nil {
 		return r, by, err

@@ -22,7 +22,7 @@ const instantFormat = "2006-01-02T15:04:05.000Z"
 
 // A Result is the answer to a query (spec 2.14).
 type Result struct {
-	request    Request
+	request    narrowed
 	execution  uuid.UUID
 	strategy   Strategy
 	fromRollup bool // it rests on the rollup
@@ -146,7 +146,7 @@ func strategyOf(a *attempt, p plan.Plan) Strategy {
 }
 
 // comment is what ClickHouse's own log says about an execution; strategy is nil where it gives no answer.
-func comment(r Request, strategy *Strategy) string {
+func comment(r narrowed, strategy *Strategy) string {
 	text, err := json.Marshal(struct {
 		RequestID      string                `json:"request_id"`
 		OrganizationID schema.OrganizationID `json:"organization_id"`

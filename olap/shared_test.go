@@ -12,6 +12,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // Many callers run the same few queries at once while rows arrive. They share executions, and yet every answer has what
@@ -62,7 +63,9 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 				for i, q := range questions {
 					before := acknowledged.Load()
 					id := uuid.New()
-					result, err := engine.Run(context.Background(), olap.Request{OrganizationID: "acme", Query: q, QueryID: id})
+					result, err := engine.Run(context.Background(), olap.Request{
+						Access: schema.WholeOrganization("acme"), Query: q, QueryID: id,
+					})
 					if err != nil {
 						t.Error(err)
 						return

@@ -13,6 +13,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 // Every result says how it was computed, and ClickHouse's log_comment says it in the same words.
@@ -67,7 +68,8 @@ func TestStrategies(t *testing.T) {
 		}
 		var got olap.Strategy
 		for tries := 0; tries < 100; tries++ {
-			r, err := step.engine.Run(context.Background(), olap.Request{OrganizationID: "acme", QueryID: uuid.New(),
+			r, err := step.engine.Run(context.Background(), olap.Request{
+				Access: schema.WholeOrganization("acme"), QueryID: uuid.New(),
 				Query: parsed})
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +86,7 @@ func TestStrategies(t *testing.T) {
 		if !reflect.DeepEqual(got, step.want) {
 			t.Errorf("%s: %+v, want %+v", body, got, step.want)
 		}
-		comment := olap.Comment(olap.Request{RequestID: "r", OrganizationID: "acme", KeyID: "k"}, got)
+		comment := olap.Comment(olap.Request{RequestID: "r", Access: schema.WholeOrganization("acme"), KeyID: "k"}, got)
 		words, err := json.Marshal(got)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/trace"
+	"github.com/runlens/runlens/schema"
 )
 
 // A question whose first plan assumed something that did not hold has a plan and a statement of each attempt.
@@ -43,7 +44,9 @@ func TestTraceOfTwoAttempts(t *testing.T) {
 	}
 	ended := tracetest.NewInMemoryExporter()
 	ctx, span := trace.New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(ended))).Begin(context.Background(), "question")
-	if _, err := engine.Run(ctx, olap.Request{OrganizationID: "acme", Query: q, QueryID: uuid.New()}); err != nil {
+	if _, err := engine.Run(ctx, olap.Request{
+		Access: schema.WholeOrganization("acme"), Query: q, QueryID: uuid.New(),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got := ""

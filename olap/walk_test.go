@@ -21,6 +21,7 @@ import (
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 var updateWalk = flag.Bool("update", false, "write the walk of deploy/development.md again")
@@ -119,7 +120,9 @@ func takeWalk(t *testing.T, name string) {
 			continue
 		}
 		engine.Use(w.options)
-		_, err = engine.Run(t.Context(), olap.Request{OrganizationID: "acme", QueryID: uuid.New(), Query: parsed})
+		_, err = engine.Run(t.Context(), olap.Request{
+			Access: schema.WholeOrganization("acme"), QueryID: uuid.New(), Query: parsed,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

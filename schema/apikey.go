@@ -21,10 +21,11 @@ type APIKey struct {
 	KeyLimits
 }
 
-// KeyLimits say when and from where a key is valid.
+// KeyLimits say when and from where a key is valid, and for which rows.
 type KeyLimits struct {
-	ExpiresAt *time.Time     // exclusive: the key is invalid from this instant on; nil for never
-	Networks  []netip.Prefix // from which it is valid, at most MaxKeyNetworks; none for everywhere
+	ExpiresAt   *time.Time     // exclusive: the key is invalid from this instant on; nil for never
+	Networks    []netip.Prefix // from which it is valid, at most MaxKeyNetworks; none for everywhere
+	Restriction *Restriction   // nil for all rows of the organization
 }
 
 // Permit reports whether a key with these limits is valid at an instant for a caller at an address. The zero address is

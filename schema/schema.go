@@ -96,6 +96,13 @@ var (
 
 const kindAgent = 1
 
+// DomainSQL is SQL of the domain of the email address that identifier is, SQL too, as attributions.user_domain has it;
+// NULL where it is none.
+func DomainSQL(identifier string) string {
+	text := "ifNull(" + identifier + ", '')"
+	return "if(position(" + text + ", '@') = 0, NULL, arrayElement(splitByChar('@', " + text + "), -1))"
+}
+
 // RunHashSQL is the value of runs.run_hash for the run id given as ?. It finds candidates only: ids may share it.
 const RunHashSQL = "toUInt32(cityHash64(?))"
 

@@ -214,7 +214,7 @@ func (t *tenants) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	request := olap.Request{OrganizationID: t.organization(t.count / 2), Query: q, QueryID: uuid.New()}
+	request := olap.Request{Access: schema.WholeOrganization(t.organization(t.count / 2)), Query: q, QueryID: uuid.New()}
 	_, err = olap.NewEngine(t.store.Conn(), []byte("secret")).Run(ctx, request)
 	return err
 }

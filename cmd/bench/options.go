@@ -9,6 +9,7 @@ import (
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // A trick is what an engine does for speed, with a question that it makes quicker.
@@ -123,7 +124,7 @@ func (a *asked) ask(ctx context.Context) error {
 	q, err := query.Parse(a.inquiry.body)
 	if err == nil {
 		a.result, err = a.engine.Run(ctx, olap.Request{
-			OrganizationID: a.inquiry.organization, Query: q, QueryID: uuid.New(),
+			Access: schema.WholeOrganization(a.inquiry.organization), Query: q, QueryID: uuid.New(),
 		})
 	}
 	return err

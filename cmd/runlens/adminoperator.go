@@ -101,7 +101,9 @@ func (o *operatorAPI) explain(w http.ResponseWriter, r *http.Request) {
 		o.failed(w, "explain", err)
 		return
 	}
-	x, err := opened.engine.Explain(ctx, olap.Request{OrganizationID: organization, Query: asked, QueryID: uuid.New()})
+	x, err := opened.engine.Explain(ctx, olap.Request{
+		Access: schema.WholeOrganization(organization), Query: asked, QueryID: uuid.New(),
+	})
 	var refused *query.Error
 	switch {
 	case errors.As(err, &refused):

@@ -203,13 +203,14 @@ type cellsEngine struct {
 
 // Run is that of httpapi.Engine.
 func (e cellsEngine) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
+	organization := r.Access.Organization()
 	for range cellAttempts {
-		i := e.of(r.OrganizationID)
+		i := e.of(organization)
 		if i < 0 {
 			return nil, cells.ErrUnknownCell
 		}
 		result, err := e.cells[i].Run(ctx, r)
-		has, unknown := e.cells[i].has(ctx, r.OrganizationID, cells.Lease)
+		has, unknown := e.cells[i].has(ctx, organization, cells.Lease)
 		switch {
 		case unknown != nil:
 			return nil, cmp.Or(err, unknown)

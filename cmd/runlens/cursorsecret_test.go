@@ -11,6 +11,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // A running server takes over a secret that the store got meanwhile, and cursors of both are accepted.
@@ -36,7 +37,7 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		result, err := engine.Run(ctx,
-			olap.Request{OrganizationID: "acme", Query: q, QueryID: uuid.New(), RequestID: "r", KeyID: "k"})
+			olap.Request{Access: schema.WholeOrganization("acme"), Query: q, QueryID: uuid.New(), RequestID: "r", KeyID: "k"})
 		if err != nil {
 			return "", err
 		}

@@ -63,7 +63,7 @@ func (c explainCmd) explainIn(
 		return err
 	}
 	x, err := olap.NewEngine(store.Conn(), secrets...).Explain(ctx, olap.Request{
-		OrganizationID: organization, Query: asked, QueryID: uuid.New(),
+		Access: schema.WholeOrganization(organization), Query: asked, QueryID: uuid.New(),
 	})
 	var refused *query.Error
 	switch {

@@ -42,7 +42,16 @@ func (v *Verifier) use(keyID string, k *cached, now time.Time) Principal {
 		k.recorded = k.used
 		v.unrecorded[keyID] = now
 	}
-	return Principal{KeyID: keyID, OrganizationID: k.organization, Scopes: *k.scopes}
+	return Principal{KeyID: keyID, Access: k.access(), Scopes: *k.scopes}
+}
+
+// access is what the key may read.
+func (k *cached) access() schema.Access {
+	key := schema.APIKey{OrganizationID: k.organization}
+	if k.limits != nil {
+		key.KeyLimits = *k.limits
+	}
+	return key.Access()
 }
 
 // trusts reports whether nothing has to be read to rely on what is kept of a key. It requires the lock.
@@ -92,7 +101,7 @@ func (v *Verifier) keep(key schema.APIKey, proven time.Time, epoch uint64) *cach
 		v.cache[strings.Clone(key.KeyID)] = k
 	}
 	k.hash, k.organization, k.scopes = key.SecretHash, key.OrganizationID, v.shared(key.Scopes)
-	if k.limits = nil; key.ExpiresAt != nil || len(key.Networks) > 0 {
+	if k.limits = nil; key.ExpiresAt != nil || len(key.Networks) > 0 || key.Restriction != nil {
 		limits := key.KeyLimits // nothing else of the key is kept with them
 		k.limits = &limits
 	}

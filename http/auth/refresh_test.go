@@ -221,7 +221,7 @@ func TestEstablishedKeysAreReadAtTheStart(t *testing.T) {
 	refresh(t, v)
 	p, err := v.Verify(context.Background(), c, office)
 	v.record(context.Background())
-	if err != nil || p.OrganizationID != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) {
+	if err != nil || p.Organization() != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if shelf.lookups != 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // ScopeAnalyticsRead is what both endpoints require (spec 5.1).
-const ScopeAnalyticsRead = "analytics:read"
+const ScopeAnalyticsRead = schema.ScopeAnalyticsRead
 
 const (
 	// trustFor is how long a verification is relied upon after a statement that showed it to be right was sent. It is
@@ -55,10 +55,13 @@ func (e *LimitedError) Error() string {
 
 // A Principal is who sent a request.
 type Principal struct {
-	KeyID          string
-	OrganizationID schema.OrganizationID
-	Scopes         []string
+	KeyID  string
+	Access schema.Access // what it may read, if it has the scope
+	Scopes []string
 }
+
+// Organization is whose key it is.
+func (p Principal) Organization() schema.OrganizationID { return p.Access.Organization() }
 
 // May reports whether the principal has a scope.
 func (p Principal) May(scope string) bool { return slices.Contains(p.Scopes, scope) }

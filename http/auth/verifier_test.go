@@ -55,7 +55,7 @@ func TestPrincipal(t *testing.T) {
 	for range 2 { // the second time from memory
 		p, err := v.Verify(context.Background(), c, office)
 		v.record(context.Background())
-		if err != nil || p.OrganizationID != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) || p.May("other") {
+		if err != nil || p.Organization() != "acme" || p.KeyID != c.KeyID || !p.May(ScopeAnalyticsRead) || p.May("other") {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}

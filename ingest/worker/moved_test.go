@@ -31,7 +31,7 @@ func (b *bed) refreshed(organization string) uint64 {
 		b.Fatal(err)
 	}
 	result, err := olap.NewEngine(b.store, []byte("secret")).Run(context.Background(),
-		olap.Request{OrganizationID: schema.OrganizationID(organization), Query: q, QueryID: uuid.New()})
+		olap.Request{Access: schema.WholeOrganization(schema.OrganizationID(organization)), Query: q, QueryID: uuid.New()})
 	if err != nil {
 		b.Fatal(err)
 	}

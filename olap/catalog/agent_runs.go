@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runlens/runlens/schema"
@@ -29,7 +30,16 @@ var agentRuns = Model{
 			{Name: "initiator", SQL: "tupleElement(initiator, 'initiator')"},
 			{Name: "user_name", SQL: "tupleElement(record, 'initiator_name')"},
 			{Name: "user_type", SQL: schema.InitiatorTypeSQL},
+			{Name: "user_domain", SQL: schema.DomainSQL("tupleElement(record, 'initiator_identifier')")},
 		},
+	},
+
+	Unpublished: []Dimension{{Name: RestrictedDomain, Kind: Text, Field: "user_domain"}},
+	// An automated initiator is no person.
+	People: Metric{
+		Name:      "people",
+		Aggregate: fmt.Sprintf("uniqExactIf(f_initiator, f_initiator != 0 AND f_user_type != %d)", automated),
+		Fields:    []string{"initiator", "user_type"},
 	},
 
 	Metrics: []Metric{
@@ -106,6 +116,9 @@ var agentRuns = Model{
 		},
 	},
 }
+
+// automated is the code of the initiator type of that name.
+var automated = slices.Index(schema.InitiatorTypes, "automated") + 1
 
 var agentName = Companion{
 	Name: "agent_name",

@@ -40,6 +40,8 @@ var agentUserActivity = Model{
 		},
 	},
 
+	People: Metric{Name: "people", Aggregate: "uniqExact(f_user_identifier)", Fields: []string{"user_identifier"}},
+
 	Metrics: []Metric{
 		{
 			Name:        "attributed_run_count",

@@ -19,6 +19,31 @@ type Model struct {
 	Dimensions  []Dimension
 
 	Source Source
+
+	// Of keys that see less than the organization (query.Narrow), and not published: what else restrictions filter by, and
+	// how many different people are behind the rows of a group.
+	Unpublished []Dimension
+	People      Metric
+}
+
+// The dimensions by which the parts of a restriction filter; every model has all of them.
+const (
+	RestrictedAgent  = "agent_id"
+	RestrictedPerson = "user_identifier"
+	RestrictedDomain = "user_domain"
+)
+
+// Restricting returns the dimension called name by which a restriction filters. It is one of the names above.
+func (m *Model) Restricting(name string) *Dimension {
+	if d := m.Dimension(name); d != nil {
+		return d
+	}
+	for i := range m.Unpublished {
+		if m.Unpublished[i].Name == name {
+			return &m.Unpublished[i]
+		}
+	}
+	panic("catalog: no dimension to restrict " + m.Name + " by: " + name) // a test has it that there is one
 }
 
 // A Source is a model's binding to its table.

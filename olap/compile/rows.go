@@ -25,8 +25,16 @@ var (
 // groups is the layer of keys and aggregates over base rows.
 func (w *printer) groups() sql.Select {
 	s := w.records()
-	s.Columns, s.Group = slices.Concat(w.keys(), w.aggregates()), w.keys()
+	s.Columns, s.Group, s.Having = slices.Concat(w.keys(), w.aggregates()), w.keys(), w.enoughPeople()
 	return s
+}
+
+// enoughPeople is the condition that a group has as many people as it must have to be in the answer; empty for none.
+func (w *printer) enoughPeople() string {
+	if w.Query.MinPeople == 0 {
+		return ""
+	}
+	return "m_" + w.Query.Model.People.Name + " >= " + number(int64(w.Query.MinPeople))
 }
 
 // aggregates are what is computed of the rows of a group: companions as n_<name>, metrics as m_<name>, and for ownClock

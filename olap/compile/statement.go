@@ -124,6 +124,7 @@ func (w *printer) layers(selected []string) sql.Select {
 	default:
 		s := w.records()
 		s.With, s.Columns, s.Group = slices.Concat(s.With, w.aggregates()), selected, w.keys()
+		s.Having = w.enoughPeople()
 		return s
 	}
 	s := sql.Select{Columns: selected, From: sql.Query(groups).As("g")}

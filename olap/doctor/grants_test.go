@@ -78,7 +78,7 @@ func ask1(t *testing.T, engine *olap.Engine) error {
 	if err != nil {
 		return err
 	}
-	_, err = engine.Run(t.Context(), olap.Request{OrganizationID: schema.OrganizationID("rights"), QueryID: uuid.New(),
+	_, err = engine.Run(t.Context(), olap.Request{Access: schema.WholeOrganization("rights"), QueryID: uuid.New(),
 		Query: parsed})
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/olap/doctor/finding"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // Whatever a profile or a URL sets, a question is answered rightly or refused. Three people ran five runs, of which two
@@ -63,7 +64,9 @@ func ask(t *testing.T, engine *olap.Engine, question string, want [][]any, mustA
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := engine.Run(t.Context(), olap.Request{OrganizationID: "settings", QueryID: uuid.New(), Query: parsed})
+	result, err := engine.Run(t.Context(), olap.Request{
+		Access: schema.WholeOrganization("settings"), QueryID: uuid.New(), Query: parsed,
+	})
 	if err != nil {
 		if t.Log(err); mustAnswer {
 			t.Fail()

@@ -65,8 +65,12 @@ func (s Store) Expire(ctx context.Context, keyID string, at time.Time) (schema.A
 // Put stores a key. Of the rows of a key a revoked one counts, and among the others the one that expires first,
 // in whatever order they are stored.
 func (s Store) Put(ctx context.Context, key schema.APIKey) error {
+	scopes, err := key.StoredScopes()
+	if err != nil {
+		return err
+	}
 	return s.insert(ctx, schema.TableAPIKeys, columns, []any{
-		key.KeyID, string(key.OrganizationID), key.Name, key.Scopes, string(key.SecretHash[:]), key.CreatedAt,
+		key.KeyID, string(key.OrganizationID), key.Name, scopes, string(key.SecretHash[:]), key.CreatedAt,
 		key.RevokedAt, key.ExpiresAt, texts(key.Networks)})
 }
 
@@ -123,14 +127,15 @@ func (s Store) List(ctx context.Context, organization schema.OrganizationID) ([]
 
 func scan(row interface{ Scan(...any) error }, key *schema.APIKey, more ...any) error {
 	var organization, hash string
-	var networks []string
+	var scopes, networks []string
 	err := row.Scan(append([]any{
-		&key.KeyID, &organization, &key.Name, &key.Scopes, &hash, &key.CreatedAt, &key.RevokedAt, &key.ExpiresAt, &networks,
+		&key.KeyID, &organization, &key.Name, &scopes, &hash, &key.CreatedAt, &key.RevokedAt, &key.ExpiresAt, &networks,
 	}, more...)...)
 	if err != nil {
 		return err
 	}
 	key.OrganizationID = schema.OrganizationID(organization)
+	key.SetStoredScopes(scopes)
 	copy(key.SecretHash[:], hash)
 	key.Networks, err = prefixes(networks)
 	return err

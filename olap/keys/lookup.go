@@ -15,8 +15,9 @@ import (
 )
 
 // verificationSize is the size in bytes of what a look-up returns, filled with zeros. It is enough for the longest key:
-// a hash, 64 characters of an organization (contract 3), scopes, networks of at most 43 characters, an instant.
-const verificationSize = 32 + 64 + 256 + 48*schema.MaxKeyNetworks + 32
+// a hash, 64 characters of an organization (contract 3), scopes with a restriction, networks of at most 43 characters,
+// an instant.
+const verificationSize = 32 + 64 + 256 + schema.MaxRestrictionBytes + 48*schema.MaxKeyNetworks + 32
 
 // lookup reads the column verification of the row of a key that counts. It does the same work and returns one row
 // of the same size whether there is such a key or not (schema/decisions/key-lookup.md):
@@ -57,7 +58,8 @@ func parseVerification(keyID, text string, at time.Time) (schema.APIKey, error) 
 	}
 	var err error
 	// A clone: who keeps the organization of many keys keeps nothing else of their rows.
-	key.OrganizationID, key.Scopes = schema.OrganizationID(strings.Clone(fields[0])), split(fields[1])
+	key.OrganizationID = schema.OrganizationID(strings.Clone(fields[0]))
+	key.SetStoredScopes(split(fields[1]))
 	if key.Networks, err = prefixes(split(fields[2])); err != nil || fields[3] == "" {
 		return key, err
 	}

@@ -56,10 +56,15 @@ type row struct {
 // Evaluate answers a query over records by the plainest reading of the spec: all rows in order,
 // without a limit. Values are string, float64 or nil.
 func Evaluate(records Records, organization string, q Query) [][]any {
+	return Key{}.Evaluate(records, organization, q)
+}
+
+// Evaluate is what a key is answered: the rows that it does not see are taken away before anything else is done.
+func (k Key) Evaluate(records Records, organization string, q Query) [][]any {
 	agents := newestAgents(records, organization)
 	var selected []row
 	for _, r := range rowsOf(records, organization, q) {
-		if matches(r, q, agents) {
+		if k.sees(r) && matches(r, q, agents) {
 			selected = append(selected, r)
 		}
 	}
@@ -80,7 +85,12 @@ func Evaluate(records Records, organization string, q Query) [][]any {
 	}
 	var answers [][]any
 	for _, group := range groups {
-		answers = append(answers, answer(group, q, agents))
+		switch {
+		case k.shows(group):
+			answers = append(answers, answer(group, q, agents))
+		case len(q.Dimensions) == 0:
+			answers = append(answers, make([]any, len(q.Metrics)))
+		}
 	}
 	slices.SortFunc(answers, func(a, b []any) int { return compareRows(a, b, q) })
 	return answers

@@ -67,6 +67,9 @@ func Of(q query.Query) Needs {
 	for _, metric := range q.Metrics {
 		n.metric(metric)
 	}
+	if q.MinPeople > 0 {
+		n.metric(&q.Model.People)
+	}
 	for _, dimension := range q.Dimensions {
 		n.dimension(dimension)
 		for _, companion := range dimension.Companions {

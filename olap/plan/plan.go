@@ -7,7 +7,8 @@
 //
 //  1. RowsBelowThreshold: base rows, where few records lie in the range. The rollup has a fixed price, and is cheapest
 //     where a projection answers that has no keys but the agent: totals, days and agents leave base rows earlier.
-//  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter.
+//  2. MemberNotInRollup: base rows, where the rollup lacks a metric, a dimension or a filter. A key that sees less than
+//     its organization filters too: by domain, which the rollup lacks, or by how many people are in a group, likewise.
 //  3. RollupAltered, KeysShared: base rows, where an earlier attempt found that the rollup could not be used.
 //  4. RollupUnusable: base rows while the rollup has no watermark: the organization is purged, its rollup is damaged,
 //     or no refresher runs.
@@ -27,8 +28,9 @@
 //  7. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
 //  8. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
 //     the join window and, for runs outside it, by a look-up of their hashes.
-//  9. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric. Of more than a
-//     few million in a long range, with states, they are counted in hash buckets, one after the other, to bound memory.
+//  9. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric, unless people are
+//     counted as well. Of more than a few million in a long range, with states, they are counted in hash buckets, one
+//     after the other, to bound memory.
 //
 // All rows:
 //
@@ -213,7 +215,7 @@ func (p *Plan) fromRollup() {
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
-	p.PairGroups = !p.Options.NoPairGroups && p.Query.Totals() &&
+	p.PairGroups = !p.Options.NoPairGroups && p.Query.Totals() && p.Query.MinPeople == 0 &&
 		p.InRange(p.Records) >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
 	// All versions may be joined unless rows are counted, which they would repeat.
 	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&

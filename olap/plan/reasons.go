@@ -20,7 +20,7 @@ const (
 // explanations say of every reason what it means.
 var explanations = map[Reason]string{
 	RowsBelowThreshold:  "so few records lie in the range that base rows are as quick",
-	MemberNotInRollup:   "the rollup lacks a metric, a dimension or a filter of the question",
+	MemberNotInRollup:   "the rollup lacks a metric, a dimension or a filter of the question or of its key",
 	RollupAltered:       "the rollup was altered while an earlier attempt read it",
 	RollupUnusable:      "the rollup has no watermark: it is damaged, as during a purge, or no server refreshes it",
 	KeysShared:          "an initiator key represents two texts, and the answer depends on such keys",

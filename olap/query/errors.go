@@ -1,6 +1,6 @@
 package query
 
-// A Code is one of the codes of a 400 answer (spec section 7).
+// A Code says why a query is not answered: with status 400 (spec section 7), RestrictedKey with 403.
 type Code string
 
 const (
@@ -8,6 +8,7 @@ const (
 	UnknownMember Code = "unknown_member"
 	RangeTooLarge Code = "range_too_large"
 	InvalidCursor Code = "invalid_cursor"
+	RestrictedKey Code = "restricted_key" // a valid query that the caller's key does not permit
 )
 
 // An Error says why a request was refused.

@@ -31,6 +31,8 @@ type Query struct {
 	Order      []OrderTerm // as requested; see Completed
 	Limit      int
 	Cursor     string // empty for a first page
+	// MinPeople is how many different people a group has to have to be in the answer; 0 for any number. See Narrow.
+	MinPeople int
 
 	canonical []byte
 }
@@ -83,5 +85,6 @@ func (q *Query) Completed() []OrderTerm {
 }
 
 // Canonical is the request without its cursor in one spelling: requests that differ in white space,
-// key order or spelled-out defaults have the same one (contract 4.17).
+// key order or spelled-out defaults have the same one (contract 4.17). A narrowed query has its restriction on
+// a further line.
 func (q *Query) Canonical() []byte { return q.canonical }
