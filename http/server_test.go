@@ -187,6 +187,7 @@ var refusals = map[string]struct {
 	"invalid_cursor":     {400, "Invalid analytics cursor."},
 	"unauthorized":       {401, "Invalid API key"},
 	"insufficient_scope": {403, "API key does not have the required scope"},
+	"restricted_key":     {403, "API key does not permit this query"},
 	"not_found":          {404, "Not found"},
 	"method_not_allowed": {405, "Method not allowed"},
 	"rate_limited":       {429, "Too "},

@@ -79,7 +79,7 @@ func TestRestrictionsThatMakeNoSense(t *testing.T) {
 		"days: must be":                      {Days: MaxRestrictionDays + 1},
 		"min-people: must be":                {MinPeople: 1},
 		"min-people: a key for certain":      {MinPeople: 5, People: []string{"ada@example.com"}},
-		"the restriction is too long":        many,
+		"agent, --person and --domain":       many,
 		`person: "` + strings.Repeat("+", 9): {People: []string{strings.Repeat("+", 321)}},
 	} {
 		if made, err := NewRestriction(r); err == nil || !strings.HasPrefix(err.Error(), says) {

@@ -115,6 +115,14 @@ var flagHelp = kong.Vars{
 		"or an RFC 3339 instant. Default: never.",
 	"key_networks": "Comma-separated networks from which the key is valid, such as 10.0.0.0/8,2001:db8::/32. " +
 		"Default: all.",
+	"key_agent": "The key sees only runs, and records of runs, of the agent with this id (a UUID, no slug). Repeat it " +
+		"for more of them.",
+	"key_person": "The key sees only runs that this person started, and what is recorded of the person: an email " +
+		"address or a phone number. Repeat it for more of them.",
+	"key_domain": "The same for all people with an email address of this domain. Repeat it for more of them.",
+	"key_days": "The key sees the last N whole days in UTC, and today. A question that begins earlier is refused. " +
+		"Default: all.",
+	"key_min_people":  "The key sees no person, and only groups with N different people or more. Default: all.",
 	"key_scopes":      "Comma-separated scopes. An empty text makes a key without scopes.",
 	"overlap_key":     "How long the replaced key stays valid, such as 36h or 7d. 0s ends it at once.",
 	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",

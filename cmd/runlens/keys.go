@@ -41,29 +41,35 @@ type keysCreateCmd struct {
 	Scopes   string   `default:"analytics:read" help:"@key_scopes"`
 	Expires  string   `placeholder:"WHEN" help:"@key_expires"`
 	Networks []string `placeholder:"NETWORK" help:"@key_networks"`
-	Output   string   `enum:"json,text" default:"text" help:"json or text."`
+	narrowFlags
+	Output string `enum:"json,text" default:"text" help:"json or text."`
 }
 
 func (keysCreateCmd) Help() string {
 	return `The key is shown only this once. The store keeps a hash of its secret.
 
+--agent, --person, --domain, --days and --min-people make a key that sees less than the organization: rows that each
+of them lets through.
+
 Example:
-  runlens keys create --org acme --name dashboard --expires 90d --output json`
+  runlens keys create --org acme --name dashboard --expires 90d --output json
+  runlens keys create --org acme --name customer --domain example.com --days 90`
 }
 
 // A createdKey is what keys create prints as JSON (contract 2). What follows created_at is there only if it was
 // requested.
 type createdKey struct {
-	KeyID            string   `json:"key_id"`
-	Key              string   `json:"key"`
-	OrganizationID   string   `json:"organization_id"`
-	Name             string   `json:"name"`
-	Scopes           []string `json:"scopes"`
-	CreatedAt        string   `json:"created_at"`
-	ExpiresAt        *string  `json:"expires_at,omitempty"`
-	Networks         []string `json:"networks,omitempty"`
-	RotatedKeyID     string   `json:"rotated_key_id,omitempty"`
-	RotatedExpiresAt *string  `json:"rotated_key_expires_at,omitempty"`
+	KeyID            string            `json:"key_id"`
+	Key              string            `json:"key"`
+	OrganizationID   string            `json:"organization_id"`
+	Name             string            `json:"name"`
+	Scopes           []string          `json:"scopes"`
+	CreatedAt        string            `json:"created_at"`
+	ExpiresAt        *string           `json:"expires_at,omitempty"`
+	Networks         []string          `json:"networks,omitempty"`
+	Restriction      *shownRestriction `json:"restriction,omitempty"`
+	RotatedKeyID     string            `json:"rotated_key_id,omitempty"`
+	RotatedExpiresAt *string           `json:"rotated_key_expires_at,omitempty"`
 }
 
 func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -84,9 +90,13 @@ func (c keysCreateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	if err != nil {
 		return usageError{fmt.Errorf("--networks: %w", err)}
 	}
+	restriction, err := c.restriction(scopes)
+	if err != nil {
+		return usageError{err}
+	}
 	text, key := newKey(schema.APIKey{
 		OrganizationID: organization, Name: c.Name, Scopes: scopes, CreatedAt: now,
-		KeyLimits: schema.KeyLimits{ExpiresAt: expires, Networks: networks},
+		KeyLimits: schema.KeyLimits{ExpiresAt: expires, Networks: networks, Restriction: restriction},
 	})
 	err = c.withKeysOf(ctx, organization, changing, logger, func(store keys.Store, conn driver.Conn) error {
 		err := audit.Do(ctx, conn, actionOn("keys create", key), func(ctx context.Context) error {
@@ -110,9 +120,14 @@ func newKey(key schema.APIKey) (string, schema.APIKey) {
 	return text, key
 }
 
-// actionOn is what the audit log says of a key: nothing about a person, so neither its name nor its networks.
+// actionOn is what the audit log says of a key: nothing about a person, so neither its name nor its networks, and of a
+// restriction how many agents, people and domains it has.
 func actionOn(name string, key schema.APIKey) audit.Action {
 	details := map[string]any{"scopes": key.Scopes, "networks": len(key.Networks)}
+	if r := key.Restriction; r != nil {
+		details["restriction"] = map[string]int{"agents": len(r.Agents), "people": len(r.People), "domains": len(r.Domains),
+			"days": r.Days, "min_people": r.MinPeople}
+	}
 	if key.ExpiresAt != nil {
 		details["expires_at"] = instant(*key.ExpiresAt)
 	}
@@ -124,6 +139,7 @@ func printCreated(io streams, output, text string, key schema.APIKey, rotated *s
 	created := createdKey{
 		KeyID: key.KeyID, Key: text, OrganizationID: string(key.OrganizationID), Name: key.Name, Scopes: key.Scopes,
 		CreatedAt: instant(key.CreatedAt), ExpiresAt: optionalInstant(key.ExpiresAt), Networks: shownNetworks(key.Networks),
+		Restriction: showRestriction(key.Restriction),
 	}
 	if rotated != nil {
 		created.RotatedKeyID, created.RotatedExpiresAt = rotated.KeyID, optionalInstant(rotated.ExpiresAt)
@@ -138,6 +154,9 @@ func printCreated(io streams, output, text string, key schema.APIKey, rotated *s
 	}
 	if key.Networks != nil {
 		fmt.Fprintf(io.out, "networks:     %s\n", strings.Join(created.Networks, ", "))
+	}
+	if key.Restriction != nil {
+		fmt.Fprintf(io.out, "sees:         %s\n", restrictionInWords(key.Restriction))
 	}
 	if rotated != nil {
 		fmt.Fprintf(io.out, "The key %s expires at %s.\n", rotated.KeyID, *created.RotatedExpiresAt)
@@ -155,7 +174,7 @@ type keysRotateCmd struct {
 }
 
 func (keysRotateCmd) Help() string {
-	return `The new key has the organization, name, scopes and networks of the key that it replaces.
+	return `The new key has the organization, name, scopes, networks and restriction of the key that it replaces.
 
 Example:
   runlens keys rotate 4fT9x0PqL2mVbN7c --overlap 7d`

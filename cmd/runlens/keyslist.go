@@ -25,7 +25,7 @@ type keysListCmd struct {
 }
 
 func (keysListCmd) Help() string {
-	return `Shows name, scopes, networks, last use (to about an hour) and state of each key. Never a secret.
+	return `Shows name, scopes, what it sees, networks, last use (to about an hour) and state of each key. Never a secret.
 
 Example:
   runlens keys list --org acme
@@ -43,6 +43,8 @@ type listedKey struct {
 	RevokedAt      *string  `json:"revoked_at"`
 	ExpiresAt      *string  `json:"expires_at"`
 	Networks       []string `json:"networks"` // null for everywhere
+
+	Restriction *shownRestriction `json:"restriction"` // null for all rows of the organization
 }
 
 func (c keysListCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
@@ -69,6 +71,7 @@ func printKeysJSON(out io.Writer, list []keys.Listed) error {
 			KeyID: k.KeyID, OrganizationID: string(k.OrganizationID), Name: k.Name, Scopes: k.Scopes,
 			CreatedAt: instant(k.CreatedAt), LastUsedAt: optionalInstant(k.LastUsedAt), RevokedAt: optionalInstant(k.RevokedAt),
 			ExpiresAt: optionalInstant(k.ExpiresAt), Networks: shownNetworks(k.Networks),
+			Restriction: showRestriction(k.Restriction),
 		}
 		if err := encoder.Encode(line); err != nil {
 			return err
@@ -79,16 +82,16 @@ func printKeysJSON(out io.Writer, list []keys.Listed) error {
 
 func printKeysText(out io.Writer, list []keys.Listed, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "KEY ID\tNAME\tSCOPES\tNETWORKS\tCREATED\tLAST USED\tSTATE")
+	fmt.Fprintln(table, "KEY ID\tNAME\tSCOPES\tSEES\tNETWORKS\tCREATED\tLAST USED\tSTATE")
 	for _, k := range list {
 		used := "never"
 		if k.LastUsedAt != nil {
 			used = instant(*k.LastUsedAt)
 		}
 		networks := cmp.Or(strings.Join(shownNetworks(k.Networks), ", "), "all")
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			k.KeyID, output.Printable(k.Name), shownScopes(k.Scopes), networks, instant(k.CreatedAt), used,
-			stateOf(k.APIKey, now))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			k.KeyID, output.Printable(k.Name), shownScopes(k.Scopes), restrictionInWords(k.Restriction), networks,
+			instant(k.CreatedAt), used, stateOf(k.APIKey, now))
 	}
 	return table.Flush()
 }

@@ -13,7 +13,7 @@ import (
 // statusOf gives every error code its status (spec section 7, contract 4.14).
 var statusOf = map[string]int{
 	"invalid_query": 400, "unknown_member": 400, "range_too_large": 400, "invalid_cursor": 400,
-	"unauthorized": 401, "insufficient_scope": 403, "not_found": 404, "method_not_allowed": 405,
+	"unauthorized": 401, "insufficient_scope": 403, "restricted_key": 403, "not_found": 404, "method_not_allowed": 405,
 	"rate_limited": 429, "internal_error": 500,
 }
 
@@ -22,11 +22,12 @@ var messageOf = map[string]string{
 	"invalid_query": "Invalid analytics query.", "unknown_member": "Unknown analytics member.",
 	"range_too_large": "Analytics date range is too large.", "invalid_cursor": "Invalid analytics cursor.",
 	"unauthorized": "Invalid API key", "insufficient_scope": "API key does not have the required scope",
+	"restricted_key": "API key does not permit this query",
 	"internal_error": "An internal error occurred",
 }
 
-// withoutParam are the statuses whose envelope names no place (contract 4.18).
-var withoutParam = []int{401, 403, 429, 500}
+// withoutParam are the codes whose envelope names no place (contract 4.18).
+var withoutParam = []string{"unauthorized", "insufficient_scope", "rate_limited", "internal_error"}
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._:/=-]{1,64}$`)
 
@@ -84,7 +85,7 @@ func (r refusal) breach(status int, id string, header http.Header) string {
 		return fmt.Sprintf("%d with request_id %q under the header %q", status, r.RequestID, id)
 	case r.Message == "" || fixed && r.Message != message:
 		return fmt.Sprintf("%d with the message %q", status, r.Message)
-	case r.Param != nil && slices.Contains(withoutParam, status):
+	case r.Param != nil && slices.Contains(withoutParam, r.Code):
 		return fmt.Sprintf("%d with param %q", status, *r.Param)
 	case status == http.StatusTooManyRequests:
 		if wait, err := strconv.Atoi(header.Get("Retry-After")); err != nil || wait < 1 || wait > 60 {

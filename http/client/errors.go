@@ -15,6 +15,7 @@ const (
 	CodeInvalidCursor     = "invalid_cursor"
 	CodeUnauthorized      = "unauthorized"
 	CodeInsufficientScope = "insufficient_scope"
+	CodeRestrictedKey     = "restricted_key"
 	CodeRateLimited       = "rate_limited"
 	CodeInternalError     = "internal_error"
 )

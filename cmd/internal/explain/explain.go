@@ -34,6 +34,8 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 	case refused.Status == 401:
 		return refused.Error() + "; the key is unknown or revoked: 'runlens keys create --org ORG' makes one, " +
 			"'runlens login' keeps it", false
+	case refused.Code == client.CodeRestrictedKey:
+		return restricted(refused), true
 	case refused.Status == 403:
 		return refused.Error() + "; make one with the scope: " +
 			"runlens keys create --org ORG --scopes analytics:read", false
@@ -142,4 +144,13 @@ func filter(f client.Filter, value string) string {
 			f.Member, length, client.MaxFilterLength)
 	}
 	return fmt.Sprintf("%s cannot filter by %q: a day is written 2026-01-31", f.Member, text)
+}
+
+// restricted says what a key that sees less than its organization does not permit.
+func restricted(refused *client.Error) string {
+	if refused.Param == "range.start" {
+		return refused.Error() + "; the key sees only the last days, and the range begins before: 'runlens keys list' says " +
+			"how many"
+	}
+	return refused.Error() + "; the key shows groups of people and no person: ask without " + refused.Param
 }
