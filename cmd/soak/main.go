@@ -11,6 +11,7 @@
 //   - storm: random histories of two servers with held, delayed and repeated statements, and jumps of the clock.
 //   - sources: workers copy a primary and a late standby while everything goes on there that made copies wrong.
 //   - siege: attacks on the API, the engine's port and the admin address, beside honest tenants.
+//   - narrowed: keys that see parts of one organization ask two servers the same; no answer has a row beyond them.
 //   - upgrade: servers of the release before are exchanged for those of this one, and back, under load.
 //   - moves: organizations are moved between cells under load, and one of all that runs is killed at every step.
 package main
@@ -33,38 +34,40 @@ import (
 
 // A command is the command line.
 type command struct {
-	Only        harness.Only  `placeholder:"NAME,…" help:"Only these parts, of those below. Default: all."`
-	RangesFor   time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
-	Connections int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
-	HoldFor     time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
-	MemoryBound int64         `default:"512" placeholder:"MIB" help:"Most memory of a server (${default})."`
-	MixedFor    time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
-	KillEvery   time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
-	Tries       int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
-	Kills       int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
-	KillsOf     []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
-	MoveKills   int           `default:"300" placeholder:"N" help:"Kills in the part moves (${default})."`
-	Answers     int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
-	OracleRuns  int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
-	OracleFor   time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
-	Histories   int           `default:"2000" placeholder:"N" help:"Histories in the part storm (${default})."`
-	SiegeFor    time.Duration `default:"30m" help:"Length of the part siege (${default})."`
-	SiegeOf     []string      `placeholder:"NAME,…" help:"Attacks of these in the part siege: ${attacks}."`
-	SourcesFor  time.Duration `default:"6m" help:"How long rows change in the part sources (${default})."`
-	SourceRuns  int           `default:"300000" placeholder:"N" help:"Runs of the part sources (${default})."`
-	UpgradeFor  time.Duration `default:"1m" help:"Length of the part upgrade, without building (${default})."`
-	Before      string        `placeholder:"COMMIT" help:"The release before. Default: without the newest migration."`
-	Serve       []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
-	Seed        uint64        `help:"Draws the same questions again. Default: another one each time."`
-	Dir         string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
-	Runlens     string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to prove (${default})."`
-	EngineLib   string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library."`
+	Only         harness.Only  `placeholder:"NAME,…" help:"Only these parts, of those below. Default: all."`
+	RangesFor    time.Duration `default:"10m" help:"Length of the part ranges (${default})."`
+	Connections  int           `default:"2000" help:"Connections at once in the part bodies (${default})."`
+	HoldFor      time.Duration `default:"20s" help:"How long slow connections are held (${default})."`
+	MemoryBound  int64         `default:"512" placeholder:"MIB" help:"Most memory of a server (${default})."`
+	MixedFor     time.Duration `default:"30m" help:"Length of the part mixed (${default})."`
+	KillEvery    time.Duration `default:"1m" help:"How often the engine is killed in the part mixed (${default})."`
+	Tries        int           `default:"1000" help:"Attacks on each way in the part smuggling (${default})."`
+	Kills        int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
+	KillsOf      []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
+	MoveKills    int           `default:"300" placeholder:"N" help:"Kills in the part moves (${default})."`
+	Answers      int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
+	OracleRuns   int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
+	OracleFor    time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
+	Histories    int           `default:"2000" placeholder:"N" help:"Histories in the part storm (${default})."`
+	SiegeFor     time.Duration `default:"30m" help:"Length of the part siege (${default})."`
+	SiegeOf      []string      `placeholder:"NAME,…" help:"Attacks of these in the part siege: ${attacks}."`
+	SourcesFor   time.Duration `default:"6m" help:"How long rows change in the part sources (${default})."`
+	SourceRuns   int           `default:"300000" placeholder:"N" help:"Runs of the part sources (${default})."`
+	UpgradeFor   time.Duration `default:"1m" help:"Length of the part upgrade, without building (${default})."`
+	Narrowed     int           `default:"100000" placeholder:"N" help:"Answers of the part narrowed (${default})."`
+	NarrowedRuns int           `default:"450000" placeholder:"N" help:"Runs of the part narrowed (${default})."`
+	Before       string        `placeholder:"COMMIT" help:"The release before. Default: without the newest migration."`
+	Serve        []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
+	Seed         uint64        `help:"Draws the same questions again. Default: another one each time."`
+	Dir          string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
+	Runlens      string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to prove (${default})."`
+	EngineLib    string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library."`
 }
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, sources, siege, upgrade, moves. Only as root does siege
-try what another user can read.
+Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, sources, siege, narrowed, upgrade, moves. Only as root
+does siege try what another user can read.
 
 Example:
   make soak
@@ -74,6 +77,7 @@ Example:
   go run ./cmd/soak --only storm --histories 100
   go run ./cmd/soak --only sources --sources-for 3m
   go run ./cmd/soak --only siege --siege-for 2m
+  go run ./cmd/soak --only narrowed --narrowed 5000 --narrowed-runs 30000
   go run ./cmd/soak --only upgrade --before v1.0.0
   go run ./cmd/soak --only moves --move-kills 20
   go run ./cmd/soak --only bodies --serve=--max-body-bytes=1048576`
@@ -123,7 +127,8 @@ func (c *command) complete() error {
 	}
 	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor, c.SourcesFor,
 		c.UpgradeFor) < time.Second ||
-		min(c.Connections, c.Tries, c.Kills, c.MoveKills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns) < 1 ||
+		min(c.Connections, c.Tries, c.Kills, c.MoveKills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns,
+			c.Narrowed, c.NarrowedRuns) < 1 ||
 		c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}

@@ -27,6 +27,7 @@ var parts = []part{
 	{"sources", (*soak).proveSources},
 	{"siege", (*soak).proveSiege},
 	{"upgrade", (*soak).proveUpgrade},
+	{"narrowed", (*soak).proveNarrowed},
 	{"moves", (*soak).proveMoves},
 }
 

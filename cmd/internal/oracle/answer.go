@@ -17,6 +17,7 @@ type Query struct {
 	Start, End          string // days, both inclusive
 	Timezone            string
 	Order               []Term
+	Key                 Key // of who asks
 }
 
 // A Filter is spec 2.11's; eq is in with one value.
@@ -71,7 +72,7 @@ func (o *Oracle) Answer(organization string, q Query) ([][]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	filters := org.filters(q.Filters)
+	filters := append([]func(*row) bool{org.sees(q.Key)}, org.filters(q.Filters)...)
 	keys := make([]dimension, len(q.Dimensions))
 	for i, name := range q.Dimensions {
 		keys[i] = dimensions[name]
@@ -81,6 +82,7 @@ func (o *Oracle) Answer(organization string, q Query) ([][]any, error) {
 		groups[[most]int32{}] = newGroup(q)
 	}
 	initiated, interacted := org.texts.known("initiated"), org.texts.known("interacted")
+	automated := org.texts.known("automated")
 	org.walk(q.Model == "agent_runs", zone, start, end, func(r *row) {
 		for _, keeps := range filters {
 			if !keeps(r) {
@@ -97,10 +99,15 @@ func (o *Oracle) Answer(organization string, q Query) ([][]any, error) {
 			groups[key] = g
 		}
 		g.add(org.texts, r, initiated, interacted)
+		if q.Key.MinPeople > 0 && r.identifier != null && (q.Model != "agent_runs" || r.initiatorType != automated) {
+			g.people[r.identifier] = struct{}{}
+		}
 	})
 	answers := make([][]any, 0, len(groups))
 	for key, g := range groups {
-		answers = append(answers, org.present(q, key, g))
+		if shown := org.shown(q, key, g); shown != nil {
+			answers = append(answers, shown)
+		}
 	}
 	sortRows(answers, q)
 	return answers, nil

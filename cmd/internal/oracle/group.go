@@ -10,6 +10,7 @@ type group struct {
 	name       int32              // the greatest
 	initiators map[int32]struct{} // nil where no metric needs them
 	pairs      map[pair]pairState // likewise
+	people     map[int32]struct{} // where the key has a least number of them; an automated initiator is none
 }
 
 // A pair is a person and a run.
@@ -21,7 +22,7 @@ type pairState struct {
 }
 
 func newGroup(q Query) *group {
-	g := &group{name: null}
+	g := &group{name: null, people: map[int32]struct{}{}}
 	for _, metric := range q.Metrics {
 		switch {
 		case metric == "unique_initiator_count":

@@ -28,9 +28,21 @@ func TestAnswersEqualTheNaiveEvaluator(t *testing.T) {
 			if rapid.Bool().Draw(t, "sum") {
 				q = olaptest.DrawSum(t)
 			}
-			compare(t, o, records, q)
+			compare(t, o, records, q, olaptest.Key{})
+			compare(t, o, records, q, drawKey(t))
 		}
 	})
+}
+
+func drawKey(t *rapid.T) olaptest.Key {
+	some := func(label string, of ...string) []string {
+		return rapid.SliceOfNDistinct(rapid.SampledFrom(of), 0, 2, rapid.ID).Draw(t, label)
+	}
+	return olaptest.Key{
+		Agents:  some("agents of key", olaptest.ID(0).String(), olaptest.ID(1).String(), olaptest.ID(99).String()),
+		People:  some("people of key", "ada@example.com", "+15550100", "nobody@example.com"),
+		Domains: some("domains of key", "example.com", "example.org", "com"), MinPeople: rapid.IntRange(0, 3).Draw(t, "people"),
+	}
 }
 
 func put(o *oracle.Oracle, records olaptest.Records) {
@@ -49,9 +61,9 @@ func put(o *oracle.Oracle, records olaptest.Records) {
 	}
 }
 
-func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.Query) {
+func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.Query, k olaptest.Key) {
 	wanted := oracle.Query{Model: q.Model, Metrics: q.Metrics, Dimensions: q.Dimensions, Start: q.Range.Start,
-		End: q.Range.End, Timezone: q.Range.Timezone}
+		End: q.Range.End, Timezone: q.Range.Timezone, Key: oracle.Key(k)}
 	for _, f := range q.Filters {
 		values := f.Values
 		if f.Op == "eq" {
@@ -66,7 +78,7 @@ func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := olaptest.Evaluate(records, "acme", q)
+	want := k.Evaluate(records, "acme", q)
 	if len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v:\ngot  %v\nwant %v", q, got, want)
 	}
@@ -97,6 +109,6 @@ func TestPurges(t *testing.T) {
 		}
 		left.Attributions = slices.DeleteFunc(slices.Clone(records.Attributions),
 			func(a olaptest.Attribution) bool { return a.Identifier == person })
-		compare(t, o, left, olaptest.DrawQuery(t))
+		compare(t, o, left, olaptest.DrawQuery(t), olaptest.Key{})
 	})
 }

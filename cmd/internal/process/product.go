@@ -60,10 +60,11 @@ type Key struct {
 	Key string `json:"key"`
 }
 
-// CreateKey makes a key that may read the organization's rows.
-func (p Product) CreateKey(ctx context.Context, organization string) (Key, error) {
+// CreateKey makes a key that may read the organization's rows, or by further flags some of them.
+func (p Product) CreateKey(ctx context.Context, organization string, flags ...string) (Key, error) {
 	var created Key
-	out, err := p.Command(ctx, "keys", "create", "--org", organization, "--output", "json").Output()
+	args := append([]string{"keys", "create", "--org", organization, "--output", "json"}, flags...)
+	out, err := p.Command(ctx, args...).Output()
 	if err == nil {
 		err = json.Unmarshal(out, &created)
 	}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
+	"github.com/runlens/runlens/cmd/internal/oracle"
+	"github.com/runlens/runlens/cmd/internal/process"
+)
+
+const (
+	// narrowedPhases is how often records change between questions.
+	narrowedPhases = 8
+	// narrowedAskers send questions at once, each from keysAtOnce keys; narrowedRepeats times, so that answers are cached.
+	narrowedAskers, keysAtOnce, narrowedRepeats = 3, 3, 2
+)
+
+// A narrowKey is a key that sees less than its organization, as the oracle has it.
+type narrowKey struct {
+	name  string
+	flags []string // of keys create
+	sees  oracle.Key
+	days  int // 0 for all
+}
+
+// A narrowTrial holds what keys of one organization are answered by two servers against an oracle, which takes away the
+// rows that a key does not see before it does anything else.
+type narrowTrial struct {
+	*soak
+	store   *killStore
+	servers []*queriedServer
+	refresh *process.Server // refreshes for all
+	author  *author
+	random  *rand.Rand
+	keys    []narrowKey
+
+	answers, crossings, refusals atomic.Int64
+	different, unanswered        *examples
+}
+
+// proveNarrowed sends the same questions from keys that see different parts, at the same time, repeated and page by
+// page, also with cursors of other keys.
+func (s *soak) proveNarrowed(ctx context.Context) error {
+	t := &narrowTrial{soak: s, random: rand.New(rand.NewPCG(s.Seed, 11)), different: &examples{}, unanswered: &examples{}}
+	t.author = newAuthor(s.Seed, time.Now().UTC().Truncate(24*time.Hour))
+	defer t.close()
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	for phase := range narrowedPhases {
+		if err := t.change(ctx); err != nil {
+			return err
+		}
+		until := int64(s.Narrowed) * int64(phase+1) / narrowedPhases
+		var asking sync.WaitGroup
+		for range narrowedAskers {
+			a := &narrowAsker{t, &questioner{rand.New(rand.NewPCG(t.random.Uint64(), 0)), t.author}}
+			asking.Go(func() {
+				for t.answers.Load() < until && ctx.Err() == nil {
+					a.ask(ctx)
+				}
+			})
+		}
+		asking.Wait()
+		s.say("%d answers, %d different", t.answers.Load(), t.different.count())
+	}
+	answers := t.answers.Load()
+	s.hold("answers to narrowed keys", fmt.Sprint(answers), fmt.Sprint(s.Narrowed), answers >= int64(s.Narrowed))
+	s.none("answers that differ from what the key may see", t.different)
+	s.none("questions that were not answered", t.unanswered)
+	s.hold("cursors of other keys, refused", fmt.Sprint(t.crossings.Load()), "1 or more", t.crossings.Load() > 0)
+	s.hold("questions beyond a key, refused", fmt.Sprint(t.refusals.Load()), "1 or more", t.refusals.Load() > 0)
+	return ctx.Err()
+}
+
+func (t *narrowTrial) open(ctx context.Context) error {
+	dir := filepath.Join(t.folder.Dir, t.part)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	t.store = newKillStore(ctx, t.soak, dir)
+	for n := range 2 {
+		server := &queriedServer{store: t.store, name: fmt.Sprint("server-", n)}
+		t.servers = append(t.servers, server)
+		if err := server.start(); err != nil {
+			return err
+		}
+	}
+	var err error
+	if t.refresh, err = t.store.serve(); err != nil {
+		return err
+	}
+	t.say("loads %d runs and as many attribution records", t.NarrowedRuns)
+	file := filepath.Join(dir, "first.ndjson")
+	defer os.Remove(file)
+	if err := t.author.write(file, batch{mainOrganization, 100, t.NarrowedRuns, 0, 0, t.NarrowedRuns}); err != nil {
+		return err
+	}
+	if err := t.store.run(ctx, "ingest", file); err != nil {
+		return err
+	}
+	for _, key := range t.drawKeys() {
+		made, err := t.store.product.CreateKey(ctx, mainOrganization, key.flags...)
+		if err != nil {
+			return err
+		}
+		for _, server := range t.servers {
+			server.admit(key.name, made.Key)
+		}
+		t.keys = append(t.keys, key)
+	}
+	return nil
+}
+
+// drawKeys are keys of every kind, some of which see much, some little, and one all.
+func (t *narrowTrial) drawKeys() []narrowKey {
+	c := t.author.of(mainOrganization)
+	agent := func() string { return c.agents[t.random.IntN(len(c.agents))].String() }
+	person := func() string { return c.people[1+t.random.IntN(len(c.people)-1)] }
+	keys := []narrowKey{
+		{sees: oracle.Key{}},
+		{sees: oracle.Key{Agents: []string{agent()}}}, {sees: oracle.Key{Agents: []string{agent(), agent(), agent()}}},
+		{sees: oracle.Key{Agents: []string{t.author.id().String()}}},
+		{sees: oracle.Key{People: []string{person()}}}, {sees: oracle.Key{People: []string{person(), person(), person()}}},
+		{sees: oracle.Key{Domains: drawnDomains[:1]}}, {sees: oracle.Key{Domains: drawnDomains[1:]}},
+		{sees: oracle.Key{Agents: []string{agent(), agent()}, Domains: drawnDomains[:1]}, days: 200},
+		{sees: oracle.Key{Agents: []string{agent(), agent()}, People: []string{person(), person()}}},
+		{sees: oracle.Key{MinPeople: 5}}, {sees: oracle.Key{MinPeople: 5, Agents: []string{agent()}}},
+		{sees: oracle.Key{MinPeople: 20, Domains: drawnDomains[2:]}, days: 300}, {days: 90},
+	}
+	for i := range keys {
+		keys[i].name, keys[i].flags = fmt.Sprint("key-", i), keys[i].asFlags()
+	}
+	return keys
+}
+
+func (k narrowKey) asFlags() (flags []string) {
+	for flag, values := range map[string][]string{"--agent": k.sees.Agents, "--person": k.sees.People,
+		"--domain": k.sees.Domains} {
+		for _, value := range values {
+			flags = append(flags, flag, value)
+		}
+	}
+	for flag, n := range map[string]int{"--days": k.days, "--min-people": k.sees.MinPeople} {
+		if n > 0 {
+			flags = append(flags, flag, fmt.Sprint(n))
+		}
+	}
+	return flags
+}
+
+// change stores some records, which no question sees half of.
+func (t *narrowTrial) change(ctx context.Context) error {
+	file := filepath.Join(t.store.dir, "changes.ndjson")
+	if err := t.author.write(file, batch{mainOrganization, 2, 200, 500, 200, 300}); err != nil {
+		return err
+	}
+	return t.store.run(ctx, "ingest", file)
+}
+
+func (t *narrowTrial) close() {
+	if t.refresh != nil {
+		t.refresh.Stop()
+	}
+	for _, server := range t.servers {
+		server.stop()
+	}
+	if t.store != nil {
+		t.store.close()
+	}
+}
+
+// patiently sends a question again while the server has too many.
+func patiently(ctx context.Context, c *client, q question) (answer, error) {
+	for {
+		a, err := c.query(ctx, q.body())
+		if err != nil || a.status != 429 || !harness.Pause(ctx, refusedPause) {
+			return a, err
+		}
+	}
+}
