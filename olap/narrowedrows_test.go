@@ -1,15 +1,19 @@
 package olap_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -194,4 +198,22 @@ func TestOnlyEqualRestrictionsShareAnExecution(t *testing.T) {
 		}
 	}
 	wait.Wait()
+
+	// An explanation is of what the key is answered.
+	body, err := json.Marshal(by(runsOfKeys, "agent_id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := query.Parse(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows, key := range map[int]olaptest.Key{2: {}, 1: {Agents: []string{agent1}}, 0: {MinPeople: 5}} {
+		x, err := engine.Explain(t.Context(), olap.Request{
+			Access: accessOf(t, "acme", key), Query: parsed, QueryID: uuid.New(),
+		})
+		if err != nil || x.Rows != rows {
+			t.Errorf("key %+v: explained %+v, %v, want %d rows", key, x, err, rows)
+		}
+	}
 }

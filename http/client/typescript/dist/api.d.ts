@@ -267,6 +267,21 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
+        /**
+         * @description The key lacks the scope `analytics:read`; or it sees less than its organization, and the query asks for more than it
+         *     may: `param` is `range.start` where the range begins before the days that it sees, or a dimension of people where it
+         *     shows no person.
+         */
+        NotPermitted: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                Link: components["headers"]["Help"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorResponse"];
+            };
+        };
         /** @description Too many requests, too many at once, or a query that is too expensive; `x-runlens-reason` says which. */
         RateLimited: {
             headers: {
@@ -498,7 +513,7 @@ export interface operations {
             };
             400: components["responses"]["BadQuery"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["InsufficientScope"];
+            403: components["responses"]["NotPermitted"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
         };
