@@ -58,7 +58,8 @@ func NewRestriction(r Restriction) (*Restriction, error) {
 	case r.text() == "":
 		return nil, errors.New("nothing is restricted")
 	case len(r.text()) > MaxRestrictionBytes:
-		return nil, fmt.Errorf("agent, --person and --domain: too long together: at most %d bytes, such as 47 agents", MaxRestrictionBytes)
+		return nil, fmt.Errorf("agent, --person and --domain: too long together: at most %d bytes, such as 47 agents",
+			MaxRestrictionBytes)
 	}
 	return &r, nil
 }

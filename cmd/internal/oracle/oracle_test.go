@@ -39,9 +39,10 @@ func drawKey(t *rapid.T) olaptest.Key {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(of), 0, 2, rapid.ID).Draw(t, label)
 	}
 	return olaptest.Key{
-		Agents:  some("agents of key", olaptest.ID(0).String(), olaptest.ID(1).String(), olaptest.ID(99).String()),
-		People:  some("people of key", "ada@example.com", "+15550100", "nobody@example.com"),
-		Domains: some("domains of key", "example.com", "example.org", "com"), MinPeople: rapid.IntRange(0, 3).Draw(t, "people"),
+		Agents:    some("agents of key", olaptest.ID(0).String(), olaptest.ID(1).String(), olaptest.ID(99).String()),
+		People:    some("people of key", "ada@example.com", "+15550100", "nobody@example.com"),
+		Domains:   some("domains of key", "example.com", "example.org", "com"),
+		MinPeople: rapid.IntRange(0, 3).Draw(t, "people"),
 	}
 }
 
