@@ -64,6 +64,9 @@ func showRestriction(r *schema.Restriction) *shownRestriction {
 	return &shown
 }
 
+// shownValues is how many values of one part are shown in words; JSON has all.
+const shownValues = 3
+
 // restrictionInWords is what a key sees: "all" without a restriction.
 func restrictionInWords(r *schema.Restriction) string {
 	if r == nil {
@@ -74,7 +77,11 @@ func restrictionInWords(r *schema.Restriction) string {
 		name   string
 		values []string
 	}{{"agent", r.Agents}, {"person", r.People}, {"domain", r.Domains}} {
-		if len(part.values) > 0 {
+		switch more := len(part.values) - shownValues; {
+		case more > 0:
+			shown := strings.Join(part.values[:shownValues], ", ")
+			parts = append(parts, fmt.Sprintf("%s %s and %d more", part.name, shown, more))
+		case len(part.values) > 0:
 			parts = append(parts, part.name+" "+strings.Join(part.values, ", "))
 		}
 	}

@@ -75,6 +75,18 @@ func TestKeysThatSeeLess(t *testing.T) {
 	}
 }
 
+func TestRestrictionInWords(t *testing.T) {
+	for want, r := range map[string]*schema.Restriction{
+		"all":                       nil,
+		"domain a, b, c":            {Domains: []string{"a", "b", "c"}},
+		"person a, b, c and 2 more": {People: []string{"a", "b", "c", "d", "e"}},
+	} {
+		if got := restrictionInWords(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // Nothing about a person is in what the audit log has of a key.
 func TestActionsOnRestrictedKeysNameNobody(t *testing.T) {
 	restriction, err := schema.NewRestriction(schema.Restriction{People: []string{"ada@example.com"}})
