@@ -12,7 +12,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/runlens/runlens/http/conns"
-	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap/query"
 )
 
@@ -23,9 +22,19 @@ const freeBodyBytes = 16 << 10
 // A body is what was read of a request's body. It uses a part of the budget until release.
 type body struct {
 	bytes  []byte
-	budget *limit.Bytes
+	budget budget
+	full   error // of a body for which the budget has no space
 	taken  int64
 }
+
+// A budget is memory for bodies, such as *limit.Bytes.
+type budget interface {
+	Take(n int64) bool
+	Give(n int64)
+}
+
+// errBodyTooLarge is the cause of a body of more bytes than allowed.
+var errBodyTooLarge = errors.New("the body is too large")
 
 // release gives the memory back. It may be called again.
 func (b *body) release() {
@@ -33,42 +42,61 @@ func (b *body) release() {
 	b.bytes, b.taken = nil, 0
 }
 
-// readBody reads a JSON body of at most MaxBodyBytes (inclusive). It decides by the header what it can, and
-// its buffer grows only with what has arrived, whatever length the header promises. The caller releases the
-// body, also after an error.
+// readBody reads a JSON body of at most MaxBodyBytes (inclusive). It decides by the header what it can. The caller
+// releases the body, also after an error.
 func (s *Server) readBody(c *fiber.Ctx) (*body, error) {
-	b := &body{budget: s.bodies}
-	x := exchangeOf(c)
+	b := &body{budget: s.bodies, full: limited(limitBodies, messageTooMany, conns.Grace)}
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return b, malformed("the body is encoded")
 	}
 	if !isJSON(c.Get(fiber.HeaderContentType)) {
 		return b, malformed("the content type is not JSON")
 	}
-	tooLarge := malformed("the body is larger than " + strconv.Itoa(s.MaxBodyBytes) + " bytes")
-	if x.framing.length > int64(s.MaxBodyBytes) {
-		return b, tooLarge
+	err := b.receive(c, s.MaxBodyBytes)
+	if errors.Is(err, errBodyTooLarge) {
+		err = malformed("the body is larger than " + strconv.Itoa(s.MaxBodyBytes) + " bytes")
+	}
+	return b, err
+}
+
+// receive reads a body of at most so many bytes (inclusive), or returns errBodyTooLarge. The buffer grows only with
+// what has arrived, whatever length the header promises.
+func (b *body) receive(c *fiber.Ctx, most int) error {
+	x := exchangeOf(c)
+	if x.framing.length > int64(most) {
+		return errBodyTooLarge
 	}
 	stream := c.Context().RequestBodyStream()
 	if stream == nil {
 		stream = bytes.NewReader(c.Request().Body())
 	}
 	for {
-		if err := b.grow(s.MaxBodyBytes); err != nil {
-			return b, err
+		if err := b.grow(most); err != nil {
+			return err
 		}
 		n, err := stream.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
 		switch {
-		case len(b.bytes) > s.MaxBodyBytes:
-			return b, tooLarge
+		case len(b.bytes) > most:
+			return errBodyTooLarge
+		case errors.Is(err, io.EOF) && cut(c, x.framing, len(b.bytes)):
+			return malformed("the body is cut off")
 		case errors.Is(err, io.EOF):
 			x.bodyEnded = true
-			return b, nil
+			return nil
 		case err != nil:
-			return b, malformed("read the body: " + err.Error())
+			return malformed("read the body: " + err.Error())
 		}
 	}
+}
+
+// cut reports whether a body of which so many bytes were received ended with its connection. fasthttp doesn't tell that
+// from the end of the body.
+func cut(c *fiber.Ctx, f framing, received int) bool {
+	if f.chunked {
+		return conns.Gone(c.Context().Conn())
+	}
+	return int64(received) < f.length
 }
 
 // grow makes space for a body of at most so many bytes (inclusive) that fills its buffer.
@@ -80,7 +108,7 @@ func (b *body) grow(most int) error {
 	size := min(max(2*cap(b.bytes), bytes.MinRead), most+1)
 	if more := int64(size-freeBodyBytes) - b.taken; more > 0 {
 		if !b.budget.Take(more) {
-			return limited(limitBodies, messageTooMany, conns.Grace)
+			return b.full
 		}
 		b.taken += more
 	}

@@ -26,7 +26,7 @@ type document struct {
 	tag       string // weak: it stands for the document in every content coding
 }
 
-//go:embed docs openapi.yaml errors.md records.md changelog.md
+//go:embed docs openapi.yaml ingest.yaml errors.md records.md changelog.md
 var sources embed.FS
 
 // pages are those with text, and the first one, which shows the description of the API.
@@ -44,6 +44,7 @@ var files = []struct {
 	source          string
 }{
 	{"openapi.yaml", "application/yaml", sources, "openapi.yaml"},
+	{"ingest.yaml", "application/yaml", sources, "ingest.yaml"},
 	{"docs/assets/docs.css", "text/css; charset=utf-8", sources, "docs/docs.css"},
 	{"docs/assets/docs.js", "text/javascript; charset=utf-8", sources, "docs/docs.js"},
 	{"docs/assets/swagger-ui.css", "text/css; charset=utf-8", static.FS, "swagger-ui.css.gz"},
@@ -116,6 +117,7 @@ func unpacked(content []byte) ([]byte, error) {
 // links are how pages of the repository name what has another address here.
 var links = strings.NewReplacer(
 	`href="openapi.yaml"`, `href="../openapi.yaml"`,
+	`href="ingest.yaml"`, `href="../ingest.yaml"`,
 	`href="errors.md`, `href="errors`,
 	`href="records.md`, `href="records`,
 	`href="client/`, `href="https://github.com/runlens/runlens/blob/main/http/client/`,

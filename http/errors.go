@@ -21,6 +21,11 @@ const (
 	codeNotFound          = "not_found"
 	codeMethodNotAllowed  = "method_not_allowed"
 
+	// Of pushed records.
+	codeInvalidBody   = "invalid_body"
+	codeBodyTooLarge  = "body_too_large"
+	codeNoValidRecord = "no_valid_record"
+
 	// codeClientClosed is of requests whose client went away. It is for logs and metrics: nothing is answered.
 	codeClientClosed = "client_closed_request"
 )
@@ -34,6 +39,8 @@ const (
 	limitEngine       = "engine"
 	limitCost         = "query_too_expensive"
 	limitDocs         = "documentation"
+	limitRecords      = "records"
+	limitMoving       = "moving"
 )
 
 const headerReason = "x-runlens-reason"
@@ -44,6 +51,7 @@ const (
 		"Narrow the range, filter, or select fewer dimensions and metrics."
 	messageTooMany           = "Too many requests, retry later."
 	messageTooManyConcurrent = "Too many concurrent requests, retry later."
+	messageMoving            = "Too early: the organization is being moved, retry later."
 )
 
 // answers gives every code its status and fixed message. rate_limited has its message from the limit.
@@ -60,6 +68,9 @@ var answers = map[string]struct {
 	codeInsufficientScope:       {403, "API key does not have the required scope"},
 	codeNotFound:                {404, "Not found"},
 	codeMethodNotAllowed:        {405, "Method not allowed"},
+	codeInvalidBody:             {400, "Invalid body of records."},
+	codeBodyTooLarge:            {413, "The body of records is too large."},
+	codeNoValidRecord:           {422, "No line is a valid record."},
 	codeRateLimited:             {429, messageTooMany},
 	codeClientClosed:            {499, ""},
 	codeInternalError:           {500, "An internal error occurred"},
@@ -72,6 +83,7 @@ type refusal struct {
 	param      string
 	retryAfter time.Duration // of rate_limited
 	limit      string        // of rate_limited: which one
+	pushed     *pushed       // of no_valid_record
 	cause      error
 }
 
@@ -138,7 +150,10 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 		RequestID string `json:"request_id"`
 		Param     string `json:"param,omitempty"`
 	}
-	return c.Status(answer.status).JSON(map[string]body{"error": {r.code, message, requestID, r.param}})
+	return c.Status(answer.status).JSON(struct {
+		*pushed
+		Error body `json:"error"`
+	}{r.pushed, body{r.code, message, requestID, r.param}})
 }
 
 // maxRetryAfter is the longest wait that an answer asks for (contract 4.13).

@@ -26,7 +26,7 @@ import (
 func (s *Server) getCatalog(c *fiber.Ctx) error {
 	ctx, end := s.work(c)
 	defer end()
-	if err := s.authorize(ctx, c); err != nil {
+	if err := s.authorize(ctx, c, s.Rates, auth.ScopeAnalyticsRead); err != nil {
 		return s.failed(ctx, c, err)
 	}
 	c.Set(fiber.HeaderCacheControl, "private, no-cache")
@@ -72,7 +72,7 @@ func (s *Server) runQuery(c *fiber.Ctx) error {
 // answerQuery answers a query whose body has been read, after all checks but those of the body.
 func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) error {
 	end := s.Metrics.stage(stageAuthorize)
-	if err := s.authorize(ctx, c); err != nil {
+	if err := s.authorize(ctx, c, s.Rates, auth.ScopeAnalyticsRead); err != nil {
 		return err
 	}
 	end()
@@ -108,7 +108,7 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 }
 
 // authorize checks the credential, its rate and its scope, in this order (spec 5.2).
-func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
+func (s *Server) authorize(ctx context.Context, c *fiber.Ctx, rates limit.Rates, scope string) error {
 	credential, err := auth.ParseKey(bearer(c))
 	if err != nil {
 		return refuse(codeUnauthorized)
@@ -127,12 +127,12 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx) error {
 	span.End() // not of strangers
 	exchangeOf(c).principal = principal
 	conns.Authenticated(c.Context().Conn(), true)
-	admitted, state := s.Rates.Take(principal.KeyID, time.Now())
+	admitted, state := rates.Take(principal.KeyID, time.Now())
 	setRateHeaders(c, state)
 	if !admitted {
 		return limited(limitRate, messageTooMany, state.Reset)
 	}
-	if !principal.May(auth.ScopeAnalyticsRead) {
+	if !principal.May(scope) {
 		return refuse(codeInsufficientScope)
 	}
 	return nil

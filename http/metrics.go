@@ -21,6 +21,7 @@ type Metrics struct {
 	refuted    *prometheus.CounterVec // assumption
 	statements prometheus.Counter
 	rowsRead   prometheus.Counter
+	records    *prometheus.CounterVec // result
 }
 
 // The stages of a query, in their order.
@@ -67,12 +68,15 @@ func NewMetrics() *Metrics {
 		rowsRead: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "runlens_query_rows_read_total", Help: "Rows that the statements of queries read in ClickHouse.",
 		}),
+		records: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "runlens_push_records_total", Help: "Pushed lines by result: stored or rejected.",
+		}, []string{"result"}),
 	}
 }
 
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.seconds, m.limited, m.stages, m.strategies, m.refuted,
-		m.statements, m.rowsRead}
+		m.statements, m.rowsRead, m.records}
 }
 
 // Describe makes Metrics a prometheus.Collector.
@@ -106,6 +110,12 @@ func (m *Metrics) answered(s olap.Strategy) {
 	for _, assumption := range s.Refuted {
 		m.refuted.WithLabelValues(assumption).Inc()
 	}
+}
+
+// pushed counts records that were pushed.
+func (m *Metrics) pushed(p *pushed) {
+	m.records.WithLabelValues("stored").Add(float64(p.Stored))
+	m.records.WithLabelValues("rejected").Add(float64(p.Rejected))
 }
 
 // stage begins a stage of a query; the function it returns ends it.

@@ -39,6 +39,7 @@ type exchange struct {
 	rows      int
 	shape     usage.Shape // empty before the question is understood
 	cost      *cost.Meter // nil before it runs
+	pushed    *pushed     // nil unless records were judged
 	refusal   *refusal
 }
 
@@ -140,6 +141,10 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	if x.execution != uuid.Nil {
 		attributes = append(attributes, strategyAttribute(x.strategy))
 		s.Metrics.answered(x.strategy)
+	}
+	if p := x.pushed; p != nil {
+		attributes = append(attributes, slog.Int("lines", p.Lines), slog.Int("stored", p.Stored))
+		s.Metrics.pushed(p)
 	}
 	if x.execution != x.queryID && x.execution != uuid.Nil {
 		attributes = append(attributes, slog.String("execution_id", x.execution.String()))

@@ -17,9 +17,15 @@ import (
 	"github.com/runlens/runlens/olap/catalog"
 )
 
-// document is the OpenAPI document, read once. It allows the values of today only, where clients must accept others.
-var document = sync.OnceValues(func() (validator.Validator, error) {
-	content, err := os.ReadFile("openapi.yaml")
+// documents are the OpenAPI documents, read once. They allow the values of today only, where clients must accept
+// others.
+var documents = map[string]func() (validator.Validator, error){
+	"openapi.yaml": sync.OnceValues(func() (validator.Validator, error) { return readDocument("openapi.yaml") }),
+	"ingest.yaml":  sync.OnceValues(func() (validator.Validator, error) { return readDocument("ingest.yaml") }),
+}
+
+func readDocument(name string) (validator.Validator, error) {
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -32,19 +38,20 @@ var document = sync.OnceValues(func() (validator.Validator, error) {
 		return nil, errs[0]
 	}
 	return v, nil
-})
+}
 
 // validate compares an answer of a documented route with the description.
 func validate(t *testing.T, request *http.Request, response *http.Response, body []byte) {
 	t.Helper()
-	if (request.URL.Path != queryPath || request.Method != http.MethodPost) &&
-		(request.URL.Path != catalogPath || request.Method != http.MethodGet) {
+	name := map[string]string{"POST " + queryPath: "openapi.yaml", "GET " + catalogPath: "openapi.yaml",
+		"POST " + recordsPath: "ingest.yaml"}[request.Method+" "+request.URL.Path]
+	if name == "" {
 		return
 	}
 	if kind := response.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/csv") || kind == "application/x-ndjson" {
 		return // rows alone are described in words: TestFormats
 	}
-	v, err := document()
+	v, err := documents[name]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +72,15 @@ func validate(t *testing.T, request *http.Request, response *http.Response, body
 }
 
 func TestDescriptionIsOpenAPI(t *testing.T) {
-	v, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ok, faults := v.ValidateDocument(); !ok {
-		for _, fault := range faults {
-			t.Errorf("%s: %s", fault.Message, fault.Reason)
+	for name, read := range documents {
+		v, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, faults := v.ValidateDocument(); !ok {
+			for _, fault := range faults {
+				t.Errorf("%s: %s: %s", name, fault.Message, fault.Reason)
+			}
 		}
 	}
 }

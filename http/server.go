@@ -18,6 +18,7 @@ import (
 
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/ingest/push"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/trace"
@@ -52,9 +53,10 @@ type Verifier interface {
 }
 
 // Config is what a server depends on. Every field but Metrics, Tracer, Usage, Rates, Cells, CellOf and
-// TrustedProxies is required.
+// TrustedProxies is required, and one of Engine and Push is enough.
 type Config struct {
-	Engine   Engine
+	Engine   Engine      // nil to answer no questions
+	Push     *PushConfig // nil to take no records
 	Verifier Verifier
 	Logger   *slog.Logger
 	Metrics  *Metrics     // nil for none
@@ -129,7 +131,7 @@ func New(config Config) (*Server, error) {
 		// before any handler, into memory and temporary files.
 		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
-		BodyLimit:                    config.MaxBodyBytes,
+		BodyLimit:                    max(config.MaxBodyBytes, push.MaxBytes),
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
@@ -137,8 +139,13 @@ func New(config Config) (*Server, error) {
 		ErrorHandler:                 s.refuseEarly,
 	})
 	s.app.Use(s.observe)
-	s.app.Get(catalogPath, s.getCatalog)
-	s.app.Post(queryPath, s.runQuery)
+	if config.Engine != nil {
+		s.app.Get(catalogPath, s.getCatalog)
+		s.app.Post(queryPath, s.runQuery)
+	}
+	if config.Push != nil {
+		s.app.Post(recordsPath, s.pushRecords)
+	}
 	return s, s.routeDocs()
 }
 
@@ -188,7 +195,7 @@ func (s *Server) unknownMethod(path string) error {
 
 // routeOf is what metrics and logs call a path.
 func (s *Server) routeOf(path string) string {
-	if path == catalogPath || path == queryPath {
+	if s.Engine != nil && (path == catalogPath || path == queryPath) || s.Push != nil && path == recordsPath {
 		return path
 	}
 	if s.documents[path] != nil {

@@ -30,6 +30,7 @@ type app struct {
 	api         *httpapi.Server
 	listener    net.Listener // of the API, over connections
 	connections *conns.Listener
+	ingest      *ingestServer     // nil where the API's address takes records
 	redis       *shared.Store     // nil where limits are this server's alone
 	certificate *certificateFiles // nil without TLS
 	endTracing  func()
@@ -43,7 +44,7 @@ type app struct {
 
 // startApp returns once requests are accepted.
 func startApp(ctx context.Context, c serveCmd, logger *slog.Logger) (*app, error) {
-	a := &app{failed: make(chan error, 2), endTracing: func() {}}
+	a := &app{failed: make(chan error, 3), endTracing: func() {}}
 	if err := a.start(ctx, c, logger); err != nil {
 		closed := make(chan error, 1)
 		go func() { closed <- a.Close(context.Background()) }()
@@ -76,6 +77,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	if err = a.secure(c, logger); err != nil {
+		return err
+	}
+	if err = a.openIngest(c, logger); err != nil {
 		return err
 	}
 	closeLate := func(late *admin.Server) {
@@ -117,24 +121,33 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	a.placed.Close()
-	metrics := httpapi.NewMetrics()
-	a.api, err = httpapi.New(httpapi.Config{
+	metrics, records := httpapi.NewMetrics(), c.pushFlags.config(a.cells, of)
+	config := httpapi.Config{
 		Engine: cellsEngine{a.cells, of}, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
 		Usage:         func(e usage.Entry) { a.cells[max(of(e.OrganizationID), 0)].record(e) },
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
 		Cells: len(a.cells), CellOf: func(o schema.OrganizationID) int { return max(of(o), 0) },
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
 		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies, Rates: rates,
-	})
-	if err != nil {
+	}
+	if a.ingest == nil {
+		config.Push = records
+	}
+	if a.api, err = httpapi.New(config); err != nil {
 		return err
 	}
 	go func() { a.failed <- a.api.Serve(a.listener) }()
 	logger.Info("serving the API", "address", a.Address(), "tls", c.TLSCert != "")
+	if a.ingest != nil {
+		config.Push = records
+		if err = a.ingest.start(config, a.failed); err != nil {
+			return err
+		}
+	}
 	if a.admin != nil {
 		operator := &operatorAPI{cells: a.cells, of: of, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes,
 			logger: logger}
-		a.admin.Start(a.adminContent(operator, metrics), func(err error) { a.failed <- err })
+		a.admin.Start(a.adminContent(operator, metrics, pushMemory(records.Memory)), func(err error) { a.failed <- err })
 	}
 	return nil
 }
@@ -161,12 +174,15 @@ func (a *app) Failed() <-chan error { return a.failed }
 // Close finishes the requests in flight, until ctx is done, and leaves the store.
 func (a *app) Close(ctx context.Context) error {
 	var failures []error
+	ingest := make(chan error, 1)
+	go func() { ingest <- a.ingest.close(ctx) }()
 	switch {
 	case a.api != nil:
 		failures = append(failures, a.api.Shutdown(ctx))
 	case a.listener != nil:
 		failures = append(failures, a.listener.Close())
 	}
+	failures = append(failures, <-ingest)
 	a.endTracing()
 	if a.admin != nil {
 		failures = append(failures, a.admin.Close())

@@ -68,6 +68,9 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 	}
 	caps := conns.Caps{All: c.MaxConnections, Exempt: proxies}
 	available := availableFor(files, c.GlobalConcurrency, len(p.names))
+	if c.IngestListen != "" {
+		available /= 2 // as many for records
+	}
 	if available < caps.All {
 		logger.Warn("fewer connections than configured: the limit of open files allows no more (ulimit -n)",
 			"max_connections", available, "configured", caps.All, "open_files", files)

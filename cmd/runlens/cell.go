@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/http/auth"
+	"github.com/runlens/runlens/ingest/push"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
@@ -44,6 +45,7 @@ type openCell struct {
 	store   *clickhouse.Server
 	engine  *olap.Engine
 	asked   *usage.Log
+	lane    *push.Lane
 	queries int // that the store runs at once
 	metrics []prometheus.Collector
 }
@@ -115,7 +117,9 @@ func (c *cell) start(background context.Context, opened *openCell) {
 	c.background.Go(func() { c.verifier.Follow(background) })
 	c.background.Go(func() { opened.engine.Follow(background) })
 	c.background.Go(func() { opened.asked.Run(background) })
-	opened.metrics = []prometheus.Collector{opened.store, opened.asked, snapshot.LagMetric(conn),
+	inserts := push.NewMetrics()
+	opened.lane = c.newLane(opened.store, inserts)
+	opened.metrics = []prometheus.Collector{opened.store, opened.asked, inserts, snapshot.LagMetric(conn),
 		snapshot.DamageMetric(conn)}
 	for _, worker := range c.maintenance(opened.store) {
 		opened.metrics = append(opened.metrics, worker)
@@ -198,6 +202,7 @@ func (c *cell) away() error { return fmt.Errorf("%s is away", c.what()) }
 func (c *cell) close() error {
 	c.background.Wait()
 	if opened := c.opened.Load(); opened != nil {
+		opened.lane.Close()
 		return opened.store.Close()
 	}
 	return nil

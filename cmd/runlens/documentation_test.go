@@ -18,7 +18,7 @@ func documentationPages(t *testing.T, o office) {
 		b.until(`document.readyState === "complete" && getComputedStyle(document.querySelector("nav")).display === "flex"`)
 	}
 	b.do(chromedp.Navigate(o.base + "/docs"))
-	b.until(`document.querySelectorAll(".opblock").length === 2`)
+	b.until(`document.querySelectorAll(".opblock").length === 3`)
 	// React hears of a value only where it did not set it itself.
 	enter := func(field, text string) {
 		b.until(`(() => { const e = document.querySelector("` + field + `"); if (!e) return false;

@@ -32,6 +32,10 @@ var flagHelp = kong.Vars{
 	"redis_url": "A Redis that the servers share, so that the two limits a minute hold over all of them: " +
 		"redis://user@host:6379/0, rediss:// for TLS. Only the variable may contain a password.",
 
+	// pushFlags
+	"ingest_listen":     "Take records at an address of its own, and not at the API's.",
+	"ingest_rate_limit": "Requests with records per key in 60 seconds.",
+
 	// databaseFlags
 	"source": "The operational database: postgres://user@host:5432/database. Only the variable may contain a " +
 		"password. " +
@@ -123,7 +127,7 @@ var flagHelp = kong.Vars{
 	"key_days": "The key sees the last N whole days in UTC, and today. A question that begins earlier is refused. " +
 		"Default: all.",
 	"key_min_people":  "The key sees no person, and only groups with N different people or more. Default: all.",
-	"key_scopes":      "Comma-separated scopes. An empty text makes a key without scopes.",
+	"key_scopes":      "Comma-separated scopes: analytics:read asks, ingest:write pushes records. Empty for none.",
 	"overlap_key":     "How long the replaced key stays valid, such as 36h or 7d. 0s ends it at once.",
 	"rotated_expires": "When the new key expires, as for keys create. Required if the replaced key expires.",
 

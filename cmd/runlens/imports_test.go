@@ -18,7 +18,7 @@ var arrows = map[string]string{
 	// What commands have in common is for clients of a server: it knows no engine.
 	"cmd/internal/...": "cmd/internal/... http/client http/client/report olap/cache olap/daterange",
 
-	"http": "http/auth http/conns http/limit olap olap/catalog olap/cost olap/failure olap/query olap/trace" +
+	"http": "http/auth http/conns http/limit ingest/push olap olap/catalog olap/cost olap/failure olap/query olap/trace" +
 		" olap/usage schema",
 	"http/admin": "http/conns",
 	"http/auth":  "schema",
@@ -68,6 +68,7 @@ var arrows = map[string]string{
 	"ingest/normalize":       "schema",
 	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema schema/sql",
 	"ingest/purged":          "ingest/normalize schema schema/sql",
+	"ingest/push":            "ingest/normalize ingest/source ingest/write schema",
 	"ingest/source":          "ingest/normalize",
 	"ingest/source/postgres": "ingest/normalize ingest/source olap/doctor/finding schema",
 	"ingest/transfer":        "ingest/checkpoint ingest/write schema schema/sql",

@@ -20,10 +20,10 @@ func parseScopes(text string) ([]string, error) {
 		scope = strings.TrimSpace(scope)
 		switch {
 		case scope == "" || slices.Contains(scopes, scope):
-		case scope == auth.ScopeAnalyticsRead:
+		case slices.Contains(auth.Scopes, scope):
 			scopes = append(scopes, scope)
 		default:
-			return nil, fmt.Errorf("--scopes: there is no scope %q; there is %s", scope, auth.ScopeAnalyticsRead)
+			return nil, fmt.Errorf("--scopes: there is no scope %q; there are %s", scope, strings.Join(auth.Scopes, ", "))
 		}
 	}
 	return scopes, nil

@@ -22,6 +22,7 @@ type serveCmd struct {
 	storeFlags
 	adminFlags
 	redisFlags
+	pushFlags
 	Listen      string `env:"RUNLENS_LISTEN" default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"@listen"`
 	AdminListen string `env:"RUNLENS_ADMIN_LISTEN" default:"127.0.0.1:9090" placeholder:"HOST:PORT" help:"@admin_listen"`
 	ReadyFile   string `placeholder:"FILE" help:"@ready_file"`
@@ -88,6 +89,9 @@ func (c serveCmd) check() error {
 		return usageError{fmt.Errorf("--trusted-proxies: %w", err)}
 	}
 	if err := c.redisFlags.check(); err != nil {
+		return err
+	}
+	if err := c.pushFlags.check(c); err != nil {
 		return err
 	}
 	if c.AdminListen == c.Listen && !endsWithPortZero(c.Listen) {

@@ -13,8 +13,14 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// ScopeAnalyticsRead is what both endpoints require (spec 5.1).
-const ScopeAnalyticsRead = schema.ScopeAnalyticsRead
+// The scopes of keys.
+const (
+	ScopeAnalyticsRead = schema.ScopeAnalyticsRead // what both endpoints of the specification require (spec 5.1)
+	ScopeIngestWrite   = "ingest:write"            // what pushing records requires
+)
+
+// Scopes are all scopes.
+var Scopes = []string{ScopeAnalyticsRead, ScopeIngestWrite}
 
 const (
 	// trustFor is how long a verification is relied upon after a statement that showed it to be right was sent. It is

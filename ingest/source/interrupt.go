@@ -30,7 +30,7 @@ func (f *File) open() (io.ReadCloser, error) {
 			return o.in, o.err
 		}
 		return &interruptible{
-			Closer: o.in, in: o.in, stop: f.Stop, arrived: make(chan error, 1), buffer: make([]byte, bufferBytes),
+			Closer: o.in, in: o.in, stop: f.Stop, arrived: make(chan error, 1), buffer: make([]byte, BufferBytes),
 		}, nil
 	case <-f.Stop:
 		return nil, ErrInterrupted

@@ -28,7 +28,7 @@ type lines struct {
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func newLines(in io.Reader, at Position) *lines {
-	return &lines{in: bufio.NewReaderSize(in, bufferBytes), at: at}
+	return &lines{in: bufio.NewReaderSize(in, BufferBytes), at: at}
 }
 
 // next returns the next line that is not blank, without its end, or io.EOF after the last one. A

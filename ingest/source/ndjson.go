@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bufio"
 	"io"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -20,6 +21,11 @@ func newNDJSON(f *File, in io.ReadCloser, at Position) *ndjson {
 		r.read = normalize.ReadKnownJSON
 	}
 	return r
+}
+
+// Plain returns a reader of NDJSON that is not packed. It takes a buffer of BufferBytes for its own.
+func Plain(in *bufio.Reader) Reader {
+	return newNDJSON(&File{}, closing{in, io.NopCloser(nil)}, Position{})
 }
 
 func (r *ndjson) Next() (*Record, error) {

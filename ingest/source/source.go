@@ -167,7 +167,7 @@ func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
 	}
 }
 
-const bufferBytes = 256 << 10
+const BufferBytes = 256 << 10
 
 // skip reads to an offset of a stream that cannot seek.
 func skip(in io.Reader, offset int64) error {

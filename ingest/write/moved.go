@@ -48,8 +48,8 @@ func (w *Writer) admitted(ctx context.Context, b *Batch, store func() error) err
 	return err
 }
 
-// closed returns which organizations may not be written in the cell now; nil for none.
-func (w *Writer) closed(
+// Closed returns which organizations may not be written in the cell now; nil for none.
+func (w *Writer) Closed(
 	ctx context.Context, organizations map[schema.OrganizationID]bool,
 ) (closed map[schema.OrganizationID]bool, err error) {
 	if w.Gate == nil || len(organizations) == 0 {

@@ -132,7 +132,7 @@ func (s *Split) takeClosed(ctx context.Context, parts []part) (taken part, err e
 	for i, w := range s.writers {
 		p := &parts[i]
 		organizations := p.organizations()
-		closed, err := w.closed(ctx, organizations)
+		closed, err := w.Closed(ctx, organizations)
 		if err != nil {
 			return taken, err
 		}
@@ -177,7 +177,7 @@ func (s *Split) awaitMoves(ctx context.Context, organizations map[schema.Organiz
 			if i < 0 {
 				return cells.ErrUnknownCell
 			}
-			closed, err := s.writers[i].closed(ctx, map[schema.OrganizationID]bool{organization: true})
+			closed, err := s.writers[i].Closed(ctx, map[schema.OrganizationID]bool{organization: true})
 			if err != nil {
 				return err
 			}

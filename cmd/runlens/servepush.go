@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	httpapi "github.com/runlens/runlens/http"
+	"github.com/runlens/runlens/http/conns"
+	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/ingest/push"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/schema"
+)
+
+// What pushed records may take of the memory of a server, all together and those of one key. With what decodes and
+// encodes them, and the rest of a server, that stays below 256 MiB.
+const (
+	pushBytes       = 64 << 20
+	pushBytesPerKey = 48 << 20
+)
+
+// pushFlags say where serve takes records, and how many requests.
+type pushFlags struct {
+	IngestListen             string `env:"RUNLENS_INGEST_LISTEN" placeholder:"HOST:PORT" help:"@ingest_listen"`
+	IngestRateLimitPerMinute int    `env:"RUNLENS_INGEST_RATE_LIMIT_PER_MINUTE" default:"6000" help:"@ingest_rate_limit"`
+}
+
+// config is what a server of the cells needs to take records.
+func (f pushFlags) config(all []*cell, of func(schema.OrganizationID) int) *httpapi.PushConfig {
+	return &httpapi.PushConfig{
+		Pusher: cellsPusher{all, of}, Rates: limit.NewKeyed(f.IngestRateLimitPerMinute, httpapi.RateWindow),
+		Memory: limit.NewShares(pushBytes, pushBytesPerKey),
+	}
+}
+
+// pushMemory is the metric of the memory that pushed records take.
+func pushMemory(memory *limit.Shares) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_push_waiting_bytes",
+		Help: "Bytes of pushed records that are being received or wait to be stored."},
+		func() float64 { return float64(memory.Taken()) })
+}
+
+// A cellsPusher stores records in the cell of their organization.
+type cellsPusher struct {
+	cells []*cell
+	of    func(schema.OrganizationID) int
+}
+
+// Store is that of httpapi.Pusher.
+func (p cellsPusher) Store(ctx context.Context, r *push.Records, release func()) error {
+	i := p.of(r.Organization)
+	if i < 0 {
+		release()
+		return cells.ErrUnknownCell
+	}
+	opened, err := p.cells[i].get()
+	if err != nil {
+		release()
+		return err
+	}
+	return opened.lane.Store(ctx, r, release)
+}
+
+// newLane returns the lane of the cell, whose store was opened.
+func (c *cell) newLane(store *clickhouse.Server, metrics *push.Metrics) *push.Lane {
+	writer := write.NewWriter(store.Conn(), write.Retry{Logger: c.logger, Patience: push.Patience})
+	writer.Gate = c.settings.gate(store.Conn())
+	return push.NewLane(writer, metrics, c.logger)
+}
+
+// An ingestServer takes records at an address of its own.
+type ingestServer struct {
+	connections *conns.Listener
+	listener    net.Listener // over connections
+	api         *httpapi.Server
+}
+
+// openIngest opens the address of its own for records, if there is one.
+func (a *app) openIngest(c serveCmd, logger *slog.Logger) error {
+	if c.IngestListen == "" {
+		return nil
+	}
+	caps, err := c.connectionCaps(logger)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.IngestListen)
+	if err != nil {
+		return fmt.Errorf("--ingest-listen: %w", err)
+	}
+	s := &ingestServer{connections: conns.Limit(listener, caps, logger)}
+	if s.listener = s.connections; a.certificate != nil {
+		s.listener = tls.NewListener(s.connections, a.certificate.config())
+	}
+	a.ingest = s
+	return nil
+}
+
+// start serves records, with what the API has in common with it.
+func (s *ingestServer) start(config httpapi.Config, failed chan<- error) (err error) {
+	config.Engine, config.Usage = nil, nil
+	if s.api, err = httpapi.New(config); err != nil {
+		return err
+	}
+	go func() { failed <- s.api.Serve(s.listener) }()
+	config.Logger.Info("taking records", "address", s.listener.Addr().String())
+	return nil
+}
+
+// close finishes the requests in flight, until ctx is done.
+func (s *ingestServer) close(ctx context.Context) error {
+	switch {
+	case s == nil:
+		return nil
+	case s.api == nil:
+		return s.listener.Close()
+	}
+	return s.api.Shutdown(ctx)
+}
+
+// check refuses settings that cannot work.
+func (f pushFlags) check(c serveCmd) error {
+	if f.IngestRateLimitPerMinute < 1 {
+		return usageError{errors.New("--ingest-rate-limit-per-minute must be greater than 0")}
+	}
+	for _, other := range []string{c.Listen, c.AdminListen} {
+		if f.IngestListen == other && !endsWithPortZero(other) {
+			return usageError{errors.New("--ingest-listen must differ from --listen and --admin-listen")}
+		}
+	}
+	return nil
+}

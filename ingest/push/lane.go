@@ -1,0 +1,216 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/schema"
+)
+
+const (
+	// What one insert takes of the requests that wait, at least one of them.
+	insertRecords = 50_000
+	insertBytes   = 10 << 20
+
+	// insertEvery is the least time between the begins of two inserts while less than insertBytes wait. It bounds the
+	// parts that small requests make, and what a request waits for that.
+	insertEvery = 100 * time.Millisecond
+
+	// Patience is how long what fails for a passing reason is tried again before the requests fail.
+	Patience = 10 * time.Second
+	// insertTimeout bounds an insert with all its tries.
+	insertTimeout = time.Minute
+)
+
+// ErrMoving is returned for records of an organization that is being moved to another cell. They can be stored a moment
+// later.
+var ErrMoving = errors.New("the organization is being moved to another cell")
+
+// A Writer stores batches, as those of package write do.
+type Writer interface {
+	Write(context.Context, *write.Batch) error
+	// Closed returns which organizations may not be written in the cell now; nil for none.
+	Closed(context.Context, map[schema.OrganizationID]bool) (map[schema.OrganizationID]bool, error)
+	// Excludes says why an attribution record stays out because its person was purged; nil if it does not.
+	Excludes(*normalize.Attribution) error
+}
+
+// A Lane stores records in one cell. It is safe for concurrent use.
+type Lane struct {
+	writer  Writer
+	logger  *slog.Logger
+	metrics *Metrics
+
+	mu      sync.Mutex
+	waiting []*entry
+	bytes   int64 // of waiting
+	running bool
+	full    chan struct{} // has something once insertBytes wait
+	began   time.Time     // the last insert
+	ending  sync.WaitGroup
+}
+
+// An entry is records that wait, and what is called when they don't take memory any more.
+type entry struct {
+	*Records
+	release func()
+}
+
+// NewLane returns a Lane that stores with writer.
+func NewLane(writer Writer, metrics *Metrics, logger *slog.Logger) *Lane {
+	return &Lane{writer: writer, metrics: metrics, logger: logger, full: make(chan struct{}, 1)}
+}
+
+// Store returns when records are stored, all that are not rejected; some may be rejected only now, because their person
+// was purged. It calls release once, when their memory is free, which may be after it returned. When ctx is done, it
+// returns its error, and the records, which it has to itself then, may be stored later. After another error than
+// ErrMoving a part may be stored.
+func (l *Lane) Store(ctx context.Context, r *Records, release func()) error {
+	if r.batch.Len() == 0 {
+		release()
+		return nil
+	}
+	l.mu.Lock()
+	l.waiting = append(l.waiting, &entry{r, release})
+	l.bytes += r.Bytes
+	l.hurry()
+	if !l.running {
+		l.running = true
+		l.ending.Go(l.run)
+	}
+	l.mu.Unlock()
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close waits for the inserts that are under way. Nothing may be stored any more.
+func (l *Lane) Close() { l.ending.Wait() }
+
+// run inserts until nothing waits.
+func (l *Lane) run() {
+	for {
+		l.pause()
+		taken := l.take()
+		if taken == nil {
+			return
+		}
+		l.insert(taken)
+		for _, e := range taken {
+			e.release()
+		}
+	}
+}
+
+// pause waits until the next insert may begin.
+func (l *Lane) pause() {
+	select {
+	case <-l.full:
+	case <-time.After(time.Until(l.began.Add(insertEvery))):
+	}
+}
+
+// take takes what the next insert has. It returns nil, and the run ends, if nothing waits.
+func (l *Lane) take() (taken []*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	records, bytes := 0, int64(0)
+	for _, e := range l.waiting {
+		if len(taken) > 0 && (records+e.batch.Len() > insertRecords || bytes+e.Bytes > insertBytes) {
+			break
+		}
+		taken = append(taken, e)
+		records, bytes = records+e.batch.Len(), bytes+e.Bytes
+	}
+	l.waiting, l.bytes = slices.Delete(l.waiting, 0, len(taken)), l.bytes-bytes
+	l.running = taken != nil
+	l.hurry()
+	return taken
+}
+
+// hurry ends pause if enough waits for an insert. It requires the lock.
+func (l *Lane) hurry() {
+	if l.bytes < insertBytes {
+		return
+	}
+	select {
+	case l.full <- struct{}{}:
+	default:
+	}
+}
+
+// insert stores records together and tells those who wait.
+func (l *Lane) insert(entries []*entry) {
+	l.began = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), insertTimeout)
+	defer cancel()
+	organizations := map[schema.OrganizationID]bool{}
+	for _, e := range entries {
+		organizations[e.Organization] = true
+	}
+	moving := map[schema.OrganizationID]bool{}
+	closed, err := l.writer.Closed(ctx, organizations)
+	maps.Copy(moving, closed)
+	var open []*entry
+	for _, e := range entries {
+		if !moving[e.Organization] {
+			open = append(open, e)
+		}
+	}
+	if err == nil && len(open) > 0 {
+		err = l.write(ctx, open)
+		var moved *write.MovedError
+		if errors.As(err, &moved) {
+			err = nil
+			maps.Copy(moving, moved.Organizations)
+		}
+	}
+	if err != nil {
+		l.logger.Error("pushed records could not be stored", "requests", len(open), "error", err)
+	}
+	l.metrics.inserted(err)
+	for _, e := range entries {
+		if moving[e.Organization] {
+			e.done <- ErrMoving
+		} else {
+			e.done <- err
+		}
+	}
+}
+
+// write stores records as one batch, and rejects what stays out of it.
+func (l *Lane) write(ctx context.Context, entries []*entry) error {
+	all := entries[0].batch
+	ends := []int{len(all.Attributions)} // of the attribution records of each entry
+	for _, e := range entries[1:] {
+		all.Agents = append(all.Agents, e.batch.Agents...)
+		all.Runs = append(all.Runs, e.batch.Runs...)
+		all.Attributions = append(all.Attributions, e.batch.Attributions...)
+		ends = append(ends, len(all.Attributions))
+	}
+	err := l.writer.Write(ctx, &all)
+	for i := range all.Excluded {
+		excluded := &all.Excluded[i]
+		of, begin := 0, 0
+		for excluded.Index >= ends[of] {
+			begin = ends[of]
+			of++
+		}
+		fault := l.writer.Excludes(&excluded.Attribution)
+		if fault == nil { // lifted since
+			fault = &normalize.Error{Field: "user_identifier", Reason: "the person was purged meanwhile"}
+		}
+		entries[of].reject(entries[of].lines[excluded.Index-begin], fault)
+	}
+	return err
+}
