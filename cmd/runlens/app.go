@@ -72,7 +72,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	}
 	a.endTracing = endTracing
 	// The addresses come first: a port that is taken should not cost the start of an engine.
-	listen := func(context.Context) (*conns.Listener, error) { return c.listen(logger) }
+	listen := func(context.Context) (*conns.Listener, error) { return c.listen("--listen", c.Listen, logger) }
 	if a.connections, err = within(ctx, openAddresses, func(late *conns.Listener) { late.Close() }, listen); err != nil {
 		return err
 	}

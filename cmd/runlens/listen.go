@@ -10,15 +10,15 @@ import (
 	"github.com/runlens/runlens/http/conns"
 )
 
-// listen opens the API's address, with bounds on what clients can use of it.
-func (c serveCmd) listen(logger *slog.Logger) (*conns.Listener, error) {
+// listen opens an address of the API or of records, with bounds on what clients can use of it.
+func (c serveCmd) listen(flag, address string, logger *slog.Logger) (*conns.Listener, error) {
 	caps, err := c.connectionCaps(logger)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return conns.Limit(listener, caps, logger), nil
 }

@@ -42,6 +42,7 @@ type cli struct {
 	Init       initCmd       `cmd:"" help:"Copy records once, and write a key and a dashboard: begin here."`
 	Serve      serveCmd      `cmd:"" help:"Run the HTTP API."`
 	Ingest     ingestCmd     `cmd:"" help:"Copy records from files or standard input into the store."`
+	Push       pushCmd       `cmd:"" help:"Send records from files to a server that stores them."`
 	Worker     workerCmd     `cmd:"" help:"Copy records continuously from a PostgreSQL database."`
 	Verify     verifyCmd     `cmd:"" help:"Prove that the store has what files or a database have."`
 	Conform    conformCmd    `cmd:"" help:"Prove a server's answers with cases that were worked out by hand."`

@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	httpapi "github.com/runlens/runlens/http"
-	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/ingest/push"
 	"github.com/runlens/runlens/ingest/write"
@@ -78,9 +76,8 @@ func (c *cell) newLane(store *clickhouse.Server, metrics *push.Metrics) *push.La
 
 // An ingestServer takes records at an address of its own.
 type ingestServer struct {
-	connections *conns.Listener
-	listener    net.Listener // over connections
-	api         *httpapi.Server
+	listener net.Listener
+	api      *httpapi.Server // nil before it is started
 }
 
 // openIngest opens the address of its own for records, if there is one.
@@ -88,19 +85,14 @@ func (a *app) openIngest(c serveCmd, logger *slog.Logger) error {
 	if c.IngestListen == "" {
 		return nil
 	}
-	caps, err := c.connectionCaps(logger)
+	connections, err := c.listen("--ingest-listen", c.IngestListen, logger)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.IngestListen)
-	if err != nil {
-		return fmt.Errorf("--ingest-listen: %w", err)
+	a.ingest = &ingestServer{listener: connections}
+	if a.certificate != nil {
+		a.ingest.listener = tls.NewListener(connections, a.certificate.config())
 	}
-	s := &ingestServer{connections: conns.Limit(listener, caps, logger)}
-	if s.listener = s.connections; a.certificate != nil {
-		s.listener = tls.NewListener(s.connections, a.certificate.config())
-	}
-	a.ingest = s
 	return nil
 }
 

@@ -30,7 +30,7 @@ type Config struct {
 	// URL is the server's address, such as https://analytics.example.com. Without a scheme it is http for
 	// loopback addresses and https for all others.
 	URL string
-	// Key is an API key with the scope analytics:read.
+	// Key is an API key with the scope analytics:read, or ingest:write to push.
 	Key string
 
 	// HTTP sends the requests; nil for a client of its own. Redirects are never followed: they would send the key on.
@@ -124,7 +124,7 @@ func (c *Client) URL() string { return c.base }
 
 // Catalog reads what can be asked. The error is an *Error, a *ConnectionError or the context's.
 func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
-	a, err := c.send(ctx, http.MethodGet, catalogPath, nil)
+	a, err := c.send(ctx, message{method: http.MethodGet, path: catalogPath})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (c *Client) Query(ctx context.Context, q Query) (*Response, error) {
 
 // QueryJSON is Query with a request body that is sent as it is, whether it is valid or not.
 func (c *Client) QueryJSON(ctx context.Context, body []byte) (*Response, error) {
-	a, err := c.send(ctx, http.MethodPost, queryPath, body)
+	a, err := c.send(ctx, message{http.MethodPost, queryPath, body, "application/json", ""})
 	if err != nil {
 		return nil, err
 	}

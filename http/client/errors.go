@@ -18,6 +18,9 @@ const (
 	CodeRestrictedKey     = "restricted_key"
 	CodeRateLimited       = "rate_limited"
 	CodeInternalError     = "internal_error"
+	CodeInvalidBody       = "invalid_body" // this and those below: of pushes
+	CodeBodyTooLarge      = "body_too_large"
+	CodeNoValidRecord     = "no_valid_record"
 )
 
 // ReasonTooExpensive is the Reason of a query that takes more time or memory than a query may.

@@ -35,12 +35,19 @@ type answer struct {
 
 func (a answer) requestID() string { return a.header.Get("x-request-id") }
 
+// A message is what is sent. Empty fields are absent.
+type message struct {
+	method, path   string
+	body           []byte
+	kind, encoding string // of the body
+}
+
 // send repeats a request until it is answered with 200, refused for good, or out of patience.
-func (c *Client) send(ctx context.Context, method, path string, body []byte) (answer, error) {
+func (c *Client) send(ctx context.Context, m message) (answer, error) {
 	var waited time.Duration
 	failures := 0
 	for attempt := 1; ; attempt++ {
-		a, err := c.once(ctx, method, path, body)
+		a, err := c.once(ctx, m)
 		if err == nil {
 			return a, nil
 		}
@@ -100,18 +107,21 @@ func (c *Client) next(err error, failures *int) (wait time.Duration, again bool)
 }
 
 // once sends a request one time. The error is an *Error, a *ConnectionError or one of the configuration.
-func (c *Client) once(ctx context.Context, method, path string, body []byte) (answer, error) {
+func (c *Client) once(ctx context.Context, m message) (answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, fmt.Errorf("nothing came within %v", c.config.Timeout))
 	defer cancel()
 	a := answer{url: c.base}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, m.method, c.base+m.path, bytes.NewReader(m.body))
 	if err != nil {
 		return a, err
 	}
 	request.Header.Set("Authorization", "Bearer "+c.config.Key)
 	request.Header.Set("User-Agent", c.config.UserAgent)
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+	if m.kind != "" {
+		request.Header.Set("Content-Type", m.kind)
+	}
+	if m.encoding != "" {
+		request.Header.Set("Content-Encoding", m.encoding)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

@@ -56,8 +56,9 @@ func laneOf(conn driver.Conn, gate *cells.Gate) *push.Lane {
 func stored(t *testing.T, conn driver.Conn, organization schema.OrganizationID) string {
 	t.Helper()
 	var people []string
-	if err := conn.QueryRow(t.Context(), "SELECT groupArray(user_identifier) FROM (SELECT user_identifier FROM "+
-		"attributions FINAL WHERE organization_id = $1 ORDER BY user_identifier)", string(organization)).Scan(&people); err != nil {
+	err := conn.QueryRow(t.Context(), "SELECT groupArray(user_identifier) FROM (SELECT user_identifier FROM "+
+		"attributions FINAL WHERE organization_id = $1 ORDER BY user_identifier)", string(organization)).Scan(&people)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.ReplaceAll(strings.Join(people, " "), "@example.com", "")
