@@ -69,6 +69,7 @@ func TestPush(t *testing.T) {
 	}
 	verified(t, flags, "--record", "run", fileOf(t, "runs.csv", []byte(runsCSV)),
 		fileOf(t, "a.ndjson", []byte(agentsNDJSON)))
+	t.Run("spans", func(t *testing.T) { pushSpans(t, base) })
 }
 
 // Who pushes waits for a server that is busy or fails, and sends what was cut off again. What can't succeed ends at

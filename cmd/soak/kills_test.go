@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -72,4 +73,16 @@ func killsCommand(t *testing.T, dir, binary string) (c command) {
 	c.Only, c.Kills, c.KillsOf = []string{"kills"}, 10, []string{"ingest", "worker", "refresh"}
 	c.Dir, c.Runlens, c.EngineLib = filepath.Join(dir, "soak"), binary, clickhousetest.Library()
 	return c
+}
+
+// Kills of the server and of its engine while eight clients push lose and double nothing that was acknowledged.
+func TestPushUnderKills(t *testing.T) {
+	dir := t.TempDir()
+	c := killsCommand(t, dir, buildRunlens(t, dir))
+	c.Only, c.PushKills, c.PushFor = []string{"push"}, 6, time.Second
+	var out, progress bytes.Buffer
+	if err := c.run(t.Context(), &out, &progress); err != nil {
+		t.Errorf("%v\n%s\n%s", err, &out, &progress)
+	}
+	t.Log(out.String())
 }

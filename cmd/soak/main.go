@@ -7,6 +7,7 @@
 //   - mixed: questions, refusals, ingest runs, key changes and a killed engine at the same time.
 //   - smuggling: crafted requests through keep-alive proxies and directly, while another customer sends queries.
 //   - kills: the engine is killed before and after chosen system calls of ingest, worker, refresh and purge.
+//   - push: clients push records while the server and the engine are killed; also how quickly, and in how much memory.
 //   - oracle: random changes, purges and kills; the answers of two servers are held against an oracle, by strategy.
 //   - storm: random histories of two servers with held, delayed and repeated statements, and jumps of the clock.
 //   - sources: workers copy a primary and a late standby while everything goes on there that made copies wrong.
@@ -45,6 +46,8 @@ type command struct {
 	Kills        int           `default:"500" help:"Kills of the engine in the part kills (${default})."`
 	KillsOf      []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
 	MoveKills    int           `default:"300" placeholder:"N" help:"Kills in the part moves (${default})."`
+	PushFor      time.Duration `default:"20s" help:"How long the part push measures (${default})."`
+	PushKills    int           `default:"200" placeholder:"N" help:"Kills of server and engine in the part push (${default})."`
 	Answers      int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns   int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor    time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
@@ -66,13 +69,14 @@ type command struct {
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, oracle, storm, sources, siege, narrowed, upgrade, moves. Only as root
-does siege try what another user can read.
+Parts: ranges, bodies, mixed, smuggling, kills, push, oracle, storm, sources, siege, narrowed, upgrade, moves. Only as
+root does siege try what another user can read.
 
 Example:
   make soak
   go run ./cmd/soak --only smuggling --tries 100
   go run ./cmd/soak --only kills --kills-of refresh --kills 50
+  go run ./cmd/soak --only push --push-kills 20
   go run ./cmd/soak --only oracle --answers 300 --oracle-for 10m
   go run ./cmd/soak --only storm --histories 100
   go run ./cmd/soak --only sources --sources-for 3m
@@ -126,9 +130,9 @@ func (c *command) complete() error {
 		c.EngineLib = clickhouse.LibraryBelow(".")
 	}
 	if min(c.RangesFor, c.MixedFor, c.KillEvery, c.HoldFor, c.OracleFor, c.SiegeFor, c.SourcesFor,
-		c.UpgradeFor) < time.Second ||
-		min(c.Connections, c.Tries, c.Kills, c.MoveKills, c.Answers, c.OracleRuns, c.Histories, c.SourceRuns,
-			c.Narrowed, c.NarrowedRuns) < 1 ||
+		c.UpgradeFor, c.PushFor) < time.Second ||
+		min(c.Connections, c.Tries, c.Kills, c.PushKills, c.MoveKills, c.Answers, c.OracleRuns, c.Histories,
+			c.SourceRuns, c.Narrowed, c.NarrowedRuns) < 1 ||
 		c.MemoryBound < 1 {
 		return errors.New("times must be at least 1s, and numbers at least 1")
 	}

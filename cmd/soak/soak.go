@@ -22,6 +22,7 @@ var parts = []part{
 	{"mixed", (*soak).proveMixed},
 	{"smuggling", (*soak).proveSmuggling},
 	{"kills", (*soak).proveKills},
+	{"push", (*soak).provePush},
 	{"oracle", (*soak).proveOracle},
 	{"storm", (*soak).proveStorm},
 	{"sources", (*soak).proveSources},

@@ -29,8 +29,8 @@ type Reject struct {
 }
 
 // Push stores records, NDJSON of at most 16 MiB and 100,000 lines, with a key that has the scope ingest:write. It
-// returns when all good lines are stored. Pushing the same again changes nothing, so it is repeated like a question, and
-// may be again after an error: that is an *Error, a *ConnectionError or the context's.
+// returns when all good lines are stored. Pushing the same again changes nothing, so it is repeated like a question,
+// and may be again after an error: that is an *Error, a *ConnectionError or the context's.
 func (c *Client) Push(ctx context.Context, records []byte) (*Pushed, error) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)

@@ -60,7 +60,7 @@ type Key struct {
 	Key string `json:"key"`
 }
 
-// CreateKey makes a key that may read the organization's rows, or by further flags some of them.
+// CreateKey makes a key that may read the organization's rows, unless further flags say something else.
 func (p Product) CreateKey(ctx context.Context, organization string, flags ...string) (Key, error) {
 	var created Key
 	args := append([]string{"keys", "create", "--org", organization, "--output", "json"}, flags...)
