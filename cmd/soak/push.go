@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/cmd/internal/trap"
 	pusher "github.com/runlens/runlens/http/client"
@@ -21,8 +22,10 @@ const (
 	pushClients = 8
 	// pushMemory is the most that a server may take while records are pushed.
 	pushMemory = 256 * mib
-	// longestLife is how long a server lives at most before it is killed.
-	longestLife = time.Second
+	// longestLife is how long a server lives at most once it has acknowledged something.
+	longestLife = 500 * time.Millisecond
+	// ackPatience is how long an acknowledgement is waited for: an engine and a server may have to start before it.
+	ackPatience = time.Minute
 	// springPatience is how long a trap is waited for: inserts come all the time.
 	springPatience = time.Minute
 )
@@ -184,6 +187,10 @@ func (p *pushing) kill(ctx context.Context) error {
 	acknowledged := p.records.Load()
 	err := p.during(ctx, 120, 80, func() error {
 		for n := 0; servers+engines < p.PushKills && ctx.Err() == nil; n++ {
+			before := p.bodies.Load()
+			if !harness.Poll(ctx, ackPatience, time.Millisecond, func() bool { return p.bodies.Load() > before }) {
+				return errors.New("nothing was acknowledged for a minute")
+			}
 			if n%2 == 0 && able == nil {
 				hit, err := p.killEngine(ctx, points[n/2%len(points)])
 				if err != nil {
