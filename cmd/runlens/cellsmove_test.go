@@ -140,7 +140,7 @@ func (d *deployment) goOn(app *app, organization string, in ...string) {
 			d.Fatal(err)
 		}
 		result, err := app.cells[strings.Index("abc", cell)].Run(d.Context(),
-			olap.Request{OrganizationID: schema.OrganizationID(organization), Query: q, QueryID: uuid.New()})
+			olap.Request{Access: schema.WholeOrganization(schema.OrganizationID(organization)), Query: q, QueryID: uuid.New()})
 		if err != nil {
 			d.Errorf("%s does not go on in %s: %v", organization, cell, err)
 			return

@@ -47,7 +47,7 @@ type command struct {
 	KillsOf      []string      `placeholder:"NAME,…" help:"Kills of these: ingest, worker, refresh, purge."`
 	MoveKills    int           `default:"300" placeholder:"N" help:"Kills in the part moves (${default})."`
 	PushFor      time.Duration `default:"20s" help:"How long the part push measures (${default})."`
-	PushKills    int           `default:"200" placeholder:"N" help:"Kills of server and engine in the part push (${default})."`
+	PushKills    int           `default:"200" placeholder:"N" help:"Kills in the part push (${default})."`
 	Answers      int           `default:"5000" help:"Answers of every strategy in the part oracle (${default})."`
 	OracleRuns   int           `default:"2000000" placeholder:"N" help:"Runs of the largest organization (${default})."`
 	OracleFor    time.Duration `default:"60m" help:"Longest time for queries in the part oracle (${default})."`
