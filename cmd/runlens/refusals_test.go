@@ -91,6 +91,21 @@ func queryRefusals(t *testing.T, o office) {
 			t.Errorf("%s: %d %s", body, code, stderr)
 		}
 	}
+	_, few := createKey(t, d.flags, "--min-people", "5", "--days", "30")
+	t.Setenv("RUNLENS_API_KEY", few)
+	for flags, says := range map[string]string{
+		"--metrics run_count --start 2020-01-01 --end 2020-01-31":    "the key sees only the last days",
+		"--metrics run_count --last 7d --dimensions user_identifier": "ask without user_identifier",
+	} {
+		if code, _, stderr := d.query(flags); code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("%s: %d %s", flags, code, stderr)
+		}
+	}
+	// A total over too few people is no number.
+	d.answers("too few", "--metrics run_count,run_success_rate --last 7d --output csv",
+		"run_count,run_success_rate\n,\n")
+	d.answers("too few, compared", "--metrics run_count --last 7d --compare previous --output csv",
+		"run_count,run_count_previous,run_count_difference,run_count_percent\n,,,\n")
 	_, bare := createKey(t, d.flags, "--scopes", "")
 	for key, says := range map[string]string{"rl_nobody": "unknown or revoked: 'runlens keys create",
 		bare: "--scopes analytics:read", "a b": "no key has"} {

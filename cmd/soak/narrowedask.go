@@ -19,28 +19,41 @@ func (a *narrowAsker) ask(ctx context.Context) {
 	q := a.questions.draw(oneOf(a.questions, []string{wantAggregates, wantRows, wantBase, wantAny}), mainOrganization,
 		a.questions.random.IntN(2) == 0)
 	keys := some(a.questions, a.keys, keysAtOnce, keysAtOnce)
+	wanted := make([][][]any, len(keys))
+	for i, k := range keys {
+		wanted[i] = a.wanted(k, q)
+	}
 	for range narrowedRepeats {
 		var asking sync.WaitGroup
-		for _, k := range keys {
+		for i, k := range keys {
 			server, foreign := oneOf(a.questions, a.servers), oneOf(a.questions, a.keys)
-			asking.Go(func() { a.follow(ctx, server, k, foreign, q) })
+			asking.Go(func() { a.follow(ctx, server, k, foreign, q, wanted[i]) })
 		}
 		asking.Wait()
 	}
 }
 
-// follow reads the pages of an answer. Before the second one, another key tries the cursor.
-func (a *narrowAsker) follow(ctx context.Context, server *queriedServer, k, foreign narrowKey, q question) {
+// wanted are the rows of all pages that a key should be answered.
+func (a *narrowAsker) wanted(k narrowKey, q question) [][]any {
+	if a.refuses(k, q) != "" {
+		return nil
+	}
 	asked := q.asOracle()
 	asked.Key = k.sees
 	want, err := a.author.truth.Answer(mainOrganization, asked)
 	if err != nil {
 		a.unanswered.add("the oracle: %v", err)
-		return
 	}
 	if !q.pages() && len(q.Dimensions) > 0 {
 		want = want[:min(len(want), q.rows())]
 	}
+	return want
+}
+
+// follow reads the pages of an answer. Before the second one, another key tries the cursor.
+func (a *narrowAsker) follow(
+	ctx context.Context, server *queriedServer, k, foreign narrowKey, q question, want [][]any,
+) {
 	for n := range mostPages {
 		answered, err := patiently(ctx, server.clients[k.name], q)
 		if ctx.Err() != nil {
