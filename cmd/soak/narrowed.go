@@ -18,8 +18,11 @@ import (
 const (
 	// narrowedPhases is how often records change between questions.
 	narrowedPhases = 8
-	// narrowedAskers send questions at once, each from keysAtOnce keys; narrowedRepeats times, so that answers are cached.
-	narrowedAskers, keysAtOnce, narrowedRepeats = 3, 3, 2
+	// narrowedAskers send questions at once, each from keysAtOnce keys; narrowedRepeats times: the second answer is
+	// cached, and the third one is from there.
+	narrowedAskers, keysAtOnce, narrowedRepeats = 3, 3, 3
+	// longDays is a range in which the rollup answers, with the records that there are by default.
+	longDays = 330
 )
 
 // A narrowKey is a key that sees less than its organization, as the oracle has it.

@@ -18,15 +18,19 @@ type narrowAsker struct {
 func (a *narrowAsker) ask(ctx context.Context) {
 	q := a.questions.draw(oneOf(a.questions, []string{wantAggregates, wantRows, wantBase, wantAny}), mainOrganization,
 		a.questions.random.IntN(2) == 0)
+	if a.questions.random.IntN(2) == 0 {
+		a.questions.span(&q, longDays)
+	}
 	keys := some(a.questions, a.keys, keysAtOnce, keysAtOnce)
 	wanted := make([][][]any, len(keys))
 	for i, k := range keys {
 		wanted[i] = a.wanted(k, q)
 	}
+	server := oneOf(a.questions, a.servers) // the same for all, so that they could share what they must not
 	for range narrowedRepeats {
 		var asking sync.WaitGroup
 		for i, k := range keys {
-			server, foreign := oneOf(a.questions, a.servers), oneOf(a.questions, a.keys)
+			foreign := oneOf(a.questions, a.keys)
 			asking.Go(func() { a.follow(ctx, server, k, foreign, q, wanted[i]) })
 		}
 		asking.Wait()
@@ -50,7 +54,8 @@ func (a *narrowAsker) wanted(k narrowKey, q question) [][]any {
 	return want
 }
 
-// follow reads the pages of an answer. Before the second one, another key tries the cursor.
+// follow reads the pages of an answer, those after the first one from any server. Before the second one, another key
+// tries the cursor.
 func (a *narrowAsker) follow(
 	ctx context.Context, server *queriedServer, k, foreign narrowKey, q question, want [][]any,
 ) {
@@ -83,7 +88,7 @@ func (a *narrowAsker) follow(
 		if p.Cursor == nil {
 			return
 		}
-		q.Cursor = *p.Cursor
+		q.Cursor, server = *p.Cursor, a.servers[n%len(a.servers)]
 		if n == 0 && a.refuses(foreign, q) == "" && !reflect.DeepEqual(foreign.sees, k.sees) {
 			a.crossings.Add(1)
 			if tried, err := patiently(ctx, server.clients[foreign.name], q); err == nil {
