@@ -68,7 +68,7 @@ func TestRestrictedKeys(t *testing.T) {
 	}
 	s.post(one, ask("", before)).want(t, 403, "restricted_key", "range.start")
 	s.post(crowd, ask(`,"dimensions":["user_identifier"]`, today)).want(t, 403, "restricted_key", "user_identifier")
-	s.post(crowd, ask(`,"dimensions":["day","day"]`, today)).want(t, 400, "invalid_query", "dimensions")
+	s.post(crowd, ask(`,"dimensions":["day","day"]`, today)).want(t, 400, "invalid_query", "dimensions[1]")
 	s.get(catalogPath, two).want(t, 200, "", "")
 
 	first := s.post(two, ask(`,"limit":1`+byAgent, today))
