@@ -20,7 +20,7 @@ const (
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 	// What is asked of the documentation in any docsWindow, by one address and by all of them. A page with all that it
-	// shows takes 7 requests; all of them together send at most 30 MB a second, packed 8.
+	// shows takes 8 requests; all of them together send at most 30 MB a second, packed 8.
 	docsPerAddress = 120
 	docsForAll     = 1200
 	docsWindow     = time.Minute

@@ -12,7 +12,8 @@ import (
 const agentSpans = `{"resourceSpans":[{"scopeSpans":[{"spans":[
 {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","startTimeUnixNano":"1767607200007000000",
 "endTimeUnixNano":"1767607201250999999","status":{},"attributes":[
-{"key":"gen_ai.operation.name","value":{"stringValue":"invoke_agent"}},{"key":"user.id","value":{"stringValue":"ada@x.example"}},
+{"key":"gen_ai.operation.name","value":{"stringValue":"invoke_agent"}},
+{"key":"user.id","value":{"stringValue":"ada@x.example"}},
 {"key":"gen_ai.agent.id","value":{"stringValue":"00000000-0000-4000-8000-00000000000a"}}]},
 {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"00f067aa0ba902b7","startTimeUnixNano":"1767607200000000000",
 "endTimeUnixNano":"1767607201000000000","status":{"code":2},"attributes":[

@@ -229,8 +229,8 @@ func (p *pushing) kill(ctx context.Context) error {
 		wrong.lost, wrong.doubled, wrong.differing = wrong.lost+f.lost, wrong.doubled+f.doubled, wrong.differing+f.differing
 		p.report.notes.Add("%s: %s %s", p.part, f.cycle, f.what)
 	}
-	p.see("kills while 8 clients push", "%d of the server at random, %d of the engine at chosen points (%d missed)", servers,
-		engines, misses)
+	p.see("kills while 8 clients push", "%d of the server at random, %d of the engine at chosen points (%d missed)",
+		servers, engines, misses)
 	p.hold("acknowledged records", fmt.Sprintf("%d (%d while killing); %d lost, %d doubled, %d different",
 		p.records.Load(), p.records.Load()-acknowledged, wrong.lost, wrong.doubled, wrong.differing), "0, 0, 0",
 		wrong == tally{})
