@@ -76,7 +76,7 @@ func TestDamageHealsItself(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			maintain.New("check", rollup.NewChecker(store, quiet), quiet, 0.5, 10*time.Millisecond, store.Ping).Run(ctx)
+			maintain.New("check", rollup.NewChecker(store, nil, quiet), quiet, 0.5, 10*time.Millisecond, store.Ping).Run(ctx)
 		}()
 		for deadline := time.Now().Add(10 * time.Minute); !damaged(); {
 			if time.Now().After(deadline) {

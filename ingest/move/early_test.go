@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/ingest/move"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 var errStopped = errors.New("stopped")
@@ -95,4 +98,36 @@ func TestAMoveThatEndedLast(t *testing.T) {
 	if left := b.rows("a", b.acme); len(left) > 0 {
 		t.Errorf("a still has %v", left)
 	}
+}
+
+// The rollup of the new cell lacks what is copied to it, because of the stamps. Its server builds it, also before the
+// move says that it has to, and does not report damage: nobody is to be woken.
+func TestAnArrivalIsNoDamage(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.fill(b.acme)
+	stored, err := snapshot.Now(t.Context(), b.conns["a"])
+	b.must(err)
+	refresher := rollup.New(b.conns["b"], quiet, 0)
+	for until := (time.Time{}); until.Before(stored); {
+		b.must(refresher.Refresh(t.Context()))
+		log, err := snapshot.ReadLog(t.Context(), b.conns["b"])
+		b.must(err)
+		until = log.Until
+	}
+	var said bytes.Buffer
+	checker := b.checker("b", &said)
+	b.must(b.move(b.subject(), "b", func(s move.Step) error {
+		for more := s == move.Agreed; more; {
+			var err error
+			if more, err = checker.Step(t.Context()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if !strings.Contains(said.String(), "is built again") || strings.Contains(said.String(), "is damaged") {
+		t.Errorf("a move is no damage, but b says:\n%s", said.String())
+	}
+	b.repaired("b")
 }

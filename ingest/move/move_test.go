@@ -96,11 +96,20 @@ func differ(t *testing.T, got, want map[string]string) {
 	}
 }
 
+// checker is what a server of a cell has.
+func (b *bed) checker(cell string, said *bytes.Buffer) *rollup.Checker {
+	here := func(ctx context.Context) (func(schema.OrganizationID) bool, error) {
+		told, err := cells.Read(ctx, b.conns[cell])
+		return func(o schema.OrganizationID) bool { return told.Reads(cell, o) }, err
+	}
+	return rollup.NewChecker(b.conns[cell], here, slog.New(slog.NewTextHandler(said, nil)))
+}
+
 // repaired waits until a server would have built the rollup of what arrived, and compares it.
 func (b *bed) repaired(cell string) {
 	b.Helper()
 	var said bytes.Buffer
-	checker := rollup.NewChecker(b.conns[cell], slog.New(slog.NewTextHandler(&said, nil)))
+	checker := b.checker(cell, &said)
 	for damages := uint64(1); damages > 0; {
 		_, err := checker.Step(b.Context())
 		b.must(err)

@@ -37,7 +37,7 @@ func kept(t *testing.T, conn driver.Conn, runs int64) {
 	if s := state(t, conn); s.Refreshing {
 		t.Errorf("the rollup stays claimed: %+v", s)
 	}
-	checker := rollup.NewChecker(conn, quiet)
+	checker := rollup.NewChecker(conn, nil, quiet)
 	steps(t, checker, func() bool { return len(state(t, conn).Damaged) == 0 })
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("%+v", found)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ const CheckShare = 0.02
 type Checker struct {
 	refresher *Refresher
 	logger    *slog.Logger
+	here      Here
 
 	walk     *walk    // of this round; nil between two
 	next     *section // to be compared; nil for the next one of walk
@@ -41,13 +43,17 @@ type Checker struct {
 	age                          prometheus.GaugeFunc
 }
 
-// NewChecker returns a Checker that does nothing yet.
-func NewChecker(conn driver.Conn, logger *slog.Logger) *Checker {
+// A Here reads which organizations a store is there for: not for those that are being copied to it.
+type Here func(context.Context) (func(schema.OrganizationID) bool, error)
+
+// NewChecker returns a Checker that does nothing yet. Of organizations that the store is not there for it reports no
+// damage; here is nil for a store that is there for all that it has.
+func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	c := &Checker{
-		refresher: New(conn, logger, Margin), logger: logger, reported: map[Difference]bool{},
+		refresher: New(conn, logger, Margin), logger: logger, here: here, reported: map[Difference]bool{},
 		rounds: counter("runlens_rollup_check_rounds_total",
 			"Times this server compared the whole rollup with its sources."),
 		differences: counter("runlens_rollup_damaged_spans_total",
@@ -148,14 +154,24 @@ func atWork(err error) bool {
 
 // report writes damage into the rollup log, and logs it.
 func (c *Checker) report(ctx context.Context, under *suspicion, found []Difference) error {
-	var organizations []string
+	here := func(schema.OrganizationID) bool { return true }
+	if c.here != nil {
+		var err error
+		if here, err = c.here(ctx); err != nil {
+			return err
+		}
+	}
+	organizations := map[bool][]string{} // by whether they are here
 	for _, d := range found {
-		organizations = append(organizations, d.Organization)
+		is := here(schema.OrganizationID(d.Organization))
+		organizations[is] = append(organizations[is], d.Organization)
 	}
-	if err := under.damage(ctx, c.next.table.Source, false, organizations...); err != nil {
-		return err
+	for is, some := range organizations {
+		if err := under.damage(ctx, c.next.table.Source, !is, some...); err != nil {
+			return err
+		}
 	}
-	c.log(found)
+	c.log(slices.DeleteFunc(found, func(d Difference) bool { return !here(schema.OrganizationID(d.Organization)) }))
 	return under.end(ctx)
 }
 

@@ -101,7 +101,7 @@ func TestDamageIsRepaired(t *testing.T) {
 			if found := check(t, conn); len(found) == 0 {
 				t.Fatal("the command does not find it")
 			}
-			checker := rollup.NewChecker(conn, quiet)
+			checker := rollup.NewChecker(conn, nil, quiet)
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) > 0 })
 			if checker.Urgent() {
 				t.Error("a comparison is urgent")
@@ -176,7 +176,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		damage(t, store, damages["a row missing"].statements)
 		damage(t, store, damages["a name altered"].statements)
 		dying := &dyingConn{Conn: store, left: crash}
-		checker := rollup.NewChecker(dying, quiet)
+		checker := rollup.NewChecker(dying, nil, quiet)
 		noted, ended := false, false
 		until(t, func() bool {
 			_, err := checker.Step(ctx)
@@ -200,7 +200,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 			}
 			return
 		}
-		other := rollup.NewChecker(store, quiet)
+		other := rollup.NewChecker(store, nil, quiet)
 		if !noted {
 			steps(t, other, func() bool { return len(state(t, store).Damaged) > 0 })
 		}
@@ -226,7 +226,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 	var checkers sync.WaitGroup
 	for range 3 {
 		checkers.Go(func() {
-			checker := rollup.NewChecker(conn, quiet)
+			checker := rollup.NewChecker(conn, nil, quiet)
 			for range 60 {
 				if _, err := checker.Step(ctx); err != nil {
 					t.Error(err)
@@ -235,7 +235,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 		})
 	}
 	checkers.Wait()
-	steps(t, rollup.NewChecker(conn, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
+	steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
@@ -247,7 +247,7 @@ func TestRebuildEndsDamages(t *testing.T) {
 	load(t, conn, 40, "RUNNING")
 	all(t, conn)
 	damage(t, conn, damages["a row missing"].statements)
-	steps(t, rollup.NewChecker(conn, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
+	steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
 	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
@@ -265,13 +265,13 @@ func TestDamageDuringARepair(t *testing.T) {
 		hit = false
 		all(t, conn) // so that the watermark is in use
 		damage(t, conn, damages["a row missing"].statements)
-		steps(t, rollup.NewChecker(conn, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
+		steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
 		held := olaptest.Hold(conn)
 		held.Before(number, func() {
 			hit = true
 			failChange(t, conn)
 		})
-		steps(t, rollup.NewChecker(held, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
+		steps(t, rollup.NewChecker(held, nil, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
 		if found := check(t, conn); len(found) > 0 {
 			t.Errorf("damaged before statement %d of a repair: %+v", number, found)
 		}
