@@ -108,18 +108,19 @@ func (a *asker) ask(ctx context.Context, o *movedOrganization) {
 		}
 		q.Cursor = *p.Cursor
 	}
-	a.compare(o, q, days, b)
-	o.history.see(q.Model, days)
+	a.compare(o, q, asOf, days, b)
+	o.history.see(q.Model, asOf, days)
 }
 
 // compare holds an answer against what there was when it was asked for and when it had arrived.
-func (a *relocation) compare(o *movedOrganization, q question, days map[string]int, b bounds) {
+func (a *relocation) compare(o *movedOrganization, q question, asOf string, days map[string]int, b bounds) {
 	told := func(kind *examples, what string) {
 		kind.add("%s of %s, asked in pages of %d: %s (%s)", q.Model, o.name, q.Limit, what, a.now())
 	}
 	for day, before := range b.seen {
-		if days[day] < before {
-			told(&a.asked.receding, fmt.Sprintf("%d on %s, and %d before", days[day], day, before))
+		if before.lacks(days[day], asOf) {
+			told(&a.asked.receding, fmt.Sprintf("%d on %s as of %s, and %d before as of %s", days[day], day, asOf,
+				before.records, before.asOf))
 			break
 		}
 	}

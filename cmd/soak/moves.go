@@ -164,7 +164,7 @@ func (r *relocation) nameOrganizations() {
 		full++
 		for _, name := range of[slot] {
 			r.organizations = append(r.organizations, &movedOrganization{name: name, records: killRecords{sent: versions{}},
-				history: history{seen: map[string]map[string]int{}}})
+				history: history{seen: map[string]map[string]sighting{}}})
 		}
 	}
 }

@@ -120,7 +120,7 @@ type history struct {
 	sent         int
 	acknowledged int
 	inSource     int
-	seen         map[string]map[string]int // by model and day
+	seen         map[string]map[string]sighting // by model and day
 }
 
 func (h *history) send() {
@@ -144,11 +144,21 @@ func (h *history) changing() {
 
 // bounds are what an answer has on each day.
 type bounds struct {
-	acknowledged int            // files when it was asked for: at least as many records on their days
-	seen         map[string]int // by day, in answers before it was asked for: at least as many
-	sent         int            // files when it had arrived: at most as many records on their days
-	inSource     int            // rounds of the source then: at most as many on its days
+	acknowledged int                 // files when it was asked for: at least as many records on their days
+	seen         map[string]sighting // by day, in answers before it was asked for: at least as many
+	sent         int                 // files when it had arrived: at most as many records on their days
+	inSource     int                 // rounds of the source then: at most as many on its days
 }
+
+// A sighting is how many records an answer had on a day. One as of an earlier instant may have less: it leaves out
+// inserts in flight, of which others show what is there already.
+type sighting struct {
+	records int
+	asOf    string // in the one form that answers have, so that the greater text is the later instant
+}
+
+// lacks reports whether an answer should have had more.
+func (s sighting) lacks(records int, asOf string) bool { return records < s.records && asOf >= s.asOf }
 
 // least is what an answer to a question that is asked now has at least.
 func (h *history) least(model string) bounds {
@@ -165,13 +175,16 @@ func (h *history) most(b *bounds) {
 }
 
 // see takes note of an answer.
-func (h *history) see(model string, days map[string]int) {
+func (h *history) see(model, asOf string, days map[string]int) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	if h.seen[model] == nil {
-		h.seen[model] = map[string]int{}
+		h.seen[model] = map[string]sighting{}
 	}
 	for day, n := range days {
-		h.seen[model][day] = max(h.seen[model][day], n)
+		before := h.seen[model][day]
+		if n > before.records || n == before.records && asOf < before.asOf {
+			h.seen[model][day] = sighting{n, asOf}
+		}
 	}
 }
