@@ -62,7 +62,7 @@ func (c serveCmd) connectionCaps(logger *slog.Logger) (conns.Caps, error) {
 	if err != nil {
 		return conns.Caps{}, err
 	}
-	p, _, err := c.named()
+	p, err := c.named()
 	if err != nil {
 		return conns.Caps{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/http/auth"
@@ -36,15 +37,13 @@ const keysAge = 2 * time.Second
 // here says of which organizations keys and answers of the cell count: of those that were in it by what its own store
 // said, as of a reading that began within age.
 func (c *cell) here(ctx context.Context, age time.Duration) (func(schema.OrganizationID) bool, error) {
-	directory, conn := c.settings.directory, c.conn.Load()
-	if directory == nil {
-		return func(schema.OrganizationID) bool { return true }, nil
-	}
-	if conn == nil {
+	var conn driver.Conn
+	if opened := c.conn.Load(); opened != nil {
+		conn = *opened
+	} else if c.settings.directory != nil {
 		return nil, c.away()
 	}
-	told, err := directory.Told(ctx, c.name, *conn, time.Now().Add(-age))
-	return func(o schema.OrganizationID) bool { return told.Reads(c.name, o) }, err
+	return c.settings.directory.Here(ctx, c.name, conn, time.Now().Add(-age))
 }
 
 // has reports whether an organization is in the cell, as of a reading that began within age, or now: it may have come

@@ -24,10 +24,6 @@ Example:
 }
 
 func (c cellsAddCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	list, err := cells.ReadFile(c.Cells)
-	if c.Cells != "" && err != nil {
-		return usageError{fmt.Errorf("--cells: %w", err)}
-	}
 	p, err := c.inCells(ctx, logger)
 	if err != nil {
 		return err
@@ -42,7 +38,7 @@ func (c cellsAddCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 		return ofCell(c.Cell, err)
 	}
 	defer store.Close()
-	moves := p.directory.Placement().Share(c.Cell, list)
+	moves := p.directory.Placement().Share(c.Cell, p.list)
 	say(io.err, "The cell %s is there. Start every server, worker and ingest again with this file; then move its part of"+
 		" the organizations, %d of %d slots:", c.Cell, len(moves), cells.Slots)
 	var failed error

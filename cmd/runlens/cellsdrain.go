@@ -30,36 +30,32 @@ Example:
 }
 
 func (c cellsDrainCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	list, err := cells.ReadFile(c.Cells)
-	if c.Cells != "" && err != nil {
-		return usageError{fmt.Errorf("--cells: %w", err)}
-	}
 	return interruptible(ctx, 0, func(ctx context.Context) error {
 		r, err := c.reach(ctx, logger)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		if _, known := r.flags[c.Cell]; !known || len(list) < 2 {
+		if _, known := r.flags[c.Cell]; !known || len(r.list) < 2 {
 			return usageError{fmt.Errorf("the file of cells has to name %q and another cell", c.Cell)}
 		}
-		return r.drain(ctx, c.Cell, list, io)
+		return r.drain(ctx, c.Cell, io)
 	})
 }
 
 // drain moves everything out of a cell.
-func (r *reached) drain(ctx context.Context, cell string, list []cells.Cell, io streams) error {
+func (r *reached) drain(ctx context.Context, cell string, io streams) error {
 	placement := r.directory.Placement()
 	subjects := slices.Concat(placement.SlotsIn(cell), placement.PinnedIn(cell))
 	load := map[string]int{} // how many slots each cell has, or is about to have
-	for _, c := range list {
+	for _, c := range r.list {
 		load[c.Name] = placement.Count(c.Name)
 	}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(drainedAtOnce)
 	for i, subject := range subjects {
-		to := lightest(list, load, cell)
+		to := lightest(r.list, load, cell)
 		load[to]++
 		group.Go(func() error {
 			r.logger.Info("draining", "cell", cell, "what", subject.String(), "to", to, "number", i+1, "of", len(subjects))

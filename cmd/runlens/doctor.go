@@ -82,7 +82,7 @@ const (
 
 // examineStores makes all checks of the store, or of those of all cells.
 func (c doctorCmd) examineStores(ctx context.Context, logger *slog.Logger) (all []finding.Finding, err error) {
-	p, _, err := c.named()
+	p, err := c.named()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/runlens/runlens/ingest/write"
@@ -47,14 +49,19 @@ func (p *placed) inCellOf(
 		if err != nil || done {
 			return err
 		}
-		if !waited {
-			waited = true
-			logger.Warn(write.MovingText, "organization", organization)
-		}
-		if err := snapshot.Pause(ctx, movePoll); err != nil {
+		if err := awaitMove(ctx, &waited, logger, "organization", organization); err != nil {
 			return err
 		}
 	}
+}
+
+// awaitMove is the pause between two looks whether a move is over. It logs the first one, with further attributes.
+func awaitMove(ctx context.Context, waited *bool, logger *slog.Logger, attributes ...any) error {
+	if !*waited {
+		*waited = true
+		logger.Warn(write.MovingText, attributes...)
+	}
+	return snapshot.Pause(ctx, movePoll)
 }
 
 // try does it once. It is not done if the organization is, or was meanwhile, being moved.
@@ -62,32 +69,69 @@ func (p *placed) try(
 	ctx context.Context, organization schema.OrganizationID, how use, logger *slog.Logger,
 	do func(*clickhouse.Server) error,
 ) (done bool, err error) {
-	flags, known := p.flags[p.nameOf(organization)]
-	if !known {
-		return false, cells.ErrUnknownCell
+	name := p.nameOf(organization)
+	if how == changing {
+		moved, err := p.change(ctx, name, []schema.OrganizationID{organization}, logger,
+			func(store *clickhouse.Server, _ []schema.OrganizationID) error { return do(store) })
+		return err == nil && len(moved) == 0, err
 	}
-	store, err := openMigrated(ctx, flags, logger)
+	store, err := p.openOne(ctx, name, logger)
 	if err != nil {
 		return false, err
 	}
 	defer store.Close()
+	here, err := p.directory.Here(ctx, name, store.Conn(), time.Now())
+	if err != nil || !here(organization) {
+		return false, err
+	}
+	return true, do(store)
+}
+
+// change changes something of organizations in a cell, of those that may be changed there. It returns the others, and
+// those that were moved meanwhile: it has to be done where they are then.
+func (p *placed) change(
+	ctx context.Context, name string, organizations []schema.OrganizationID, logger *slog.Logger,
+	do func(*clickhouse.Server, []schema.OrganizationID) error,
+) (moved []schema.OrganizationID, err error) {
+	store, err := p.openOne(ctx, name, logger)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
 	if p.directory == nil {
-		return true, do(store)
+		return nil, do(store, organizations)
 	}
-	told, err := p.directory.Told(ctx, flags.cell, store.Conn(), time.Now())
-	if err != nil || !told.Reads(flags.cell, organization) {
-		return false, err
+	if _, err := p.directory.Told(ctx, name, store.Conn(), time.Now()); err != nil {
+		return nil, err
 	}
-	if how == reading {
-		return true, do(store)
+	pass, err := p.flags[name].gate(store.Conn()).Pass(ctx)
+	if err != nil {
+		return nil, err
 	}
-	pass, err := flags.gate(store.Conn()).Pass(ctx)
-	if err != nil || !pass.Open(organization) {
-		return false, err
+	changed := map[schema.OrganizationID]bool{}
+	var here []schema.OrganizationID
+	for _, organization := range organizations {
+		if !pass.Open(organization) {
+			moved = append(moved, organization)
+			continue
+		}
+		here, changed[organization] = append(here, organization), true
 	}
-	if err := do(store); err != nil {
-		return false, err
+	if len(here) == 0 {
+		return moved, nil
 	}
-	refused, err := pass.Refused(ctx, map[schema.OrganizationID]bool{organization: true})
-	return err == nil && len(refused) == 0, err
+	if err := do(store, here); err != nil {
+		return moved, err
+	}
+	refused, err := pass.Refused(ctx, changed)
+	return slices.AppendSeq(moved, maps.Keys(refused)), err
+}
+
+// openOne opens the store of a cell. The error is cells.ErrUnknownCell where the file names no such cell.
+func (p *placed) openOne(ctx context.Context, name string, logger *slog.Logger) (*clickhouse.Server, error) {
+	flags, known := p.flags[name]
+	if !known {
+		return nil, cells.ErrUnknownCell
+	}
+	return openMigrated(ctx, flags, logger)
 }

@@ -195,7 +195,17 @@ func (c rotateCursorSecrets) Run(ctx context.Context, logger *slog.Logger, io st
 func (f storeFlags) withKey(
 	ctx context.Context, keyID string, logger *slog.Logger, do func(keys.Store, driver.Conn, schema.APIKey) error,
 ) error {
-	organization, found, err := f.ownerOf(ctx, keyID, logger)
+	p, err := f.place(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	stores, err := p.openMigrated(ctx, logger) // the change joins an engine that this starts
+	if err != nil {
+		return err
+	}
+	defer closeAll(stores)
+	organization, found, err := ownerOf(ctx, stores, keyID)
 	if err != nil {
 		return err
 	}
@@ -203,27 +213,23 @@ func (f storeFlags) withKey(
 	if !found {
 		return unknown
 	}
-	return f.withKeysOf(ctx, organization, changing, logger, func(store keys.Store, conn driver.Conn) error {
-		key, found, err := store.Find(ctx, keyID)
+	return p.inCellOf(ctx, organization, changing, logger, func(store *clickhouse.Server) error {
+		kept := keys.NewStore(store.Conn())
+		key, found, err := kept.Find(ctx, keyID)
 		if err != nil {
 			return err
 		}
 		if !found {
 			return unknown
 		}
-		return do(store, conn, key)
+		return do(kept, store.Conn(), key)
 	})
 }
 
-// ownerOf is the organization of a key. While that is being moved two cells have the key.
-func (f storeFlags) ownerOf(ctx context.Context, keyID string, logger *slog.Logger) (
+// ownerOf is the organization of a key. While that is being moved two stores have the key.
+func ownerOf(ctx context.Context, stores []*clickhouse.Server, keyID string) (
 	organization schema.OrganizationID, found bool, err error,
 ) {
-	stores, err := f.openAll(ctx, logger)
-	if err != nil {
-		return "", false, err
-	}
-	defer closeAll(stores)
 	for _, store := range stores {
 		key, found, err := keys.NewStore(store.Conn()).Find(ctx, keyID)
 		if err != nil || found {

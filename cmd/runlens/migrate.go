@@ -75,7 +75,7 @@ func (c migrateStatusCmd) Run(ctx context.Context, logger *slog.Logger, io strea
 func (f storeFlags) migrate(
 	ctx context.Context, logger *slog.Logger, io streams, change func(context.Context, *sql.DB) error,
 ) error {
-	p, _, err := f.named()
+	p, err := f.named()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -82,7 +83,7 @@ func (p *placed) organizations(
 	ctx context.Context, stores []*clickhouse.Server,
 ) (all []orgs.Organization, err error) {
 	for i, store := range stores {
-		here, err := p.here(ctx, p.names[i], store.Conn())
+		here, err := p.directory.Here(ctx, p.names[i], store.Conn(), time.Now())
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,41 +21,42 @@ const oneCell = ""
 // A placed is the cells of a deployment and where organizations are in them. A deployment without a file of cells has
 // one cell without a name, and nothing is read for it.
 type placed struct {
-	names     []string // in the order of the file
+	list      []cells.Cell // those of the file; nil for one without a name
+	names     []string     // of them
 	flags     map[string]storeFlags
 	directory *cells.Directory // nil for one cell without a name
 	held      []*clickhouse.Server
 }
 
 // named reads what cells there are. Nobody knows then where organizations are.
-func (f storeFlags) named() (*placed, []cells.Cell, error) {
+func (f storeFlags) named() (*placed, error) {
 	if f.Cells == "" {
-		return &placed{names: []string{oneCell}, flags: map[string]storeFlags{oneCell: f}}, nil, nil
+		return &placed{names: []string{oneCell}, flags: map[string]storeFlags{oneCell: f}}, nil
 	}
 	if f.ClickhouseURL != "" {
-		return nil, nil, usageError{errors.New(
+		return nil, usageError{errors.New(
 			"--cells and --clickhouse-url exclude each other: the file names the servers")}
 	}
 	list, err := cells.ReadFile(f.Cells)
 	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("--cells: %w", err)}
+		return nil, usageError{fmt.Errorf("--cells: %w", err)}
 	}
-	p := &placed{flags: map[string]storeFlags{}}
+	p := &placed{list: list, flags: map[string]storeFlags{}}
 	for _, c := range list {
 		of := f
 		of.cell, of.ClickhouseURL, of.ClickhousePasswordFile, of.DataDir = c.Name, c.URL, c.PasswordFile, c.DataDir
 		p.names, p.flags[c.Name] = append(p.names, c.Name), of
 	}
-	return p, list, nil
+	return p, nil
 }
 
 // place finds out where organizations are. The caller closes what it returns.
 func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, error) {
-	p, list, err := f.named()
-	if err != nil || list == nil {
+	p, err := f.named()
+	if err != nil || p.list == nil {
 		return p, err
 	}
-	placement, err := p.find(ctx, list, logger)
+	placement, err := p.find(ctx, logger)
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -71,13 +71,13 @@ func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, er
 
 // find asks all cells at once where organizations are. The first that knows is enough, so that one that is away costs
 // no time; only the first start needs all.
-func (p *placed) find(ctx context.Context, list []cells.Cell, logger *slog.Logger) (*cells.Placement, error) {
+func (p *placed) find(ctx context.Context, logger *slog.Logger) (*cells.Placement, error) {
 	type opened struct {
 		name  string
 		store *clickhouse.Server
 		err   error
 	}
-	results := make(chan opened, len(list))
+	results := make(chan opened, len(p.list))
 	opening, cancel := context.WithCancel(ctx)
 	for _, name := range p.names {
 		go func() {
@@ -87,7 +87,7 @@ func (p *placed) find(ctx context.Context, list []cells.Cell, logger *slog.Logge
 	}
 	reached := map[string]driver.Conn{}
 	var failures []error
-	for n := range list {
+	for n := range p.list {
 		next := <-results
 		if next.err != nil {
 			failures = append(failures, ofCell(next.name, next.err))
@@ -95,13 +95,13 @@ func (p *placed) find(ctx context.Context, list []cells.Cell, logger *slog.Logge
 		}
 		p.held = append(p.held, next.store)
 		reached[next.name] = next.store.Conn()
-		placement, err := cells.Find(ctx, list, reached)
+		placement, err := cells.Find(ctx, p.list, reached)
 		if errors.Is(err, cells.ErrUnplaced) {
 			continue
 		}
 		cancel()
 		go func() {
-			for range len(list) - n - 1 {
+			for range len(p.list) - n - 1 {
 				if late := <-results; late.store != nil {
 					late.store.Close()
 				}
@@ -180,25 +180,8 @@ func (f storeFlags) owns() func(schema.OrganizationID) bool {
 	return func(organization schema.OrganizationID) bool { return placement.Of(organization) == f.cell }
 }
 
-// here says which organizations are in a cell, as its own store says now: of those that are being moved, two cells have
-// rows.
-func (p *placed) here(
-	ctx context.Context, name string, conn driver.Conn,
-) (func(schema.OrganizationID) bool, error) {
-	if p.directory == nil {
-		return func(schema.OrganizationID) bool { return true }, nil
-	}
-	told, err := p.directory.Told(ctx, name, conn, time.Now())
-	return func(o schema.OrganizationID) bool { return told.Reads(name, o) }, err
-}
-
 // gate is that of the cell whose store was opened; nil where there are no cells.
-func (f storeFlags) gate(conn driver.Conn) *cells.Gate {
-	if f.directory == nil {
-		return nil
-	}
-	return f.directory.NewGate(f.cell, conn)
-}
+func (f storeFlags) gate(conn driver.Conn) *cells.Gate { return f.directory.NewGate(f.cell, conn) }
 
 // eachCell does something with every cell, one after the other, and goes on where one fails. It says of several which
 // one comes.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/runlens/runlens/ingest/move"
-	"github.com/runlens/runlens/ingest/write"
-	"github.com/runlens/runlens/olap/cells"
-	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -27,18 +24,17 @@ func (c purgeCmd) inCells(
 		}
 		pending = nil
 		for name, of := range inCell {
-			moved, err := c.inCell(ctx, p, name, of, logger, io)
+			moved, err := p.change(ctx, name, of, logger,
+				func(store *clickhouse.Server, here []schema.OrganizationID) error {
+					return c.purge(ctx, store, here, logger, io)
+				})
 			pending = append(pending, moved...)
 			if err != nil {
 				failed = append(failed, ofCell(name, err))
 			}
 		}
 		if len(pending) > 0 {
-			if !waited {
-				waited = true
-				logger.Warn(write.MovingText, "organization", pending)
-			}
-			if err := snapshot.Pause(ctx, movePoll); err != nil {
+			if err := awaitMove(ctx, &waited, logger, "organization", pending); err != nil {
 				return errors.Join(append(failed, err)...)
 			}
 		}
@@ -49,51 +45,6 @@ func (c purgeCmd) inCells(
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// inCell purges organizations in a cell, and returns those that are, or were meanwhile, being moved.
-func (c purgeCmd) inCell(
-	ctx context.Context, p *placed, name string, organizations []schema.OrganizationID, logger *slog.Logger, io streams,
-) (moved []schema.OrganizationID, err error) {
-	flags, known := p.flags[name]
-	if !known {
-		return nil, cells.ErrUnknownCell
-	}
-	store, err := openMigrated(ctx, flags, logger)
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
-	if p.directory == nil {
-		return nil, c.purge(ctx, store, organizations, logger, io)
-	}
-	if _, err := p.directory.Told(ctx, name, store.Conn(), time.Now()); err != nil {
-		return nil, err
-	}
-	pass, err := flags.gate(store.Conn()).Pass(ctx)
-	if err != nil {
-		return nil, err
-	}
-	purged := map[schema.OrganizationID]bool{}
-	var here []schema.OrganizationID
-	for _, organization := range organizations {
-		if !pass.Open(organization) {
-			moved = append(moved, organization)
-			continue
-		}
-		here, purged[organization] = append(here, organization), true
-	}
-	if len(here) == 0 {
-		return moved, nil
-	}
-	if err := c.purge(ctx, store, here, logger, io); err != nil {
-		return moved, err
-	}
-	refused, err := pass.Refused(ctx, purged)
-	for organization := range refused {
-		moved = append(moved, organization)
-	}
-	return moved, err
 }
 
 // elsewhere takes out what a cell has of organizations that were in it, or are being moved there: what a writer stored

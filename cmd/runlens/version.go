@@ -41,7 +41,7 @@ Example:
 
 func (c versionCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	fmt.Fprintf(io.out, "runlens %s\ncommit %s\n", version, commit())
-	p, _, err := c.named()
+	p, err := c.named()
 	if err != nil {
 		return err
 	}

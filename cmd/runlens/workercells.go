@@ -111,11 +111,7 @@ func (w *cellWorker) writable(ctx context.Context, conn driver.Conn) (cells.Told
 		if err != nil || told.Writable(w.name) {
 			return told, err
 		}
-		if !waited {
-			waited = true
-			w.logger.Warn(write.MovingText)
-		}
-		if err := snapshot.Pause(ctx, movePoll); err != nil {
+		if err := awaitMove(ctx, &waited, w.logger); err != nil {
 			return told, err
 		}
 	}

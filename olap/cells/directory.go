@@ -69,6 +69,18 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 	return told, nil
 }
 
+// Here says which organizations are in a cell, as Told says it; all of them where d is nil, for a store that is no
+// cell.
+func (d *Directory) Here(
+	ctx context.Context, cell string, conn driver.Conn, since time.Time,
+) (func(schema.OrganizationID) bool, error) {
+	if d == nil {
+		return func(schema.OrganizationID) bool { return true }, nil
+	}
+	told, err := d.Told(ctx, cell, conn, since)
+	return func(o schema.OrganizationID) bool { return told.Reads(cell, o) }, err
+}
+
 func (d *Directory) heard(cell string) *heard {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,8 +105,13 @@ type Gate struct {
 	conn      driver.Conn
 }
 
-// NewGate returns the gate of a cell, whose store is conn.
-func (d *Directory) NewGate(cell string, conn driver.Conn) *Gate { return &Gate{d, cell, conn} }
+// NewGate returns the gate of a cell, whose store is conn; nil where d is nil.
+func (d *Directory) NewGate(cell string, conn driver.Conn) *Gate {
+	if d == nil {
+		return nil
+	}
+	return &Gate{d, cell, conn}
+}
 
 // A Pass is what the cell's store said before something was stored.
 type Pass struct {
