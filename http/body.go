@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/runlens/runlens/http/conns"
+	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap/query"
 )
 
@@ -22,15 +23,9 @@ const freeBodyBytes = 16 << 10
 // A body is what was read of a request's body. It uses a part of the budget until release.
 type body struct {
 	bytes  []byte
-	budget budget
+	budget limit.Share
 	full   error // of a body for which the budget has no space
 	taken  int64
-}
-
-// A budget is memory for bodies, such as *limit.Bytes.
-type budget interface {
-	Take(n int64) bool
-	Give(n int64)
 }
 
 // errBodyTooLarge is the cause of a body of more bytes than allowed.

@@ -87,7 +87,7 @@ type Server struct {
 	Config
 	app         *fiber.App
 	concurrency []*limit.Concurrency // by cell
-	bodies      *limit.Bytes
+	bodies      limit.Share
 	large       chan struct{} // held while a body beyond freeBodyBytes is parsed
 	refused     *refusalLog
 	catalog     []byte
@@ -104,7 +104,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		Config:     config,
-		bodies:     limit.NewBytes(config.BodyBytes),
+		bodies:     limit.NewShares(config.BodyBytes, config.BodyBytes).Of(""),
 		large:      make(chan struct{}, runtime.GOMAXPROCS(0)),
 		refused:    newRefusalLog(config.Logger),
 		catalog:    document,

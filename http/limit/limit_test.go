@@ -136,8 +136,8 @@ func TestConcurrencyTellsWhenToComeBack(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	b := NewBytes(10)
-	if !b.Take(4) || !b.Take(6) || b.Take(1) || b.taken != 10 {
+	b := NewShares(10, 10).Of("")
+	if !b.Take(4) || !b.Take(6) || b.Take(1) || b.shares.taken != 10 {
 		t.Error("10 bytes are not exactly 10")
 	}
 	b.Give(4)

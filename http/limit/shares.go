@@ -33,7 +33,7 @@ type Share struct {
 // Of returns the Share of a group.
 func (s *Shares) Of(group string) Share { return Share{s, group} }
 
-// Take is that of Bytes.
+// Take takes n bytes, or reports false at once where they are not left.
 func (s Share) Take(n int64) bool {
 	s.shares.mu.Lock()
 	defer s.shares.mu.Unlock()
@@ -45,7 +45,7 @@ func (s Share) Take(n int64) bool {
 	return true
 }
 
-// Give is that of Bytes.
+// Give gives n bytes back that were taken.
 func (s Share) Give(n int64) {
 	s.shares.mu.Lock()
 	defer s.shares.mu.Unlock()
