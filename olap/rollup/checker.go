@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -46,9 +45,16 @@ type Checker struct {
 // A Here reads which organizations a store is there for: not for those that are being copied to it.
 type Here func(context.Context) (func(schema.OrganizationID) bool, error)
 
+func ofAnyone(context.Context) (func(schema.OrganizationID) bool, error) {
+	return func(schema.OrganizationID) bool { return true }, nil
+}
+
 // NewChecker returns a Checker that does nothing yet. Of organizations that the store is not there for it reports no
 // damage; here is nil for a store that is there for all that it has.
 func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
+	if here == nil {
+		here = ofAnyone
+	}
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
@@ -154,24 +160,25 @@ func atWork(err error) bool {
 
 // report writes damage into the rollup log, and logs it.
 func (c *Checker) report(ctx context.Context, under *suspicion, found []Difference) error {
-	here := func(schema.OrganizationID) bool { return true }
-	if c.here != nil {
-		var err error
-		if here, err = c.here(ctx); err != nil {
-			return err
-		}
+	here, err := c.here(ctx)
+	if err != nil {
+		return err
 	}
 	organizations := map[bool][]string{} // by whether they are here
+	var ours []Difference
 	for _, d := range found {
 		is := here(schema.OrganizationID(d.Organization))
 		organizations[is] = append(organizations[is], d.Organization)
+		if is {
+			ours = append(ours, d)
+		}
 	}
 	for is, some := range organizations {
 		if err := under.damage(ctx, c.next.table.Source, !is, some...); err != nil {
 			return err
 		}
 	}
-	c.log(slices.DeleteFunc(found, func(d Difference) bool { return !here(schema.OrganizationID(d.Organization)) }))
+	c.log(ours)
 	return under.end(ctx)
 }
 
