@@ -10,6 +10,11 @@ import (
 // A tally is what was seen of one point.
 type tally struct{ kills, misses, lost, doubled, differing int }
 
+// find counts what is wrong.
+func (t *tally) find(f finding) {
+	t.lost, t.doubled, t.differing = t.lost+f.lost, t.doubled+f.doubled, t.differing+f.differing
+}
+
 // tallies are those of all points, by hunt and point.
 type tallies struct {
 	lock  sync.Mutex
@@ -46,8 +51,7 @@ func (t *tallies) find(hunt, point string, f finding) {
 	t.notes.add("%s at %q: %s", f.cycle, point, f.what)
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	at := t.at(hunt, point)
-	at.lost, at.doubled, at.differing = at.lost+f.lost, at.doubled+f.doubled, at.differing+f.differing
+	t.at(hunt, point).find(f)
 }
 
 func (t *tallies) kills() (n int) {

@@ -4,54 +4,34 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-
 	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/trap"
-	"github.com/runlens/runlens/ingest/source/postgres"
-	"github.com/runlens/runlens/ingest/source/postgrestest"
 )
 
 const (
-	// sourcePatience is how long the source's server may take to start.
-	sourcePatience = time.Minute
 	// checkpointLag is how long after its rows a checkpoint is written, at most.
 	checkpointLag = 2 * time.Second
 	// copyPatience is how long a worker may take to have everything once its engine runs again.
 	copyPatience = 2 * time.Minute
 )
 
-// A workerPrey is `runlens worker` on a PostgreSQL in which rows are added and changed.
+// A workerPrey is a worker whose engine is killed while rows are added and changed.
 type workerPrey struct {
+	sourceWorker
 	store  *killStore
-	source *postgrestest.Server
-	conn   *pgx.Conn
-	worker *exec.Cmd
-	gone   chan struct{} // closed when the worker has ended
 	cycle  string
 	cycles int
 	found  []finding
 }
 
 func newWorkerPrey(store *killStore) (prey, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), sourcePatience)
-	defer cancel()
-	p := &workerPrey{store: store}
-	var err error
-	if p.source, err = postgrestest.Start(ctx); err != nil {
-		return nil, err
-	}
-	if p.conn, err = pgx.Connect(ctx, p.source.URL()); err == nil {
-		_, err = p.conn.Exec(ctx, postgres.Layout)
-	}
-	if err != nil {
+	p := &workerPrey{store: store, sourceWorker: sourceWorker{product: store.product, life: store.life,
+		log: filepath.Join(store.dir, "worker.log"), poll: "50ms"}}
+	if err := p.openSource(context.Background()); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -64,34 +44,6 @@ func (p *workerPrey) prepare(_ context.Context, cycle string) error {
 	p.cycle = cycle
 	p.cycles++
 	return p.start()
-}
-
-// start starts a worker unless one runs.
-func (p *workerPrey) start() error {
-	if p.gone != nil {
-		select {
-		case <-p.gone:
-		default:
-			return nil
-		}
-	}
-	p.worker = p.store.product.Command(p.store.life, "worker", "--source", p.source.URL(), "--admin-listen", "off",
-		"--poll-interval", "50ms", "--overlap", "2s", "--reconcile-every", "0")
-	log, err := os.OpenFile(filepath.Join(p.store.dir, "worker.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	p.worker.Stderr = log
-	if err := p.worker.Start(); err != nil {
-		return err
-	}
-	p.gone = make(chan struct{})
-	go func(worker *exec.Cmd, gone chan struct{}) {
-		_ = worker.Wait() // it is ended, or started again
-		close(gone)
-	}(p.worker, p.gone)
-	return nil
 }
 
 // change adds rows of an organization, which is the cycle's, and changes rows of others.
@@ -145,8 +97,7 @@ func (p *workerPrey) afterKill(ctx context.Context) error {
 		_, err := p.store.open(ctx)
 		return err
 	}
-	_ = p.worker.Process.Kill()
-	<-p.gone
+	p.end()
 	return p.checkCheckpoints(ctx)
 }
 
@@ -179,7 +130,7 @@ func (p *workerPrey) checkCheckpoints(ctx context.Context) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	want, err := p.read(ctx, until)
+	want, err := p.readSource(ctx, until)
 	if err != nil {
 		return err
 	}
@@ -191,36 +142,6 @@ func (p *workerPrey) checkCheckpoints(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// read reads the source's rows that changed before an instant of their table; with nil, all of them.
-func (p *workerPrey) read(ctx context.Context, until map[string]time.Time) (versions, error) {
-	want := versions{}
-	for _, table := range []string{"agents", "runs", "attributions"} {
-		before := time.Now().AddDate(1, 0, 0)
-		if until != nil {
-			before = until[table]
-		}
-		version := "(extract(epoch FROM date_trunc('milliseconds', updated_at)) * 1000)::bigint"
-		if table == "attributions" {
-			version = "0::bigint"
-		}
-		rows, err := p.conn.Query(ctx, "SELECT organization_id, "+strings.TrimSuffix(table, "s")+"_id, "+version+
-			" FROM "+table+" WHERE updated_at < $1", before)
-		if err != nil {
-			return nil, err
-		}
-		var organization string
-		var id [16]byte
-		var at int64
-		if _, err := pgx.ForEachRow(rows, []any{&organization, &id, &at}, func() error {
-			want[recordID{table, organization, uuid.UUID(id)}] = at
-			return nil
-		}); err != nil {
-			return nil, err
-		}
-	}
-	return want, nil
 }
 
 func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
@@ -237,7 +158,7 @@ func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
 		verified = p.store.verify(ctx, "--recheck-after", "0s", "--source", p.source.URL())
 		return len(verified) == 0
 	})
-	want, err := p.read(ctx, nil)
+	want, err := p.readSource(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -246,14 +167,7 @@ func (p *workerPrey) check(ctx context.Context) ([]finding, error) {
 }
 
 func (p *workerPrey) close() {
-	if p.worker != nil {
-		_ = p.worker.Process.Kill() // nothing that it holds is needed
-		<-p.gone
-	}
-	if p.conn != nil {
-		p.conn.Close(context.Background())
-	}
-	if err := p.source.Stop(); err != nil {
+	if err := p.sourceWorker.close(); err != nil {
 		p.store.soak.say("PostgreSQL: %v", err)
 	}
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
-
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/rollup"
@@ -19,14 +17,12 @@ var movedTables = append(schema.Derived(), schema.TableAgents, schema.TableRuns,
 
 // check compares each cell with what must be there when everything has ended.
 func (r *relocation) check(ctx context.Context) error {
-	want := versions{}
-	for _, o := range r.organizations {
-		for id, version := range o.records.sent {
-			want[id] = version
-		}
-	}
-	if err := r.worker.read(ctx, want); err != nil {
+	want, err := r.worker.readSource(ctx, nil)
+	if err != nil {
 		return err
+	}
+	for _, o := range r.organizations {
+		maps.Copy(want, o.records.sent)
 	}
 	cellOf := map[string]string{}
 	for _, o := range r.organizations {
@@ -121,31 +117,6 @@ func (r *relocation) checkAbsent(ctx context.Context, name string, cellOf map[st
 			if rows > 0 {
 				r.left.add("%d rows of %s in %s of %s", rows, o.name, table, name)
 			}
-		}
-	}
-	return nil
-}
-
-// read reads all rows of the source.
-func (w *moveWorker) read(ctx context.Context, want versions) error {
-	for _, kind := range []string{"agent", "run", "attribution"} {
-		version := "(extract(epoch FROM date_trunc('milliseconds', updated_at)) * 1000)::bigint"
-		if kind == "attribution" {
-			version = "0::bigint"
-		}
-		table := kind + "s"
-		rows, err := w.conn.Query(ctx, "SELECT organization_id, "+kind+"_id, "+version+" FROM "+table)
-		if err != nil {
-			return err
-		}
-		var organization string
-		var id [16]byte
-		var at int64
-		if _, err := pgx.ForEachRow(rows, []any{&organization, &id, &at}, func() error {
-			want[recordID{table, organization, uuid.UUID(id)}] = at
-			return nil
-		}); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -3,41 +3,22 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/runlens/runlens/cmd/internal/harness"
-	"github.com/runlens/runlens/ingest/source/postgres"
-	"github.com/runlens/runlens/ingest/source/postgrestest"
 )
 
-// A moveWorker is `runlens worker` on a PostgreSQL in which rows of all organizations are added and changed.
+// A moveWorker is a worker on a source in which rows of all organizations are added and changed.
 type moveWorker struct {
+	sourceWorker
 	*relocation
-	source *postgrestest.Server
-	conn   *pgx.Conn
 	rounds int
-
-	lock    sync.Mutex
-	process *exec.Cmd
-	gone    chan struct{} // closed when the process has ended
 }
 
 func newMoveWorker(ctx context.Context, r *relocation) (*moveWorker, error) {
-	starting, cancel := context.WithTimeout(ctx, sourcePatience)
-	defer cancel()
-	w := &moveWorker{relocation: r}
-	var err error
-	if w.source, err = postgrestest.Start(starting); err != nil {
-		return nil, err
-	}
-	if w.conn, err = pgx.Connect(starting, w.source.URL()); err == nil {
-		_, err = w.conn.Exec(starting, postgres.Layout)
-	}
+	w := &moveWorker{relocation: r, sourceWorker: sourceWorker{product: r.product, life: r.life,
+		log: r.file("worker.log"), poll: "200ms"}}
+	err := w.openSource(ctx)
 	if err == nil {
 		err = w.start()
 	}
@@ -48,37 +29,12 @@ func newMoveWorker(ctx context.Context, r *relocation) (*moveWorker, error) {
 	return w, nil
 }
 
-func (w *moveWorker) start() error {
-	command := w.product.Command(w.life, "worker", "--source", w.source.URL(), "--admin-listen", "off", "--poll-interval",
-		"200ms", "--overlap", "2s", "--reconcile-every", "0")
-	log, err := os.OpenFile(w.file("worker.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	command.Stderr = log
-	if err := command.Start(); err != nil {
-		return err
-	}
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	w.process, w.gone = command, make(chan struct{})
-	go func(gone chan struct{}) {
-		_ = command.Wait() // it is killed, and started again
-		close(gone)
-	}(w.gone)
-	return nil
-}
-
 // kill kills the worker, and starts another one.
 func (w *moveWorker) kill() error {
-	select {
-	case <-w.gone:
+	if !w.alive() {
 		w.refused.add("the worker had ended, see worker.log")
-	default:
-		_ = w.process.Process.Kill()
-		<-w.gone
 	}
+	w.end()
 	return w.start()
 }
 
@@ -119,14 +75,7 @@ func (w *moveWorker) change(ctx, end context.Context) {
 }
 
 func (w *moveWorker) close() {
-	if w.gone != nil {
-		_ = w.process.Process.Kill() // nothing that it holds is needed
-		<-w.gone
-	}
-	if w.conn != nil {
-		w.conn.Close(context.Background())
-	}
-	if err := w.source.Stop(); err != nil {
+	if err := w.sourceWorker.close(); err != nil {
 		w.say("PostgreSQL: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -91,8 +90,6 @@ func (w *moveWriter) round(ctx context.Context, name string) error {
 // ingest runs the command once.
 func (w *moveWriter) ingest(ctx context.Context, file string) error {
 	command := w.product.Command(ctx, "ingest", file)
-	var said strings.Builder
-	command.Stderr = &said
 	w.lock.Lock()
 	err := command.Start()
 	w.running = command

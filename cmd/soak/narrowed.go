@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,10 +35,8 @@ type narrowKey struct {
 // rows that a key does not see before it does anything else.
 type narrowTrial struct {
 	*soak
-	store   *killStore
-	servers []*queriedServer
+	stage
 	refresh *process.Server // refreshes for all
-	author  *author
 	random  *rand.Rand
 	keys    []narrowKey
 
@@ -84,29 +80,12 @@ func (s *soak) proveNarrowed(ctx context.Context) error {
 }
 
 func (t *narrowTrial) open(ctx context.Context) error {
-	dir := filepath.Join(t.folder.Dir, t.part)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	t.store = newKillStore(ctx, t.soak, dir)
-	for n := range 2 {
-		server := &queriedServer{store: t.store, name: fmt.Sprint("server-", n)}
-		t.servers = append(t.servers, server)
-		if err := server.start(); err != nil {
-			return err
-		}
-	}
 	var err error
-	if t.refresh, err = t.store.serve(); err != nil {
+	if t.refresh, err = t.stage.open(ctx, t.soak); err != nil {
 		return err
 	}
 	t.say("loads %d runs and as many attribution records", t.NarrowedRuns)
-	file := filepath.Join(dir, "first.ndjson")
-	defer os.Remove(file)
-	if err := t.author.write(file, batch{mainOrganization, 100, t.NarrowedRuns, 0, 0, t.NarrowedRuns}); err != nil {
-		return err
-	}
-	if err := t.store.run(ctx, "ingest", file); err != nil {
+	if err := t.ingest(ctx, batch{mainOrganization, 100, t.NarrowedRuns, 0, 0, t.NarrowedRuns}); err != nil {
 		return err
 	}
 	for _, key := range t.drawKeys() {
@@ -161,23 +140,14 @@ func (k narrowKey) asFlags() (flags []string) {
 
 // change stores some records, which no question sees half of.
 func (t *narrowTrial) change(ctx context.Context) error {
-	file := filepath.Join(t.store.dir, "changes.ndjson")
-	if err := t.author.write(file, batch{mainOrganization, 2, 200, 500, 200, 300}); err != nil {
-		return err
-	}
-	return t.store.run(ctx, "ingest", file)
+	return t.ingest(ctx, batch{mainOrganization, 2, 200, 500, 200, 300})
 }
 
 func (t *narrowTrial) close() {
 	if t.refresh != nil {
 		t.refresh.Stop()
 	}
-	for _, server := range t.servers {
-		server.stop()
-	}
-	if t.store != nil {
-		t.store.close()
-	}
+	t.stage.close()
 }
 
 // patiently sends a question again while the server has too many.

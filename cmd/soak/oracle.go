@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -29,10 +27,8 @@ const (
 // A trial holds the answers of two servers on one store against an oracle.
 type trial struct {
 	*soak
-	store   *killStore
-	servers []*queriedServer
+	stage
 	stalled *staller // the third server
-	author  *author
 	random  *rand.Rand
 	counts  classCounts
 	crashes crashes
@@ -162,11 +158,7 @@ func (t *trial) change(ctx context.Context, many bool) error {
 		killed := time.AfterFunc(time.Duration(t.random.IntN(700))*time.Millisecond, t.killEngine)
 		defer killed.Stop()
 	}
-	file := filepath.Join(t.store.dir, "changes.ndjson")
-	if err := t.author.write(file, batches...); err != nil {
-		return err
-	}
-	if err := t.store.run(ctx, "ingest", file); err != nil {
+	if err := t.ingest(ctx, batches...); err != nil {
 		return err
 	}
 	return t.readClock(ctx)
@@ -233,30 +225,13 @@ func (t *trial) stallRefresh(ctx context.Context) error {
 
 // open starts the servers and stores the first records.
 func (t *trial) open(ctx context.Context) error {
-	dir := filepath.Join(t.folder.Dir, t.part)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	t.store = newKillStore(ctx, t.soak, dir)
-	for n := range 2 {
-		a := &queriedServer{store: t.store, name: fmt.Sprint("server-", n)}
-		t.servers = append(t.servers, a)
-		if err := a.start(); err != nil {
-			return err
-		}
-	}
-	server, err := t.store.serve()
+	server, err := t.stage.open(ctx, t.soak)
 	if err != nil {
 		return err
 	}
 	t.stalled = &staller{server: server}
 	t.say("loads %d runs and as many attribution records", t.OracleRuns)
-	file := filepath.Join(dir, "first.ndjson")
-	defer os.Remove(file)
-	if err := t.author.write(file, batch{mainOrganization, 200, t.OracleRuns, 0, 0, t.OracleRuns}); err != nil {
-		return err
-	}
-	if err := t.store.run(ctx, "ingest", file); err != nil {
+	if err := t.ingest(ctx, batch{mainOrganization, 200, t.OracleRuns, 0, 0, t.OracleRuns}); err != nil {
 		return err
 	}
 	if err := t.change(ctx, false); err != nil {
@@ -279,10 +254,5 @@ func (t *trial) close() {
 		t.stalled.resume()
 		t.stalled.server.Stop()
 	}
-	for _, a := range t.servers {
-		a.stop()
-	}
-	if t.store != nil {
-		t.store.close()
-	}
+	t.stage.close()
 }

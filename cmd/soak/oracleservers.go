@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,6 +23,49 @@ const modelTries = 10
 
 // lazyShare lets the queried servers refresh now and then.
 const lazyShare = "0.02"
+
+// A stage is a store from which two servers answer, and the author of what is in it.
+type stage struct {
+	store   *killStore
+	servers []*queriedServer
+	author  *author
+}
+
+// open starts both servers, and a third one that refreshes for all. The caller closes the stage, also after an error.
+func (g *stage) open(ctx context.Context, s *soak) (refresher *process.Server, err error) {
+	dir := filepath.Join(s.folder.Dir, s.part)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	g.store = newKillStore(ctx, s, dir)
+	for n := range 2 {
+		server := &queriedServer{store: g.store, name: fmt.Sprint("server-", n)}
+		g.servers = append(g.servers, server)
+		if err := server.start(); err != nil {
+			return nil, err
+		}
+	}
+	return g.store.serve()
+}
+
+// ingest stores records that the author writes.
+func (g *stage) ingest(ctx context.Context, batches ...batch) error {
+	file := filepath.Join(g.store.dir, "records.ndjson")
+	defer os.Remove(file)
+	if err := g.author.write(file, batches...); err != nil {
+		return err
+	}
+	return g.store.run(ctx, "ingest", file)
+}
+
+func (g *stage) close() {
+	for _, server := range g.servers {
+		server.stop()
+	}
+	if g.store != nil {
+		g.store.close()
+	}
+}
 
 // A queriedServer is one of the servers that answer.
 type queriedServer struct {

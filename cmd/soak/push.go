@@ -226,7 +226,7 @@ func (p *pushing) kill(ctx context.Context) error {
 	}
 	var wrong tally
 	for _, f := range findings {
-		wrong.lost, wrong.doubled, wrong.differing = wrong.lost+f.lost, wrong.doubled+f.doubled, wrong.differing+f.differing
+		wrong.find(f)
 		p.report.notes.Add("%s: %s %s", p.part, f.cycle, f.what)
 	}
 	p.see("kills while 8 clients push", "%d of the server at random, %d of the engine at chosen points (%d missed)",
