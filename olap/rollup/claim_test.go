@@ -21,19 +21,15 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 	engine, dir := olaptest.OwnEngine(t)
 	conn := engine.Conn()
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
-	const most = 30                                 // kills; merges rename, too
+	const most = 30                                 // merges rename, too
 	kills := 0
-	for hit := true; hit && kills < most; {
-		n := kills + 1
+	for n, killed := 1, true; killed && n <= most; n++ {
 		load(t, conn, 10*n, []string{"RUNNING", "COMPLETED", "PAUSED"}[n%3])
 		detach := clickhousetest.KillAtRename(t, dir, n)
-		hit = false
-		until(t, func() bool {
-			err := rollup.New(conn, quiet, 0).Refresh(ctx)
-			hit = hit || err != nil
-			return err == nil
-		})
-		detach()
+		until(t, func() bool { return rollup.New(conn, quiet, 0).Refresh(ctx) == nil })
+		if killed = detach(); killed {
+			kills++
+		}
 		want := int64(2 * 10 * n)
 		for _, query := range []string{
 			"SELECT toInt64(sum(runs)) FROM rollup_runs", "SELECT toInt64(sum(records)) FROM rollup_attributions",
@@ -41,9 +37,6 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 			if got := number(t, conn, query); got != want {
 				t.Errorf("killed at rename %d: %d, want %d: %s", n, got, want, query)
 			}
-		}
-		if hit {
-			kills++
 		}
 	}
 	if kills < 7 { // the claim, a part for names, two for each table, the commit
