@@ -16,7 +16,6 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/http/conns"
 	"github.com/runlens/runlens/http/limit/shared"
-	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -121,10 +120,11 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	a.placed.Close()
+	engine := cellsEngine{a.cells, of}
 	metrics, records := httpapi.NewMetrics(), c.pushFlags.config(a.cells, of)
 	config := httpapi.Config{
-		Engine: cellsEngine{a.cells, of}, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
-		Usage:         func(e usage.Entry) { a.cells[max(of(e.OrganizationID), 0)].record(e) },
+		Engine: engine, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
+		Usage:         engine.record,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
 		Cells: len(a.cells), CellOf: func(o schema.OrganizationID) int { return max(of(o), 0) },
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
@@ -145,8 +145,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		}
 	}
 	if a.admin != nil {
-		operator := &operatorAPI{cells: a.cells, of: of, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes,
-			logger: logger}
+		operator := &operatorAPI{cells: engine, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes, logger: logger}
 		a.admin.Start(a.adminContent(operator, metrics, pushMemory(records.Memory)), func(err error) { a.failed <- err })
 	}
 	return nil

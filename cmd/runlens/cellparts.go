@@ -201,23 +201,56 @@ type cellsEngine struct {
 }
 
 // Run is that of httpapi.Engine.
-func (e cellsEngine) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
+func (e cellsEngine) Run(ctx context.Context, r olap.Request) (result *olap.Result, err error) {
+	err = e.answer(ctx, r, func(c *cell) error {
+		result, err = c.Run(ctx, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// explain is olap.Engine.Explain.
+func (e cellsEngine) explain(ctx context.Context, r olap.Request) (x *olap.Explanation, err error) {
+	err = e.answer(ctx, r, func(c *cell) error {
+		opened, err := c.get()
+		if err != nil {
+			return err
+		}
+		x, err = opened.engine.Explain(ctx, r)
+		return err
+	})
+	return x, err
+}
+
+// answer calls ask with the cells that are said to have the organization, until one of them has it, whose error it
+// returns. The error is cells.ErrUnknownCell where the file names no such cell.
+func (e cellsEngine) answer(ctx context.Context, r olap.Request, ask func(*cell) error) error {
 	organization := r.Access.Organization()
 	for range cellAttempts {
 		i := e.of(organization)
 		if i < 0 {
-			return nil, cells.ErrUnknownCell
+			return cells.ErrUnknownCell
 		}
-		result, err := e.cells[i].Run(ctx, r)
+		err := ask(e.cells[i])
 		has, unknown := e.cells[i].has(ctx, organization, cells.Lease)
 		switch {
 		case unknown != nil:
-			return nil, cmp.Or(err, unknown)
+			return cmp.Or(err, unknown)
 		case has:
-			return result, err
+			return err
 		}
 	}
-	return nil, errors.New("the organization is in none of the cells in which it should be")
+	return errors.New("the organization is in none of the cells in which it should be")
+}
+
+// record has the usage log of its cell count a question, but where the file names no such cell.
+func (e cellsEngine) record(asked usage.Entry) {
+	if i := e.of(asked.OrganizationID); i >= 0 {
+		e.cells[i].record(asked)
+	}
 }
 
 // cellAttempts is how many cells are asked for an answer at most.
