@@ -16,6 +16,7 @@ var formats = []format{
 	{fiber.MIMEApplicationJSON, "", (*olap.Result).AppendJSON},
 	{"text/csv", "; charset=utf-8; header=present", (*olap.Result).AppendCSV},
 	{"application/x-ndjson", "", (*olap.Result).AppendNDJSON},
+	{"application/vnd.apache.arrow.stream", "", (*olap.Result).AppendArrow},
 }
 
 // A format is how an answer is written.

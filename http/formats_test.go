@@ -107,6 +107,11 @@ func TestFormats(t *testing.T) {
 		if got := readByClickHouse(t, store, "JSONEachRow", lines.body); !reflect.DeepEqual(got, want.Rows) {
 			t.Errorf("page %d: ClickHouse reads %q, want %q", page, got, want.Rows)
 		}
+		arrow := s.post(key, body, "Accept", "application/vnd.apache.arrow.stream")
+		checkFacts(t, arrow, "application/vnd.apache.arrow.stream", want)
+		if got := readByClickHouse(t, store, "ArrowStream", arrow.body); !reflect.DeepEqual(got, want.Rows) {
+			t.Errorf("page %d: ClickHouse reads %q, want %q", page, got, want.Rows)
+		}
 		for scanner, i := bufio.NewScanner(bytes.NewReader(lines.body)), 0; scanner.Scan(); i++ {
 			row := decode[map[string]any](t, scanner.Bytes())
 			for n, name := range []string{"user_identifier", "user_name", "day", "run_count", "run_success_rate"} {
@@ -119,6 +124,21 @@ func TestFormats(t *testing.T) {
 			break
 		}
 		cursor = *want.Cursor
+	}
+	// What Arrow says of its types is read from the stream, which has no rows here.
+	const nobody = `,"filters":[{"member":"user_identifier","op":"eq","value":"nobody@x.example"}]}`
+	empty := s.post(key, question+nobody, "Accept", "application/vnd.apache.arrow.stream").body
+	if got := readByClickHouse(t, store, "ArrowStream", empty); len(got) > 0 {
+		t.Errorf("no rows are read as %q", got)
+	}
+	var types string
+	err := store.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT toTypeName(tuple(*)) FROM (SELECT * FROM "+
+		"format(ArrowStream, unhex('%x')) UNION ALL SELECT NULL, NULL, NULL, NULL, NULL)", empty)).Scan(&types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if types != "Tuple(Nullable(String), Nullable(String), Nullable(Date32), Nullable(Int64), Nullable(Float64))" {
+		t.Errorf("Arrow has the types %s", types)
 	}
 	if rows != len(people) {
 		t.Errorf("%d rows of %d", rows, len(people))
@@ -197,11 +217,13 @@ func TestFormatsAreNegotiated(t *testing.T) {
 	s := serve(t, nil)
 	key := s.reader()
 	const asJSON, asCSV, asLines = "application/json", "text/csv; charset=utf-8; header=present", "application/x-ndjson"
+	const asArrow = "application/vnd.apache.arrow.stream"
 	for accept, want := range map[string]string{
 		"": asJSON, "*/*": asJSON, "application/*": asJSON, "application/json": asJSON, "image/png": asJSON, ",;": asJSON,
 		"application/json, text/plain, */*": asJSON, "text/html,application/xml;q=0.9,*/*;q=0.8": asJSON,
 		"text/csv;q=0": asJSON, "*/*;q=0": asJSON, "text/csv;q=0.5, application/json": asJSON, "text/csv;q=2": asJSON,
-		"text/csv;q=NaN": asJSON, "application/vnd.apache.arrow.stream": asJSON,
+		"text/csv;q=NaN": asJSON, "application/vnd.apache.arrow.file": asJSON, asArrow: asArrow,
+		asArrow + ", text/csv;q=0.9": asArrow, asArrow + ";q=0.1, text/*": asCSV,
 		"text/csv": asCSV, "Text/CSV": asCSV, "text/*": asCSV, "text/csv; charset=utf-8": asCSV, "text/csv, */*;q=0.1": asCSV,
 		"text/csv, */*": asCSV, "application/json;q=0.4, text/csv;q=0.5": asCSV, "application/json;q=0, text/*": asCSV,
 		"text/csv;q=0.9, text/*;q=0.1, application/json;q=0.5": asCSV, "bad/;/, text/csv": asCSV,

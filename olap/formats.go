@@ -54,6 +54,9 @@ func (r *Result) AppendNDJSON(b []byte) []byte {
 	return b
 }
 
+// AppendArrow appends the rows as a stream of Arrow's IPC format.
+func (r *Result) AppendArrow(b []byte) []byte { return r.table.AppendArrow(b) }
+
 // Facts are what an answer says besides its rows, for formats that have only rows. They mean what spec 2.14 says.
 type Facts struct {
 	QueryID          uuid.UUID
