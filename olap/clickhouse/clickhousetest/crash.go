@@ -59,7 +59,8 @@ func KillAtRename(t testing.TB, dataDir string, n int) (detach func() (killed bo
 	t.Cleanup(end)
 	return func() bool {
 		end()
-		return enginePID(t, dataDir) != pid
+		now, err := publishedPID(dataDir)
+		return err != nil || now != pid
 	}
 }
 
@@ -122,13 +123,19 @@ func (s *tracer) end() {
 // enginePID is the process that answers now.
 func enginePID(t testing.TB, dataDir string) int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dataDir, "engine", "address.json"))
+	pid, err := publishedPID(dataDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var published struct{ PID int }
-	if err := json.Unmarshal(text, &published); err != nil {
-		t.Fatal(err)
+	return pid
+}
+
+func publishedPID(dataDir string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dataDir, "engine", "address.json"))
+	if err != nil {
+		return 0, err
 	}
-	return published.PID
+	var published struct{ PID int }
+	err = json.Unmarshal(text, &published)
+	return published.PID, err
 }
