@@ -79,7 +79,7 @@ CREATE TABLE IF NOT EXISTS runs
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(created_at)
 ORDER BY (organization_id, created_at, run_id)
-SETTINGS deduplicate_merge_projection_mode = 'rebuild',
+SETTINGS index_granularity = 512, deduplicate_merge_projection_mode = 'rebuild',
     fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
 -- Attribution records, which never change: of several rows with one key the first stored wins. inverted_timestamp is
@@ -127,7 +127,7 @@ CREATE TABLE IF NOT EXISTS attributions
 ENGINE = ReplacingMergeTree(inverted_timestamp)
 PARTITION BY toYYYYMM(occurred_at)
 ORDER BY (organization_id, occurred_at, attribution_id)
-SETTINGS deduplicate_merge_projection_mode = 'rebuild',
+SETTINGS index_granularity = 512, deduplicate_merge_projection_mode = 'rebuild',
     fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1;
 
 -- Records that the source stored under several clocks or with several contents; superseded keys do not count.
