@@ -26,7 +26,7 @@ const overviewTimeout = 5 * time.Second
 // An operatorAPI answers on the admin address what 'runlens usage' and 'runlens explain' print, for operators without
 // access to the store. It names all organizations, and quotes SQL: it is for who has the token.
 type operatorAPI struct {
-	cells        cellsEngine
+	served       servedCells
 	queryTimeout time.Duration // of a question to explain, with what it waits for others
 	maxBodyBytes int
 	logger       *slog.Logger
@@ -48,7 +48,7 @@ func (o *operatorAPI) usage(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), overviewTimeout)
 	defer cancel()
 	var conns []driver.Conn
-	for _, c := range o.cells.cells {
+	for _, c := range o.served.cells {
 		opened, err := c.get()
 		if err != nil {
 			o.failed(w, "usage", err)
@@ -95,7 +95,7 @@ func (o *operatorAPI) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "another question is being explained", http.StatusServiceUnavailable)
 		return
 	}
-	x, err := o.cells.explain(ctx, olap.Request{
+	x, err := o.served.explain(ctx, olap.Request{
 		Access: schema.WholeOrganization(organization), Query: asked, QueryID: uuid.New(),
 	})
 	var refused *query.Error

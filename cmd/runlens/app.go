@@ -120,11 +120,11 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		return err
 	}
 	a.placed.Close()
-	engine := cellsEngine{a.cells, of}
-	metrics, records := httpapi.NewMetrics(), c.pushFlags.config(a.cells, of)
+	all := servedCells{a.cells, of}
+	metrics, records := httpapi.NewMetrics(), c.pushFlags.config(all)
 	config := httpapi.Config{
-		Engine: engine, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
-		Usage:         engine.record,
+		Engine: all, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
+		Usage:         all.record,
 		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
 		Cells: len(a.cells), CellOf: func(o schema.OrganizationID) int { return max(of(o), 0) },
 		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
@@ -145,7 +145,7 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		}
 	}
 	if a.admin != nil {
-		operator := &operatorAPI{cells: engine, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes, logger: logger}
+		operator := &operatorAPI{served: all, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes, logger: logger}
 		a.admin.Start(a.adminContent(operator, metrics, pushMemory(records.Memory)), func(err error) { a.failed <- err })
 	}
 	return nil

@@ -139,6 +139,15 @@ func (c *cell) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
 	return opened.engine.Run(ctx, r)
 }
 
+// explain is olap.Engine.Explain.
+func (c *cell) explain(ctx context.Context, r olap.Request) (*olap.Explanation, error) {
+	opened, err := c.get()
+	if err != nil {
+		return nil, err
+	}
+	return opened.engine.Explain(ctx, r)
+}
+
 // record keeps that a question was asked.
 func (c *cell) record(e usage.Entry) {
 	if opened := c.opened.Load(); opened != nil {
@@ -192,65 +201,60 @@ func (o *openCell) answers() bool {
 	return o.store.Conn().Ping(ctx) == nil
 }
 
-// A cellsEngine answers each organization from its cell. What a cell answered counts if its own store says that the
-// organization is there, by a reading that began less than a Lease before (package cells): it may have been moved since
-// the question came. Then the cell where it is now is asked.
-type cellsEngine struct {
+// servedCells are the cells of a server. What one answered counts if its own store says that the organization is there,
+// by a reading that began less than a Lease before (package cells): it may have been moved since the question came.
+// Then the cell where it is now is asked.
+type servedCells struct {
 	cells []*cell
 	of    func(schema.OrganizationID) int
 }
 
-// Run is that of httpapi.Engine.
-func (e cellsEngine) Run(ctx context.Context, r olap.Request) (result *olap.Result, err error) {
-	err = e.answer(ctx, r, func(c *cell) error {
-		result, err = c.Run(ctx, r)
-		return err
-	})
-	if err != nil {
-		return nil, err
+// cell is the one that is said to have the organization. The error is cells.ErrUnknownCell where the file names none.
+func (s servedCells) cell(organization schema.OrganizationID) (*cell, error) {
+	i := s.of(organization)
+	if i < 0 {
+		return nil, cells.ErrUnknownCell
 	}
-	return result, nil
+	return s.cells[i], nil
+}
+
+// Run is that of httpapi.Engine.
+func (s servedCells) Run(ctx context.Context, r olap.Request) (*olap.Result, error) {
+	return answered(ctx, s, r, (*cell).Run)
 }
 
 // explain is olap.Engine.Explain.
-func (e cellsEngine) explain(ctx context.Context, r olap.Request) (x *olap.Explanation, err error) {
-	err = e.answer(ctx, r, func(c *cell) error {
-		opened, err := c.get()
-		if err != nil {
-			return err
-		}
-		x, err = opened.engine.Explain(ctx, r)
-		return err
-	})
-	return x, err
-}
-
-// answer calls ask with the cells that are said to have the organization, until one of them has it, whose error it
-// returns. The error is cells.ErrUnknownCell where the file names no such cell.
-func (e cellsEngine) answer(ctx context.Context, r olap.Request, ask func(*cell) error) error {
-	organization := r.Access.Organization()
-	for range cellAttempts {
-		i := e.of(organization)
-		if i < 0 {
-			return cells.ErrUnknownCell
-		}
-		err := ask(e.cells[i])
-		has, unknown := e.cells[i].has(ctx, organization, cells.Lease)
-		switch {
-		case unknown != nil:
-			return cmp.Or(err, unknown)
-		case has:
-			return err
-		}
-	}
-	return errors.New("the organization is in none of the cells in which it should be")
+func (s servedCells) explain(ctx context.Context, r olap.Request) (*olap.Explanation, error) {
+	return answered(ctx, s, r, (*cell).explain)
 }
 
 // record has the usage log of its cell count a question, but where the file names no such cell.
-func (e cellsEngine) record(asked usage.Entry) {
-	if i := e.of(asked.OrganizationID); i >= 0 {
-		e.cells[i].record(asked)
+func (s servedCells) record(asked usage.Entry) {
+	if c, err := s.cell(asked.OrganizationID); err == nil {
+		c.record(asked)
 	}
+}
+
+// answered is what the cell answers that has the organization.
+func answered[A any](
+	ctx context.Context, s servedCells, r olap.Request, ask func(*cell, context.Context, olap.Request) (*A, error),
+) (*A, error) {
+	organization := r.Access.Organization()
+	for range cellAttempts {
+		c, err := s.cell(organization)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := ask(c, ctx, r)
+		has, unknown := c.has(ctx, organization, cells.Lease)
+		switch {
+		case unknown != nil:
+			return nil, cmp.Or(err, unknown)
+		case has:
+			return answer, err
+		}
+	}
+	return nil, errors.New("the organization is in none of the cells in which it should be")
 }
 
 // cellAttempts is how many cells are asked for an answer at most.

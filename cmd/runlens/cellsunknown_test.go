@@ -16,9 +16,9 @@ import (
 // questions are counted in none.
 func TestOrganizationInACellThatIsNotNamed(t *testing.T) {
 	var log bytes.Buffer
-	e := cellsEngine{[]*cell{{}}, func(schema.OrganizationID) int { return -1 }}
-	e.record(usage.Entry{OrganizationID: "moved"})
-	o := operatorAPI{cells: e, queryTimeout: time.Minute, maxBodyBytes: 1 << 20,
+	all := servedCells{[]*cell{{}}, func(schema.OrganizationID) int { return -1 }}
+	all.record(usage.Entry{OrganizationID: "moved"})
+	o := operatorAPI{served: all, queryTimeout: time.Minute, maxBodyBytes: 1 << 20,
 		logger: slog.New(slog.NewTextHandler(&log, nil))}
 	answer := httptest.NewRecorder()
 	o.private()["POST /explain"].ServeHTTP(answer,

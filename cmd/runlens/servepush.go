@@ -13,9 +13,7 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/ingest/push"
 	"github.com/runlens/runlens/ingest/write"
-	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/schema"
 )
 
 // What pushed records may take of the memory of a server, all together and those of one key. With what decodes and
@@ -32,9 +30,9 @@ type pushFlags struct {
 }
 
 // config is what a server of the cells needs to take records.
-func (f pushFlags) config(all []*cell, of func(schema.OrganizationID) int) *httpapi.PushConfig {
+func (f pushFlags) config(all servedCells) *httpapi.PushConfig {
 	return &httpapi.PushConfig{
-		Pusher: cellsPusher{all, of}, Rates: limit.NewKeyed(f.IngestRateLimitPerMinute, httpapi.RateWindow),
+		Pusher: all, Rates: limit.NewKeyed(f.IngestRateLimitPerMinute, httpapi.RateWindow),
 		Memory: limit.NewShares(pushBytes, pushBytesPerKey),
 	}
 }
@@ -46,20 +44,14 @@ func pushMemory(memory *limit.Shares) prometheus.Collector {
 		func() float64 { return float64(memory.Taken()) })
 }
 
-// A cellsPusher stores records in the cell of their organization.
-type cellsPusher struct {
-	cells []*cell
-	of    func(schema.OrganizationID) int
-}
-
 // Store is that of httpapi.Pusher.
-func (p cellsPusher) Store(ctx context.Context, r *push.Records, release func()) error {
-	i := p.of(r.Organization)
-	if i < 0 {
+func (s servedCells) Store(ctx context.Context, r *push.Records, release func()) error {
+	c, err := s.cell(r.Organization)
+	if err != nil {
 		release()
-		return cells.ErrUnknownCell
+		return err
 	}
-	opened, err := p.cells[i].get()
+	opened, err := c.get()
 	if err != nil {
 		release()
 		return err
