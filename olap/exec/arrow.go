@@ -12,7 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/compile"
 )
 
-// AppendArrow appends the rows as a stream of Arrow's IPC format with one batch at most: texts as utf8, days as date32,
+// AppendArrow appends the rows as a stream of Arrow's IPC format, in one batch: texts as utf8, days as date32,
 // counts as int64 and ratios as float64. A field's metadata has the member of its column.
 func (t *Table) AppendArrow(b []byte) []byte {
 	fields := make([]arrow.Field, len(t.Columns))
@@ -47,27 +47,16 @@ var arrowTypes = map[compile.Kind]arrow.DataType{
 }
 
 func (v Value) appendArrow(column array.Builder) {
-	switch column := column.(type) {
-	case *array.StringBuilder:
-		if v.kind == text {
-			column.Append(v.text)
-			return
-		}
-	case *array.Date32Builder:
-		if v.kind == day {
-			column.Append(arrow.Date32(int64(v.bits)))
-			return
-		}
-	case *array.Int64Builder:
-		if v.kind == count {
-			column.Append(int64(v.bits))
-			return
-		}
-	case *array.Float64Builder:
-		if v.kind == ratio {
-			column.Append(math.Float64frombits(v.bits))
-			return
-		}
+	switch v.kind {
+	case text:
+		column.(*array.StringBuilder).Append(v.text)
+	case day:
+		column.(*array.Date32Builder).Append(arrow.Date32(int64(v.bits)))
+	case count:
+		column.(*array.Int64Builder).Append(int64(v.bits))
+	case ratio:
+		column.(*array.Float64Builder).Append(math.Float64frombits(v.bits))
+	default:
+		column.AppendNull()
 	}
-	column.AppendNull()
 }
