@@ -2,7 +2,9 @@ package clickhousetest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,35 +22,48 @@ import (
 func KillAtRename(t testing.TB, dataDir string, n int) (detach func() (killed bool)) {
 	t.Helper()
 	pid := enginePID(t, dataDir)
-	var mu sync.Mutex
-	var traced *tracer
-	detached := false
+	var (
+		mu       sync.Mutex // of the next two
+		traced   *tracer
+		detached bool
+	)
 	// strace counts the renames of each thread for itself, and a refresh is the work of several. So the engine is
 	// stopped after each rename, those are counted here, and the first one after n-1 of them, by whichever thread, is
 	// deadly.
-	const deadly = "error=EIO:signal=SIGKILL"
-	mu.Lock()
-	if n == 1 {
-		traced = trace(t, pid, deadly, func() {})
-	} else {
-		left := n - 1
-		traced = trace(t, pid, "signal=SIGSTOP", func() {
-			if left--; left == 0 {
-				go func() {
-					mu.Lock()
-					defer mu.Unlock()
-					if !detached {
-						traced.end()
-						traced = trace(t, pid, deadly, func() {})
-					}
-					syscall.Kill(pid, syscall.SIGCONT)
-				}()
-			} else if left > 0 {
-				syscall.Kill(pid, syscall.SIGCONT)
-			}
-		})
+	const stopping, deadly = "signal=SIGSTOP", "error=EIO:signal=SIGKILL"
+	arm := func() { // while the engine is stopped
+		mu.Lock()
+		defer mu.Unlock()
+		defer syscall.Kill(pid, syscall.SIGCONT)
+		if detached {
+			return
+		}
+		traced.end()
+		var err error
+		if traced, err = trace(pid, deadly, func() {}); err != nil {
+			t.Error(err)
+		}
 	}
+	left, inject := n-1, stopping
+	if left == 0 {
+		inject = deadly
+	}
+	mu.Lock()
+	var err error
+	traced, err = trace(pid, inject, func() {
+		if left--; left > 0 {
+			syscall.Kill(pid, syscall.SIGCONT)
+		} else if left == 0 {
+			go arm() // which waits until this reader has ended
+		}
+	})
 	mu.Unlock()
+	switch {
+	case errors.Is(err, errNoTrace):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
 	end := sync.OnceFunc(func() {
 		mu.Lock()
 		defer mu.Unlock()
@@ -64,6 +79,8 @@ func KillAtRename(t testing.TB, dataDir string, n int) (detach func() (killed bo
 	}
 }
 
+var errNoTrace = errors.New("there is no strace to stop the engine at a chosen step, or this user may not trace it")
+
 // A tracer is a strace of a process.
 type tracer struct {
 	command *exec.Cmd
@@ -71,50 +88,50 @@ type tracer struct {
 }
 
 // trace has a process do something to itself (man strace, inject) at each rename, and calls stopped after each SIGSTOP
-// that it got. It returns when the process is traced.
-func trace(t testing.TB, pid int, inject string, stopped func()) *tracer {
+// that it got. It returns when the process is traced, or errNoTrace.
+func trace(pid int, inject string, stopped func()) (*tracer, error) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("there is no strace to stop the engine at a chosen step")
+		return nil, errNoTrace
 	}
 	const renames = "rename,renameat,renameat2"
 	c := exec.Command(strace, "-f", "-p", fmt.Sprint(pid), "-e", "trace="+renames, "-e", "inject="+renames+":"+inject)
 	said, err := c.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := c.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	s := &tracer{c, make(chan struct{})}
-	attached := make(chan string, 1)
-	go func() {
-		defer close(s.read)
-		defer close(attached)
-		for lines := bufio.NewScanner(said); lines.Scan(); {
-			switch line := lines.Text(); {
-			case strings.Contains(line, "Operation not permitted"),
-				strings.Contains(line, fmt.Sprintf("Process %d attached", pid)):
-				select {
-				case attached <- line:
-				default:
-				}
-			case strings.Contains(line, "--- SIGSTOP {"):
-				stopped()
-			}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "Operation not permitted") {
+			err = errNoTrace
 		}
-	}()
-	switch line, ok := <-attached; {
-	case !ok:
-		t.Error("strace ended")
-	case strings.Contains(line, "not permitted"):
-		t.Skip("this user may not trace the engine")
+		if strings.Contains(lines.Text(), fmt.Sprintf("Process %d attached", pid)) {
+			go s.follow(lines, stopped)
+			return s, nil
+		}
 	}
-	return s
+	c.Wait()
+	return nil, cmp.Or(err, errors.New("strace ended"))
 }
 
-// end lets go of the process.
+func (s *tracer) follow(lines *bufio.Scanner, stopped func()) {
+	defer close(s.read)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "--- SIGSTOP {") {
+			stopped()
+		}
+	}
+}
+
+// end lets go of the process, if there is a tracer.
 func (s *tracer) end() {
+	if s == nil {
+		return
+	}
 	s.command.Process.Signal(syscall.SIGTERM)
 	<-s.read
 	s.command.Wait()
