@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // browserVariable names a Chromium, where none is on the path.
@@ -109,11 +111,12 @@ func (b tab) rest() {
 // until waits for a condition of the page.
 func (b tab) until(condition string) {
 	b.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	if harness.Poll(b.Context(), 20*time.Second, 5*time.Millisecond, func() bool {
 		// A page that is just being replaced cannot be asked.
-		if holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](condition)); err == nil && holds {
-			return
-		}
+		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](condition))
+		return err == nil && holds
+	}) {
+		return
 	}
 	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
 	b.Fatalf("it never held that %s:\n%s", condition, text)

@@ -274,11 +274,10 @@ func TestACellThatIsAway(t *testing.T) {
 	d.signal("c", syscall.SIGCONT)
 	goesOn = true
 	for _, organization := range d.organizations() {
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-			if status, _ := post(t, since, keys[organization], countRuns); status == 200 {
-				break
-			}
-		}
+		harness.Poll(t.Context(), time.Minute, 100*time.Millisecond, func() bool {
+			status, _ := post(t, since, keys[organization], countRuns)
+			return status == 200
+		})
 		d.expectRuns(since, keys[organization], runs[organization])
 	}
 	if status, _ := post(t, since, unknown, countRuns); status != 401 {

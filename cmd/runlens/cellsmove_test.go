@@ -14,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/move"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap"
@@ -118,13 +119,11 @@ func TestMovingAnOrganization(t *testing.T) {
 	}
 	d.moveUnseen(app, moved, from, to, func() { d.expectRuns(base, key, runs[moved]) })
 	d.run("", "keys", "revoke", id)
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(500 * time.Millisecond) {
-		if status, _ := post(t, base, key, countRuns); status == 401 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("a key that was revoked in the new cell is valid")
-		}
+	if !harness.Poll(t.Context(), 5*time.Second, 500*time.Millisecond, func() bool {
+		status, _ := post(t, base, key, countRuns)
+		return status == 401
+	}) {
+		t.Fatal("a key that was revoked in the new cell is valid")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
 	"github.com/runlens/runlens/olap/doctor/finding"
 )
@@ -200,16 +201,14 @@ func TestStartsLogWhatIsWrong(t *testing.T) {
 		p.Process.Kill()
 		p.Wait()
 	})
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		text, err := os.ReadFile(log.Name())
-		if err != nil {
+	var text []byte
+	if !harness.Poll(t.Context(), time.Minute, 20*time.Millisecond, func() bool {
+		var err error
+		if text, err = os.ReadFile(log.Name()); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), `"check":"damaged parts"`) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the worker does not log it: %s", text)
-		}
+		return strings.Contains(string(text), `"check":"damaged parts"`)
+	}) {
+		t.Fatalf("the worker does not log it: %s", text)
 	}
 }
