@@ -24,7 +24,7 @@ func TestTheBaselineStays(t *testing.T) {
 		"0100_baseline.down.sql": "2e113b4d31fc1f17076a5a989f5b85b9796a3585dfdcd7ccd75a581871dbbf0c",
 	} {
 		content, err := fs.ReadFile(schema.Own().Files, "migrations/"+name)
-		content = bytes.ReplaceAll(content, []byte("SETTINGS index_granularity = 512, "), []byte("SETTINGS "))
+		content = bytes.Replace(content, []byte("SETTINGS index_granularity = 512, "), []byte("SETTINGS "), 2)
 		if got := fmt.Sprintf("%x", sha256.Sum256(content)); err != nil || got != want {
 			t.Errorf("%s has the sum %s, want %s (%v): change the schema by a migration of its own", name, got, want, err)
 		}
