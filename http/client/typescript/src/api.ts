@@ -40,9 +40,9 @@ export interface paths {
          *     ordered by dimensions only, it pages through cursors; ordered by a metric it is a single page.
          *
          *     With `Accept: text/csv`, `application/x-ndjson` or `application/vnd.apache.arrow.stream` the answer has the rows alone, and the
-         *     headers `x-runlens-*` have the rest. Without these, with `*\/*`, and for errors, it is JSON. CSV (RFC 4180) has a header line, quotes what is a string in JSON, and
-         *     has nothing for null; values are as they are, so a spreadsheet may take a text that begins with `=` for a formula: import such
-         *     columns as text. NDJSON has an object for each row, with the names of the columns as keys. An Arrow
+         *     headers `x-runlens-*` have the rest. Without these, with `*\/*`, and for errors, it is JSON. CSV (RFC 4180) has a header line, quotes
+         *     what is a string in JSON, and has nothing for null; values are as they are, so a spreadsheet may take a text that begins with `=`
+         *     for a formula: import such columns as text. NDJSON has an object for each row, with the names of the columns as keys. An Arrow
          *     stream has one batch: texts are `utf8`, days `date32`, counts `int64` and other numbers `float64`.
          *     (They are described here and not as content of the response: generated clients would have to tell a table from a text.)
          */
