@@ -72,8 +72,13 @@ func protect(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// refuseEarly answers what never reached a handler: requests that could not be read, and unknown methods.
+// refuseEarly answers what never reached a handler: requests that could not be read, and unknown methods. A connection
+// that ends before its first request has one byte is closed without a word. Its client may be about to send, and would
+// take a refusal for its answer; fasthttp itself spares only connections that had a request.
 func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
+	if conn := c.Context().Conn(); c.Context().ConnRequestNum() == 0 && conns.Silent(conn) {
+		return conn.Close()
+	}
 	x := &exchange{refusal: refusalOf(err)}
 	s.begin(c, x)
 	closeUnread(c.Context())

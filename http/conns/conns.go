@@ -190,6 +190,18 @@ func Authenticated(c net.Conn, valid bool) {
 	}
 }
 
+// Silent reports whether nothing was read of a connection since it was opened or last written to. c is as for
+// LeaveUnread, false where no Listener accepted it.
+func Silent(c net.Conn) bool {
+	ours := accepted(c)
+	if ours == nil {
+		return false
+	}
+	ours.mu.Lock()
+	defer ours.mu.Unlock()
+	return ours.received == 0
+}
+
 // accepted is the connection of a Listener, also beneath TLS; nil where there is none.
 func accepted(c net.Conn) *conn {
 	if secured, ok := c.(interface{ NetConn() net.Conn }); ok {
