@@ -2,6 +2,9 @@ module github.com/runlens/runlens
 
 go 1.26.8
 
+// A client is a module of its own, which this one is always built and tested with as it stands beside it.
+replace github.com/runlens/runlens/http/client => ./http/client
+
 require (
 	github.com/ClickHouse/ch-go v0.74.0
 	github.com/ClickHouse/clickhouse-go/v2 v2.49.0
@@ -37,6 +40,7 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/runlens/runlens/http/client v0.0.0-00010101000000-000000000000
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/swaggest/swgui v1.8.5
 	github.com/testcontainers/testcontainers-go v0.44.0

@@ -33,10 +33,10 @@ func importsOf(t *testing.T) map[string][]string {
 	return imports
 }
 
-// packages are all of our module.
+// packages are all of our modules.
 func packages(t *testing.T) (all []goPackage) {
 	t.Helper()
-	command := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...")
+	command := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports", "./...", module+"http/client/...")
 	command.Dir = "../.."
 	out, err := command.Output()
 	if err != nil {

@@ -25,6 +25,7 @@ var arrows = map[string]string{
 	// A client is for programs that have nothing else of ours.
 	"http/client":        "",
 	"http/client/report": "http/client",
+	"http/clients":       "",
 	"http/conns":         "",
 	"http/limit":         "",
 	// The only package that knows Redis.

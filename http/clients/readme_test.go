@@ -1,4 +1,4 @@
-package client_test
+package clients_test
 
 import (
 	"os"
@@ -12,7 +12,8 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-// The README's programs compile and run against a real server: one prints its days, the other both weeks.
+// The README's programs compile and run against a real server, each in a module that requires the client's and nothing
+// else: one prints its days, the other both weeks.
 func TestReadme(t *testing.T) {
 	s := serve(t, 1000)
 	var records olaptest.Records
@@ -31,11 +32,14 @@ func TestReadme(t *testing.T) {
 	for at, want := range []string{
 		"^2026-01-05 2 1\n2026-01-09 1 1\n$", `^\[` + before + ` 0 0 0 \]\n\[` + monday.Format(time.DateOnly) + ` 0 `,
 	} {
-		file := filepath.Join(t.TempDir(), "main.go")
-		if err := os.WriteFile(file, []byte(blocks(t, "README.md", "go")[at]), 0o600); err != nil {
-			t.Fatal(err)
+		program := t.TempDir()
+		for file, text := range map[string]string{"main.go": blocks(t, "README.md", "go")[at], "go.mod": stranger(t)} {
+			if err := os.WriteFile(filepath.Join(program, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		command := exec.CommandContext(t.Context(), "go", "run", file)
+		command := exec.CommandContext(t.Context(), "go", "run", "-mod=readonly", ".")
+		command.Dir = program
 		command.Env = append(os.Environ(), "RUNLENS_URL="+s.base, "RUNLENS_API_KEY="+s.key)
 		out, err := command.Output()
 		if err != nil || !regexp.MustCompile(want).Match(out) {
@@ -44,10 +48,32 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// stranger is the go.mod of a program that uses the client, with the client's own go line.
+func stranger(t *testing.T) string {
+	t.Helper()
+	beside, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(folder + "go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, line, found := strings.Cut(string(text), "\n\ngo ")
+	if name, is := strings.CutPrefix(own, "module "); found && is {
+		return "module example.com/stranger\n\ngo " + line + "require " + name + " v1.0.0\nreplace " + name + " => " +
+			beside + "\n"
+	}
+	t.Fatalf("more than a name and a version of Go: %s", text)
+	return ""
+}
+
 // A program that imports the client gets packages of the standard library with it, and nothing else.
 func TestStandardLibraryOnly(t *testing.T) {
 	const form = "{{if not .Standard}}{{.ImportPath}}{{end}}"
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", form, "./...").CombinedOutput()
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", form, "./...")
+	command.Dir = folder
+	out, err := command.CombinedOutput()
 	const want = "github.com/runlens/runlens/http/client github.com/runlens/runlens/http/client/report"
 	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != want {
 		t.Errorf("%v: %s, want %s", err, got, want)

@@ -1,4 +1,5 @@
-package client_test
+// Package clients_test holds the clients of package client, which is a module of its own, against a real server.
+package clients_test
 
 import (
 	"context"
@@ -22,6 +23,9 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
+
+// folder is where the clients are.
+const folder = "../client/"
 
 // A service is a real server over a real store, with the runs of three days in January 2026.
 type service struct {

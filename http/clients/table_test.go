@@ -1,4 +1,4 @@
-package client_test
+package clients_test
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
-const casesFile = "testdata/cases.json"
+const casesFile = folder + "testdata/cases.json"
 
 // A table is the content of casesFile.
 type table struct {
@@ -242,5 +242,5 @@ func (all table) runTypeScript(t *testing.T, s *service, urls []string) []outcom
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("there is no node")
 	}
-	return asked(t, all, s, urls, "node", "typescript/test/table.mjs")
+	return asked(t, all, s, urls, "node", folder+"typescript/test/table.mjs")
 }

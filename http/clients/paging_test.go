@@ -1,4 +1,4 @@
-package client_test
+package clients_test
 
 import (
 	"fmt"
@@ -71,16 +71,16 @@ func TestPagingPrograms(t *testing.T) {
 	}
 }
 
-// block is the first block of code of a language in a Markdown file.
+// block is the first block of code of a language in a Markdown file of the clients.
 func block(t *testing.T, file, language string) string {
 	t.Helper()
 	return blocks(t, file, language)[0]
 }
 
-// blocks are the blocks of code of a language in a Markdown file. There is at least one.
+// blocks are the blocks of code of a language in a Markdown file of the clients. There is at least one.
 func blocks(t *testing.T, file, language string) (all []string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(folder + file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package client_test
+package clients_test
 
 import (
 	"archive/zip"
@@ -17,12 +17,13 @@ import (
 // runPython asks with the Python client, built into a wheel, in a virtual environment that has nothing else. Its own
 // tests and the example of its README run beside pandas and polars, where these are installed.
 func (all table) runPython(t *testing.T, s *service, urls []string) (outcomes []outcome) {
-	folder := environment(t, wheel(t))
-	clean := filepath.Join(folder, "bin", "python")
-	sites, _ := filepath.Glob(filepath.Join(folder, "lib", "*", "site-packages"))
+	place := environment(t, wheel(t))
+	clean := filepath.Join(place, "bin", "python")
+	sites, _ := filepath.Glob(filepath.Join(place, "lib", "*", "site-packages"))
 	full := []string{"PYTHONPATH=" + sites[0], python()}
-	t.Log(execute(t, clean, "python/tests/test_client.py", "-v"))
-	t.Log(execute(t, "env", append(full, "python/tests/test_client.py", "-v", "Frames")...))
+	tests := folder + "python/tests/"
+	t.Log(execute(t, clean, tests+"test_client.py", "-v"))
+	t.Log(execute(t, "env", append(full, tests+"test_client.py", "-v", "Frames")...))
 	example := filepath.Join(t.TempDir(), "example.py")
 	code := block(t, "python/README.md", "python") + "print(len(frame), frame['run_count'].sum())"
 	if err := os.WriteFile(example, []byte(code), 0o600); err != nil {
@@ -33,7 +34,7 @@ func (all table) runPython(t *testing.T, s *service, urls []string) (outcomes []
 			t.Errorf("the example of the README prints %s", out)
 		}
 	}
-	return asked(t, all, s, urls, clean, "python/tests/table.py")
+	return asked(t, all, s, urls, clean, tests+"table.py")
 }
 
 // asked has a program ask, which reads the table, the addresses and the key, and writes outcomes.
@@ -74,11 +75,11 @@ func wheel(t *testing.T) string {
 		t.Skip("there is no python3 with pip, setuptools, venv and wheel")
 	}
 	source, built := t.TempDir(), t.TempDir()
-	if err := os.CopyFS(filepath.Join(source, "src"), os.DirFS("python/src")); err != nil {
+	if err := os.CopyFS(filepath.Join(source, "src"), os.DirFS(folder+"python/src")); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"pyproject.toml", "README.md", "LICENSE"} {
-		content, err := os.ReadFile(filepath.Join("python", file))
+		content, err := os.ReadFile(folder + "python/" + file)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(source, file), content, 0o600)
 		}
@@ -108,10 +109,10 @@ func wheel(t *testing.T) string {
 // environment is the folder of a new virtual environment with a wheel in it.
 func environment(t *testing.T, wheel string) string {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "environment")
-	execute(t, python(), "-m", "venv", "--without-pip", folder)
-	execute(t, python(), "-m", "pip", "--isolated", "--python", folder, "install", "--no-index", "--no-cache-dir", wheel)
-	return folder
+	place := filepath.Join(t.TempDir(), "environment")
+	execute(t, python(), "-m", "venv", "--without-pip", place)
+	execute(t, python(), "-m", "pip", "--isolated", "--python", place, "install", "--no-index", "--no-cache-dir", wheel)
+	return place
 }
 
 func execute(t *testing.T, name string, args ...string) string {

@@ -1,0 +1,3 @@
+module github.com/runlens/runlens/http/client
+
+go 1.23.0
