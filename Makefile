@@ -4,7 +4,7 @@ ENGINE     := deploy/engine/node_modules/.package-lock.json
 POSTGRES   := deploy/postgres/node_modules/.package-lock.json
 GENERATORS := deploy/generators/node_modules/.package-lock.json
 CONSOLE    := deploy/console/node_modules/.package-lock.json
-VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION    := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
 COMMIT     := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS    := -X main.version=$(VERSION) -X main.linkedCommit=$(COMMIT)
 
