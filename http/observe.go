@@ -77,7 +77,8 @@ func protect(c *fiber.Ctx) (err error) {
 // take a refusal for its answer; fasthttp itself spares only connections that had a request.
 func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
 	if conn := c.Context().Conn(); c.Context().ConnRequestNum() == 0 && conns.Silent(conn) {
-		return conn.Close()
+		_ = conn.Close() // it may be closed already, and Fiber would log that
+		return nil
 	}
 	x := &exchange{refusal: refusalOf(err)}
 	s.begin(c, x)

@@ -77,20 +77,8 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	limited := conns.Limit(listener, conns.Caps{All: 4096, PerAddress: 4096}, config.Logger)
-	go func() { served <- server.Serve(limited) }()
 	s.base = "http://" + listener.Addr().String()
-	s.close = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := server.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	s.close = answering(t, server, listener)
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		s.close()
@@ -101,6 +89,24 @@ func serveOn(t *testing.T, store *clickhouse.Server, change func(*httpapi.Config
 		}
 	})
 	return s
+}
+
+// answering has a server answer on a listener until stop, which may be called more than once.
+func answering(t *testing.T, server *httpapi.Server, on net.Listener) (stop func()) {
+	t.Helper()
+	served := make(chan error, 1)
+	limited := conns.Limit(on, conns.Caps{All: 4096, PerAddress: 4096}, server.Logger)
+	go func() { served <- server.Serve(limited) }()
+	return sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // key stores a new key of an organization.
