@@ -38,7 +38,7 @@ func TestReadme(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		command := exec.CommandContext(t.Context(), "go", "run", "-mod=readonly", ".")
+		command := exec.CommandContext(t.Context(), "go", "run", ".")
 		command.Dir = program
 		command.Env = append(os.Environ(), "RUNLENS_URL="+s.base, "RUNLENS_API_KEY="+s.key)
 		out, err := command.Output()
@@ -59,13 +59,13 @@ func stranger(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, line, found := strings.Cut(string(text), "\n\ngo ")
-	if name, is := strings.CutPrefix(own, "module "); found && is {
-		return "module example.com/stranger\n\ngo " + line + "require " + name + " v1.0.0\nreplace " + name + " => " +
-			beside + "\n"
+	fields := strings.Fields(string(text))
+	if len(fields) != 4 || fields[0] != "module" || fields[2] != "go" {
+		t.Fatalf("more than a name and a version of Go: %s", text)
 	}
-	t.Fatalf("more than a name and a version of Go: %s", text)
-	return ""
+	name, version := fields[1], fields[3]
+	return "module example.com/stranger\ngo " + version + "\nrequire " + name + " v1.0.0\nreplace " + name + " => " +
+		beside + "\n"
 }
 
 // A program that imports the client gets packages of the standard library with it, and nothing else.
