@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
@@ -33,9 +34,7 @@ func engineDir(t *testing.T) string {
 	}
 	// The engine ends a moment after its last user, and writes until then.
 	t.Cleanup(func() {
-		for deadline := time.Now().Add(time.Minute); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		harness.Poll(context.Background(), time.Minute, 10*time.Millisecond, func() bool { return os.RemoveAll(dir) == nil })
 	})
 	return dir
 }

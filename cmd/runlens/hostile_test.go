@@ -19,6 +19,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/output"
 )
 
@@ -98,10 +99,8 @@ func queryHostile(t *testing.T, o office) {
 		_, out, _ := command(t, "", append([]string{"keys", "list", "--org", "hostile", "--output", "json"}, d.flags...)...)
 		return strings.Contains(out, `"last_used_at":"`)
 	}
-	for deadline := time.Now().Add(time.Minute); !recorded(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the use of the key is not recorded")
-		}
+	if !harness.Poll(t.Context(), time.Minute, 20*time.Millisecond, recorded) {
+		t.Fatal("the use of the key is not recorded")
 	}
 	createKey(t, d.flags, "--org", "hostile", "--name", hostileText)
 	home := t.TempDir()
