@@ -37,14 +37,10 @@ type bed struct {
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	b := &bed{T: t, conns: map[string]driver.Conn{}}
-	var list []cells.Cell
 	for _, name := range []string{"a", "b"} {
 		b.conns[name] = olaptest.OpenStore(t).Conn()
-		list = append(list, cells.Cell{Name: name, Weight: 1})
 	}
-	p, err := cells.Find(t.Context(), list, b.conns)
-	b.must(err)
-	b.directory = cells.NewDirectory(p)
+	p := b.forget()
 	for n := 0; b.other == ""; n++ {
 		organization := schema.OrganizationID(fmt.Sprint("org-", n))
 		switch {
@@ -56,6 +52,15 @@ func newBed(t *testing.T) *bed {
 		}
 	}
 	return b
+}
+
+// forget makes the writers read again what the cells say.
+func (b *bed) forget() *cells.Placement {
+	b.Helper()
+	p, err := cells.Find(b.Context(), []cells.Cell{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}, b.conns)
+	b.must(err)
+	b.directory = cells.NewDirectory(p)
+	return p
 }
 
 func (b *bed) must(err error) {

@@ -10,7 +10,6 @@ import (
 	"github.com/runlens/runlens/ingest/move"
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/purged"
-	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -75,9 +74,7 @@ func TestAnInsertOverTheChangeOfState(t *testing.T) {
 		})
 		conns := maps.Clone(b.conns)
 		conns[from] = held
-		p, err := cells.Find(t.Context(), []cells.Cell{{Name: "a"}, {Name: "b"}}, b.conns)
-		b.must(err)
-		b.directory = cells.NewDirectory(p)
+		b.forget()
 		written := make(chan error, 1)
 		go func() { written <- b.writer(conns).Write(t.Context(), records(b.acme, stored, 1)) }()
 		stored++
@@ -119,6 +116,7 @@ func TestAnInsertAfterTheComparison(t *testing.T) {
 	})
 	conns := maps.Clone(b.conns)
 	conns["a"] = held
+	b.forget()
 	written := make(chan error, 1)
 	go func() { written <- b.writer(conns).Write(t.Context(), records(b.acme, 2, 1)) }()
 	<-paused

@@ -8,8 +8,12 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
 )
+
+// placing are the rows of where organizations are. Where some came, all are read, so that few need to be told apart.
+var placing = parts.Table{Name: schema.TablePlacement, Column: "subject", Most: 1}
 
 // A Directory is what a process knows of where organizations are: the placement, of what all stores said, and what each
 // cell's own store said last. It is safe for concurrent use.
@@ -23,6 +27,7 @@ type Directory struct {
 type heard struct {
 	reading chan struct{} // held while the store is read
 	began   time.Time     // when the last reading began; zero before the first
+	state   parts.State   // of the table, before what is told was read
 	told    Told
 }
 
@@ -55,7 +60,7 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 		return told, nil
 	}
 	began := time.Now()
-	told, err := Read(ctx, conn)
+	changes, told, err := h.read(ctx, conn)
 	if err == nil && told.name != cell {
 		err = exchanged(cell, told.name)
 	}
@@ -64,9 +69,19 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.began, h.told = began, told
+	h.began, h.state, h.told = began, changes.State, told
 	d.placement = d.placement.with(told)
 	return told, nil
+}
+
+// read reads what the store says, unless no row came since the last time. Whoever calls holds reading.
+func (h *heard) read(ctx context.Context, conn driver.Conn) (parts.Changes, Told, error) {
+	changes, err := placing.Changed(ctx, conn, h.state)
+	if err != nil || !changes.All && len(changes.Values) == 0 {
+		return changes, h.told, err
+	}
+	told, err := Read(ctx, conn)
+	return changes, told, err
 }
 
 // Here says which organizations are in a cell, as Told says it; all of them where d is nil, for a store that is no

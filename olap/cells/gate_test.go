@@ -2,8 +2,10 @@ package cells_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/olap/cells"
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -50,4 +52,58 @@ func TestAGate(t *testing.T) {
 			t.Errorf("after %v: refused %v, want %v", c.meanwhile, got, c.refused)
 		}
 	}
+}
+
+// A process learns everything that its cell is told, whatever is merged meanwhile, and reads it only where there is
+// something new.
+func TestADirectoryHearsWhatIsNew(t *testing.T) {
+	conns, list := stores(t, "a"), of("a")
+	p, err := cells.Find(t.Context(), list, conns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := olaptest.Hold(conns["a"])
+	directory := cells.NewDirectory(p)
+	hear := func(what string, state cells.State, read bool) {
+		t.Helper()
+		before := held.Sent()
+		told, err := directory.Told(t.Context(), "a", held, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, sent := told.Place(cells.OrganizationSubject("acme")).State, held.Sent()-before
+		if got != state || sent > 1 != read {
+			t.Errorf("%s: %s, by %d statements; want %s, and more than one: %v", what, got, sent, state, read)
+		}
+	}
+	tell := func(state cells.State) {
+		t.Helper()
+		now, err := cells.Read(t.Context(), conns["a"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := now.Place(cells.OrganizationSubject("acme"))
+		place.Revision, place.State = cells.NextRevision(place.Revision), state
+		if err := cells.Write(t.Context(), conns["a"], cells.OrganizationSubject("acme"), place); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merge := func() {
+		t.Helper()
+		if err := conns["a"].Exec(t.Context(), "OPTIMIZE TABLE placement FINAL"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear("first", cells.Open, true)
+	hear("again", cells.Open, false)
+	tell(cells.Moving)
+	hear("moving", cells.Moving, true)
+	merge()
+	hear("a merge", cells.Moving, false)
+	tell(cells.Closing)
+	merge()
+	hear("closing, and a merge", cells.Closing, true)
+	held.After("FROM system.parts", func() { tell(cells.Switched) })
+	hear("what comes before it is read", cells.Closing, false)
+	hear("what came then", cells.Switched, true)
 }

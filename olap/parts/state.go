@@ -13,6 +13,7 @@ import (
 
 // A State is the parts of a table at a moment. Of the zero State nothing is known.
 type State struct {
+	listed  bool
 	parts   []part
 	table   uuid.UUID // the nil one where it is not known
 	started time.Time // when ClickHouse was started
@@ -41,7 +42,8 @@ type partRow struct {
 var partName = regexp.MustCompile(`^all_(\d+)_(\d+)_\d+(?:_(\d+))?$`)
 
 // stateOf is what a list of parts says.
-func stateOf(rows []partRow) (s State) {
+func stateOf(rows []partRow) State {
+	s := State{listed: true}
 	for _, row := range rows {
 		p := part{name: row.Name, hash: row.Hash, rows: row.Rows}
 		if name := partName.FindStringSubmatch(row.Name); name != nil {
@@ -66,7 +68,8 @@ const restartTolerance = 2 * time.Second
 // false if it cannot tell: rows may have been removed or changed as well, or be those of another table.
 //
 //  1. Both are of one table and of one start of ClickHouse. A restored table is another one, and after a loss of power
-//     block numbers can be used again. Without parts nothing shows which table it is.
+//     block numbers can be used again. Without parts nothing shows which table it is, and nothing has to where there
+//     were no rows either.
 //  2. A part of the same name and hash has the same rows.
 //  3. A part that covers earlier ones without a gap was merged from them: every insert has a block number of its own,
 //     so it has their rows and no others.
@@ -74,6 +77,9 @@ const restartTolerance = 2 * time.Second
 //  5. A mutation removes or changes rows, also some that came in between. Every part that is older gets its number.
 //  6. An earlier part that is in none of the new ones was removed with its rows.
 func (s State) since(earlier State) (added []part, ok bool) {
+	if earlier.listed && len(earlier.parts) == 0 && len(s.parts) == 0 {
+		return nil, true
+	}
 	if s.table == uuid.Nil || s.table != earlier.table ||
 		s.started.Sub(earlier.started).Abs() > restartTolerance {
 		return nil, false

@@ -53,7 +53,7 @@ func TestSince(t *testing.T) {
 		"a removal and a merge":  {before: "all_1_1_0=a all_2_2_0=b all_3_3_0=c", after: "all_1_2_1=d", unknown: true},
 		"an empty part":          {before: "all_1_1_0=a", after: "all_1_1_1=empty", unknown: true},
 		"other rows":             {before: "all_1_1_0=a", after: "all_1_1_0=b", unknown: true},
-		"an empty table":         {before: "", after: "", unknown: true},
+		"an empty table":         {before: "", after: ""},
 		"the first part":         {before: "", after: "all_1_1_0=a", unknown: true},
 		"none any more":          {before: "all_1_1_0=a", after: "", unknown: true},
 		"another table":          {before: "all_1_1_0=a", after: "all_1_1_0=a", dir: other, unknown: true},
@@ -85,5 +85,8 @@ func TestSince(t *testing.T) {
 		if ok == c.unknown || ok && !slices.Equal(added, strings.Fields(c.added)) {
 			t.Errorf("%s: %q were added, and that is known: %v", what, added, ok)
 		}
+	}
+	if _, ok := at(table, hour, "").since(State{}); ok {
+		t.Error("something is known of a table that was never read")
 	}
 }

@@ -29,6 +29,9 @@ const (
 	smallWait  = 10 * time.Second
 	// renewAfter is the age at which a watermark is moved although nothing was stored.
 	renewAfter = time.Minute
+	// quietFor is for how long rows are not looked for after none were found. The log and the clock are read at every
+	// step: a clock that was set back is to be noticed soon, while of a load the delta has some seconds more.
+	quietFor = 5 * time.Second
 )
 
 // A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is
@@ -40,8 +43,9 @@ type Refresher struct {
 	// takeOut is that of TakeOutLate; nil to look for nobody.
 	takeOut func(context.Context, schema.OrganizationID, string, time.Time) error
 
-	name  int64 // in claims
-	clock snapshot.ClockWatch
+	name       int64 // in claims
+	clock      snapshot.ClockWatch
+	quietUntil time.Time // when rows are looked for again
 
 	records     prometheus.Counter
 	age         prometheus.GaugeFunc
@@ -142,6 +146,9 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		}
 		return true, nil
 	}
+	if patient && asked.Before(s.quietUntil) {
+		return false, nil
+	}
 	target, err := snapshot.AwaitInserts(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
 	if err != nil || !target.After(state.Until) {
 		return false, err
@@ -149,6 +156,9 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	next, rows, more, err := s.next(ctx, state.Until, target)
 	if err != nil {
 		return false, err
+	}
+	if rows == 0 {
+		s.quietUntil = asked.Add(quietFor)
 	}
 	lag := target.Sub(state.Until)
 	if patient && (rows == 0 && lag < renewAfter || rows > 0 && rows < smallBatch && lag < smallWait) {

@@ -136,6 +136,38 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// While nothing is stored, a step reads the log alone, and notices a clock that was set back all the same.
+func TestAQuietStoreIsLeftAlone(t *testing.T) {
+	conn := olaptest.Hold(refreshed(t, 10))
+	refresher := rollup.New(conn, quiet, 0)
+	var more bool
+	step := func() (sent int) {
+		t.Helper()
+		conn.Restart()
+		var err error
+		if more, err = refresher.Step(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return conn.Sent()
+	}
+	if sent := step(); sent < 2 {
+		t.Errorf("the first step looked for nothing in %d statements", sent)
+	}
+	sent := 0
+	for range 20 { // where one takes seconds, rows are looked for in the next one again
+		if sent = step(); sent == 1 {
+			break
+		}
+	}
+	if sent != 1 {
+		t.Errorf("a quiet store was sent %d statements a step, want 1", sent)
+	}
+	conn.Shift(-time.Minute)
+	if step(); !more {
+		t.Error("a clock that was set back was not noticed")
+	}
+}
+
 // A refresher that is late, or repeats a batch that was written in part, counts nothing twice.
 func TestRepeatedBatchesAddNothing(t *testing.T) {
 	conn := refreshed(t, 40)
