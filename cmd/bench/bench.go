@@ -219,12 +219,19 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 		if !refreshed { // which may write to all of them
 			continue
 		}
-		for _, partition := range unmerged {
-			if err := b.store.Conn().Exec(ctx, "OPTIMIZE TABLE "+partition+" FINAL"); err != nil {
-				return err
-			}
+		if err := b.merge(ctx, unmerged); err != nil {
+			return err
 		}
 	}
+}
+
+func (b *bench) merge(ctx context.Context, partitions []string) error {
+	for _, partition := range partitions {
+		if err := b.store.Conn().Exec(ctx, "OPTIMIZE TABLE "+partition+" FINAL"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unmerged are the product's partitions in several parts, or in one that was never merged, as OPTIMIZE names them.

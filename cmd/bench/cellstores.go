@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/rollup"
 )
 
 // stores are where the same organizations are: in one store, or in several cells.
@@ -51,6 +52,11 @@ func (b *bench) openStores(ctx context.Context, name, file string, c class, cell
 	if out, err := s.Command(ctx, "ingest", file).CombinedOutput(); err != nil {
 		return s, fmt.Errorf("ingest: %w: %s", err, out)
 	}
+	for _, engine := range s.engines {
+		if err := b.refreshAndMerge(ctx, engine); err != nil {
+			return s, err
+		}
+	}
 	for o := range c.count {
 		organization := string(c.organization(o))
 		key, err := s.CreateKey(ctx, organization)
@@ -70,15 +76,41 @@ func (b *bench) openStores(ctx context.Context, name, file string, c class, cell
 	return s, nil
 }
 
-// A deployment is servers on stores, each of which answers for some of the organizations.
+// refreshAndMerge does what a server does with a store in the minutes after a load.
+func (b *bench) refreshAndMerge(ctx context.Context, store *clickhouse.Server) error {
+	loaded := *b
+	loaded.store = store
+	err := rollup.New(store.Conn(), slog.New(slog.DiscardHandler), 0).Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	partitions, err := loaded.unmerged(ctx)
+	if err != nil {
+		return err
+	}
+	return loaded.merge(ctx, partitions)
+}
+
+// A deployment is servers on stores.
 type deployment struct {
 	*stores
 	servers []*process.Server
 	clients []*apiClient // of each organization
+	shares  []share      // one for each store with organizations
 }
 
+// A share is what is asked of one store while all others rest, so that as many ask a store as ask the only one: what
+// they ask at once shares statements.
+type share struct {
+	clients   []*apiClient
+	processes []int // whose processor time counts
+}
+
+// deploy starts servers. Of several each answers for the organizations of one store, as on a machine that it has with
+// that store's engine alone: what the others use is not counted then.
 func (b *bench) deploy(ctx context.Context, s *stores, servers int) (*deployment, error) {
 	d := &deployment{stores: s}
+	var all []int
 	for n := range servers {
 		dir := fmt.Sprintf("%s-server-%d", s.DataDir, n)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -89,10 +121,30 @@ func (b *bench) deploy(ctx context.Context, s *stores, servers int) (*deployment
 			d.stop()
 			return nil, err
 		}
-		d.servers = append(d.servers, server)
+		d.servers, all = append(d.servers, server), append(all, server.PID())
 	}
-	for o, key := range s.keys {
-		d.clients = append(d.clients, newAPIClient(d.servers[o%servers], key))
+	engines := map[string]int{}
+	for dir := range s.engines {
+		engine, err := process.Product{DataDir: dir}.Engine()
+		if err != nil {
+			d.stop()
+			return nil, err
+		}
+		engines[dir], all = engine.PID, append(all, engine.PID)
+	}
+	of := map[string]int{} // indices of shares
+	for o, dir := range s.cells {
+		n, known := of[dir]
+		if !known {
+			n, of[dir] = len(d.shares), len(d.shares)
+			d.shares = append(d.shares, share{processes: all})
+		}
+		server := d.servers[n%servers]
+		if servers > 1 {
+			d.shares[n].processes = []int{server.PID(), engines[dir]}
+		}
+		client := newAPIClient(server, s.keys[o])
+		d.clients, d.shares[n].clients = append(d.clients, client), append(d.shares[n].clients, client)
 	}
 	return d, nil
 }
@@ -101,21 +153,4 @@ func (d *deployment) stop() {
 	for _, server := range d.servers {
 		server.Stop()
 	}
-}
-
-// processors is what the servers and the engines have used so far; 0 where the system does not tell.
-func (d *deployment) processors() (time.Duration, error) {
-	var pids []int
-	for _, server := range d.servers {
-		pids = append(pids, server.PID())
-	}
-	for dir := range d.engines {
-		engine, err := process.Product{DataDir: dir}.Engine()
-		if err != nil {
-			return 0, err
-		}
-		pids = append(pids, engine.PID)
-	}
-	used, _ := processorTime(pids...)
-	return used, nil
 }

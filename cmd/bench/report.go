@@ -85,6 +85,11 @@ func comparison(scenario, name, against string, ours, reference *stats) result {
 	return r
 }
 
+func (r result) named(name string) result {
+	r.Name = name
+	return r
+}
+
 func (r result) atMost(most float64) result {
 	return r.goal(fmt.Sprintf("at most %.2f", most), r.Measured <= most)
 }

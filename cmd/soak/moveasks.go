@@ -51,7 +51,7 @@ func (a *asked) waited(took time.Duration, what string) {
 }
 
 // askPause leaves processor time for the moves.
-const askPause = time.Second / 10
+const askPause = time.Second / 4
 
 // An asker asks one question after the other, of any organization and any server; of the other one where there is no
 // answer.
