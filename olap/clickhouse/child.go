@@ -137,7 +137,7 @@ func (t childTask) runEngine() error {
 	go t.announce(l, client)
 	err = confined(l.dir, t.Library, func() error {
 		_, err := query("--path", l.store(), "--config-file", l.config(), "--log-level=warning",
-			"--http_max_uri_size=8388608", "--interactive", "--disable_suggestion", "--history_file=/dev/null",
+			"--http_max_uri_size=8388608", "--interactive", "--disable_suggestion", "--history_file="+l.history(),
 			"--query", "SYSTEM START LISTEN HTTP")
 		return err
 	})

@@ -70,9 +70,6 @@ func confine(dir, library string) error {
 	if err := allow(int(ruleset), dir, accessAll); err != nil {
 		return err
 	}
-	if err := allow(int(ruleset), "/dev/null", accessFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	for _, path := range append(readablePaths, library) {
 		if err := allow(int(ruleset), path, accessRead); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

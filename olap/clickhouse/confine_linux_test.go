@@ -3,6 +3,7 @@ package clickhouse_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -25,4 +26,34 @@ func TestEngineIsKeptToItsDirectory(t *testing.T) {
 		tableOn("disk(type = 'local', path = 'DIR/new/')"),
 		"RESTORE DATABASE other FROM S3('http://ADDR/bucket/x', 'key', 'secret')",
 	})
+}
+
+// An engine keeps no device open for writing but its terminal. Of /dev/null as the history of its session it would make
+// root's own what everybody uses, when a line was typed.
+func TestEngineWritesToNoDevice(t *testing.T) {
+	dir := dataDir(t)
+	open(t, config(dir))
+	process := fmt.Sprintf("/proc/%d", enginePID(t, dir))
+	descriptors, err := os.ReadDir(process + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminals := 0
+	for _, d := range descriptors {
+		name, _ := os.Readlink(process + "/fd/" + d.Name()) // gone by now, as of connections
+		info, _ := os.ReadFile(process + "/fdinfo/" + d.Name())
+		_, after, _ := strings.Cut(string(info), "flags:")
+		var flags int
+		_, _ = fmt.Sscanf(after, "%o", &flags)
+		switch {
+		case !strings.HasPrefix(name, "/dev/") || flags&unix.O_ACCMODE == unix.O_RDONLY:
+		case strings.HasPrefix(name, "/dev/pts/") || name == "/dev/ptmx" || name == "/dev/pts/ptmx":
+			terminals++
+		default:
+			t.Errorf("%s is open for writing", name)
+		}
+	}
+	if terminals == 0 {
+		t.Error("not even its terminal was found")
+	}
 }

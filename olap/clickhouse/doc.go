@@ -18,6 +18,7 @@
 //	VERSION       which engine wrote the data last
 //	engine.log    the engine's log from warnings up without any statement, at most two files of 10 MB; engine.out
 //	              its raw output
+//	history       what was typed into its session: at most the word that ends it
 //	reserve       8 MiB that a revocation on a full disk may use
 //	backups/      backups that are being made or restored
 //	store/        the data

@@ -95,7 +95,7 @@ func (n *Node) run() error {
 		return err
 	}
 	_, err = query("--path", filepath.Join(n.Dir, "store"), "--config-file", filepath.Join(n.Dir, "config.xml"),
-		"--log-level=warning", "--interactive", "--disable_suggestion", "--history_file=/dev/null",
+		"--log-level=warning", "--interactive", "--disable_suggestion", "--history_file="+filepath.Join(n.Dir, "history"),
 		"--query", "SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP")
 	return err
 }
