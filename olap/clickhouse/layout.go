@@ -31,11 +31,11 @@ func (l layout) config() string     { return filepath.Join(l.dir, "config.xml") 
 func (l layout) users() string      { return filepath.Join(l.dir, "users.xml") }
 func (l layout) store() string      { return filepath.Join(l.dir, "store") }
 func (l layout) backups() string    { return filepath.Join(l.dir, "backups") }
+func (l layout) reserve() string    { return filepath.Join(l.dir, "reserve") }
 
 // history is what was typed into the session. The session makes the file its user's alone whenever it writes to it: it
 // must not be /dev/null, which nobody else could use any more on a machine where root runs an engine.
 func (l layout) history() string { return filepath.Join(l.dir, "history") }
-func (l layout) reserve() string { return filepath.Join(l.dir, "reserve") }
 
 // create makes the engine's folder, which no other user of the machine may enter.
 func (l layout) create() error {
