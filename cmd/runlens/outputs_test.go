@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -82,6 +83,22 @@ func TestOutputIsInput(t *testing.T) {
 	}
 	if code, _, stderr := command(t, "{}", "ingest", "--dry-run", "--rejects", "/dev/null", "-"); code != exitRejected {
 		t.Errorf("a device: ended with %d: %s", code, stderr)
+	}
+}
+
+// A server refuses to tell its address to a pipe, which it would wait for. Nor does it take the pipe away.
+func TestReadyFileIsAFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := command(t, "", "serve", "--ready-file", pipe, "--listen", "127.0.0.1:0", "--admin-listen", "off",
+		"--engine-lib", "/nowhere")
+	if code != exitUsage || !strings.Contains(stderr, "name a file") {
+		t.Errorf("ended with %d: %s", code, stderr)
+	}
+	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("the pipe is not what it was: %v", err)
 	}
 }
 

@@ -5,14 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/runlens/runlens/cmd/internal/output"
 )
 
 // usualQueries and usualConnections are how many of them a server takes at once by default.
@@ -108,8 +110,7 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		if err := refuseInputs("--ready-file", c.ReadyFile, nil, c.TLSCert, c.TLSKey, c.EngineLib); err != nil {
 			return err
 		}
-		// The file of an earlier server names an address at which nobody answers.
-		if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := removeReadyFile(c.ReadyFile); err != nil {
 			return usageError{fmt.Errorf("--ready-file: %w", err)}
 		}
 	}
@@ -183,19 +184,28 @@ func (c serveCmd) close(ctx context.Context, a *app, signals <-chan os.Signal) e
 	}
 }
 
+// removeReadyFile removes the file of an earlier server, which names an address at which nobody answers. It refuses
+// what is no file: a pipe might never be read, and a device is not this server's alone.
+func removeReadyFile(path string) error {
+	file, old, err := output.Place(path)
+	switch {
+	case err != nil || old == nil:
+		return err
+	case !old.Mode().IsRegular():
+		return fmt.Errorf("%s is a pipe or a device: name a file", path)
+	}
+	return os.Remove(file)
+}
+
 // writeReadyFile puts the address in place at once, so that whoever waits for the file never reads half of it.
 func writeReadyFile(path, address string) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
-	if err != nil {
-		return fmt.Errorf("--ready-file: %w", err)
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.WriteString(address)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
+	file, err := output.Create(path)
 	if err == nil {
-		err = os.Rename(temporary.Name(), path)
+		if _, err = io.WriteString(file, address); err == nil {
+			err = file.Keep()
+		} else {
+			file.Drop()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("--ready-file: %w", err)
