@@ -147,7 +147,7 @@ func (b *bench) costsInCells(ctx context.Context, d *deployment) (mean celledCos
 			err = during()
 			seconds = time.Since(began).Seconds()
 			after, _ := processorTime(s.processes...)
-			return milliseconds(after - before), seconds, err
+			return milliseconds(max(after-before, clockTick)), seconds, err
 		}
 		idle, rested, _ := used(func() error { harness.Pause(ctx, b.Window); return nil })
 		idle /= rested

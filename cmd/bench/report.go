@@ -81,7 +81,9 @@ func ratio(scenario, name, against string, ours, reference *stats, atMost float6
 // comparison is a ratio of medians, in milliseconds, without a goal.
 func comparison(scenario, name, against string, ours, reference *stats) result {
 	r := result{Scenario: scenario, Name: name, Unit: "ms", Ours: ours, Against: against, Reference: reference}
-	r.Measured = ours.Median / reference.Median
+	if reference.Median > 0 { // as a difference of times may not be
+		r.Measured = ours.Median / reference.Median
+	}
 	return r
 }
 

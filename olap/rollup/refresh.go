@@ -29,8 +29,9 @@ const (
 	smallWait  = 10 * time.Second
 	// renewAfter is the age at which a watermark is moved although nothing was stored.
 	renewAfter = time.Minute
-	// quietFor is for how long rows are not looked for after none were found. The log and the clock are read at every
-	// step: a clock that was set back is to be noticed soon, while of a load the delta has some seconds more.
+	// quietFor is for how long, by the store's clock, rows are not looked for after none were found. The log and the
+	// clock are read at every step: a clock that was set back is to be noticed soon, while of a load the delta has some
+	// seconds more.
 	quietFor = 5 * time.Second
 )
 
@@ -43,9 +44,9 @@ type Refresher struct {
 	// takeOut is that of TakeOutLate; nil to look for nobody.
 	takeOut func(context.Context, schema.OrganizationID, string, time.Time) error
 
-	name       int64 // in claims
-	clock      snapshot.ClockWatch
-	quietUntil time.Time // when rows are looked for again
+	name    int64 // in claims
+	clock   snapshot.ClockWatch
+	quietAt time.Time // when no rows were found last, by the store's clock
 
 	records     prometheus.Counter
 	age         prometheus.GaugeFunc
@@ -146,7 +147,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		}
 		return true, nil
 	}
-	if patient && asked.Before(s.quietUntil) {
+	if since := state.Now.Sub(s.quietAt); patient && since >= 0 && since < quietFor {
 		return false, nil
 	}
 	target, err := snapshot.AwaitInserts(ctx, s.conn, state.Now.Add(-s.margin-time.Millisecond))
@@ -158,7 +159,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		return false, err
 	}
 	if rows == 0 {
-		s.quietUntil = asked.Add(quietFor)
+		s.quietAt = state.Now
 	}
 	lag := target.Sub(state.Until)
 	if patient && (rows == 0 && lag < renewAfter || rows > 0 && rows < smallBatch && lag < smallWait) {

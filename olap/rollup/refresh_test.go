@@ -162,6 +162,10 @@ func TestAQuietStoreIsLeftAlone(t *testing.T) {
 	if sent != 1 {
 		t.Errorf("a quiet store was sent %d statements a step, want 1", sent)
 	}
+	conn.Shift(time.Minute)
+	if sent := step(); sent < 2 {
+		t.Error("a minute later nothing was looked for")
+	}
 	conn.Shift(-time.Minute)
 	if step(); !more {
 		t.Error("a clock that was set back was not noticed")
