@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -207,7 +209,7 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 			return err
 		}
 		refreshed := state.Until.After(loaded.Now)
-		unmerged, err := b.unmerged(ctx)
+		unmerged, err := unmerged(ctx, b.store.Conn())
 		if err != nil {
 			return err
 		}
@@ -219,15 +221,15 @@ func (b *bench) maintained(ctx context.Context, after string) error {
 		if !refreshed { // which may write to all of them
 			continue
 		}
-		if err := b.merge(ctx, unmerged); err != nil {
+		if err := merge(ctx, b.store.Conn(), unmerged); err != nil {
 			return err
 		}
 	}
 }
 
-func (b *bench) merge(ctx context.Context, partitions []string) error {
+func merge(ctx context.Context, conn driver.Conn, partitions []string) error {
 	for _, partition := range partitions {
-		if err := b.store.Conn().Exec(ctx, "OPTIMIZE TABLE "+partition+" FINAL"); err != nil {
+		if err := conn.Exec(ctx, "OPTIMIZE TABLE "+partition+" FINAL"); err != nil {
 			return err
 		}
 	}
@@ -235,8 +237,8 @@ func (b *bench) merge(ctx context.Context, partitions []string) error {
 }
 
 // unmerged are the product's partitions in several parts, or in one that was never merged, as OPTIMIZE names them.
-func (b *bench) unmerged(ctx context.Context) (partitions []string, err error) {
-	err = b.store.Conn().QueryRow(ctx, "SELECT groupArray(partition) FROM ("+
+func unmerged(ctx context.Context, conn driver.Conn) (partitions []string, err error) {
+	err = conn.QueryRow(ctx, "SELECT groupArray(partition) FROM ("+
 		"SELECT concat(table, ' PARTITION ID ''', partition_id, '''') AS partition FROM system.parts"+
 		" WHERE database = currentDatabase() AND active"+
 		" AND (table IN ('"+schema.TableRuns+"', '"+schema.TableAttributions+"') OR startsWith(table, 'rollup_'))"+

@@ -52,12 +52,12 @@ func (b *bench) measureCells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report.add(of.idle.named("a second in which nobody asks, 1 server, 3 cells"),
-		of.beyond.named("a question of 30 days beyond that").atMost(mostOfOneCell))
+	b.report.add(of[idleCost].named("a second in which nobody asks, 1 server, 3 cells"),
+		of[beyondIdle].named("a question of 30 days beyond that").atMost(mostOfOneCell))
 	if of, err = b.compareStores(ctx, one, three, threeServers); err != nil {
 		return err
 	}
-	ratio := of.whole.named("questions, 3 servers, 3 cells, as on machines of their own")
+	ratio := of[wholeCost].named("questions, 3 servers, 3 cells, as on machines of their own")
 	ratio.Measured = threeServers / ratio.Measured
 	b.report.add(ratio.goal(fmt.Sprintf("at least %.2f", leastOfThree), ratio.Measured >= leastOfThree))
 	return b.freezeCell(ctx, three)
@@ -72,14 +72,18 @@ func (b *bench) celledQuestions() (bodies [][]byte) {
 	return bodies
 }
 
-// celledCosts are processor times in milliseconds: of a question, of that beyond what is used meanwhile anyway, and of
-// a second in which nobody asks.
-type celledCosts[T any] struct{ whole, beyond, idle T }
+// What is measured of processor times, in milliseconds.
+const (
+	wholeCost  = iota // of a question
+	beyondIdle        // of that beyond what is used meanwhile anyway
+	idleCost          // of a second in which nobody asks
+	celledCosts
+)
 
 // compareStores measures several servers on three cells and one on one store, in turns. Both must answer alike.
 func (b *bench) compareStores(
 	ctx context.Context, one, three *stores, servers int,
-) (ratios celledCosts[result], err error) {
+) (ratios [celledCosts]result, err error) {
 	sides := make([]*deployment, 0, 2)
 	for _, s := range []struct {
 		*stores
@@ -95,25 +99,23 @@ func (b *bench) compareStores(
 	if err := b.checkAlike(ctx, sides[0], sides[1]); err != nil {
 		return ratios, err
 	}
-	var took [2]celledCosts[[]float64]
+	var took [2][celledCosts][]float64
 	for range b.Rounds {
 		for i, d := range sides {
 			each, err := b.costsInCells(ctx, d)
 			if err != nil {
 				return ratios, err
 			}
-			took[i].whole = append(took[i].whole, each.whole)
-			took[i].beyond = append(took[i].beyond, each.beyond)
-			took[i].idle = append(took[i].idle, each.idle)
+			for n, cost := range each {
+				took[i][n] = append(took[i][n], cost)
+			}
 		}
 	}
-	ratio := func(ours, reference []float64) result {
-		r := comparison("cells", "", "1 server, 1 store", statsOf(ours), statsOf(reference))
-		r.Unit = "processor ms"
-		return r
+	for n := range ratios {
+		ratios[n] = comparison("cells", "", "1 server, 1 store", statsOf(took[0][n]), statsOf(took[1][n]))
+		ratios[n].Unit = "processor ms"
 	}
-	return celledCosts[result]{ratio(took[0].whole, took[1].whole), ratio(took[0].beyond, took[1].beyond),
-		ratio(took[0].idle, took[1].idle)}, nil
+	return ratios, nil
 }
 
 // checkAlike asks both sides all questions of all organizations, which also warms them.
@@ -138,7 +140,7 @@ func (b *bench) checkAlike(ctx context.Context, ours, reference *deployment) err
 
 // costsInCells are the means over windows, two for each share: one in which nobody asks, and one in which clients ask
 // all the time.
-func (b *bench) costsInCells(ctx context.Context, d *deployment) (mean celledCosts[float64], err error) {
+func (b *bench) costsInCells(ctx context.Context, d *deployment) (mean [celledCosts]float64, err error) {
 	bodies := b.celledQuestions()
 	for _, s := range d.shares {
 		used := func(during func() error) (processors, seconds float64, err error) {
@@ -163,9 +165,9 @@ func (b *bench) costsInCells(ctx context.Context, d *deployment) (mean celledCos
 			return mean, err
 		}
 		questions, shares := float64(asked), float64(len(d.shares))
-		mean.whole += took / questions / shares
-		mean.beyond += (took - idle*seconds) / questions / shares
-		mean.idle += idle / shares
+		mean[wholeCost] += took / questions / shares
+		mean[beyondIdle] += (took - idle*seconds) / questions / shares
+		mean[idleCost] += idle / shares
 	}
 	return mean, nil
 }

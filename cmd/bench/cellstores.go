@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/cmd/internal/process"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/rollup"
@@ -53,7 +55,7 @@ func (b *bench) openStores(ctx context.Context, name, file string, c class, cell
 		return s, fmt.Errorf("ingest: %w: %s", err, out)
 	}
 	for _, engine := range s.engines {
-		if err := b.refreshAndMerge(ctx, engine); err != nil {
+		if err := refreshAndMerge(ctx, engine.Conn()); err != nil {
 			return s, err
 		}
 	}
@@ -77,18 +79,20 @@ func (b *bench) openStores(ctx context.Context, name, file string, c class, cell
 }
 
 // refreshAndMerge does what a server does with a store in the minutes after a load.
-func (b *bench) refreshAndMerge(ctx context.Context, store *clickhouse.Server) error {
-	loaded := *b
-	loaded.store = store
-	err := rollup.New(store.Conn(), slog.New(slog.DiscardHandler), 0).Refresh(ctx)
+func refreshAndMerge(ctx context.Context, conn driver.Conn) error {
+	if err := refresh(ctx, conn); err != nil {
+		return err
+	}
+	partitions, err := unmerged(ctx, conn)
 	if err != nil {
 		return err
 	}
-	partitions, err := loaded.unmerged(ctx)
-	if err != nil {
-		return err
-	}
-	return loaded.merge(ctx, partitions)
+	return merge(ctx, conn, partitions)
+}
+
+// refresh refreshes the rollup with all that was stored.
+func refresh(ctx context.Context, conn driver.Conn) error {
+	return rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(ctx)
 }
 
 // A deployment is servers on stores.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/runlens/runlens/ingest/purge"
@@ -24,7 +23,7 @@ func (t *tenants) loadUsage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return rollup.New(t.store.Conn(), slog.New(slog.DiscardHandler), 0).Refresh(ctx)
+	return refresh(ctx, t.store.Conn())
 }
 
 // commands are figures of what operators run: the last one takes organizations out. What takes seconds whatever the

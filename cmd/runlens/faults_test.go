@@ -133,9 +133,7 @@ func TestWorkerSurvivesKills(t *testing.T) {
 	copying := spawn(t, worker...)
 	// 7 kills of each: with those of TestIngestSurvivesKills 34.
 	for range 7 {
-		time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond))))
-		copying.Process.Kill()
-		<-copying.ended
+		copying.killWithin(400 * time.Millisecond)
 		copying = spawn(t, worker...)
 		time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond))))
 		if err := server.Kill(); err != nil {

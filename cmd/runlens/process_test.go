@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // commandVariable makes this test binary the command runlens, as a process that can be killed.
@@ -74,12 +76,13 @@ func (p *process) killWithin(longest time.Duration) bool {
 func killEngine(t *testing.T, dir string) {
 	t.Helper()
 	time.Sleep(time.Duration(rand.Int64N(int64(300 * time.Millisecond))))
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if pid := enginePID(dir); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			return
-		}
+	killed := harness.Poll(t.Context(), time.Minute, 5*time.Millisecond, func() bool {
+		pid := enginePID(dir)
+		return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
+	})
+	if !killed {
+		t.Fatal("there was no engine to kill")
 	}
-	t.Fatal("there was no engine to kill")
 }
 
 // enginePID is the process of the embedded engine of a data directory, as it was published last; 0 for none.

@@ -151,7 +151,7 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 	}
 	if c.ReadyFile != "" {
 		if err := writeReadyFile(c.ReadyFile, a.Address()); err != nil {
-			return errors.Join(err, c.close(ctx, a, signals))
+			return errors.Join(fmt.Errorf("--ready-file: %w", err), c.close(ctx, a, signals))
 		}
 	}
 	managed(ctx, a.admin, logger)
@@ -200,15 +200,12 @@ func removeReadyFile(path string) error {
 // writeReadyFile puts the address in place at once, so that whoever waits for the file never reads half of it.
 func writeReadyFile(path, address string) error {
 	file, err := output.Create(path)
-	if err == nil {
-		if _, err = io.WriteString(file, address); err == nil {
-			err = file.Keep()
-		} else {
-			file.Drop()
-		}
-	}
 	if err != nil {
-		return fmt.Errorf("--ready-file: %w", err)
+		return err
 	}
-	return nil
+	if _, err := io.WriteString(file, address); err != nil {
+		file.Drop()
+		return err
+	}
+	return file.Keep()
 }

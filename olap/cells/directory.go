@@ -60,7 +60,7 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 		return told, nil
 	}
 	began := time.Now()
-	changes, told, err := h.read(ctx, conn)
+	state, told, err := h.read(ctx, conn)
 	if err == nil && told.name != cell {
 		err = exchanged(cell, told.name)
 	}
@@ -69,19 +69,19 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h.began, h.state, h.told = began, changes.State, told
+	h.began, h.state, h.told = began, state, told
 	d.placement = d.placement.with(told)
 	return told, nil
 }
 
 // read reads what the store says, unless no row came since the last time. Whoever calls holds reading.
-func (h *heard) read(ctx context.Context, conn driver.Conn) (parts.Changes, Told, error) {
+func (h *heard) read(ctx context.Context, conn driver.Conn) (parts.State, Told, error) {
 	changes, err := placing.Changed(ctx, conn, h.state)
 	if err != nil || !changes.All && len(changes.Values) == 0 {
-		return changes, h.told, err
+		return changes.State, h.told, err
 	}
 	told, err := Read(ctx, conn)
-	return changes, told, err
+	return changes.State, told, err
 }
 
 // Here says which organizations are in a cell, as Told says it; all of them where d is nil, for a store that is no
