@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -43,9 +44,9 @@ func (p movePoint) String() string {
 }
 
 const (
-	// killsOfMove is how many runs of one move are disturbed before it is let alone.
-	killsOfMove = 3
-	// runsOfMove is how often a move that is let alone may fail.
+	// killsOfMove is how many kills are meant for one move. Those whose steps it doesn't come to are missed.
+	killsOfMove = 6
+	// runsOfMove is how often a move during which nobody is killed may fail.
 	runsOfMove = 10
 	// soonAfter is how long after a step somebody is killed at most.
 	soonAfter = 1500 * time.Millisecond
@@ -58,57 +59,65 @@ type plannedMove struct {
 	subject  string // as the command takes it
 	from, to string
 	of       []*movedOrganization
+	points   []movePoint // that it has not come to
+}
+
+// A deck gives out each point as often as the others, and points that were missed again.
+type deck struct {
+	points, missed []movePoint
+	given          int
+}
+
+func newDeck(random *rand.Rand) *deck {
+	d := &deck{}
+	for _, later := range []bool{false, true} {
+		for _, step := range moveSteps {
+			for _, victim := range moveVictims {
+				d.points = append(d.points, movePoint{victim, step, later})
+			}
+		}
+	}
+	random.Shuffle(len(d.points), func(i, j int) { d.points[i], d.points[j] = d.points[j], d.points[i] })
+	return d
+}
+
+func (d *deck) next() (p movePoint) {
+	if d.given++; len(d.missed) > 0 && d.given%2 == 0 {
+		p, d.missed = d.missed[0], d.missed[1:]
+		return p
+	}
+	d.points = append(d.points[1:], d.points[0])
+	return d.points[len(d.points)-1]
 }
 
 // moveAll moves until the kills are done.
 func (r *relocation) moveAll(ctx context.Context) error {
-	var points []movePoint
-	for _, later := range []bool{false, true} {
-		for _, step := range moveSteps {
-			for _, victim := range moveVictims {
-				points = append(points, movePoint{victim, step, later})
-			}
-		}
-	}
-	r.random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-	tries, missed := 0, []movePoint(nil)
-	next := func() (p *movePoint) {
-		if r.tallies.kills() >= r.MoveKills || tries >= (missesFor+1)*r.MoveKills {
-			return nil
-		}
-		if tries++; len(missed) > 0 && tries%2 == 0 {
-			p, missed = &missed[0], missed[1:]
-			return p
-		}
-		points = append(points[1:], points[0])
-		return &points[len(points)-1]
-	}
-	for ctx.Err() == nil {
+	d := newDeck(r.random)
+	for r.tallies.kills() < r.MoveKills && d.given < (missesFor+1)*r.MoveKills {
 		m := r.plan()
-		left, failed := killsOfMove, 0
-		for ended := false; !ended; {
-			var p *movePoint
-			if left > 0 {
-				left--
-				if p = next(); p == nil && left == killsOfMove-1 {
-					return nil
-				}
-			}
-			hit, err := r.moveOnce(ctx, m, p)
+		for range min(killsOfMove, r.MoveKills-r.tallies.kills()) {
+			m.points = append(m.points, d.next())
+		}
+		for failed := 0; ; {
+			struck, err := r.moveOnce(ctx, &m)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if p != nil {
-				if r.tallies.add(p.victim, p.String(), hit); !hit {
-					missed = append(missed, *p)
-				}
-			} else if err != nil {
+			if err == nil {
+				break
+			}
+			if !struck {
 				failed++
 			}
-			if ended = err == nil; failed > runsOfMove {
+			if failed > runsOfMove {
 				return fmt.Errorf("%s does not come from %s to %s: %w", m.subject, m.from, m.to, err)
 			}
+			harness.Pause(ctx, time.Second/5)
 		}
+		for _, p := range m.points {
+			r.tallies.add(p.victim, p.String(), false)
+		}
+		d.missed = append(d.missed, m.points...)
 		r.moves++
 		for _, o := range m.of {
 			o.cell = m.to
@@ -140,8 +149,9 @@ func (r *relocation) plan() plannedMove {
 	return m
 }
 
-// moveOnce runs the command and kills somebody at a point; nobody without one. The error is how the command ended.
-func (r *relocation) moveOnce(ctx context.Context, m plannedMove, p *movePoint) (hit bool, err error) {
+// moveOnce runs the command and kills at the points of the move that it comes to. It reports whether anybody was to be
+// killed; the error is how the command ended.
+func (r *relocation) moveOnce(ctx context.Context, m *plannedMove) (struck bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	r.runs++
@@ -153,82 +163,31 @@ func (r *relocation) moveOnce(ctx context.Context, m plannedMove, p *movePoint) 
 	if err := command.Start(); err != nil {
 		return false, err
 	}
-	killed := make(chan bool, 1)
-	gone := make(chan struct{})
-	strike := func() {
-		if p.later {
-			select {
-			case <-gone:
-				killed <- false
-				return
-			case <-time.After(time.Duration(r.random.Int64N(int64(soonAfter)))):
-			}
-		}
-		killed <- r.kill(m, p, command)
-	}
-	reached := func(step move.Step) {
-		if p != nil && p.after == step {
-			r.lock.Lock()
-			r.killing = fmt.Sprintf("%s, %s, %s from %s to %s", p.victim, p, m.subject, m.from, m.to)
-			r.lock.Unlock()
-			hit = true
-			go strike()
-		}
-	}
-	reached(began)
+	meant := len(m.points)
+	s := strikes{relocation: r, move: m, mover: command, gone: make(chan struct{})}
+	s.at(began)
 	var last string
 	lines := bufio.NewScanner(io.TeeReader(said, r.log))
 	for lines.Scan() {
 		last = lines.Text()
 		for _, step := range moveSteps {
 			if strings.Contains(last, `"`+string(step)+`"`) || strings.HasSuffix(last, "step="+string(step)) {
-				reached(step)
+				s.at(step)
 			}
 		}
 	}
 	err = command.Wait()
-	close(gone)
-	if hit {
-		hit = <-killed
-	}
+	close(s.gone)
+	s.all.Wait()
+	struck = len(m.points) < meant
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {
-		if !hit {
+		if !struck {
 			r.say("the move of %s from %s to %s failed: %s", m.subject, m.from, m.to, last)
 		}
 		err = fmt.Errorf("%w: %s", err, last)
-		harness.Pause(ctx, time.Second/5)
 	}
-	return hit, err
-}
-
-// kill kills the victim of a point. It reports whether it was there.
-func (r *relocation) kill(m plannedMove, p *movePoint, mover *exec.Cmd) bool {
-	var err error
-	switch p.victim {
-	case "mover":
-		return mover.Process.Kill() == nil
-	case "old cell":
-		err = r.cells[m.from].product.KillEngine()
-	case "new cell":
-		err = r.cells[m.to].product.KillEngine()
-	case "other cell":
-		for name, cell := range r.cells {
-			if name != m.from && name != m.to {
-				err = cell.product.KillEngine()
-			}
-		}
-	case "server":
-		err = r.servers[r.random.IntN(len(r.servers))].kill()
-	case "ingest":
-		return r.writers[r.random.IntN(len(r.writers))].kill()
-	case "worker":
-		err = r.worker.kill()
-	}
-	if err != nil {
-		r.say("%s: %v", p.victim, err)
-	}
-	return err == nil
+	return struck, err
 }
 
 // cellOf asks where an organization is.

@@ -19,7 +19,8 @@ const (
 	movedSlots       = 2 // of which organizations are moved, each of three organizations
 	moveWriters      = 2 // ingest at once
 	moveAskers       = 3
-	organizationsOf  = 3 // a slot
+	organizationsOf  = 3     // a slot
+	moveShare        = "0.2" // for maintenance: what was moved is built soon, and a move has some of the processor
 	movedCellsOfFile = "cells:\n- {name: a, data_dir: a}\n- {name: b, data_dir: b}\n- {name: c, data_dir: c}\n"
 )
 
@@ -225,7 +226,7 @@ func (s *movedServer) start() error {
 		return err
 	}
 	flags := append([]string{"--admin-listen", "off", "--rate-limit-per-minute", plenty, "--verify-limit-per-minute",
-		plenty, "--maintenance-share", eagerShare}, s.Serve...)
+		plenty, "--maintenance-share", moveShare}, s.Serve...)
 	server, err := s.product.Serve(s.life, s.dir, flags...)
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -17,7 +17,7 @@ type moveWorker struct {
 
 func newMoveWorker(ctx context.Context, r *relocation) (*moveWorker, error) {
 	w := &moveWorker{relocation: r, sourceWorker: sourceWorker{product: r.product, life: r.life,
-		log: r.file("worker.log"), poll: "200ms"}}
+		log: r.file("worker.log"), poll: "500ms"}}
 	err := w.openSource(ctx)
 	if err == nil {
 		err = w.start()
@@ -41,7 +41,7 @@ func (w *moveWorker) kill() error {
 const (
 	// sourceDays is on how many days the source's rows are, from firstSourceDay on; a round adds one on each.
 	sourceDays  = 20
-	sourcePause = time.Second / 2
+	sourcePause = time.Second
 )
 
 var firstSourceDay = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)

@@ -18,7 +18,7 @@ const (
 	movedRuns    = 60
 	movedChanges = 20 // newer versions of runs of the file before
 	// moveWritersPause is the pause between two files.
-	moveWritersPause = time.Second
+	moveWritersPause = 2 * time.Second
 )
 
 // A moveWriter ingests one file after the other, each with records of several organizations, and each again until it is
