@@ -74,6 +74,10 @@ func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) erro
 			return err
 		}
 		options.Owns = func(o schema.OrganizationID) bool { return told.Reads(w.name, o) }
+		options.AllHere = func(ctx context.Context) (bool, error) {
+			now, err := w.flags.directory.Told(ctx, w.name, options.Conn, time.Now())
+			return err == nil && told.SameIn(w.name, now) && !now.Arriving(), err
+		}
 		running, cancel := context.WithCancel(ctx)
 		var watching sync.WaitGroup
 		watching.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -13,13 +14,15 @@ import (
 
 // copyCheckpoints tells the new cell how far workers had copied into the old one: what they have not stored there, the
 // new cell's worker copies from there on, however far it is itself (package worker). A source of which the old cell has
-// no checkpoint is copied from the beginning.
+// no checkpoint is copied from the beginning. What the old cell was told in this way, and its worker has not gone back
+// to yet, is passed on.
 func (m *mover) copyCheckpoints(ctx context.Context) error {
 	newest := sql.Select{
 		Columns: []string{"name", "argMax(position, (revision, saved_at)) AS last"}, From: ofAll(schema.TableCheckpoints),
-		Where: []string{"startsWith(name, '" + schema.CheckpointOfWorkers + "')"}, Group: []string{"name"},
+		Where: []string{"startsWith(name, '" + schema.CheckpointOfWorkers + "') OR startsWith(name, '" +
+			schema.CheckpointArrived + "')"}, Group: []string{"name"},
 	}
-	known := map[string]string{}
+	known, mine := map[string]string{}, schema.CheckpointArrived+strconv.FormatUint(m.number, 16)
 	for _, s := range []*side{&m.to, &m.from} { // what the old cell says counts
 		var found []struct {
 			Name string `ch:"name"`
@@ -29,13 +32,20 @@ func (m *mover) copyCheckpoints(ctx context.Context) error {
 			return fmt.Errorf("cell %s: read the checkpoints: %w", s.name, err)
 		}
 		for _, f := range found {
-			if known[f.Name] = "{}"; s == &m.from && f.Last != "" {
-				known[f.Name] = f.Last
+			// The number of the move that told it sets it apart from what is of this one.
+			earlier, passed := strings.CutPrefix(f.Name, schema.CheckpointArrived)
+			switch {
+			case passed && s == &m.from && f.Last != "":
+				known[mine+"-"+earlier] = f.Last
+			case passed:
+			case s == &m.from && f.Last != "":
+				known[mine+":"+f.Name] = f.Last
+			default:
+				known[mine+":"+f.Name] = "{}"
 			}
 		}
 	}
-	for name, position := range known {
-		arrived := schema.CheckpointArrived + strconv.FormatUint(m.number, 16) + ":" + name
+	for arrived, position := range known {
 		err := m.to.conn.Exec(changing(ctx), "INSERT INTO "+schema.TableCheckpoints+" (name, position, revision)"+
 			" SELECT {name:String}, {position:String}, 1 WHERE "+m.to.fence(),
 			clickhouse.Named("name", arrived), clickhouse.Named("position", position))

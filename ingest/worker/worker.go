@@ -30,6 +30,8 @@ type Options struct {
 	Status *Status
 	// Owns says which organizations the store is to have, of all that the source has; nil for all.
 	Owns func(schema.OrganizationID) bool
+	// AllHere reports whether what Owns says is so now, and no organization is on its way into the store; nil for always.
+	AllHere func(context.Context) (bool, error)
 	// Gate is that of the cell, nil where there are none. Run ends with a *write.MovedError when an organization was, or
 	// is being, moved to another cell, and is to be called again with other Owns when that is over.
 	Gate *cells.Gate

@@ -70,6 +70,16 @@ func (t Told) Writable(cell string) bool {
 	return true
 }
 
+// Arriving reports whether something is on its way into the store.
+func (t Told) Arriving() bool {
+	for _, at := range t.places {
+		if at.State == Arriving {
+			return true
+		}
+	}
+	return false
+}
+
 // SameIn reports whether the same is in the store, which is that of a cell, as it said later, and was all the time.
 func (t Told) SameIn(cell string, later Told) bool {
 	for subject, at := range later.places {

@@ -1,0 +1,53 @@
+package worker_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/schema"
+)
+
+// An organization arrives whose changes its old cell's worker had not copied. A worker begins while it is on its way,
+// and another one, which has it, when it is there: that one still goes back.
+func TestAWorkerThatBeginsWhileAnOrganizationArrives(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insert("acme", 1, 5)
+	b.insert("moved", 6, 5)
+	b.do("UPDATE agents SET updated_at = '2026-01-02'; UPDATE runs SET updated_at = '2026-01-02';" +
+		" UPDATE attributions SET updated_at = '2026-01-02'")
+	var here, allHere atomic.Bool
+	begin := func() (stop func()) {
+		status, stop := b.start(func(o *worker.Options) {
+			owns := here.Load()
+			o.Owns = func(id schema.OrganizationID) bool { return id == "acme" || owns }
+			o.AllHere = func(context.Context) (bool, error) { return allHere.Load(), nil }
+		})
+		b.until("all kinds were copied", func() bool { return status.Ready() == nil })
+		return stop
+	}
+	const stored = "SELECT count() FROM runs FINAL WHERE organization_id = 'moved'"
+	allHere.Store(true)
+	begin()()
+	if err := b.store.Exec(context.Background(), "INSERT INTO checkpoints (name, position, revision)"+
+		" SELECT DISTINCT concat('arrived:7:', name), '{}', 1 FROM checkpoints WHERE name LIKE 'worker:%'"); err != nil {
+		t.Fatal(err)
+	}
+	allHere.Store(false)
+	begin()()
+	if n := b.count(stored); n != 0 {
+		t.Fatalf("%d runs of an organization that is not here yet", n)
+	}
+	allHere.Store(true)
+	here.Store(true)
+	begin()()
+	if n := b.count(stored); n != 5 {
+		t.Errorf("%d runs of the organization that arrived, want 5", n)
+	}
+	if n := b.count("SELECT countIf(position != '') FROM (SELECT argMax(position, revision) AS position FROM checkpoints" +
+		" WHERE name LIKE 'arrived:%' GROUP BY name)"); n != 0 {
+		t.Errorf("%d notes of what arrived are left", n)
+	}
+}
