@@ -37,6 +37,7 @@ var scenarios = []scenario{
 	{"options", true, (*bench).measureOptions},
 	{"small", true, (*bench).measureSmall},
 	{"clients", true, (*bench).measureClients},
+	{"before", true, (*bench).measureBefore},
 	{"cold", true, (*bench).measureCold},
 	{"repeated", true, (*bench).measureRepeated},
 	{"postgres", true, (*bench).measurePostgres},
@@ -56,6 +57,7 @@ type bench struct {
 	store  *clickhouse.Server
 	world  world
 	server *process.Server
+	before *process.Server // of the other binary, while it is measured
 	keys   map[schema.OrganizationID]string
 	api    map[schema.OrganizationID]*apiClient // of server
 

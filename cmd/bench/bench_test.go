@@ -79,7 +79,7 @@ func measured(t *testing.T, binary string, only []string) report {
 		Scale: 0.0005, Only: only, JSON: filepath.Join(dir, "bench.json"), Dir: filepath.Join(dir, "data"),
 		Until:  time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
 		Repeat: 1, Budget: time.Nanosecond, Window: 100 * time.Millisecond, Rate: 100, Rounds: 1, Share: 0.9,
-		Runlens: binary, EngineLib: clickhousetest.Library(),
+		Runlens: binary, Before: binary, EngineLib: clickhousetest.Library(),
 	}
 	if err := c.run(context.Background(), log, log); err != nil {
 		text, _ := os.ReadFile(log.Name())

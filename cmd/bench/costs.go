@@ -32,7 +32,7 @@ type questionCost struct {
 }
 
 const (
-	// costWindow is the least time for which each side is measured in a turn, and costTurns the most turns.
+	// costWindow is the least time for which each side is measured in a turn, and costTurns the usual number of turns.
 	costWindow = 250 * time.Millisecond
 	costTurns  = 3
 )
@@ -72,15 +72,19 @@ func (b *bench) readProcessors(t *tally) error {
 		return err
 	}
 	ofEngine, _ := processorTime(engine.PID)
-	ofServer, _ := processorTime(b.server.PID())
+	servers := []int{b.server.PID()}
+	if b.before != nil {
+		servers = append(servers, b.before.PID())
+	}
+	ofServer, _ := processorTime(servers...)
 	t.engine, t.server = milliseconds(ofEngine), milliseconds(ofServer)
 	return nil
 }
 
-// costs measures what a request of each side takes, in turns. Each is run once beforehand, unmeasured.
-func (b *bench) costs(ctx context.Context, sides ...side) ([]requestCost, error) {
+// costs measures what a request of each side takes, in so many turns. Each is run once beforehand, unmeasured.
+func (b *bench) costs(ctx context.Context, turns int, sides ...side) ([]requestCost, error) {
 	used := make([]sideUsage, len(sides))
-	for turn := -1; turn < min(costTurns, b.Repeat); turn++ {
+	for turn := -1; turn < min(turns, b.Repeat); turn++ {
 		for i, run := range sides {
 			var err error
 			if turn < 0 {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -33,17 +34,19 @@ type command struct {
 	Rounds    int           `default:"3" help:"How often each file format is ingested (${default})."`
 	Share     float64       `name:"maintenance-share" default:"0.4" help:"The server's --maintenance-share (${default})."`
 	Runlens   string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to measure (${default})."`
+	Before    string        `placeholder:"FILE" help:"Another binary, of before a change, for the scenario before."`
 	EngineLib string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library."`
 }
 
 func (command) Help() string {
 	return `The same --scale and --until give the same rows. Compare ratios and milliseconds only within one run.
 Run it on a quiet machine. Scenarios: others, query, memory, sizes, threshold, options, small,
-clients, cold, repeated, postgres, arrivals, growth, cells, ingest.
+clients, before, cold, repeated, postgres, arrivals, growth, cells, ingest.
 
 Example:
   make bench BENCH_SCALE=1
-  go run ./cmd/bench --scale 0.002 --only query,small --json /tmp/bench.json`
+  go run ./cmd/bench --scale 0.002 --only query,small --json /tmp/bench.json
+  make bench BENCH_FLAGS="--only before --before /tmp/runlens-of-main"`
 }
 
 func main() {
@@ -86,6 +89,9 @@ func (c *command) complete() error {
 	}
 	if c.Scale <= 0 || c.Repeat < 1 || c.Rate < 20 || c.Rounds < 1 || c.Window <= 0 {
 		return errors.New("--scale, --repeat, --rounds and --window must be greater than 0, --rate at least 20")
+	}
+	if c.Before == "" && slices.Contains(c.Only, "before") {
+		return errors.New("the scenario before needs another binary: give one as --before FILE")
 	}
 	known := make([]string, len(scenarios))
 	for i, s := range scenarios {

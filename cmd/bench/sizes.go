@@ -55,7 +55,7 @@ func (b *bench) measureSize(ctx context.Context, c class, asked []question, smal
 	for _, q := range asked {
 		a := b.inquiry(q, c.first())
 		a.naiveSQL = strings.ReplaceAll(a.naiveSQL, "naive_", mergedPrefix)
-		found, err := b.costs(ctx, a.api, a.naive)
+		found, err := b.costs(ctx, costTurns, a.api, a.naive)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.title(), err)
 		}
