@@ -48,6 +48,7 @@ func everyOption() (sets []plan.Options) {
 	return append(sets, inlineDelta, plan.Options{Records: asLarge.Records, NoRollup: true},
 		plan.Options{Records: asLarge.Records, NoAggregates: true},
 		plan.Options{Records: asLarge.Records, NoWindow: true},
+		plan.Options{Records: asLarge.Records, NoPackedDays: true},
 		plan.Options{Records: asLarge.Records, NoPairGroups: true})
 }
 

@@ -141,11 +141,12 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 	}
 }
 
-// forge stores a run whose initiator's number has the first 80 bits of another identifier's, as two identifiers of one
-// hash would. To find such ones takes 2^40 attempts.
-func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string) {
+// forge stores a run whose initiator's number is that of another identifier but for one bit, as it would be for two
+// identifiers with the same hash up to it. To find those that share the first 80 bits, an initiator key, takes 2^40
+// attempts.
+func forge(t *testing.T, conn driver.Conn, run olaptest.Run, like string, bit int) {
 	t.Helper()
-	of := "bitXor(reinterpretAsUInt128(sipHash128('" + like + "')), 1)"
+	of := fmt.Sprintf("bitXor(reinterpretAsUInt128(sipHash128('%s')), bitShiftLeft(toUInt128(1), %d))", like, bit)
 	forged := func(column, fields string) string {
 		return "(tupleElement(" + column + ", 'state'), tupleElement(" + column + ", 'agent_id'), " + of + fields + ")"
 	}
@@ -175,7 +176,7 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 			refreshed(t, refresher)
 			for n, store := range []func(){
 				func() { olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{startedBy(1, ada, "Ada")}}) },
-				func() { forge(t, conn, startedBy(2, bob, "Bob"), ada) },
+				func() { forge(t, conn, startedBy(2, bob, "Bob"), ada, 0) },
 			} {
 				store()
 				if n < 2-inDelta {
@@ -211,6 +212,39 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 			refreshed(t, refresher)
 			expect("refreshed after the purge", 1, left)
 		})
+	}
+}
+
+// Two people whose identifiers share the 55 bits that are packed with a day are two in the days of a year, refreshed or
+// in the delta; so are those who share all but one of the bits. Only the former are counted in base rows.
+func TestIdentifiersThatSharePackedBits(t *testing.T) {
+	t.Parallel()
+	const ada, bob = "ada@example.com", "bob@example.com"
+	year := olaptest.Query{Model: "agent_runs", Metrics: []string{"unique_initiator_count", "run_count"},
+		Dimensions: []string{"day"}, Range: olaptest.Range{Start: "2025-12-31", End: "2026-12-31", Timezone: "UTC"},
+		Limit: 10}
+	for bit, by := range map[int]string{72: "shared_initiator_keys", 73: ""} {
+		for _, refresh := range []bool{true, false} {
+			conn := olaptest.OpenStore(t).Conn()
+			refresher := rollup.New(conn, quiet, 0)
+			refreshed(t, refresher)
+			one, other := startedBy(1, ada, "Ada"), startedBy(2, bob, "Bob")
+			other.CreatedAt = one.CreatedAt // on one day
+			olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{one}})
+			forge(t, conn, other, ada, bit)
+			if refresh {
+				refreshed(t, refresher)
+			}
+			for name, engine := range strategies(conn) {
+				rows := all(t, engine, "acme", year)
+				if len(rows) != 1 || rows[0][1] != 2.0 || rows[0][2] != 2.0 {
+					t.Errorf("bit %d, refreshed %t, %s: %v, want a day with two people and two runs", bit, refresh, name, rows)
+				}
+				if got := rowsReadFor(t, engine, "acme", year); name != "rows" && got != by {
+					t.Errorf("bit %d, refreshed %t, %s: base rows for %q, want %q", bit, refresh, name, got, by)
+				}
+			}
+		}
 	}
 }
 

@@ -44,6 +44,8 @@ var tricks = []trick{
 	{"derived boundary", ofSmall, "additive, by agent_id, 30 days", without(plan.Options{NoOwnClock: true}),
 		without(plan.Options{NoOwnClock: true, NoDerived: true})},
 	{"join window", ofLarge, "statuses, by agent_id, 30 days", engineSettings{}, without(plan.Options{NoWindow: true})},
+	{"packed days", ofLarge, "unique initiators, by day, 366 days", engineSettings{},
+		without(plan.Options{NoPackedDays: true})},
 	{"groups of pairs", ofLarge, "pairs, totals, 30 days", engineSettings{}, without(plan.Options{NoPairGroups: true})},
 	{"cached answers", ofSmall, "additive, totals, 30 days", engineSettings{answers: cachedAnswers}, engineSettings{}},
 }
@@ -82,7 +84,7 @@ func (b *bench) measureTrick(ctx context.Context, t trick, q question) error {
 	c := t.of(b.world)
 	a := b.inquiry(q, c.first())
 	with, without := b.newAsked(ctx, a, t.with), b.newAsked(ctx, a, t.without)
-	costs, err := b.costs(ctx, with.ask, without.ask)
+	costs, err := b.costs(ctx, costTurns, with.ask, without.ask)
 	if err != nil {
 		return err
 	}

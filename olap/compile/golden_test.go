@@ -78,6 +78,8 @@ func TestGolden(t *testing.T) {
 			`"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}`, nil},
 		{"rollup_initiators_by_day", `{"model":"agent_runs","metrics":["unique_initiator_count","failed_run_count"],` +
 			`"dimensions":["day"],"filters":[{"member":"user_identifier","op":"eq","value":"cron"}],"range":RANGE}`, nil},
+		{"rollup_initiators_by_day_of_a_year", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],` +
+			`"dimensions":["day"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"Europe/Stockholm"}}`, nil},
 		{"rollup_runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier",` +
 			`"user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}`,
 			[]cursor.Value{text("ada@example.com"), {Kind: cursor.Null}}},

@@ -2,8 +2,10 @@ package compile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/runlens/runlens/olap/daterange"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
@@ -13,10 +15,55 @@ import (
 // ClickHouse groups twice as fast as for more.
 var initiatorKeys = []string{"f_initiator", "f_initiator_high"}
 
+// A person and a local day as one key (plan.PackedDays): the first 55 bits of the identifier's number, and 9 bits of a
+// day, counted from some days before the range. Where a clock is set back over midnight, a range has instants of other
+// days than its own.
+const (
+	initiatorDay = "f_initiator_day"
+	dayBits      = 9
+	daysBefore   = 64
+)
+
+const _ = uint(1<<dayBits - daterange.MaxDays - 2*daysBefore) // all days have their bits
+
+// packedDayZero is the day that has no bits in initiatorDay, counted from FirstDay.
+func (w *printer) packedDayZero() int64 { return int64(w.Query.Range.Start) - FirstDay - daysBefore }
+
+// packed is initiatorDay over a row.
+func (w *printer) packed() string {
+	return fmt.Sprintf("bitOr(bitAnd(toUInt64(bitShiftRight(f_initiator_key, 64)), %d), toUInt64(f_day - %d)) AS %s",
+		uint64(math.MaxUint64&^(1<<dayBits-1)), w.packedDayZero(), initiatorDay)
+}
+
+// unpackedDay is the local day over a group by initiatorDay.
+func (w *printer) unpackedDay() string {
+	return fmt.Sprintf("toInt32(bitAnd(%s, %d) + %d) AS f_day", initiatorDay, 1<<dayBits-1, w.packedDayZero())
+}
+
+// fitsPacked is the condition that the bits of an identifier that initiatorDay has are of one identifier, and of none
+// 0; else the statement fails with SharedKeysMessage.
+func (w *printer) fitsPacked() string {
+	bits := fmt.Sprintf("bitShiftRight(f_initiator_key, %d)", 64+dayBits)
+	all := fmt.Sprintf("bitShiftRight(f_initiator_key, %d)", schema.InitiatorKeyShift)
+	return w.throwsShared(sql.Select{
+		Columns: []string{fmt.Sprintf("uniqExact(%s) < uniqExact(%s) OR countIf(%s = 0) > 0", bits, all, bits)},
+		From:    sql.Query(w.texts()),
+	})
+}
+
+// throwsShared makes a statement fail with SharedKeysMessage if a query has the row 1. The set of an IN is read in the
+// statement's snapshot, a scalar subquery is not.
+func (w *printer) throwsShared(query fmt.Stringer) string {
+	return "NOT throwIf(1 IN" + sql.In(query) + ", '" + SharedKeysMessage + "')"
+}
+
 // perInitiatorKey aggregates by initiator key, or by the identifier's part of it, in addition to the dimensions.
 func (w *printer) perInitiatorKey(from fmt.Stringer) sql.Select {
 	keys := w.signedKeys()
 	selected := slices.Clone(keys)
+	if w.PackedDays {
+		selected = append(selected, w.unpackedDay())
+	}
 	for _, name := range w.summed() {
 		selected = append(selected, "sum(s_"+name+") AS s_"+name)
 	}
@@ -60,11 +107,8 @@ func (w *printer) withTexts(from fmt.Stringer) sql.Select {
 }
 
 // noSharedKey is the condition that every initiator key represents one text; else the statement fails with
-// SharedKeysMessage. Texts that are written while the statement runs are among those of the delta. The set of an IN is
-// read in the statement's snapshot, a scalar subquery is not.
-func (w *printer) noSharedKey() string {
-	return "NOT throwIf(1 IN" + sql.In(schema.AnySharedKey(w.textsStored())) + ", '" + SharedKeysMessage + "')"
-}
+// SharedKeysMessage. Texts that are written while the statement runs are among those of the delta.
+func (w *printer) noSharedKey() string { return w.throwsShared(schema.AnySharedKey(w.textsStored())) }
 
 // personNames are the companions of the groups of people.
 func (w *printer) personNames() (selected []string) {

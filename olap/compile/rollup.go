@@ -33,8 +33,11 @@ func (w *printer) rollupQuery() sql.Select {
 		if m.CountsInitiators {
 			// Those of whom records are left. Without an identifier there is nobody.
 			sum = "countIf(s_" + w.Rollup.Records + " > 0 AND (f_initiator != 0 OR f_initiator_high != 0))"
-			if w.byPerson() {
+			switch {
+			case w.byPerson():
 				sum = "count(f_user_identifier) > 0" // a group is one person
+			case w.PackedDays:
+				sum = fmt.Sprintf("countIf(s_%s > 0 AND %s >= %d)", w.Rollup.Records, initiatorDay, 1<<dayBits)
 			}
 		}
 		selected = append(selected, sum+" AS m_"+m.Name)
@@ -42,6 +45,9 @@ func (w *printer) rollupQuery() sql.Select {
 	s := sql.Select{Columns: selected, From: sql.Query(from).As("r"), Group: keys}
 	if w.Assumes&plan.KeysDistinct != 0 {
 		s.Where = []string{w.noSharedKey()}
+		if w.PackedDays {
+			s.Where = append(s.Where, w.fitsPacked())
+		}
 	}
 	if len(keys) > 0 {
 		// A group whose records have all changed into others is none.
@@ -70,6 +76,9 @@ func (w *printer) unchanged() string {
 
 // signedKeys are what signed rows are grouped by: an initiator key where the answer has an identifier.
 func (w *printer) signedKeys() (keys []string) {
+	if w.PackedDays {
+		return []string{initiatorDay}
+	}
 	for _, d := range w.Query.Dimensions {
 		if plan.RollupKey(d) == plan.KeyInitiator {
 			keys = append(keys, "f_"+plan.KeyInitiator)
@@ -221,13 +230,16 @@ func (w *printer) signedRows(
 	for _, name := range w.RollupKeys {
 		aliases = append(aliases, key(*w.Rollup.Key(name))+" AS f_"+name)
 	}
-	if w.byInitiator() {
+	if w.byInitiator() && !w.PackedDays {
 		aliases = append(aliases,
 			fmt.Sprintf("toUInt64(bitShiftRight(f_initiator_key, %d)) AS %s", schema.InitiatorKeyShift, initiatorKeys[0]),
 			fmt.Sprintf("toUInt16(bitShiftRight(f_initiator_key, %d)) AS %s", schema.InitiatorKeyShift+64, initiatorKeys[1]))
 	}
 	if w.Day {
 		aliases = append(aliases, "toInt32("+w.localDay(clock)+") AS f_day")
+	}
+	if w.PackedDays {
+		aliases = append(aliases, w.packed())
 	}
 	selected := w.signedKeys()
 	for _, name := range w.summed() {

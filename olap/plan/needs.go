@@ -161,6 +161,12 @@ func RollupKey(d *catalog.Dimension) string {
 // UsesInitiatorKeys reports whether an answer from the rollup depends on initiator keys.
 func (n *Needs) UsesInitiatorKeys() bool { return slices.Contains(n.RollupKeys, KeyInitiator) }
 
+// countsInitiatorsByDay reports whether people are counted by the day and nothing else.
+func (n *Needs) countsInitiatorsByDay() bool {
+	return len(n.Query.Dimensions) == 1 && n.Query.Dimensions[0].Kind == catalog.Day &&
+		slices.ContainsFunc(n.Aggregates, func(m *catalog.Metric) bool { return m.CountsInitiators })
+}
+
 // Long reports whether the range is a long one.
 func (n *Needs) Long() bool {
 	return n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC) >= longRange

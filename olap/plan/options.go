@@ -10,5 +10,6 @@ type Options struct {
 	NoOwnClock    bool   `json:"noOwnClock,omitzero"`    // a query with pages never takes the clock of its statement
 	NoDerived     bool   `json:"noDerived,omitzero"`     // … nor derives its boundary
 	NoWindow      bool   `json:"noWindow,omitzero"`      // the states of all runs are read
+	NoPackedDays  bool   `json:"noPackedDays,omitzero"`  // a person and a day are three keys, not one
 	NoPairGroups  bool   `json:"noPairGroups,omitzero"`  // pairs are distinct counts
 }

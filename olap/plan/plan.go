@@ -22,29 +22,30 @@
 //  6. DeltaNone if the delta was read apart and is empty. DeltaInline if it could not be read apart (too many rows,
 //     or a refresh batch in progress), was invalidated by a refresh, or lacks the initiator keys that the answer
 //     needs. Else DeltaCached.
+//  7. PackedDays if people are counted by the day alone, in a long range, where there are many pairs of both.
 //
 // Base rows:
 //
-//  7. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
-//  8. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
+//  8. FINAL collapses versions where records have versions or conflicts, or repeats would be counted.
+//  9. States of runs come from all runs of the organization. If it has many and the range is not long, they come from
 //     the join window and, for runs outside it, by a look-up of their hashes.
-//  9. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric, unless people are
-//     counted as well. Of more than a few million in a long range, with states, they are counted in hash buckets, one
-//     after the other, to bound memory.
+//  10. Pairs of a totals query in whose range are probably many rows are groups with one bit a metric, unless people
+//     are counted as well. Of more than a few million in a long range, with states, they are counted in hash buckets,
+//     one after the other, to bound memory.
 //
 // All rows:
 //
-//  10. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
+//  11. Where probably few rows are read, or a projection without keys, one thread reads them all: to share the work
 //     would cost more than it helps.
 //
 // asOf:
 //
-//  11. Given: a continuation has its cursor's.
-//  12. OwnClock: the clock of the statement, of a query that no page follows, or that was answered with one page the
+//  12. Given: a continuation has its cursor's.
+//  13. OwnClock: the clock of the statement, of a query that no page follows, or that was answered with one page the
 //     last time; so of one that was not asked before and probably has one page. If the organization is idle, it is
 //     enough that it possibly has: should a page follow, both can share that clock.
-//  13. Derived: another first page takes it from the last snapshot, if the organization is idle.
-//  14. Awaited: otherwise it waits for inserts in flight. A further attempt uses it again.
+//  14. Derived: another first page takes it from the last snapshot, if the organization is idle.
+//  15. Awaited: otherwise it waits for inserts in flight. A further attempt uses it again.
 package plan
 
 import (
@@ -129,6 +130,7 @@ type Plan struct {
 	Projection    *schema.Projection // its aggregates; nil for rows
 	RowsByQuarter bool               // of their clock the quarter of an hour is read, which is quicker
 	AfterAsOf     bool               // the rollup may have rows first stored after asOf
+	PackedDays    bool               // a person and a day are one key
 
 	// Of base rows:
 	Final       bool // read with FINAL
@@ -183,7 +185,7 @@ func (p *Plan) noRollup() Reason {
 	return ""
 }
 
-// fromRollup is rules 5 and 6.
+// fromRollup is rules 5 to 7.
 func (p *Plan) fromRollup() {
 	p.Strategy, p.Assumes = RollupRows, p.Assumes|RollupUnaltered
 	if p.UsesInitiatorKeys() {
@@ -209,9 +211,10 @@ func (p *Plan) fromRollup() {
 		}
 	}
 	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)
+	p.PackedDays = !p.Options.NoPackedDays && p.Long() && p.countsInitiatorsByDay()
 }
 
-// fromBase is rules 7 to 10.
+// fromBase is rules 8 to 11.
 func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
@@ -227,7 +230,7 @@ func (p *Plan) fromBase() {
 	p.OneThread = p.rowsRead(p.Records) < oneThreadBelow
 }
 
-// ChooseBoundary is rules 11 to 14.
+// ChooseBoundary is rules 12 to 15.
 func (n Needs) ChooseBoundary(m Memory, refuted Assumption, o Options) Boundary {
 	switch {
 	case n.Query.Cursor != "":

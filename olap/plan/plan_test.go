@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 			RollupUnaltered | DeltaHolds | KeysDistinct},
 		"6 cached, with keys": {byPerson, cached, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
 		"6 inline, with keys": {byPerson, inline, RollupRows, DeltaInline, RangeOffSpans, RollupUnaltered | KeysDistinct},
-		"8 states":            {states, large, Base, NoRollup, MemberNotInRollup, 0},
+		"9 states":            {states, large, Base, NoRollup, MemberNotInRollup, 0},
 	} {
 		c.facts.Boundary = Given
 		p := needs(t, c.body, "2026-01-01", "2026-01-31", "UTC").Plan(c.facts)
@@ -86,7 +86,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Rules 7 and 9.
+// Rules 8 and 10.
 func TestBaseRows(t *testing.T) {
 	year := [2]string{"2025-02-01", "2026-01-31"}
 	month := [2]string{"2026-01-01", "2026-01-31"}
@@ -135,7 +135,7 @@ func TestBaseRows(t *testing.T) {
 	}
 }
 
-// Rules 1 and 8: what pays from how many records on.
+// Rules 1 and 9: what pays from how many records on.
 func TestThresholds(t *testing.T) {
 	const (
 		month    = "2026-01-01"
@@ -178,7 +178,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// Rule 10.
+// Rule 11.
 func TestOneThread(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, start string
@@ -197,6 +197,32 @@ func TestOneThread(t *testing.T) {
 		p := needs(t, c.body, c.start, "2026-01-31", "UTC").Plan(Facts{AsOf: asOf, Records: c.records})
 		if p.OneThread != c.want {
 			t.Errorf("%s: %t", name, p.OneThread)
+		}
+	}
+}
+
+// Rule 7.
+func TestPackedDays(t *testing.T) {
+	const long, short = "2025-10-24", "2025-10-25" // 100 days, and one less
+	for name, c := range map[string]struct {
+		body, start string
+		options     Options
+		want        bool
+	}{
+		"a long range": {initiators + `,"dimensions":["day"]`, long, Options{}, true},
+		"with a sum": {initiators[:len(initiators)-1] + `,"run_count"],"dimensions":["day"]`, long, Options{},
+			true},
+		"a short one":            {initiators + `,"dimensions":["day"]`, short, Options{}, false},
+		"with another dimension": {initiators + `,"dimensions":["day","agent_id"]`, long, Options{}, false},
+		"by another one":         {initiators + `,"dimensions":["user_type"]`, long, Options{}, false},
+		"totals":                 {initiators, long, Options{}, false},
+		"nobody is counted":      {byDay, long, Options{NoAggregates: true}, false},
+		"by person":              {byPerson, long, Options{}, false},
+		"switched off":           {initiators + `,"dimensions":["day"]`, long, Options{NoPackedDays: true}, false},
+	} {
+		p := needs(t, c.body, c.start, "2026-01-31", "UTC").Plan(with(large, func(f *Facts) { f.Options = c.options }))
+		if p.PackedDays != c.want {
+			t.Errorf("%s: %t", name, p.PackedDays)
 		}
 	}
 }
