@@ -85,6 +85,16 @@ func (l *Log) Save(ctx context.Context, name string, position any) error {
 	return l.save(ctx, name, string(text))
 }
 
+// ahead is more checkpoints than are on their way to a store at once.
+const ahead = 1 << 20
+
+// SaveBack is Save for a position that lies before one that may still be on its way, of a worker that was cut off: it
+// counts although that comes later.
+func (l *Log) SaveBack(ctx context.Context, name string, position any) error {
+	l.revisions[name] += ahead
+	return l.Save(ctx, name, position)
+}
+
 // Clear takes the checkpoint of a name away.
 func (l *Log) Clear(ctx context.Context, name string) error { return l.save(ctx, name, "") }
 

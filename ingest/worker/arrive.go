@@ -45,7 +45,7 @@ func (c *copier) arrive(ctx context.Context, mapping string) error {
 		return err
 	}
 	// The checkpoint first: a worker that dies in between goes back again.
-	if err := c.log.Save(ctx, own, next); err != nil {
+	if err := c.log.SaveBack(ctx, own, next); err != nil {
 		return err
 	}
 	c.saved = next

@@ -2,10 +2,14 @@ package worker_test
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 
+	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -49,5 +53,30 @@ func TestAWorkerThatBeginsWhileAnOrganizationArrives(t *testing.T) {
 	if n := b.count("SELECT countIf(position != '') FROM (SELECT argMax(position, revision) AS position FROM checkpoints" +
 		" WHERE name LIKE 'arrived:%' GROUP BY name)"); n != 0 {
 		t.Errorf("%d notes of what arrived are left", n)
+	}
+}
+
+// A worker has gone back. What one before it had sent, further on, is stored only then: it counts less.
+func TestACheckpointThatComesLate(t *testing.T) {
+	t.Parallel()
+	conn := olaptest.OpenStore(t).Conn()
+	open := func() *checkpoint.Log {
+		return checkpoint.NewLog(conn, write.Retry{Logger: slog.New(slog.DiscardHandler)})
+	}
+	before, after := open(), open()
+	var at int
+	for _, err := range []error{
+		before.Save(t.Context(), "worker:x:run", 1),
+		func() error { _, _, err := after.Load(t.Context(), "worker:x:run", &at); return err }(),
+		after.SaveBack(t.Context(), "worker:x:run", 0),
+		before.Save(t.Context(), "worker:x:run", 2),
+		func() error { _, _, err := open().Load(t.Context(), "worker:x:run", &at); return err }(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at != 0 {
+		t.Errorf("the next worker begins at %d, want 0", at)
 	}
 }
