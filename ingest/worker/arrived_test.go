@@ -39,8 +39,16 @@ func TestAWorkerThatBeginsWhileAnOrganizationArrives(t *testing.T) {
 		" SELECT DISTINCT concat('arrived:7:', name), '{}', 1 FROM checkpoints WHERE name LIKE 'worker:%'"); err != nil {
 		t.Fatal(err)
 	}
+	if err := b.store.Exec(context.Background(), "INSERT INTO replacements (replacement, source, organization_id, kind,"+
+		" id) VALUES (7, 'test', 'moved', 'run', '00000000-0000-0000-0000-000000000006')"); err != nil {
+		t.Fatal(err)
+	}
+	const unfinished = "SELECT count() FROM replacements"
 	allHere.Store(false)
 	begin()()
+	if n := b.count(unfinished); n != 1 {
+		t.Errorf("%d replacements of an organization that is not here yet, want 1", n)
+	}
 	if n := b.count(stored); n != 0 {
 		t.Fatalf("%d runs of an organization that is not here yet", n)
 	}
@@ -49,6 +57,9 @@ func TestAWorkerThatBeginsWhileAnOrganizationArrives(t *testing.T) {
 	begin()()
 	if n := b.count(stored); n != 5 {
 		t.Errorf("%d runs of the organization that arrived, want 5", n)
+	}
+	if n := b.count(unfinished); n != 0 {
+		t.Errorf("%d replacements of the organization that arrived did not end", n)
 	}
 	if n := b.count("SELECT countIf(position != '') FROM (SELECT argMax(position, revision) AS position FROM checkpoints" +
 		" WHERE name LIKE 'arrived:%' GROUP BY name)"); n != 0 {

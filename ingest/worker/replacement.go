@@ -80,13 +80,17 @@ func (w *worker) replace(ctx context.Context, r replacement, going []uuid.UUID, 
 	return nil
 }
 
-// finish does what replacements of this source have left undone.
+// finish does what replacements of this source have left undone, of organizations that the store has: those of one that
+// is on its way are finished when it is here.
 func (w *worker) finish(ctx context.Context) error {
 	left, err := w.unfinished(ctx)
 	if err != nil {
 		return fmt.Errorf("search for replacements that did not end: %w", err)
 	}
 	for _, r := range left {
+		if w.Owns != nil && !w.Owns(r.part.Organization) {
+			continue
+		}
 		if err := w.finishOne(ctx, r); err != nil {
 			return err
 		}
