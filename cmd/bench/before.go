@@ -3,16 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 )
 
-const (
-	// mostOfBefore is what a question may cost of what it cost before a change.
-	mostOfBefore = 1.05
-	// beforeTurns is how often each of the two binaries is measured, so that a difference of one in twenty is seen.
-	beforeTurns = 9
-)
+// mostOfBefore is what a question may cost of what it cost before a change.
+const mostOfBefore = 1.05
 
 // measureBefore measures the binary against another one, of before a change: what a question of each size takes of the
 // processors, of the engine and of both servers, which are on the same store and asked in turns. The other one leaves
@@ -21,13 +16,9 @@ func (b *bench) measureBefore(ctx context.Context) (err error) {
 	if b.Before == "" {
 		return nil
 	}
-	dir := filepath.Join(b.folder.Dir, "before")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
 	product := b.product(b.storeDir())
 	product.Binary = b.Before
-	if b.before, err = b.serve(ctx, product, dir, 0); err != nil {
+	if b.before, err = b.serve(ctx, product, filepath.Join(b.folder.Dir, "before"), 0); err != nil {
 		return err
 	}
 	defer func() {
@@ -38,32 +29,25 @@ func (b *bench) measureBefore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, c := range b.world.sized() {
-		asked := all
-		if i < smallSizes {
-			asked = monthly(all)
-		}
+	return b.eachSize(all, func(c class, asked []question, _ bool) error {
 		client, err := b.client(ctx, b.before, c.first())
 		if err != nil {
 			return err
 		}
 		for _, q := range asked {
 			if err := b.compareWithBefore(ctx, c, q, client); err != nil {
-				return fmt.Errorf("%s: %s: %w", c.name, q.title(), err)
+				return fmt.Errorf("%s: %w", q.title(), err)
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // compareWithBefore measures one question. Both answers have to be the same.
 func (b *bench) compareWithBefore(ctx context.Context, c class, q question, client *apiClient) error {
 	now := b.inquiry(q, c.first())
 	before := *now
-	found, err := b.costs(ctx, beforeTurns, now.api, func(ctx context.Context) (err error) {
-		before.response, err = client.query(ctx, before.body)
-		return err
-	})
+	found, err := b.costs(ctx, b.Repeat, now.api, func(ctx context.Context) error { return before.askBy(ctx, client) })
 	if err != nil {
 		return err
 	}

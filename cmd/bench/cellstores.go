@@ -117,9 +117,6 @@ func (b *bench) deploy(ctx context.Context, s *stores, servers int) (*deployment
 	var all []int
 	for n := range servers {
 		dir := fmt.Sprintf("%s-server-%d", s.DataDir, n)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
 		server, err := b.serve(ctx, s.Product, dir, b.Share)
 		if err != nil {
 			d.stop()

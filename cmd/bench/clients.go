@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,9 +23,6 @@ var atOnce = []int{1, 8, 16, 64}
 // askers are clients of the small organizations, in their order, at most so many, of another server.
 func (b *bench) askers(ctx context.Context, most int, flags ...string) (all []*asker, stop func(), err error) {
 	dir := filepath.Join(b.folder.Dir, "second")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, nil, err
-	}
 	server, err := b.startServer(ctx, dir, b.Share, flags...)
 	if err != nil {
 		return nil, nil, err

@@ -32,7 +32,8 @@ type questionCost struct {
 }
 
 const (
-	// costWindow is the least time for which each side is measured in a turn, and costTurns the usual number of turns.
+	// costWindow is the least time for which each side is measured in a turn, and costTurns the most turns but where
+	// one in twenty has to be seen.
 	costWindow = 250 * time.Millisecond
 	costTurns  = 3
 )
@@ -81,7 +82,7 @@ func (b *bench) readProcessors(t *tally) error {
 	return nil
 }
 
-// costs measures what a request of each side takes, in so many turns. Each is run once beforehand, unmeasured.
+// costs measures what a request of each side takes, in at most so many turns. Each is run once beforehand, unmeasured.
 func (b *bench) costs(ctx context.Context, turns int, sides ...side) ([]requestCost, error) {
 	used := make([]sideUsage, len(sides))
 	for turn := -1; turn < min(turns, b.Repeat); turn++ {

@@ -36,8 +36,11 @@ func (b *bench) inquiry(q question, organization schema.OrganizationID) *inquiry
 }
 
 // api has it answered end to end: HTTP, key, limits, compilation, ClickHouse, JSON.
-func (a *inquiry) api(ctx context.Context) (err error) {
-	a.response, err = a.bench.api[a.organization].query(ctx, a.body)
+func (a *inquiry) api(ctx context.Context) error { return a.askBy(ctx, a.bench.api[a.organization]) }
+
+// askBy has it answered by the server of a client.
+func (a *inquiry) askBy(ctx context.Context, client *apiClient) (err error) {
+	a.response, err = client.query(ctx, a.body)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/runlens/runlens/cmd/internal/process"
@@ -33,10 +34,13 @@ func (b *bench) startServer(
 	return b.serve(ctx, b.product(b.storeDir()), dir, share, flags...)
 }
 
-// serve is startServer on other stores.
+// serve is startServer on other stores. It makes the folder of the files, if it is not there.
 func (b *bench) serve(
 	ctx context.Context, product process.Product, dir string, share float64, flags ...string,
 ) (*process.Server, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
 	return product.Serve(ctx, dir, append([]string{
 		"--admin-listen", "127.0.0.1:0", "--answer-cache-mib", "0",
 		"--rate-limit-per-minute", unlimited, "--verify-limit-per-minute", unlimited,

@@ -27,17 +27,27 @@ func (b *bench) measureSizes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range b.world.sized() {
-		asked := all
-		if i < smallSizes {
-			asked = monthly(all)
-		}
-		if err := b.measureSize(ctx, c, asked, i < smallSizes); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
+	if err := b.eachSize(all, func(c class, asked []question, small bool) error {
+		return b.measureSize(ctx, c, asked, small)
+	}); err != nil {
+		return err
 	}
 	for _, c := range []class{b.world.medium, b.world.sizes[2]} {
 		if err := b.compareWithNaive(ctx, "sizes", c.title()+": ", c, all); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// eachSize measures organizations of all sizes, each by its questions of all: those of small ones are over 30 days.
+func (b *bench) eachSize(all []question, measure func(c class, asked []question, small bool) error) error {
+	for i, c := range b.world.sized() {
+		asked, small := all, i < smallSizes
+		if small {
+			asked = monthly(all)
+		}
+		if err := measure(c, asked, small); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}

@@ -75,14 +75,14 @@ func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) erro
 		}
 		options.Owns = func(o schema.OrganizationID) bool { return told.Reads(w.name, o) }
 		options.AllHere = func(ctx context.Context) (bool, error) {
-			now, err := w.flags.directory.Told(ctx, w.name, options.Conn, time.Now())
+			now, err := w.told(ctx, options.Conn)
 			return err == nil && told.SameIn(w.name, now) && !now.Arriving(), err
 		}
 		running, cancel := context.WithCancel(ctx)
 		var watching sync.WaitGroup
 		watching.Go(func() {
 			for snapshot.Pause(running, placementPoll) == nil {
-				now, err := w.flags.directory.Told(running, w.name, options.Conn, time.Now())
+				now, err := w.told(running, options.Conn)
 				if err == nil && !told.SameIn(w.name, now) {
 					w.logger.Info("organizations were moved; beginning again from the checkpoint")
 					cancel()
@@ -109,7 +109,7 @@ func (w *cellWorker) writable(ctx context.Context, conn driver.Conn) (cells.Told
 	for waited := false; ; {
 		var told cells.Told
 		err := retry.Do(ctx, "find out where organizations are", func() (err error) {
-			told, err = w.flags.directory.Told(ctx, w.name, conn, time.Now())
+			told, err = w.told(ctx, conn)
 			return err
 		})
 		if err != nil || told.Writable(w.name) {
@@ -119,6 +119,11 @@ func (w *cellWorker) writable(ctx context.Context, conn driver.Conn) (cells.Told
 			return told, err
 		}
 	}
+}
+
+// told is what the cell's own store says now.
+func (w *cellWorker) told(ctx context.Context, conn driver.Conn) (cells.Told, error) {
+	return w.flags.directory.Told(ctx, w.name, conn, time.Now())
 }
 
 // sharedRejects are the rejects of several workers.

@@ -264,7 +264,7 @@ func (p *page) clear(at postgres.Key) {
 
 func (c *copier) add(p *page, r *source.Record, key postgres.Key) {
 	p.last = key
-	if !c.owns(r) || c.recent.has(key) {
+	if !c.owns(organizationOf(r)) || c.recent.has(key) {
 		return
 	}
 	p.keys = append(p.keys, key)

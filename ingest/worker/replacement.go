@@ -88,7 +88,7 @@ func (w *worker) finish(ctx context.Context) error {
 		return fmt.Errorf("search for replacements that did not end: %w", err)
 	}
 	for _, r := range left {
-		if w.Owns != nil && !w.Owns(r.part.Organization) {
+		if !w.owns(r.part.Organization) {
 			continue
 		}
 		if err := w.finishOne(ctx, r); err != nil {

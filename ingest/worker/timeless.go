@@ -66,7 +66,7 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 		var err error
 		n, err = c.Source.Timeless(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
 			at = key
-			if !c.owns(r) {
+			if !c.owns(organizationOf(r)) {
 				return nil
 			}
 			fault := batch.Add(normalizer, &r.Raw)

@@ -117,9 +117,12 @@ func newWorker(o Options) *worker {
 	return w
 }
 
-// owns reports whether a record is for the store.
-func (w *worker) owns(r *source.Record) bool {
-	return w.Owns == nil || w.Owns(schema.OrganizationID(r.Raw.Values[0]))
+// owns reports whether the store is to have an organization.
+func (w *worker) owns(o schema.OrganizationID) bool { return w.Owns == nil || w.Owns(o) }
+
+// organizationOf is that of a record as it was read.
+func organizationOf(r *source.Record) schema.OrganizationID {
+	return schema.OrganizationID(r.Raw.Values[0])
 }
 
 // reading tries to read from the source until it answers.
