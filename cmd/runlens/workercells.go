@@ -74,9 +74,13 @@ func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) erro
 			return err
 		}
 		options.Owns = func(o schema.OrganizationID) bool { return told.Reads(w.name, o) }
-		options.AllHere = func(ctx context.Context) (bool, error) {
+		options.Epoch = told.Version()
+		options.Arriving = func(ctx context.Context) (bool, error) {
 			now, err := w.told(ctx, options.Conn)
-			return err == nil && told.SameIn(w.name, now) && !now.Arriving(), err
+			if err == nil && !told.SameIn(w.name, now) {
+				err = worker.ErrPlacedAnew
+			}
+			return now.Arriving(), err
 		}
 		running, cancel := context.WithCancel(ctx)
 		var watching sync.WaitGroup
@@ -93,7 +97,7 @@ func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) erro
 		cancel()
 		watching.Wait()
 		var moved *write.MovedError
-		if err != nil && !errors.As(err, &moved) {
+		if err != nil && !errors.As(err, &moved) && !errors.Is(err, worker.ErrPlacedAnew) {
 			return err
 		}
 	}

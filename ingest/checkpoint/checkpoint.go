@@ -22,13 +22,17 @@ var ofSources = sql.AllOrganizations("a checkpoint is of a source, whose rows ma
 
 // A Log has checkpoints by name. It is not safe for concurrent use.
 type Log struct {
+	// Epoch of what is saved, less than 1 << 32: what is saved in a later one counts more, in whatever order it is stored.
+	Epoch     uint64
 	conn      driver.Conn
 	retry     write.Retry
-	revisions map[string]uint64 // read last, or saved
+	revisions map[string]uint64 // read last, or saved; the upper half is that of an Epoch
 }
 
-// NewLog returns the log of the store of conn. It retries what fails for a reason that passes.
-func NewLog(conn driver.Conn, retry write.Retry) *Log { return &Log{conn, retry, map[string]uint64{}} }
+// NewLog returns the log of the store of conn, in the epoch 0. It retries what fails for a reason that passes.
+func NewLog(conn driver.Conn, retry write.Retry) *Log {
+	return &Log{conn: conn, retry: retry, revisions: map[string]uint64{}}
+}
 
 // Load reads the newest checkpoint of a name into position, as JSON, and returns when it was saved. A name without one,
 // or whose checkpoint was cleared, leaves position alone and reports false.
@@ -85,26 +89,17 @@ func (l *Log) Save(ctx context.Context, name string, position any) error {
 	return l.save(ctx, name, string(text))
 }
 
-// ahead is more checkpoints than are on their way to a store at once.
-const ahead = 1 << 20
-
-// SaveBack is Save for a position that lies before one that may still be on its way, of a worker that was cut off: it
-// counts although that comes later.
-func (l *Log) SaveBack(ctx context.Context, name string, position any) error {
-	l.revisions[name] += ahead
-	return l.Save(ctx, name, position)
-}
-
 // Clear takes the checkpoint of a name away.
 func (l *Log) Clear(ctx context.Context, name string) error { return l.save(ctx, name, "") }
 
 func (l *Log) save(ctx context.Context, name, text string) error {
+	revision := max(l.revisions[name], l.Epoch<<32) + 1
 	err := l.retry.Do(ctx, "save the checkpoint", func() error {
 		batch, err := l.conn.PrepareBatch(ctx, "INSERT INTO "+schema.TableCheckpoints+" (name, position, revision)")
 		if err != nil {
 			return err
 		}
-		if err := batch.Append(name, text, l.revisions[name]+1); err != nil {
+		if err := batch.Append(name, text, revision); err != nil {
 			return err
 		}
 		return batch.Send()
@@ -112,6 +107,6 @@ func (l *Log) save(ctx context.Context, name, text string) error {
 	if err != nil {
 		return fmt.Errorf("save the checkpoint: %w", err)
 	}
-	l.revisions[name]++
+	l.revisions[name] = revision
 	return nil
 }

@@ -2,57 +2,93 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/runlens/runlens/schema"
 )
 
-// arrive goes back to what had been copied of organizations that were moved here, into the store where they were then
-// (package move): changes that the worker of that store had not copied by then, and which this one had passed already.
-// The records that it copies again change nothing.
-//
-// What is noted of organizations that are still on their way is needed once more when they are here: it was noted
-// before the placement said so, and a worker that begins in between has not got them. So notes stay until one begins of
-// which AllHere holds when it has read them.
-func (c *copier) arrive(ctx context.Context, mapping string) error {
+// ErrPlacedAnew is returned where a worker has other organizations than it began with.
+var ErrPlacedAnew = errors.New("organizations were moved to or from the cell")
+
+// load reads the checkpoint. That of another mapping says nothing about the rows that this one selects. The order of
+// what is read is that of arrive.
+func (c *copier) load(ctx context.Context) error {
+	mapping := c.Source.Mapping().Fingerprint(c.kind)
+	notes, err := c.arrived(ctx, mapping)
+	if err != nil {
+		return err
+	}
+	if _, found, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
+		return err
+	} else if found && c.saved.Mapping != mapping {
+		c.Logger.Warn("the checkpoint is that of another mapping; copying begins again", "kind", c.kind)
+		c.saved = position{}
+	}
+	c.saved.Mapping = mapping
+	if err := c.arrive(ctx, notes); err != nil {
+		return err
+	}
+	c.Status.checkpoint(c.kind, c.saved)
+	return nil
+}
+
+// arrived are the notes of organizations that were moved here, by name: how far they had been copied into the store
+// where they were then (package move). Those of another mapping, as all of it, say nothing.
+func (c *copier) arrived(ctx context.Context, mapping string) (map[string]position, error) {
 	names, err := c.log.Names(ctx, schema.CheckpointArrived)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	own := checkpointName(c.Name, c.kind)
-	var arrived []string
-	next := c.saved
+	notes := map[string]position{}
 	for _, name := range names {
-		if !strings.HasSuffix(name, ":"+own) {
+		var theirs position
+		if !strings.HasSuffix(name, ":"+checkpointName(c.Name, c.kind)) {
 			continue
 		}
-		arrived = append(arrived, name)
-		var theirs position
 		if _, found, err := c.log.Load(ctx, name, &theirs); err != nil {
-			return err
-		} else if !found || theirs.Mapping != mapping {
+			return nil, err
+		} else if !found {
+			continue // another worker took it away meanwhile
+		}
+		if theirs.Mapping != mapping {
 			theirs = position{}
 		}
-		next.Certain, next.Until = earlier(next.Certain, theirs.Certain), earlier(next.Until, theirs.Until)
+		notes[name] = theirs
 	}
-	if len(arrived) == 0 {
-		return nil
-	}
-	c.Logger.Info("organizations were moved here; copying again from where their cell had come", "kind", c.kind,
-		"changed_after", next.Until)
-	allHere, err := c.allHere(ctx)
-	if err != nil {
+	return notes, nil
+}
+
+// arrive goes back to what is noted: there may be changes that the worker of the other store had not copied by then,
+// and which this one had passed already. The records that it copies again change nothing. None of it is lost, also
+// where several workers have one source and store, each of which may be stopped, and go on, at any instant:
+//
+//  1. Notes are read, then the checkpoint, and then Arriving says whether the worker has what is here now. So if a
+//     worker has not got an organization, neither had those whose checkpoints it read.
+//  2. Notes are made before the placement says that the organization is here. They are taken away when a worker has
+//     found nothing on its way after it had read them, and has saved a checkpoint that goes back. So who has got the
+//     organization finds the notes, or that checkpoint or one that follows it.
+//  3. A checkpoint counts more than all of a worker that has not got the organization, because its epoch is later.
+func (c *copier) arrive(ctx context.Context, notes map[string]position) error {
+	arriving, err := c.arriving(ctx)
+	if err != nil || len(notes) == 0 {
 		return err
 	}
+	next := c.saved
+	for _, theirs := range notes {
+		next.Certain, next.Until = earlier(next.Certain, theirs.Certain), earlier(next.Until, theirs.Until)
+	}
+	c.Logger.Info("copying again from where another cell had come with organizations that come from there",
+		"kind", c.kind, "changed_after", next.Until)
 	// The checkpoint first: a worker that dies in between goes back again.
-	if err := c.log.SaveBack(ctx, own, next); err != nil {
+	if err := c.log.Save(ctx, checkpointName(c.Name, c.kind), next); err != nil {
 		return err
 	}
 	c.saved = next
-	if !allHere {
+	if arriving {
 		return nil
 	}
-	for _, name := range arrived {
+	for name := range notes {
 		if err := c.log.Clear(ctx, name); err != nil {
 			return err
 		}
@@ -60,14 +96,14 @@ func (c *copier) arrive(ctx context.Context, mapping string) error {
 	return nil
 }
 
-// allHere is AllHere, tried until the store says it.
-func (c *copier) allHere(ctx context.Context) (allHere bool, err error) {
-	if c.AllHere == nil {
-		return true, nil
+// arriving is Arriving, tried until the store says it.
+func (c *copier) arriving(ctx context.Context) (arriving bool, err error) {
+	if c.Arriving == nil {
+		return false, nil
 	}
 	err = c.retry.Do(ctx, "find out where organizations are", func() (err error) {
-		allHere, err = c.AllHere(ctx)
+		arriving, err = c.Arriving(ctx)
 		return err
 	})
-	return allHere, err
+	return arriving, err
 }

@@ -2,8 +2,14 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/normalize"
@@ -21,11 +27,58 @@ func (b *bed) log() *checkpoint.Log {
 func (b *bed) arrive() {
 	b.Helper()
 	for _, kind := range normalize.Kinds {
-		name := schema.CheckpointArrived + "1f:" + schema.CheckpointOfWorkers + "test:" + string(kind)
+		name := schema.CheckpointArrived + "1f:" + checkpointOf(kind)
 		if err := b.log().Save(b.Context(), name, map[string]string{}); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// takeAway clears the notes.
+func (b *bed) takeAway() {
+	b.Helper()
+	names, err := b.log().Names(b.Context(), schema.CheckpointArrived)
+	for _, name := range names {
+		err = errors.Join(err, b.log().Clear(b.Context(), name))
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// goBack saves the checkpoints of a worker that goes back to the beginning.
+func (b *bed) goBack() {
+	b.Helper()
+	for _, kind := range normalize.Kinds {
+		log := b.log()
+		if _, _, err := log.Load(b.Context(), checkpointOf(kind), &map[string]any{}); err != nil {
+			b.Fatal(err)
+		}
+		if err := log.Save(b.Context(), checkpointOf(kind), map[string]string{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func checkpointOf(kind normalize.Kind) string {
+	return schema.CheckpointOfWorkers + "test:" + string(kind)
+}
+
+// insertLongAgo is insert of records that changed so long ago that no overlap finds them.
+func (b *bed) insertLongAgo(organization string, first, n int) {
+	b.Helper()
+	b.insert(organization, first, n)
+	for _, table := range []string{"agents", "runs", "attributions"} {
+		b.do("UPDATE " + table + " SET updated_at = '2026-01-02'")
+	}
+}
+
+// copyOnce runs a worker until it has copied all kinds.
+func (b *bed) copyOnce(change func(*worker.Options)) {
+	b.Helper()
+	status, stop := b.start(change)
+	b.until("all kinds were copied", func() bool { return status.Ready() == nil })
+	stop()
 }
 
 // A worker copies what it passed over before an organization was moved to its cell, and which the worker of the old
@@ -66,37 +119,33 @@ func TestWhatArrives(t *testing.T) {
 func TestAWorkerThatBeginsWhileAnOrganizationArrives(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.insert("acme", 1, 5)
-	b.insert("moved", 6, 5)
-	b.do("UPDATE agents SET updated_at = '2026-01-02'; UPDATE runs SET updated_at = '2026-01-02';" +
-		" UPDATE attributions SET updated_at = '2026-01-02'")
-	run := func(here, allHere bool) {
+	b.insertLongAgo("acme", 1, 5)
+	b.insertLongAgo("moved", 6, 5)
+	run := func(here, arriving bool) {
 		b.Helper()
-		status, stop := b.start(func(o *worker.Options) {
+		b.copyOnce(func(o *worker.Options) {
 			o.Owns = func(id schema.OrganizationID) bool { return id == "acme" || here }
-			o.AllHere = func(context.Context) (bool, error) { return allHere, nil }
+			o.Arriving = func(context.Context) (bool, error) { return arriving, nil }
 		})
-		b.until("all kinds were copied", func() bool { return status.Ready() == nil })
-		stop()
 	}
 	const (
 		stored     = "SELECT count() FROM runs FINAL WHERE organization_id = 'moved'"
 		unfinished = "SELECT count() FROM replacements"
 	)
-	run(false, true)
+	run(false, false)
 	b.arrive()
 	if err := b.store.Exec(t.Context(), "INSERT INTO replacements (replacement, source, organization_id, kind, id)"+
 		" VALUES (7, 'test', 'moved', 'run', '00000000-0000-0000-0000-000000000006')"); err != nil {
 		t.Fatal(err)
 	}
-	run(false, false)
+	run(false, true)
 	if n := b.count(unfinished); n != 1 {
 		t.Errorf("%d replacements of an organization that is not here yet, want 1", n)
 	}
 	if n := b.count(stored); n != 0 {
 		t.Fatalf("%d runs of an organization that is not here yet", n)
 	}
-	run(true, true)
+	run(true, false)
 	if n := b.count(stored); n != 5 {
 		t.Errorf("%d runs of the organization that arrived, want 5", n)
 	}
@@ -109,15 +158,79 @@ func TestAWorkerThatBeginsWhileAnOrganizationArrives(t *testing.T) {
 	}
 }
 
-// A worker has gone back. What one before it had sent, further on, is stored only then: it counts less.
+// A worker does not know yet that an organization arrived when another one goes back for it and is killed. It finds
+// that out before it copies past what the organization needs.
+func TestAWorkerThatBeginsBeforeAnOrganizationArrived(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insertLongAgo("acme", 1, 5)
+	b.insertLongAgo("moved", 6, 5)
+	const stored = "SELECT count() FROM runs FINAL WHERE organization_id = 'moved'"
+	acme := func(o *worker.Options) { o.Owns = func(id schema.OrganizationID) bool { return id == "acme" } }
+	b.copyOnce(acme)
+	b.goBack()
+	options := b.options(acme)
+	options.Arriving = func(context.Context) (bool, error) { return false, worker.ErrPlacedAnew }
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx, options) }()
+	b.until("the worker ended, or copied", func() bool { return len(ended) > 0 || options.Status.Ready() == nil })
+	cancel()
+	if err := <-ended; !errors.Is(err, worker.ErrPlacedAnew) {
+		t.Errorf("the worker that does not know of the organization ended with %v", err)
+	}
+	b.copyOnce(nil)
+	if n := b.count(stored); n != 5 {
+		t.Errorf("%d runs of the organization that arrived, want 5", n)
+	}
+}
+
+// Two workers know that an organization arrived. One takes the notes away, and is killed, when the other has just read
+// its checkpoint, of before.
+func TestNotesAreReadBeforeTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insertLongAgo("acme", 1, 5)
+	b.insertLongAgo("moved", 6, 5)
+	b.copyOnce(func(o *worker.Options) { o.Owns = func(id schema.OrganizationID) bool { return id == "acme" } })
+	b.arrive()
+	takeAway := sync.OnceFunc(func() {
+		b.goBack()
+		b.takeAway()
+	})
+	b.copyOnce(func(o *worker.Options) {
+		o.Conn = &listeningConn{Conn: b.store, read: checkpointOf(normalize.KindRun), then: takeAway}
+	})
+	if n := b.count("SELECT count() FROM runs FINAL WHERE organization_id = 'moved'"); n != 5 {
+		t.Errorf("%d runs of the organization that arrived, want 5", n)
+	}
+}
+
+// A listeningConn is a store which tells when a checkpoint was read.
+type listeningConn struct {
+	driver.Conn
+	read string
+	then func()
+}
+
+func (c *listeningConn) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	row := c.Conn.QueryRow(ctx, query, args...)
+	if slices.Contains(args, any(clickhouse.Named("name", c.read))) {
+		c.then()
+	}
+	return row
+}
+
+// A worker that knows of an organization has gone back for it. What one that does not know of it saves further on
+// counts less, although it is stored only then.
 func TestACheckpointThatComesLate(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	const name = "worker:x:run"
 	var at int
-	save := func(save func(context.Context, string, any) error, position int) {
+	save := func(log *checkpoint.Log, position int) {
 		b.Helper()
-		if err := save(t.Context(), name, position); err != nil {
+		if err := log.Save(t.Context(), name, position); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,10 +241,12 @@ func TestACheckpointThatComesLate(t *testing.T) {
 		}
 	}
 	before, after := b.log(), b.log()
-	save(before.Save, 1)
+	before.Epoch, after.Epoch = 7, 8
+	save(before, 1)
 	load(after)
-	save(after.SaveBack, 0)
-	save(before.Save, 2)
+	save(after, 0)
+	save(before, 2)
+	save(before, 3)
 	if load(b.log()); at != 0 {
 		t.Errorf("the next worker begins at %d, want 0", at)
 	}

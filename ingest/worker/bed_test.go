@@ -137,6 +137,24 @@ func (b *bed) insert(organization string, first, n int) {
 func (b *bed) start(change func(*worker.Options)) (status *worker.Status, stop func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
+	options := b.options(change)
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx, options) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				b.Errorf("the worker ended: %v", err)
+			}
+		})
+	}
+	b.Cleanup(stop)
+	return options.Status, stop
+}
+
+// options are those of a worker of the bed.
+func (b *bed) options(change func(*worker.Options)) worker.Options {
 	options := worker.Options{
 		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler),
 		Status:       worker.NewStatus(time.Now),
@@ -151,19 +169,7 @@ func (b *bed) start(change func(*worker.Options)) (status *worker.Status, stop f
 	if change != nil {
 		change(&options)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- worker.Run(ctx, options) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				b.Errorf("the worker ended: %v", err)
-			}
-		})
-	}
-	b.Cleanup(stop)
-	return options.Status, stop
+	return options
 }
 
 // until waits for a condition.

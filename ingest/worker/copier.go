@@ -56,10 +56,12 @@ func checkpointName(source string, kind normalize.Kind) string {
 }
 
 func newCopier(w *worker, kind normalize.Kind) *copier {
-	return &copier{
+	c := &copier{
 		worker: w, kind: kind, log: checkpoint.NewLog(w.Conn, w.retry),
 		normalizer: normalize.NewNormalizer(), recent: newRecent(),
 	}
+	c.log.Epoch = w.Epoch
+	return c
 }
 
 func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
@@ -93,23 +95,6 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// load reads the checkpoint. That of another mapping says nothing about the rows that this one selects.
-func (c *copier) load(ctx context.Context) error {
-	mapping := c.Source.Mapping().Fingerprint(c.kind)
-	if _, found, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
-		return err
-	} else if found && c.saved.Mapping != mapping {
-		c.Logger.Warn("the checkpoint is that of another mapping; copying begins again", "kind", c.kind)
-		c.saved = position{}
-	}
-	c.saved.Mapping = mapping
-	if err := c.arrive(ctx, mapping); err != nil {
-		return err
-	}
-	c.Status.checkpoint(c.kind, c.saved)
-	return nil
 }
 
 // passStart reads what is in progress at the source and returns from where the pass has to read that begins now, and

@@ -30,10 +30,13 @@ type Options struct {
 	Status *Status
 	// Owns says which organizations the store is to have, of all that the source has; nil for all.
 	Owns func(schema.OrganizationID) bool
-	// AllHere reports whether what Owns says is so now, and no organization is on its way into the store; nil for always.
-	AllHere func(context.Context) (bool, error)
-	// Gate is that of the cell, nil where there are none. Run ends with a *write.MovedError when an organization was, or
-	// is being, moved to another cell, and is to be called again with other Owns when that is over.
+	// Epoch is one that grows with every change of what Owns says (checkpoint.Log).
+	Epoch uint64
+	// Arriving reports whether an organization is on its way into the store; nil for never. The error is ErrPlacedAnew
+	// where what Owns says is not so any more.
+	Arriving func(context.Context) (bool, error)
+	// Gate is that of the cell, nil where there are none. Run ends with a *write.MovedError or ErrPlacedAnew when an
+	// organization was, or is being, moved, and is to be called again with other Owns when that is over.
 	Gate *cells.Gate
 
 	PollInterval   time.Duration // between the end of one pass over the changes and the next

@@ -64,6 +64,10 @@ func TestADirectoryHearsWhatIsNew(t *testing.T) {
 	}
 	held := olaptest.Hold(conns["a"])
 	directory := cells.NewDirectory(p)
+	last, err := cells.Read(t.Context(), conns["a"])
+	if err != nil {
+		t.Fatal(err)
+	}
 	hear := func(what string, state cells.State, read bool) {
 		t.Helper()
 		before := held.Sent()
@@ -75,6 +79,10 @@ func TestADirectoryHearsWhatIsNew(t *testing.T) {
 		if got != state || sent > 1 != read {
 			t.Errorf("%s: %s, by %d statements; want %s, and more than one: %v", what, got, sent, state, read)
 		}
+		if grew, same := told.Version() > last.Version(), last.SameIn("a", told); grew == same {
+			t.Errorf("%s: from version %d to %d, the same: %v", what, last.Version(), told.Version(), same)
+		}
+		last = told
 	}
 	tell := func(state cells.State) {
 		t.Helper()

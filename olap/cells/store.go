@@ -91,6 +91,14 @@ func (t Told) SameIn(cell string, later Told) bool {
 	return true
 }
 
+// Version grows with whatever the store is told.
+func (t Told) Version() (version uint64) {
+	for _, at := range t.places {
+		version += at.Revision >> chance
+	}
+	return version
+}
+
 // UnderWay are the subjects of which a move has not ended in the store, in order.
 func (t Told) UnderWay() (subjects []Subject) {
 	for subject, at := range t.places {
