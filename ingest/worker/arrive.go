@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -15,13 +16,15 @@ var ErrPlacedAnew = errors.New("organizations were moved to or from the cell")
 // what is read is that of arrive.
 func (c *copier) load(ctx context.Context) error {
 	mapping := c.Source.Mapping().Fingerprint(c.kind)
-	notes, err := c.arrived(ctx, mapping)
+	notes, err := readNotes(ctx, c.log, checkpointName(c.Name, c.kind), mapping)
 	if err != nil {
 		return err
 	}
-	if _, found, err := c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved); err != nil {
+	_, c.known, err = c.log.Load(ctx, checkpointName(c.Name, c.kind), &c.saved)
+	if err != nil {
 		return err
-	} else if found && c.saved.Mapping != mapping {
+	}
+	if c.known && c.saved.Mapping != mapping {
 		c.Logger.Warn("the checkpoint is that of another mapping; copying begins again", "kind", c.kind)
 		c.saved = position{}
 	}
@@ -33,20 +36,20 @@ func (c *copier) load(ctx context.Context) error {
 	return nil
 }
 
-// arrived are the notes of organizations that were moved here, by name: how far they had been copied into the store
-// where they were then (package move). Those of another mapping, as all of it, say nothing.
-func (c *copier) arrived(ctx context.Context, mapping string) (map[string]position, error) {
-	names, err := c.log.Names(ctx, schema.CheckpointArrived)
+// readNotes reads what is noted, by name, of organizations that were moved here: how far they had been copied into the
+// store where they were then (package move), for the worker with a checkpoint. That of another mapping says nothing.
+func readNotes(ctx context.Context, log *checkpoint.Log, of, mapping string) (map[string]position, error) {
+	names, err := log.Names(ctx, schema.CheckpointArrived)
 	if err != nil {
 		return nil, err
 	}
 	notes := map[string]position{}
 	for _, name := range names {
 		var theirs position
-		if !strings.HasSuffix(name, ":"+checkpointName(c.Name, c.kind)) {
+		if !strings.HasSuffix(name, ":"+of) {
 			continue
 		}
-		if _, found, err := c.log.Load(ctx, name, &theirs); err != nil {
+		if _, found, err := log.Load(ctx, name, &theirs); err != nil {
 			return nil, err
 		} else if !found {
 			continue // another worker took it away meanwhile
@@ -87,6 +90,9 @@ func (c *copier) arrive(ctx context.Context, notes map[string]position) error {
 	c.saved = next
 	if arriving {
 		return nil
+	}
+	if err := c.list.clear(ctx); err != nil {
+		return err
 	}
 	for name := range notes {
 		if err := c.log.Clear(ctx, name); err != nil {

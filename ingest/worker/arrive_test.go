@@ -23,14 +23,20 @@ func (b *bed) log() *checkpoint.Log {
 	return checkpoint.NewLog(b.store, write.Retry{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// arrive notes, as a move does, that nothing was copied of organizations that are on their way into the store.
+// note notes, as a move does, how far a source had been copied.
+func (b *bed) note(source string, kind normalize.Kind, at map[string]any) {
+	b.Helper()
+	name := schema.CheckpointArrived + "1f:" + schema.CheckpointOfWorkers + source + ":" + string(kind)
+	if err := b.log().Save(b.Context(), name, at); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// arrive notes that nothing was copied of organizations that are on their way into the store.
 func (b *bed) arrive() {
 	b.Helper()
 	for _, kind := range normalize.Kinds {
-		name := schema.CheckpointArrived + "1f:" + checkpointOf(kind)
-		if err := b.log().Save(b.Context(), name, map[string]string{}); err != nil {
-			b.Fatal(err)
-		}
+		b.note("test", kind, map[string]any{})
 	}
 }
 

@@ -31,6 +31,7 @@ type copier struct {
 	normalizer *normalize.Normalizer
 	horizon    horizon
 	saved      position
+	known      bool   // the store has a checkpoint
 	warned     string // what was last said to keep rows from being certain
 
 	// inFlight is locked for reading from before a page is read from the source until it is stored, so that who locks
@@ -270,7 +271,13 @@ func (c *copier) store(ctx context.Context, p *page) error {
 	if len(p.keys) == 0 {
 		return nil
 	}
-	if err := c.writer.Write(ctx, &p.Batch); err != nil {
+	if !c.known { // others are to know that the source has records of the kind
+		if err := c.log.Save(ctx, checkpointName(c.Name, c.kind), c.saved); err != nil {
+			return err
+		}
+		c.known = true
+	}
+	if err := c.write(ctx, &p.Batch); err != nil {
 		return err
 	}
 	for _, reject := range p.rejects {

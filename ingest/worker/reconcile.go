@@ -92,6 +92,9 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	if err := w.finish(ctx); err != nil { // what an attempt before left
 		return ReconcileStatus{}, err
 	}
+	if err := w.list.begin(ctx); err != nil {
+		return ReconcileStatus{}, err
+	}
 	report, err := verify.Compare(ctx, verify.Options{
 		Source: verify.Postgres{Database: w.Source}, Conn: w.Conn, Owns: w.Owns, RecheckAfter: recheckAfter,
 		MaxIDs: math.MaxInt,
@@ -102,7 +105,7 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	if err != nil {
 		return found, err
 	}
-	if err := w.saveOrganizations(ctx, report); err != nil {
+	if err := w.list.anew(ctx, report); err != nil {
 		return found, err
 	}
 	for _, d := range report.Differences {
@@ -143,7 +146,7 @@ func (w *worker) repair(ctx context.Context, differences []verify.Difference) (c
 	normalizer := normalize.NewNormalizer()
 	var batch write.Batch
 	flush := func() error {
-		if err := w.writer.Write(ctx, &batch); err != nil {
+		if err := w.write(ctx, &batch); err != nil {
 			return err
 		}
 		copied += int64(batch.Len())

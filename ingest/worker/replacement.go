@@ -66,7 +66,7 @@ func (w *worker) replace(ctx context.Context, r replacement, going []uuid.UUID, 
 		if err := purge.Records(ctx, w.Conn, r.part.Kind, r.part.Organization, going); err != nil {
 			return err
 		}
-		if err := w.writer.Write(ctx, batch); err != nil {
+		if err := w.write(ctx, batch); err != nil {
 			return err
 		}
 		w.copiers[r.part.Kind].recent.drop(r.part.Organization, going)

@@ -3,22 +3,42 @@ package worker
 import (
 	"context"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/verify"
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
 )
 
 // Several sources may be copied into one store. What one of them lacks may be another's, so a comparison deletes
-// nothing of an organization that another source has too. For that each comparison saves which organizations its
-// source has, next to the checkpoints.
+// nothing of an organization that another source has too. What is stored, next to the checkpoints, says which it has:
+//
+//  1. Before the first row of a kind is stored, the source has a checkpoint of the kind, and before the first one of an
+//     organization is, the source's list has the organization, if there is a list. Without one it may have any.
+//  2. A comparison makes the list anew: of what the source has, and of what was added to it since the comparison began.
+//  3. Rows that a move brings come from sources that it notes (arrive). Such a source may have any organization until
+//     the notes are taken away, and its list was taken away before them.
+//  4. Who deletes reads first which rows are stored, then the notes, the checkpoints and the lists. So it finds the
+//     sources of all of them.
 
 // organizations are those of a source, as hashes in ascending order: the names need not be stored once more.
 type organizations struct {
 	Hashes []uint64 `json:"hashes"`
+}
+
+func listOf(hashes []uint64) organizations {
+	slices.Sort(hashes)
+	return organizations{slices.Compact(hashes)}
+}
+
+func (o organizations) has(hash uint64) bool {
+	_, ok := slices.BinarySearch(o.Hashes, hash)
+	return ok
 }
 
 func organizationsName(source string) string { return "organizations:" + source }
@@ -29,27 +49,112 @@ func organizationHash(o schema.OrganizationID) uint64 {
 	return h.Sum64()
 }
 
-func (o organizations) has(id schema.OrganizationID) bool {
-	_, ok := slices.BinarySearch(o.Hashes, organizationHash(id))
-	return ok
+// A list is the list of the worker's source.
+type list struct {
+	mu    sync.Mutex
+	log   *checkpoint.Log
+	name  string
+	saved organizations // as it was read or saved last
+	// before is what the list had when the comparison began that is under way, and since what was stored from then on.
+	before organizations
+	since  map[uint64]bool
 }
 
-// saveOrganizations stores which organizations the source has, if that has changed.
-func (w *worker) saveOrganizations(ctx context.Context, report verify.Report) error {
-	var now organizations
-	for part, count := range report.Counts {
-		if count.Source > 0 {
-			now.Hashes = append(now.Hashes, organizationHash(part.Organization))
+func (w *worker) newList() *list {
+	l := &list{log: checkpoint.NewLog(w.Conn, w.retry), name: organizationsName(w.Name), since: map[uint64]bool{}}
+	l.log.Epoch = w.Epoch
+	return l
+}
+
+// add has the list have organizations of which rows are about to be stored. It is read again for each that it lacks:
+// another worker of the source may have made it.
+func (l *list) add(ctx context.Context, stored map[schema.OrganizationID]bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var lacks []uint64
+	for o := range stored {
+		hash := organizationHash(o)
+		l.since[hash] = true
+		if !l.saved.has(hash) {
+			lacks = append(lacks, hash)
 		}
 	}
-	slices.Sort(now.Hashes)
-	now.Hashes = slices.Compact(now.Hashes)
-	log, name := checkpoint.NewLog(w.Conn, w.retry), organizationsName(w.Name)
-	var saved organizations
-	if _, found, err := log.Load(ctx, name, &saved); err != nil || found && slices.Equal(saved.Hashes, now.Hashes) {
+	if len(lacks) == 0 {
+		return nil
+	}
+	found, err := l.read(ctx)
+	if err != nil || !found {
 		return err
 	}
-	return log.Save(ctx, name, now)
+	return l.save(ctx, listOf(slices.Concat(l.saved.Hashes, lacks)))
+}
+
+// begin is called before a comparison, anew after it, with what the source had.
+func (l *list) begin(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.read(ctx)
+	l.before, l.since = l.saved, map[uint64]bool{}
+	return err
+}
+
+func (l *list) anew(ctx context.Context, report verify.Report) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	has := slices.Collect(maps.Keys(l.since))
+	for part, count := range report.Counts {
+		if count.Source > 0 {
+			has = append(has, organizationHash(part.Organization))
+		}
+	}
+	for _, hash := range l.saved.Hashes { // of another worker
+		if !l.before.has(hash) {
+			has = append(has, hash)
+		}
+	}
+	next := listOf(has)
+	if found && slices.Equal(l.saved.Hashes, next.Hashes) {
+		return nil
+	}
+	return l.save(ctx, next)
+}
+
+// clear takes the list away: the source may have any organization. It does so where there is none, too, so that one
+// which comes late, of a worker that has not got what arrived, does not count.
+func (l *list) clear(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.read(ctx); err != nil {
+		return err
+	}
+	l.saved = organizations{}
+	return l.log.Clear(ctx, l.name)
+}
+
+func (l *list) read(ctx context.Context) (found bool, err error) {
+	l.saved = organizations{}
+	_, found, err = l.log.Load(ctx, l.name, &l.saved)
+	return found, err
+}
+
+func (l *list) save(ctx context.Context, next organizations) error {
+	err := l.log.Save(ctx, l.name, next)
+	if err == nil {
+		l.saved = next
+	}
+	return err
+}
+
+// write stores records of the source, when others can know whose they are.
+func (w *worker) write(ctx context.Context, b *write.Batch) error {
+	if err := w.list.add(ctx, b.Organizations()); err != nil {
+		return err
+	}
+	return w.writer.Write(ctx, b)
 }
 
 // deletable returns which records the source alone answers for, so that those it lacks may be deleted. It says which
@@ -59,32 +164,44 @@ func (w *worker) deletable(ctx context.Context, report verify.Report) (func(veri
 		return func(verify.Part) bool { return false }, nil
 	}
 	log := checkpoint.NewLog(w.Conn, w.retry)
+	noted, err := log.Names(ctx, schema.CheckpointArrived)
+	if err != nil {
+		return nil, err
+	}
 	names, err := log.Names(ctx, schema.CheckpointOfWorkers)
 	if err != nil {
 		return nil, err
 	}
+	arriving := map[string]bool{}
+	for _, note := range noted {
+		_, name, _ := strings.Cut(strings.TrimPrefix(note, schema.CheckpointArrived), ":")
+		arriving[name] = true
+		names = append(names, name)
+	}
+	slices.Sort(names)
 	of := map[normalize.Kind][]organizations{} // of other sources that copy the kind
-	for _, name := range names {
+	unknown := map[normalize.Kind]bool{}       // kinds of which one of them may have any organization
+	for _, name := range slices.Compact(names) {
 		source, kind := sourceOf(name)
 		if source == w.Name {
 			continue
 		}
 		var theirs organizations
-		if _, found, err := log.Load(ctx, organizationsName(source), &theirs); err != nil {
+		_, found, err := log.Load(ctx, organizationsName(source), &theirs)
+		if err != nil {
 			return nil, err
-		} else if !found { // not known: it may have any
-			for part := range report.Counts {
-				theirs.Hashes = append(theirs.Hashes, organizationHash(part.Organization))
-			}
-			slices.Sort(theirs.Hashes)
+		}
+		if !found || arriving[name] { // not known: it may have any
+			unknown[kind] = true
 		}
 		of[kind] = append(of[kind], theirs)
 		w.Logger.Warn("another source is copied into the store; what both have an organization of is not deleted. If it is "+
 			"no longer in use: runlens worker reset", "kind", kind, "source", source)
 	}
 	return func(part verify.Part) bool {
-		shared := slices.ContainsFunc(of[part.Kind], func(o organizations) bool { return o.has(part.Organization) })
-		return !shared && known(report, part.Organization)
+		hash := organizationHash(part.Organization)
+		shared := slices.ContainsFunc(of[part.Kind], func(o organizations) bool { return o.has(hash) })
+		return !unknown[part.Kind] && !shared && known(report, part.Organization)
 	}, nil
 }
 

@@ -2,16 +2,53 @@ package worker_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/schema"
 )
+
+// addOther makes another source in the database, with those of the records for which a condition is true of the number
+// that is the last byte of the id, and returns its mapping.
+func (b *bed) addOther(which string) (mapping string) {
+	b.Helper()
+	b.do("CREATE SCHEMA other")
+	for table, id := range map[string]string{"agents": "agent_id", "runs": "run_id", "attributions": "attribution_id"} {
+		b.do("CREATE TABLE other." + table + " (LIKE " + table + " INCLUDING ALL); INSERT INTO other." + table +
+			" SELECT r.* FROM " + table + " r, get_byte(uuid_send(" + id + "), 15) AS n WHERE " + which)
+	}
+	return strings.NewReplacer("FROM agents", "FROM other.agents", "FROM runs", "FROM other.runs", "FROM attributions",
+		"FROM other.attributions").Replace(postgres.DefaultMapping)
+}
+
+// drop takes records out of the source that the worker began with.
+func (b *bed) drop(which string) {
+	b.Helper()
+	for table, id := range map[string]string{"agents": "agent_id", "runs": "run_id", "attributions": "attribution_id"} {
+		b.do("DELETE FROM " + table + " r USING (SELECT organization_id AS o, " + id + " AS i, get_byte(uuid_send(" + id +
+			"), 15) AS n FROM " + table + ") AS d WHERE r.organization_id = o AND r." + id + " = i AND (" +
+			strings.ReplaceAll(which, "organization_id", "o") + ")")
+	}
+}
+
+// as runs what works with one of the sources.
+func (b *bed) as(mapping string, run func()) {
+	b.Helper()
+	b.open(b.server.URL(), mapping)
+	run()
+}
+
+func other(o *worker.Options)    { o.Name = "other" }
+func deleting(o *worker.Options) { o.DeleteMissing, o.DeleteMissingShare = true, 1 }
 
 // What another source has is not missing, as long as that source is in use; organizations of one source only are not
 // concerned.
@@ -20,40 +57,105 @@ func TestSourcesThatShareOrganizations(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 30)
 	b.insert("globex", 1, 10)
-	// The other source has the records from 16 on, of one of the organizations.
-	b.do(`CREATE SCHEMA other; CREATE TABLE other.agents (LIKE agents INCLUDING ALL);
-		CREATE TABLE other.runs (LIKE runs INCLUDING ALL); CREATE TABLE other.attributions (LIKE attributions INCLUDING ALL);
-		INSERT INTO other.agents SELECT * FROM agents
-			WHERE organization_id = 'acme' AND get_byte(uuid_send(agent_id), 15) > 15;
-		INSERT INTO other.runs SELECT * FROM runs WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) > 15;
-		INSERT INTO other.attributions SELECT * FROM attributions
-			WHERE organization_id = 'acme' AND get_byte(uuid_send(attribution_id), 15) > 15`)
+	theirs := b.addOther("organization_id = 'acme' AND n > 15")
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	all := strings.NewReplacer("FROM agents", "FROM other.agents", "FROM runs", "FROM other.runs", "FROM attributions",
-		"FROM other.attributions").Replace(postgres.DefaultMapping)
-	b.open(b.server.URL(), all)
-	b.reconcile(func(o *worker.Options) { o.Name = "other" })
-
-	b.do(`DELETE FROM agents WHERE get_byte(uuid_send(agent_id), 15) > 15;
-		DELETE FROM runs WHERE get_byte(uuid_send(run_id), 15) > 15;
-		DELETE FROM attributions WHERE get_byte(uuid_send(attribution_id), 15) > 15;
-		DELETE FROM runs WHERE organization_id = 'globex' AND get_byte(uuid_send(run_id), 15) = 1`)
-	b.open(b.server.URL(), postgres.DefaultMapping)
-	deleting := func(o *worker.Options) { o.DeleteMissing, o.DeleteMissingShare = true, 1 }
-	if found := b.reconcile(deleting); found.Deleted != 1 || found.Missing != 3*15+1 {
-		t.Errorf("%+v, want all but one of 46 kept", found)
-	}
-	retry := write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: patience}
-	for _, kind := range normalize.Kinds {
-		if found, err := worker.Reset(t.Context(), b.store, retry, "other", kind); err != nil || !found {
-			t.Fatalf("%v, %v", found, err)
+	b.as(theirs, func() { b.reconcile(other) })
+	b.drop("n > 15 OR organization_id = 'globex' AND n = 1")
+	b.as(postgres.DefaultMapping, func() {
+		if found := b.reconcile(deleting); found.Deleted != 3 || found.Missing != 3*15+3 {
+			t.Errorf("%+v, want all but 3 of 48 kept", found)
 		}
+		retry := write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: patience}
+		for _, kind := range normalize.Kinds {
+			b.note("other", kind, map[string]any{})
+			if found, err := worker.Reset(t.Context(), b.store, retry, "other", kind); err != nil || !found {
+				t.Fatalf("%v, %v", found, err)
+			}
+		}
+		if found := b.reconcile(deleting); found.Deleted != 3*15 {
+			t.Errorf("without the other source: %+v", found)
+		}
+	})
+}
+
+// Another source gets an organization after its last comparison.
+func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	b.insert("globex", 1, 10)
+	theirs := b.addOther("organization_id = 'acme'")
+	b.as(theirs, func() {
+		b.reconcile(other)
+		for _, table := range []string{"agents", "runs", "attributions"} {
+			b.do("UPDATE " + table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'; INSERT INTO other." +
+				table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'")
+		}
+		b.copyOnce(other)
+	})
+	b.drop("organization_id = 'globex' AND n > 5")
+	b.as(postgres.DefaultMapping, func() {
+		if found := b.reconcile(deleting); found.Missing != 3*5 || found.Deleted != 0 {
+			t.Errorf("%+v, want 15 that the other source has kept", found)
+		}
+	})
+}
+
+// Rows of another source are stored that has never copied anything before, and whose process dies then.
+func TestASourceIsKnownBeforeItsRows(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	dying := &dyingConn{Conn: b.store, before: "INSERT INTO runs "}
+	options := b.options(other)
+	options.Conn = dying
+	if err := worker.Run(t.Context(), options); !errors.Is(err, errDied) {
+		t.Fatal(err)
 	}
-	if found := b.reconcile(deleting); found.Deleted != 3*15 {
-		t.Errorf("without the other source: %+v", found)
+	names, err := b.log().Names(t.Context(), schema.CheckpointOfWorkers)
+	if err != nil || !slices.Contains(names, schema.CheckpointOfWorkers+"other:run") {
+		t.Errorf("before the first run is stored there are the checkpoints %q, %v", names, err)
 	}
+}
+
+// A move brings an organization of which another source has rows. What that source has is known only when it was
+// compared again, before and after its worker took the notes of the move away.
+func TestWhatAMoveBringsOfAnotherSource(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insertLongAgo("acme", 1, 10)
+	b.insertLongAgo("moved", 1, 10)
+	theirs := b.addOther("true")
+	b.as(theirs, func() {
+		b.reconcile(func(o *worker.Options) {
+			other(o)
+			o.Owns = func(id schema.OrganizationID) bool { return id == "acme" }
+		})
+		// Everything had been copied where the organization was.
+		for _, kind := range normalize.Kinds {
+			now := time.Now()
+			at := map[string]any{"mapping": b.source.Mapping().Fingerprint(kind), "until": now, "certain_until": now}
+			b.note("other", kind, at)
+		}
+	})
+	b.as(postgres.DefaultMapping, func() { b.copyOnce(nil) })
+	b.drop("organization_id = 'moved' AND n > 5")
+	kept := func(when string) {
+		t.Helper()
+		b.as(postgres.DefaultMapping, func() {
+			if found := b.reconcile(deleting); found.Missing != 3*5 || found.Deleted != 0 {
+				t.Errorf("%s: %+v, want 15 that the other source has kept", when, found)
+			}
+		})
+	}
+	kept("before the other worker begins")
+	b.as(theirs, func() { b.copyOnce(other) })
+	if notes, err := b.log().Names(t.Context(), schema.CheckpointArrived); err != nil || len(notes) > 0 {
+		t.Fatalf("left are the notes %q, %v", notes, err)
+	}
+	kept("when it has taken the notes away")
 }
 
 // A logBuffer keeps what several goroutines log.

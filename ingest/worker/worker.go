@@ -102,12 +102,13 @@ type worker struct {
 	retry   write.Retry
 	writer  *write.Writer
 	copiers map[normalize.Kind]*copier
+	list    *list
 }
 
 func newWorker(o Options) *worker {
 	w := &worker{Options: o}
 	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
-	w.writer = write.NewWriter(o.Conn, w.retry)
+	w.writer, w.list = write.NewWriter(o.Conn, w.retry), w.newList()
 	w.writer.Gate = o.Gate
 	w.writer.LeftOut = func(kind normalize.Kind, n int) {
 		o.Logger.Info("what purged people did before the purge stays out", "kind", kind, "records", n)

@@ -25,7 +25,7 @@ func (w *Writer) admitted(ctx context.Context, b *Batch, store func() error) err
 	if w.Gate == nil {
 		return store()
 	}
-	organizations := b.organizations()
+	organizations := b.Organizations()
 	var pass cells.Pass
 	err := w.retry.Do(ctx, "find out where organizations are", func() (err error) {
 		pass, err = w.Gate.Pass(ctx)
@@ -62,7 +62,8 @@ func (w *Writer) Closed(
 	return closed, err
 }
 
-func (b *Batch) organizations() map[schema.OrganizationID]bool {
+// Organizations are those of the batch.
+func (b *Batch) Organizations() map[schema.OrganizationID]bool {
 	found := map[schema.OrganizationID]bool{}
 	for i := range b.Agents {
 		found[b.Agents[i].OrganizationID] = true

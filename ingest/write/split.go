@@ -91,7 +91,7 @@ func (s *Split) Write(ctx context.Context, b *Batch) error {
 				rest.add(p, p.only(refused, p.at))
 			}
 		}
-		if err := s.awaitMoves(ctx, rest.organizations()); err != nil {
+		if err := s.awaitMoves(ctx, rest.Organizations()); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Split) divide(rest *part) ([]part, error) {
 func (s *Split) takeClosed(ctx context.Context, parts []part) (taken part, err error) {
 	for i, w := range s.writers {
 		p := &parts[i]
-		organizations := p.organizations()
+		organizations := p.Organizations()
 		closed, err := w.Closed(ctx, organizations)
 		if err != nil {
 			return taken, err
