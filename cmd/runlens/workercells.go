@@ -78,7 +78,7 @@ func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) erro
 		options.Arriving = func(ctx context.Context) (bool, error) {
 			now, err := w.told(ctx, options.Conn)
 			if err == nil && !told.SameIn(w.name, now) {
-				err = worker.ErrPlacedAnew
+				err = worker.ErrPlacement
 			}
 			return now.Arriving(), err
 		}
@@ -97,7 +97,7 @@ func (w *cellWorker) runPlaced(ctx context.Context, options worker.Options) erro
 		cancel()
 		watching.Wait()
 		var moved *write.MovedError
-		if err != nil && !errors.As(err, &moved) && !errors.Is(err, worker.ErrPlacedAnew) {
+		if err != nil && !errors.As(err, &moved) && !errors.Is(err, worker.ErrPlacement) {
 			return err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// ErrPlacedAnew is returned where a worker has other organizations than it began with.
-var ErrPlacedAnew = errors.New("organizations were moved to or from the cell")
+// ErrPlacement is returned where a worker has other organizations than it began with.
+var ErrPlacement = errors.New("organizations were moved to or from the cell")
 
 // load reads the checkpoint. That of another mapping says nothing about the rows that this one selects. The order of
 // what is read is that of arrive.

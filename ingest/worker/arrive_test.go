@@ -176,13 +176,13 @@ func TestAWorkerThatBeginsBeforeAnOrganizationArrived(t *testing.T) {
 	b.copyOnce(acme)
 	b.goBack()
 	options := b.options(acme)
-	options.Arriving = func(context.Context) (bool, error) { return false, worker.ErrPlacedAnew }
+	options.Arriving = func(context.Context) (bool, error) { return false, worker.ErrPlacement }
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Run(ctx, options) }()
 	b.until("the worker ended, or copied", func() bool { return len(ended) > 0 || options.Status.Ready() == nil })
 	cancel()
-	if err := <-ended; !errors.Is(err, worker.ErrPlacedAnew) {
+	if err := <-ended; !errors.Is(err, worker.ErrPlacement) {
 		t.Errorf("the worker that does not know of the organization ended with %v", err)
 	}
 	b.copyOnce(nil)

@@ -105,7 +105,7 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	if err != nil {
 		return found, err
 	}
-	if err := w.list.anew(ctx, report); err != nil {
+	if err := w.list.renew(ctx, report); err != nil {
 		return found, err
 	}
 	for _, d := range report.Differences {

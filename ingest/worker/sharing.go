@@ -20,7 +20,7 @@ import (
 //
 //  1. Before the first row of a kind is stored, the source has a checkpoint of the kind, and before the first one of an
 //     organization is, the source's list has the organization, if there is a list. Without one it may have any.
-//  2. A comparison makes the list anew: of what the source has, and of what was added to it since the comparison began.
+//  2. A comparison makes a new list: of what the source has, and of what was added to it since the comparison began.
 //  3. Rows that a move brings come from sources that it notes (arrive). Such a source may have any organization until
 //     the notes are taken away, and its list was taken away before them.
 //  4. Who deletes reads first which rows are stored, then the notes, the checkpoints and the lists. So it finds the
@@ -89,7 +89,7 @@ func (l *list) add(ctx context.Context, stored map[schema.OrganizationID]bool) e
 	return l.save(ctx, listOf(slices.Concat(l.saved.Hashes, lacks)))
 }
 
-// begin is called before a comparison, anew after it, with what the source had.
+// begin is called before a comparison, renew after it, with what the source had.
 func (l *list) begin(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *list) begin(ctx context.Context) error {
 	return err
 }
 
-func (l *list) anew(ctx context.Context, report verify.Report) error {
+func (l *list) renew(ctx context.Context, report verify.Report) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found, err := l.read(ctx)

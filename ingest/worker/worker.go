@@ -32,10 +32,10 @@ type Options struct {
 	Owns func(schema.OrganizationID) bool
 	// Epoch is one that grows with every change of what Owns says (checkpoint.Log).
 	Epoch uint64
-	// Arriving reports whether an organization is on its way into the store; nil for never. The error is ErrPlacedAnew
+	// Arriving reports whether an organization is on its way into the store; nil for never. The error is ErrPlacement
 	// where what Owns says is not so any more.
 	Arriving func(context.Context) (bool, error)
-	// Gate is that of the cell, nil where there are none. Run ends with a *write.MovedError or ErrPlacedAnew when an
+	// Gate is that of the cell, nil where there are none. Run ends with a *write.MovedError or ErrPlacement when an
 	// organization was, or is being, moved, and is to be called again with other Owns when that is over.
 	Gate *cells.Gate
 

@@ -20,8 +20,8 @@ type Task interface {
 // An Urgent task has steps that must not wait for the rest of others.
 type Urgent interface {
 	Task
-	// Urgent reports whether the step that ended last was one.
-	Urgent() bool
+	// Urgent reports whether the next step is one.
+	Urgent(ctx context.Context) bool
 }
 
 const (
@@ -72,7 +72,7 @@ func New(
 }
 
 // Hurry has the urgent steps of an Urgent task take a share of their own, from 0 to 1 (both exclusive), and returns w.
-// They are not kept waiting for the rest that other steps are owed.
+// They are not kept waiting for the rest that other steps are owed: within 30 s it is seen that there is one.
 func (w *Worker) Hurry(share float64) *Worker {
 	w.urgent = share
 	return w
@@ -81,7 +81,7 @@ func (w *Worker) Hurry(share float64) *Worker {
 // Run works until ctx is done. What fails is logged and tried again later.
 func (w *Worker) Run(ctx context.Context) {
 	var others, urgent time.Duration // rest that steps are still owed
-	for {
+	for hurries := w.hurries(ctx); ctx.Err() == nil; {
 		more, took, err := w.step(ctx)
 		w.steps.Inc()
 		w.seconds.Add(took.Seconds())
@@ -89,7 +89,7 @@ func (w *Worker) Run(ctx context.Context) {
 			return
 		}
 		share, owed := w.share, &others
-		if task, is := w.task.(Urgent); is && w.urgent > 0 && task.Urgent() {
+		if hurries {
 			share, owed = w.urgent, &urgent
 		}
 		rest := time.Duration(float64(took) * (1 - share) / share)
@@ -103,11 +103,33 @@ func (w *Worker) Run(ctx context.Context) {
 		if !more || err != nil {
 			pause = max(pause, w.idle)
 		}
-		*owed = max(0, *owed-pause)
+		var paused time.Duration
+		paused, hurries = w.pause(ctx, pause, hurries)
+		*owed = max(0, *owed-paused)
+	}
+}
+
+// hurries reports whether the next step is urgent.
+func (w *Worker) hurries(ctx context.Context) bool {
+	task, is := w.task.(Urgent)
+	return is && w.urgent > 0 && task.Urgent(ctx)
+}
+
+// pause pauses, after a step that was not urgent until the next one is, and returns for how long and whether it is.
+func (w *Worker) pause(ctx context.Context, pause time.Duration, wasUrgent bool) (paused time.Duration, hurries bool) {
+	for {
+		some := pause - paused
+		if !wasUrgent {
+			some = min(some, longestPause)
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(pause):
+			return paused, false
+		case <-time.After(some):
+		}
+		paused += some
+		if hurries = w.hurries(ctx); paused >= pause || hurries && !wasUrgent {
+			return paused, hurries
 		}
 	}
 }

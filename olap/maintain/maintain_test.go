@@ -95,10 +95,14 @@ func TestPauses(t *testing.T) {
 // hurried is a script of which some steps are urgent.
 type hurried struct {
 	script
-	urgent []bool
+	urgent  []bool
+	created time.Time
+	since   time.Duration // when it is known that they are
 }
 
-func (h *hurried) Urgent() bool { return h.urgent[len(h.begins)-1] }
+func (h *hurried) Urgent(context.Context) bool {
+	return len(h.begins) < len(h.urgent) && h.urgent[len(h.begins)] && time.Since(h.created) >= h.since
+}
 
 // Urgent steps take a share of their own, and wait for no rest that others are owed, which is taken after the next of
 // those.
@@ -106,11 +110,28 @@ func TestUrgentStepsWaitForNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const s = time.Second
 		ctx, cancel := context.WithCancel(t.Context())
-		task := &hurried{script{steps: repeat(takes(2*s, true, nil), 5), done: cancel},
-			[]bool{false, true, true, false, false, false}}
+		task := &hurried{script: script{steps: repeat(takes(2*s, true, nil), 5), done: cancel},
+			urgent: []bool{false, true, true, false, false, false}}
 		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5).Run(ctx)
 		// Each of the others is owed 98 s.
 		want := []time.Duration{0, 32 * s, 36 * s, 40 * s, 72 * s, 104 * s}
+		if !slices.Equal(task.begins, want) {
+			t.Errorf("steps began at %v, want %v", task.begins, want)
+		}
+	})
+}
+
+// An urgent step comes up in a pause of an hour and a half. It waits for 30 s at most, and what is left of the pause is
+// taken after it.
+func TestAnUrgentStepEndsAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const s, m = time.Second, time.Minute
+		ctx, cancel := context.WithCancel(t.Context())
+		task := &hurried{script: script{steps: []step{takes(2*m, true, nil), takes(s, true, nil), takes(s, true, nil)},
+			done: cancel}, urgent: []bool{false, true, false}, created: time.Now(), since: 10*m + 10*s}
+		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5).Run(ctx)
+		// The first step is owed 98 minutes, 8.5 of which it has when the second one begins. The third is owed 49 s.
+		want := []time.Duration{0, 10*m + 30*s, 10*m + 32*s, 10*m + 33*s + 89*m + 30*s + 49*s - mostOwed}
 		if !slices.Equal(task.begins, want) {
 			t.Errorf("steps began at %v, want %v", task.begins, want)
 		}

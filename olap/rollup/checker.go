@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,11 +36,10 @@ type Checker struct {
 	reported map[Difference]bool       // of the damages that are there
 	turn     int                       // which of them is next
 	failed   bool                      // the last step failed to repair one: a section comes first
-	urgent   bool                      // the last step was a repair
 
-	rounds, differences, repairs prometheus.Counter
-	damages                      prometheus.Gauge
-	age                          prometheus.GaugeFunc
+	rounds, differences, repaired prometheus.Counter
+	damages                       prometheus.Gauge
+	age                           prometheus.GaugeFunc
 }
 
 // A Here reads which organizations a store is there for: not for those that are being copied to it.
@@ -64,7 +64,7 @@ func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
 			"Times this server compared the whole rollup with its sources."),
 		differences: counter("runlens_rollup_damaged_spans_total",
 			"Differences between rollup and sources that this server found, by organization, table and quarter of a year."),
-		repairs: counter("runlens_rollup_repairs_total",
+		repaired: counter("runlens_rollup_repairs_total",
 			"Damages of an organization and a source that this server repaired."),
 		damages: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_damages",
 			Help: "Organizations and sources whose rollup is damaged, or to be built after a move, so that queries" +
@@ -83,7 +83,7 @@ func (c *Checker) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByC
 
 // Collect is part of prometheus.Collector.
 func (c *Checker) Collect(out chan<- prometheus.Metric) {
-	for _, metric := range []prometheus.Collector{c.rounds, c.differences, c.repairs, c.damages, c.age} {
+	for _, metric := range []prometheus.Collector{c.rounds, c.differences, c.repaired, c.damages, c.age} {
 		metric.Collect(out)
 	}
 }
@@ -99,12 +99,10 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	if len(state.Damaged) == 0 {
 		clear(c.reported)
 	}
-	c.urgent = false
 	switch {
-	case state.StoreWatermark().IsZero() || state.Changing():
+	case !usable(state):
 		return false, nil
-	case len(state.Damaged) > 0 && !c.failed:
-		c.urgent = true
+	case c.repairs(state):
 		more, err = true, c.repairDamage(ctx, state.Damaged[c.turn%len(state.Damaged)])
 		if c.failed = err != nil && !atWork(err); c.failed {
 			c.turn++
@@ -119,8 +117,18 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
+func usable(state snapshot.Log) bool { return !state.StoreWatermark().IsZero() && !state.Changing() }
+
+// repairs reports whether the next step is a repair, by what the log says.
+func (c *Checker) repairs(state snapshot.Log) bool {
+	return usable(state) && len(state.Damaged) > 0 && !c.failed
+}
+
 // Urgent is part of maintain.Urgent: until a repair an organization is answered from the base tables.
-func (c *Checker) Urgent() bool { return c.urgent }
+func (c *Checker) Urgent(ctx context.Context) bool {
+	state, err := snapshot.ReadLog(ctx, c.refresher.conn)
+	return err == nil && c.repairs(state)
+}
 
 // compare compares the next section.
 func (c *Checker) compare(ctx context.Context) (more bool, err error) {
@@ -158,12 +166,21 @@ func atWork(err error) bool {
 	return errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
 }
 
-// report writes damage into the rollup log, and logs it.
+// report writes damage into the rollup log, and logs it. That of which the log has an entry is known.
 func (c *Checker) report(ctx context.Context, under *suspicion, found []Difference) error {
 	here, err := c.here(ctx)
 	if err != nil {
 		return err
 	}
+	state, err := snapshot.ReadLog(ctx, c.refresher.conn)
+	if err != nil {
+		return err
+	}
+	found = slices.DeleteFunc(found, func(d Difference) bool {
+		return slices.ContainsFunc(state.Damaged, func(known snapshot.Damage) bool {
+			return string(known.Organization) == d.Organization && known.Source == c.next.table.Source
+		})
+	})
 	organizations := map[bool][]string{} // by whether they are here
 	var ours []Difference
 	for _, d := range found {
@@ -219,7 +236,7 @@ func (c *Checker) repairDamage(ctx context.Context, damage snapshot.Damage) (err
 			c.logger.Info("the rollup is built again after a change", "organization", string(damage.Organization),
 				"source", damage.Source)
 		case ended:
-			c.repairs.Inc()
+			c.repaired.Inc()
 			c.logger.Info("the rollup is repaired", "organization", string(damage.Organization), "source", damage.Source)
 		}
 		if over || err != nil {

@@ -103,8 +103,8 @@ func TestDamageIsRepaired(t *testing.T) {
 			}
 			checker := rollup.NewChecker(conn, nil, quiet)
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) > 0 })
-			if checker.Urgent() {
-				t.Error("a comparison is urgent")
+			if !checker.Urgent(ctx) {
+				t.Error("a repair is not urgent")
 			}
 			s := state(t, conn)
 			if len(s.Damaged) != 1 || !s.Watermark(snapshot.Records{Organization: "acme", Source: c.source}).IsZero() {
@@ -117,8 +117,8 @@ func TestDamageIsRepaired(t *testing.T) {
 				t.Fatal(err)
 			}
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) == 0 })
-			if !checker.Urgent() {
-				t.Error("a repair is not urgent")
+			if checker.Urgent(ctx) {
+				t.Error("a comparison is urgent")
 			}
 			if found := check(t, conn); len(found) > 0 {
 				t.Errorf("after the repair: %+v", found)
