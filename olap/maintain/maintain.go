@@ -20,7 +20,7 @@ type Task interface {
 // An Urgent task has steps that must not wait for the rest of others.
 type Urgent interface {
 	Task
-	// Urgent reports whether the next step is one.
+	// Urgent reports whether the next step is one. It ends with ctx, which has a deadline.
 	Urgent(ctx context.Context) bool
 }
 
@@ -109,8 +109,11 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// hurries reports whether the next step is urgent.
+// hurries reports whether the next step is urgent. Where the store does not say so for as long as the longest pause, it
+// is not.
 func (w *Worker) hurries(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, longestPause)
+	defer cancel()
 	task, is := w.task.(Urgent)
 	return is && w.urgent > 0 && task.Urgent(ctx)
 }

@@ -138,6 +138,27 @@ func TestAnUrgentStepEndsAPause(t *testing.T) {
 	})
 }
 
+// A hanging task does not find out whether its next step is urgent.
+type hanging struct{ script }
+
+func (*hanging) Urgent(ctx context.Context) bool {
+	<-ctx.Done()
+	return false
+}
+
+// Steps are taken where it is not known whether they are urgent.
+func TestItIsNotKnownWhatIsUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const s = time.Second
+		ctx, cancel := context.WithCancel(t.Context())
+		task := &hanging{script{steps: repeat(takes(s, true, nil), 2), done: cancel}}
+		New("script", task, slog.New(slog.DiscardHandler), 0.2, s, answers).Hurry(0.5).Run(ctx)
+		if want := []time.Duration{0, 5*s + longestPause, 10*s + 2*longestPause}; !slices.Equal(task.begins, want) {
+			t.Errorf("steps began at %v, want %v", task.begins, want)
+		}
+	})
+}
+
 // answers is a store that does.
 func answers(context.Context) error { return nil }
 
