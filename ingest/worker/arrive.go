@@ -84,10 +84,9 @@ func (c *copier) arrive(ctx context.Context, notes map[string]position) error {
 	c.Logger.Info("copying again from where another cell had come with organizations that come from there",
 		"kind", c.kind, "changed_after", next.Until)
 	// The checkpoint first: a worker that dies in between goes back again.
-	if err := c.log.Save(ctx, checkpointName(c.Name, c.kind), next); err != nil {
+	if err := c.keep(ctx, next); err != nil {
 		return err
 	}
-	c.saved = next
 	if arriving {
 		return nil
 	}

@@ -74,9 +74,13 @@ func checkpointOf(kind normalize.Kind) string {
 func (b *bed) insertLongAgo(organization string, first, n int) {
 	b.Helper()
 	b.insert(organization, first, n)
-	for _, table := range []string{"agents", "runs", "attributions"} {
+	for table := range idsOf {
 		b.do("UPDATE " + table + " SET updated_at = '2026-01-02'")
 	}
+}
+
+func onlyAcme(o *worker.Options) {
+	o.Owns = func(id schema.OrganizationID) bool { return id == "acme" }
 }
 
 // copyOnce runs a worker until it has copied all kinds.
@@ -92,10 +96,8 @@ func (b *bed) copyOnce(change func(*worker.Options)) {
 func TestWhatArrives(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.insert("acme", 1, 50)
-	b.insert("globex", 1, 10)
-	// Long ago, so that no overlap finds it.
-	b.do("UPDATE agents SET updated_at = '2025-01-01'; UPDATE runs SET updated_at = '2025-01-01'")
+	b.insertLongAgo("acme", 1, 50)
+	b.insertLongAgo("globex", 1, 10)
 	run := func(owns func(schema.OrganizationID) bool) uint64 {
 		b.Helper()
 		status, stop := b.start(func(o *worker.Options) { o.Owns = owns })
@@ -172,10 +174,9 @@ func TestAWorkerThatBeginsBeforeAnOrganizationArrived(t *testing.T) {
 	b.insertLongAgo("acme", 1, 5)
 	b.insertLongAgo("moved", 6, 5)
 	const stored = "SELECT count() FROM runs FINAL WHERE organization_id = 'moved'"
-	acme := func(o *worker.Options) { o.Owns = func(id schema.OrganizationID) bool { return id == "acme" } }
-	b.copyOnce(acme)
+	b.copyOnce(onlyAcme)
 	b.goBack()
-	options := b.options(acme)
+	options := b.options(onlyAcme)
 	options.Arriving = func(context.Context) (bool, error) { return false, worker.ErrPlacement }
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -198,7 +199,7 @@ func TestNotesAreReadBeforeTheCheckpoint(t *testing.T) {
 	b := newBed(t)
 	b.insertLongAgo("acme", 1, 5)
 	b.insertLongAgo("moved", 6, 5)
-	b.copyOnce(func(o *worker.Options) { o.Owns = func(id schema.OrganizationID) bool { return id == "acme" } })
+	b.copyOnce(onlyAcme)
 	b.arrive()
 	takeAway := sync.OnceFunc(func() {
 		b.goBack()

@@ -57,12 +57,9 @@ func checkpointName(source string, kind normalize.Kind) string {
 }
 
 func newCopier(w *worker, kind normalize.Kind) *copier {
-	c := &copier{
-		worker: w, kind: kind, log: checkpoint.NewLog(w.Conn, w.retry),
-		normalizer: normalize.NewNormalizer(), recent: newRecent(),
+	return &copier{
+		worker: w, kind: kind, log: w.newLog(), normalizer: normalize.NewNormalizer(), recent: newRecent(),
 	}
-	c.log.Epoch = w.Epoch
-	return c
 }
 
 func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
@@ -227,10 +224,15 @@ func (c *copier) save(ctx context.Context, stored int, until, certain time.Time)
 	if certain.After(next.Certain) {
 		next.Certain = certain
 	}
+	return c.keep(ctx, next)
+}
+
+// keep saves a checkpoint.
+func (c *copier) keep(ctx context.Context, next position) error {
 	if err := c.log.Save(ctx, checkpointName(c.Name, c.kind), next); err != nil {
 		return err
 	}
-	c.saved = next
+	c.saved, c.known = next, true
 	c.Status.checkpoint(c.kind, next)
 	return nil
 }
@@ -272,10 +274,9 @@ func (c *copier) store(ctx context.Context, p *page) error {
 		return nil
 	}
 	if !c.known { // others are to know that the source has records of the kind
-		if err := c.log.Save(ctx, checkpointName(c.Name, c.kind), c.saved); err != nil {
+		if err := c.keep(ctx, c.saved); err != nil {
 			return err
 		}
-		c.known = true
 	}
 	if err := c.write(ctx, &p.Batch); err != nil {
 		return err

@@ -57,10 +57,7 @@ func (c *dyingConn) PrepareBatch(ctx context.Context, statement string, options 
 func TestReplacementsSurviveCrashes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.insert("acme", 1, 60)
-	for _, table := range []string{"runs", "agents", "attributions"} {
-		b.do("UPDATE " + table + " SET updated_at = '2026-02-01'") // so long ago that polling does not come by
-	}
+	b.insertLongAgo("acme", 1, 60)
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()

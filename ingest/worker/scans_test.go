@@ -18,15 +18,13 @@ func TestDifferencesOfManyDays(t *testing.T) {
 	b.do("UPDATE runs SET updated_at = '2026-01-01Z'; UPDATE attributions SET updated_at = '2026-01-01Z'; " +
 		"ANALYZE; SELECT pg_stat_reset()")
 	b.open(b.server.URL(), postgres.DefaultMapping)
-	status, stop := b.start(nil)
-	b.until("caught up", func() bool { return status.Ready() == nil })
-	stop()
+	b.copyOnce(nil)
 	for _, table := range []string{"runs", "attributions"} {
 		if err := b.store.Exec(t.Context(), "TRUNCATE TABLE "+table); err != nil {
 			t.Fatal(err)
 		}
 	}
-	status, stop = b.start(func(o *worker.Options) {
+	status, stop := b.start(func(o *worker.Options) {
 		o.Overlap, o.PollInterval, o.ReconcileEvery = 0, time.Hour, time.Hour
 	})
 	b.until("compared", func() bool { return status.Report().Reconcile != nil })

@@ -61,9 +61,7 @@ type list struct {
 }
 
 func (w *worker) newList() *list {
-	l := &list{log: checkpoint.NewLog(w.Conn, w.retry), name: organizationsName(w.Name), since: map[uint64]bool{}}
-	l.log.Epoch = w.Epoch
-	return l
+	return &list{log: w.newLog(), name: organizationsName(w.Name), since: map[uint64]bool{}}
 }
 
 // add has the list have organizations of which rows are about to be stored. It is read again for each that it lacks:
@@ -163,7 +161,7 @@ func (w *worker) deletable(ctx context.Context, report verify.Report) (func(veri
 	if !w.DeleteMissing {
 		return func(verify.Part) bool { return false }, nil
 	}
-	log := checkpoint.NewLog(w.Conn, w.retry)
+	log := w.newLog()
 	noted, err := log.Names(ctx, schema.CheckpointArrived)
 	if err != nil {
 		return nil, err

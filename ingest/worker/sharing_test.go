@@ -17,12 +17,15 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
+// idsOf are the columns with the id of a record, by the tables of the source.
+var idsOf = map[string]string{"agents": "agent_id", "runs": "run_id", "attributions": "attribution_id"}
+
 // addOther makes another source in the database, with those of the records for which a condition is true of the number
 // that is the last byte of the id, and returns its mapping.
 func (b *bed) addOther(which string) (mapping string) {
 	b.Helper()
 	b.do("CREATE SCHEMA other")
-	for table, id := range map[string]string{"agents": "agent_id", "runs": "run_id", "attributions": "attribution_id"} {
+	for table, id := range idsOf {
 		b.do("CREATE TABLE other." + table + " (LIKE " + table + " INCLUDING ALL); INSERT INTO other." + table +
 			" SELECT r.* FROM " + table + " r, get_byte(uuid_send(" + id + "), 15) AS n WHERE " + which)
 	}
@@ -33,18 +36,20 @@ func (b *bed) addOther(which string) (mapping string) {
 // drop takes records out of the source that the worker began with.
 func (b *bed) drop(which string) {
 	b.Helper()
-	for table, id := range map[string]string{"agents": "agent_id", "runs": "run_id", "attributions": "attribution_id"} {
+	for table, id := range idsOf {
 		b.do("DELETE FROM " + table + " r USING (SELECT organization_id AS o, " + id + " AS i, get_byte(uuid_send(" + id +
 			"), 15) AS n FROM " + table + ") AS d WHERE r.organization_id = o AND r." + id + " = i AND (" +
 			strings.ReplaceAll(which, "organization_id", "o") + ")")
 	}
 }
 
-// as runs what works with one of the sources.
-func (b *bed) as(mapping string, run func()) {
+// theirsAreKept has the worker of the first source compare, which lacks 15 records that only the other source has.
+func (b *bed) theirsAreKept(when string) {
 	b.Helper()
-	b.open(b.server.URL(), mapping)
-	run()
+	b.open(b.server.URL(), postgres.DefaultMapping)
+	if found := b.reconcile(deleting); found.Missing != 3*5 || found.Deleted != 0 {
+		b.Errorf("%s: %+v, want 15 that the other source has kept", when, found)
+	}
 }
 
 func other(o *worker.Options)    { o.Name = "other" }
@@ -61,23 +66,23 @@ func TestSourcesThatShareOrganizations(t *testing.T) {
 	_, stop := b.start(nil)
 	b.untilEqual()
 	stop()
-	b.as(theirs, func() { b.reconcile(other) })
+	b.open(b.server.URL(), theirs)
+	b.reconcile(other)
 	b.drop("n > 15 OR organization_id = 'globex' AND n = 1")
-	b.as(postgres.DefaultMapping, func() {
-		if found := b.reconcile(deleting); found.Deleted != 3 || found.Missing != 3*15+3 {
-			t.Errorf("%+v, want all but 3 of 48 kept", found)
+	b.open(b.server.URL(), postgres.DefaultMapping)
+	if found := b.reconcile(deleting); found.Deleted != 3 || found.Missing != 3*15+3 {
+		t.Errorf("%+v, want all but 3 of 48 kept", found)
+	}
+	retry := write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: patience}
+	for _, kind := range normalize.Kinds {
+		b.note("other", kind, map[string]any{})
+		if found, err := worker.Reset(t.Context(), b.store, retry, "other", kind); err != nil || !found {
+			t.Fatalf("%v, %v", found, err)
 		}
-		retry := write.Retry{Logger: slog.New(slog.DiscardHandler), Patience: patience}
-		for _, kind := range normalize.Kinds {
-			b.note("other", kind, map[string]any{})
-			if found, err := worker.Reset(t.Context(), b.store, retry, "other", kind); err != nil || !found {
-				t.Fatalf("%v, %v", found, err)
-			}
-		}
-		if found := b.reconcile(deleting); found.Deleted != 3*15 {
-			t.Errorf("without the other source: %+v", found)
-		}
-	})
+	}
+	if found := b.reconcile(deleting); found.Deleted != 3*15 {
+		t.Errorf("without the other source: %+v", found)
+	}
 }
 
 // Another source gets an organization after its last comparison.
@@ -87,20 +92,15 @@ func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
 	b.insert("acme", 1, 10)
 	b.insert("globex", 1, 10)
 	theirs := b.addOther("organization_id = 'acme'")
-	b.as(theirs, func() {
-		b.reconcile(other)
-		for _, table := range []string{"agents", "runs", "attributions"} {
-			b.do("UPDATE " + table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'; INSERT INTO other." +
-				table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'")
-		}
-		b.copyOnce(other)
-	})
+	b.open(b.server.URL(), theirs)
+	b.reconcile(other)
+	for table := range idsOf {
+		b.do("UPDATE " + table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'; INSERT INTO other." +
+			table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'")
+	}
+	b.copyOnce(other)
 	b.drop("organization_id = 'globex' AND n > 5")
-	b.as(postgres.DefaultMapping, func() {
-		if found := b.reconcile(deleting); found.Missing != 3*5 || found.Deleted != 0 {
-			t.Errorf("%+v, want 15 that the other source has kept", found)
-		}
-	})
+	b.theirsAreKept("before the other source is compared again")
 }
 
 // Rows of another source are stored that has never copied anything before, and whose process dies then.
@@ -128,34 +128,27 @@ func TestWhatAMoveBringsOfAnotherSource(t *testing.T) {
 	b.insertLongAgo("acme", 1, 10)
 	b.insertLongAgo("moved", 1, 10)
 	theirs := b.addOther("true")
-	b.as(theirs, func() {
-		b.reconcile(func(o *worker.Options) {
-			other(o)
-			o.Owns = func(id schema.OrganizationID) bool { return id == "acme" }
-		})
-		// Everything had been copied where the organization was.
-		for _, kind := range normalize.Kinds {
-			now := time.Now()
-			at := map[string]any{"mapping": b.source.Mapping().Fingerprint(kind), "until": now, "certain_until": now}
-			b.note("other", kind, at)
-		}
+	b.open(b.server.URL(), theirs)
+	b.reconcile(func(o *worker.Options) {
+		other(o)
+		onlyAcme(o)
 	})
-	b.as(postgres.DefaultMapping, func() { b.copyOnce(nil) })
-	b.drop("organization_id = 'moved' AND n > 5")
-	kept := func(when string) {
-		t.Helper()
-		b.as(postgres.DefaultMapping, func() {
-			if found := b.reconcile(deleting); found.Missing != 3*5 || found.Deleted != 0 {
-				t.Errorf("%s: %+v, want 15 that the other source has kept", when, found)
-			}
-		})
+	// Everything had been copied where the organization was.
+	for _, kind := range normalize.Kinds {
+		now := time.Now()
+		at := map[string]any{"mapping": b.source.Mapping().Fingerprint(kind), "until": now, "certain_until": now}
+		b.note("other", kind, at)
 	}
-	kept("before the other worker begins")
-	b.as(theirs, func() { b.copyOnce(other) })
+	b.open(b.server.URL(), postgres.DefaultMapping)
+	b.copyOnce(nil)
+	b.drop("organization_id = 'moved' AND n > 5")
+	b.theirsAreKept("before the other worker begins")
+	b.open(b.server.URL(), theirs)
+	b.copyOnce(other)
 	if notes, err := b.log().Names(t.Context(), schema.CheckpointArrived); err != nil || len(notes) > 0 {
 		t.Fatalf("left are the notes %q, %v", notes, err)
 	}
-	kept("when it has taken the notes away")
+	b.theirsAreKept("when it has taken the notes away")
 }
 
 // A logBuffer keeps what several goroutines log.
@@ -184,14 +177,12 @@ func TestAdviceAtTheStart(t *testing.T) {
 	advice := func(change func(*worker.Options)) string {
 		t.Helper()
 		log := &logBuffer{}
-		status, stop := b.start(func(o *worker.Options) {
+		b.copyOnce(func(o *worker.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			if change != nil {
 				change(o)
 			}
 		})
-		b.until("caught up", func() bool { return status.Ready() == nil })
-		stop()
 		return log.text()
 	}
 	b.insert("acme", 1, 5)

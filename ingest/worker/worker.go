@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
@@ -119,6 +120,13 @@ func newWorker(o Options) *worker {
 		w.copiers[kind] = newCopier(w, kind)
 	}
 	return w
+}
+
+// newLog returns the log of the store, in the worker's epoch.
+func (w *worker) newLog() *checkpoint.Log {
+	log := checkpoint.NewLog(w.Conn, w.retry)
+	log.Epoch = w.Epoch
+	return log
 }
 
 // owns reports whether the store is to have an organization.

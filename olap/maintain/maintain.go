@@ -131,7 +131,7 @@ func (w *Worker) pause(ctx context.Context, pause time.Duration, wasUrgent bool)
 		case <-time.After(some):
 		}
 		paused += some
-		if hurries = w.hurries(ctx); paused >= pause || hurries && !wasUrgent {
+		if hurries = w.hurries(ctx); paused >= pause || hurries {
 			return paused, hurries
 		}
 	}
