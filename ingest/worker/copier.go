@@ -114,19 +114,26 @@ func (c *copier) passStart(ctx context.Context, first bool) (from, asOf time.Tim
 		// Not what was certain, which may be nothing: that is read when what hides it has ended.
 		from = back(c.saved.Until, maxReach)
 	}
-	// What this pass or the next one may read again is remembered, within bounds.
-	remembered, _ := c.horizon.oldest(separate)
-	if !first {
-		remembered = earlier(remembered, from)
-	}
-	if reach := activity.Now.Add(-maxReach); remembered.Before(reach) {
-		remembered = reach
-	}
 	c.inFlight.RLock()
-	c.recent.forget(back(remembered, c.Overlap))
+	c.recent.forget(c.readAgain(activity.Now, from, first))
 	c.inFlight.RUnlock()
 	c.warn()
 	return back(from, c.Overlap), asOf, nil
+}
+
+// readAgain is the instant from which this pass or a later one may read what an earlier one has read, within bounds.
+// The source shows a transaction some time after its begin, which the overlap is for. So later passes may begin an
+// overlap before the clock of this one, and each reads an overlap more.
+func (c *copier) readAgain(now, from time.Time, first bool) time.Time {
+	again, _ := c.horizon.oldest(separate)
+	again = earlier(again, back(now, c.Overlap))
+	if !first {
+		again = earlier(again, from)
+	}
+	if reach := now.Add(-maxReach); again.Before(reach) {
+		again = reach
+	}
+	return back(again, c.Overlap)
 }
 
 // back is an instant earlier by d, or the zero one.

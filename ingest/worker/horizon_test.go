@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/runlens/runlens/ingest/source/postgres"
 )
 
@@ -60,4 +62,40 @@ func TestHorizonOfPreparedTransactions(t *testing.T) {
 				c.certain)
 		}
 	}
+}
+
+// A pass never reads again what has been forgotten, where each transaction is shown at most an overlap after its begin:
+// a record that breaks a rule would be rejected twice.
+func TestWhatIsReadAgainIsRemembered(t *testing.T) {
+	t.Parallel()
+	const overlap = 5
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	rapid.Check(t, func(t *rapid.T) {
+		type transaction struct{ begin, shown, end int }
+		transactions := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) transaction {
+			begin := rapid.IntRange(0, 60).Draw(t, "begin")
+			shown := begin + rapid.IntRange(0, overlap).Draw(t, "shown after")
+			return transaction{begin, shown, shown + rapid.IntRange(0, 30).Draw(t, "ended after")}
+		}), 0, 5).Draw(t, "transactions")
+		c := copier{worker: &worker{Options: Options{Overlap: overlap * time.Second}}}
+		var forgotten time.Time
+		now := 20
+		for pass := range 12 {
+			a := postgres.Activity{Now: at(now)}
+			for i, x := range transactions {
+				if x.shown <= now && now < x.end {
+					a.Open = append(a.Open, postgres.Transaction{Name: string(rune('a' + i)), Since: at(x.begin)})
+				}
+			}
+			from := c.horizon.advance(a)
+			if reads := back(from, c.Overlap); pass > 0 && reads.Before(forgotten) {
+				t.Fatalf("pass %d at %d reads from %d, what lies before %d is forgotten", pass, now, reads.Unix(),
+					forgotten.Unix())
+			}
+			if again := c.readAgain(a.Now, from, pass == 0); again.After(forgotten) {
+				forgotten = again
+			}
+			now += rapid.IntRange(1, 10).Draw(t, "until the next pass")
+		}
+	})
 }
