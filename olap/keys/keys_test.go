@@ -136,8 +136,9 @@ func TestListReadsTheKeysOfItsOrganization(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// All keys have 25 MB. A granule of them has 2 MB, one of uses 0.2 MB, and the organizations of all keys 0.6 MB.
-	bounded := clickhouse.Context(t.Context(), clickhouse.WithSettings(clickhouse.Settings{"max_bytes_to_read": 8 << 20}))
+	// All keys have 25 MB. A granule of them has 2 MB and one of uses 0.2 MB, with 8,192 rows each.
+	bounded := clickhouse.Context(t.Context(), clickhouse.WithSettings(clickhouse.Settings{
+		"max_bytes_to_read": 8 << 20, "max_rows_to_read": 8 * 8192}))
 	list, err := keys.NewStore(conn).List(bounded, "org70000")
 	if err != nil || len(list) != 1 || list[0].KeyID != "0000000000070000" || list[0].LastUsedAt == nil {
 		t.Errorf("%+v %v", list, err)

@@ -1,0 +1,1 @@
+ALTER TABLE api_keys DROP INDEX IF EXISTS by_organization
