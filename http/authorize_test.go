@@ -3,11 +3,16 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 
 	httpapi "github.com/runlens/runlens/http"
 	"github.com/runlens/runlens/http/auth"
@@ -195,6 +200,34 @@ func TestKeysSeeTheirOrganizationOnly(t *testing.T) {
 		a := s.post(s.key(organization, auth.ScopeAnalyticsRead), valid)
 		if rows := fmt.Sprint(decode[struct{ Rows [][]int }](t, a.body).Rows); rows != want {
 			t.Errorf("%s sees %s, want %s", organization, rows, want)
+		}
+	}
+}
+
+type verifierFunc func(context.Context, auth.Credential, netip.Addr) (auth.Principal, error)
+
+func (f verifierFunc) Verify(ctx context.Context, c auth.Credential, from netip.Addr) (auth.Principal, error) {
+	return f(ctx, c, from)
+}
+
+// A key that cannot be looked up because ClickHouse has too much to do is told to come back (contract 4.21); any other
+// failure is a fault.
+func TestKeysThatCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[error]int{clickhouse.ErrAcquireConnTimeout: 429, io.ErrUnexpectedEOF: 500} {
+		s := serve(t, func(c *httpapi.Config) {
+			c.Verifier = verifierFunc(func(context.Context, auth.Credential, netip.Addr) (auth.Principal, error) {
+				// As the driver and net/http say it.
+				return auth.Principal{}, fmt.Errorf("keys: look up: %w", &url.Error{Op: "Post", URL: "http://a?secret", Err: fault})
+			})
+		})
+		a := s.post(s.reader(), valid)
+		a.want(t, want, map[int]string{429: "rate_limited", 500: "internal_error"}[want], "")
+		if after := a.header.Get("Retry-After"); (after != "") != (want == 429) {
+			t.Errorf("%v: Retry-After %q", fault, after)
+		}
+		if strings.Contains(s.log.String(), "secret") {
+			t.Errorf("the log has what was asked for:\n%s", s.log)
 		}
 	}
 }

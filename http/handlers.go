@@ -17,6 +17,7 @@ import (
 	"github.com/runlens/runlens/http/limit"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/cost"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/olap/usage"
 )
@@ -122,7 +123,7 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx, rates limit.Rates,
 	case errors.As(err, &exhausted):
 		return limited(limitVerification, messageTooMany, exhausted.RetryAfter)
 	case err != nil:
-		return err
+		return failure.Of("verify the key", err)
 	}
 	span.End() // not of strangers
 	exchangeOf(c).principal = principal

@@ -87,7 +87,11 @@ func started(t *testing.T, flags ...string) (base, admin string, stop func()) {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		if stop(); t.Failed() {
+			t.Log(log.String())
+		}
+	})
 	_, rest, _ := strings.Cut(log.String(), `"msg":"serving the admin address","address":"`)
 	address, _, _ := strings.Cut(rest, `"`)
 	return "http://" + a.Address(), "http://" + address, stop

@@ -18,7 +18,11 @@ import (
 )
 
 const (
+	// dialTimeout bounds the wait for a connection that ClickHouse has answered on.
 	dialTimeout = 10 * time.Second
+	// connectTimeout bounds the wait for a server elsewhere to take one. It is shorter, so that a host that is away is
+	// told from one that has too much to do (package failure).
+	connectTimeout = 4 * time.Second
 	// readTimeout bounds the wait for a single answer; whoever wants less sets a deadline on the context.
 	readTimeout = 10 * time.Minute
 	// idleConnTimeout is shorter than the time after which any server closes an idle connection

@@ -53,7 +53,8 @@ func (u *unanswered) Error() string {
 func (n *nodes) guardHTTP(options *clickhouse.Options) {
 	inner := options.TransportFunc
 	options.TransportFunc = func(transport *http.Transport) (http.RoundTripper, error) {
-		if dial := transport.DialContext; transport.TLSClientConfig == nil {
+		dial := (&net.Dialer{Timeout: connectTimeout}).DialContext
+		if transport.TLSClientConfig == nil {
 			transport.DialContext = n.asking(transport, dial)
 		} else {
 			transport.DialTLSContext = n.asking(transport, overTLS(transport.TLSClientConfig, dial))

@@ -24,7 +24,7 @@ type dialedKey struct{} // has a *net.Conn, for the connection that is made
 // guardNative has every connection of a pool asked for the identity of its node between the handshake and the first
 // statement. The driver dials by itself only without a DialContext, which has to do TLS as well.
 func (n *nodes) guardNative(options *clickhouse.Options) {
-	dialer, secure := &net.Dialer{Timeout: options.DialTimeout}, options.TLS
+	dialer, secure := &net.Dialer{Timeout: connectTimeout}, options.TLS
 	options.DialContext = func(ctx context.Context, addr string) (conn net.Conn, err error) {
 		if secure == nil {
 			conn, err = dialer.DialContext(ctx, "tcp", addr)

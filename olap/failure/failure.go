@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"regexp"
 	"strings"
@@ -36,12 +37,14 @@ func (e *LateError) Unwrap() error { return context.DeadlineExceeded }
 // OfStatement is Of for a statement that was sent with a context at an instant, after it had a connection to ClickHouse
 // or while it waited for one. Where the context's deadline ended it, the error is a *LateError.
 func OfStatement(ctx context.Context, began time.Time, doing string, err error) error {
-	described := Of(doing, err)
-	deadline, _ := ctx.Deadline()
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(described, ErrOverloaded) ||
-		errors.Is(described, ErrTooExpensive) {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return Of(doing, err)
+	}
+	described := describe(doing, err)
+	if errors.Is(described, ErrOverloaded) || errors.Is(described, ErrTooExpensive) {
 		return described
 	}
+	deadline, _ := ctx.Deadline()
 	return &LateError{deadline.Sub(began), described}
 }
 
@@ -67,15 +70,25 @@ var exceptionName = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)`)
 // quote the statement with its parameters, which can be people's identifiers, so that only the code and its
 // name are kept. ClickHouse's own log has the rest, under the query's id.
 func Of(doing string, err error) error {
+	// Over the native protocol nothing came on a connection that ClickHouse has taken.
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "read" && network.Timeout() {
+		return ErrOverloaded
+	}
+	return describe(doing, err)
+}
+
+func describe(doing string, err error) error {
+	// The pool has none free, or over HTTP nothing came on a new one.
+	if errors.Is(err, clickhouse.ErrAcquireConnTimeout) {
+		return ErrOverloaded
+	}
 	// The address of a request over HTTP has the parameters as well.
 	var request *url.Error
 	if errors.As(err, &request) {
 		return fmt.Errorf("%s: %w", doing, request.Err)
 	}
 	var exception *clickhouse.Exception
-	if errors.Is(err, clickhouse.ErrAcquireConnTimeout) {
-		return ErrOverloaded
-	}
 	if !errors.As(err, &exception) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
