@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A key over its rate waits as the server says, here before the second page; an interrupt ends the wait, and the old
@@ -56,10 +58,8 @@ func (d *desk) background(args ...string) (p *exec.Cmd, said func() string) {
 // comesTrue waits for a minute at most.
 func comesTrue(t *testing.T, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not happen within a minute")
-		}
+	if !harness.Poll(t.Context(), time.Minute, 10*time.Millisecond, condition) {
+		t.Fatal("it did not happen within a minute")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/http/limit/redistest"
 )
 
@@ -47,10 +48,8 @@ func TestServeWithRedis(t *testing.T) {
 	if told := diagnose(t, exitDone, flags...).told("redis"); !strings.HasPrefix(told, "ok: ") {
 		t.Errorf("the doctor says %q", told)
 	}
-	for end := time.Now().Add(time.Minute); !shows("runlens_redis_up 1"); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("Redis is back, and the server doesn't see it")
-		}
+	if !harness.Poll(t.Context(), time.Minute, 50*time.Millisecond, func() bool { return shows("runlens_redis_up 1") }) {
+		t.Fatal("Redis is back, and the server doesn't see it")
 	}
 }
 

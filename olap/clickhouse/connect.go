@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,9 +21,6 @@ import (
 const (
 	// dialTimeout bounds the wait for a connection that ClickHouse has answered on.
 	dialTimeout = 10 * time.Second
-	// connectTimeout bounds the wait for a server elsewhere to take one. It is shorter, so that a host that is away is
-	// told from one that has too much to do (package failure).
-	connectTimeout = 4 * time.Second
 	// readTimeout bounds the wait for a single answer; whoever wants less sets a deadline on the context.
 	readTimeout = 10 * time.Minute
 	// idleConnTimeout is shorter than the time after which any server closes an idle connection
@@ -30,6 +28,10 @@ const (
 	idleConnTimeout = 8 * time.Second
 	maxIdleConns    = 16
 )
+
+// elsewhere connects to servers that run elsewhere. It waits for less than dialTimeout, so that a host that is away is
+// told from one that has too much to do (package failure).
+var elsewhere = &net.Dialer{Timeout: 4 * time.Second}
 
 // A Server is a ClickHouse to work with: one that runs elsewhere, or the embedded engine. It is the same for its users.
 // It is safe for concurrent use.

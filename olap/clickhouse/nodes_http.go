@@ -53,11 +53,10 @@ func (u *unanswered) Error() string {
 func (n *nodes) guardHTTP(options *clickhouse.Options) {
 	inner := options.TransportFunc
 	options.TransportFunc = func(transport *http.Transport) (http.RoundTripper, error) {
-		dial := (&net.Dialer{Timeout: connectTimeout}).DialContext
 		if transport.TLSClientConfig == nil {
-			transport.DialContext = n.asking(transport, dial)
+			transport.DialContext = n.asking(transport, elsewhere.DialContext)
 		} else {
-			transport.DialTLSContext = n.asking(transport, overTLS(transport.TLSClientConfig, dial))
+			transport.DialTLSContext = n.asking(transport, overTLS(transport.TLSClientConfig, elsewhere.DialContext))
 		}
 		sender, err := inner(transport)
 		return httpGuard{sender, transport, n}, err

@@ -24,12 +24,12 @@ type dialedKey struct{} // has a *net.Conn, for the connection that is made
 // guardNative has every connection of a pool asked for the identity of its node between the handshake and the first
 // statement. The driver dials by itself only without a DialContext, which has to do TLS as well.
 func (n *nodes) guardNative(options *clickhouse.Options) {
-	dialer, secure := &net.Dialer{Timeout: connectTimeout}, options.TLS
+	secure := options.TLS
 	options.DialContext = func(ctx context.Context, addr string) (conn net.Conn, err error) {
 		if secure == nil {
-			conn, err = dialer.DialContext(ctx, "tcp", addr)
+			conn, err = elsewhere.DialContext(ctx, "tcp", addr)
 		} else {
-			conn, err = (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, "tcp", addr)
+			conn, err = (&tls.Dialer{NetDialer: elsewhere, Config: secure}).DialContext(ctx, "tcp", addr)
 		}
 		if dialed, ok := ctx.Value(dialedKey{}).(*net.Conn); ok && err == nil {
 			*dialed = conn

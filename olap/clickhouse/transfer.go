@@ -60,7 +60,6 @@ func (s *Server) raw() (*rawClient, error) {
 		return nil, ErrNotHTTP
 	}
 	transport := &http.Transport{TLSClientConfig: s.options.TLS, DisableCompression: true}
-	transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	if dial := s.options.DialContext; dial != nil {
 		transport.DialContext = func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address) }
 	} else {

@@ -78,6 +78,7 @@ func Of(doing string, err error) error {
 	return describe(doing, err)
 }
 
+// describe is Of where a read that took too long may be due to a deadline of ours.
 func describe(doing string, err error) error {
 	// The pool has none free, or over HTTP nothing came on a new one.
 	if errors.Is(err, clickhouse.ErrAcquireConnTimeout) {
