@@ -48,10 +48,10 @@ func InitiatorKeys(read sql.Reader, conditions ...string) sql.Select {
 // SharedKeys selects the shared keys, organization_id and initiator (the identifier's part), of which texts has a text;
 // texts selects organization_id, initiator_key, initiator_identifier and initiator_name. Its texts are compared with
 // one another and with those of the table initiator_keys.
-func SharedKeys(read sql.Reader, texts fmt.Stringer) sql.Select {
+func SharedKeys(read sql.Reader, texts sql.From) sql.Select {
 	ofKey := fmt.Sprintf("bitShiftRight(initiator_key, %d)", InitiatorKeyShift)
 	columns := []string{"organization_id", "initiator_key", "initiator_identifier", "initiator_name"}
-	keys := sql.Select{Columns: []string{"organization_id", ofKey}, From: sql.Query(texts)}
+	keys := sql.Select{Columns: []string{"organization_id", ofKey}, From: texts}
 	return sql.Select{
 		Columns: []string{"organization_id", ofKey + " AS initiator"},
 		From: sql.Query(sql.Union(
@@ -60,7 +60,7 @@ func SharedKeys(read sql.Reader, texts fmt.Stringer) sql.Select {
 				Where: []string{"(organization_id, " + ofKey + ") IN" + sql.In(keys)},
 			},
 			// The WITH of a part of a union would apply to those after it.
-			sql.Select{Columns: columns, From: sql.Query(texts)},
+			sql.Select{Columns: columns, From: texts},
 		)),
 		Group: []string{"organization_id", "initiator"},
 		// A name that is null is a text of its own, which no uniqExact counts, not even as a tuple's element.
@@ -69,13 +69,13 @@ func SharedKeys(read sql.Reader, texts fmt.Stringer) sql.Select {
 	}
 }
 
-// AnySharedKey selects rows where a key of the organization is shared, and else none. texts are those of the delta; nil
-// for none.
-func AnySharedKey(texts fmt.Stringer) sql.Rows {
+// AnySharedKey selects rows where a key of the organization is shared, and else none. texts are those of the delta, if
+// there is one.
+func AnySharedKey(texts ...sql.From) sql.Rows {
 	one := []string{"1"}
 	rows := sql.Union(sql.Select{Columns: one, From: sql.Table(TableSharedKeys)})
-	if texts != nil {
-		rows = append(rows, sql.Select{Columns: one, From: sql.Query(SharedKeys(sql.Table, texts))})
+	for _, from := range texts {
+		rows = append(rows, sql.Select{Columns: one, From: sql.Query(SharedKeys(sql.Table, from))})
 	}
 	return rows
 }

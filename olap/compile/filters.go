@@ -27,7 +27,7 @@ func (w *printer) filter(name string, f query.Filter) string {
 	case catalog.Identifier:
 		if w.fromRollup() {
 			return "f_initiator_key IN" + sql.In(sql.Select{
-				Columns: []string{"f_initiator_key"}, From: sql.Query(w.texts()),
+				Columns: []string{"f_initiator_key"}, From: w.texts(),
 				Where: []string{"f_user_identifier IN " + w.param(name, f.Values)},
 			})
 		}

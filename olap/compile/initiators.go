@@ -47,7 +47,7 @@ func (w *printer) fitsPacked() string {
 	all := fmt.Sprintf("bitShiftRight(f_initiator_key, %d)", schema.InitiatorKeyShift)
 	return w.throwsShared(sql.Select{
 		Columns: []string{fmt.Sprintf("uniqExact(%s) < uniqExact(%s) OR countIf(%s = 0) > 0", bits, all, bits)},
-		From:    sql.Query(w.texts()),
+		From:    w.texts(),
 	})
 }
 
@@ -72,24 +72,24 @@ func (w *printer) perInitiatorKey(from fmt.Stringer) sql.Select {
 
 // texts are the initiator keys of the organization with the identifiers and names that they represent. Those of the
 // rollup's rows are stored before the rows are; the other ones come with an inline delta.
-func (w *printer) texts() sql.Rows {
+func (w *printer) texts() sql.From {
 	texts := func(from sql.From) sql.Select {
 		return sql.Select{From: from, Columns: []string{"initiator_key AS f_initiator_key",
 			"CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier", "initiator_name AS f_user_name"}}
 	}
 	known := sql.Union(texts(sql.Table(schema.TableInitiatorKeys)))
-	if stored := w.textsStored(); stored != nil {
-		known = append(known, texts(sql.Query(stored)))
+	for _, stored := range w.textsStored() {
+		known = append(known, texts(stored))
 	}
-	return known
+	return w.name("texts", known)
 }
 
-// textsStored are the initiator keys with their texts of an inline delta; nil where there is none.
-func (w *printer) textsStored() fmt.Stringer {
+// textsStored are the initiator keys with their texts of an inline delta, if there is one.
+func (w *printer) textsStored() []sql.From {
 	if w.Delta != plan.DeltaInline {
 		return nil
 	}
-	return schema.InitiatorKeys(sql.Table, w.stored()...)
+	return []sql.From{w.name("texts_stored", schema.InitiatorKeys(sql.Table, w.stored()...))}
 }
 
 // withTexts are sums by initiator key with the texts that the keys represent. A key without a text is an error: people
@@ -97,7 +97,7 @@ func (w *printer) textsStored() fmt.Stringer {
 func (w *printer) withTexts(from fmt.Stringer) sql.Select {
 	s := sql.Select{
 		Columns: []string{"*"}, From: sql.Query(w.perInitiatorKey(from)).As("r"),
-		Joins: []sql.Join{{Kind: "ANY LEFT", From: sql.Query(w.texts()).As("t"), On: "USING (f_initiator_key)"}},
+		Joins: []sql.Join{{Kind: "ANY LEFT", From: w.texts().As("t"), On: "USING (f_initiator_key)"}},
 		Where: []string{"NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))"},
 	}
 	if w.After != nil {
@@ -108,7 +108,9 @@ func (w *printer) withTexts(from fmt.Stringer) sql.Select {
 
 // noSharedKey is the condition that every initiator key represents one text; else the statement fails with
 // SharedKeysMessage. Texts that are written while the statement runs are among those of the delta.
-func (w *printer) noSharedKey() string { return w.throwsShared(schema.AnySharedKey(w.textsStored())) }
+func (w *printer) noSharedKey() string {
+	return w.throwsShared(schema.AnySharedKey(w.textsStored()...))
+}
 
 // personNames are the companions of the groups of people.
 func (w *printer) personNames() (selected []string) {

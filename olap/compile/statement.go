@@ -105,6 +105,15 @@ type printer struct {
 	Input
 	params       []Param
 	deltaColumns []string
+	named        []string // queries, for the statement's WITH
+}
+
+// name has the statement name a query, so that it is printed once however often its rows are selected.
+func (w *printer) name(name string, query fmt.Stringer) sql.From {
+	if as := name + " AS" + sql.In(query); !slices.Contains(w.named, as) {
+		w.named = append(w.named, as)
+	}
+	return sql.Sent(name)
 }
 
 // fromRollup reports whether rows come from the rollup.
@@ -127,7 +136,7 @@ func (w *printer) layers(selected []string) sql.Select {
 		s.Having = w.enoughPeople()
 		return s
 	}
-	s := sql.Select{Columns: selected, From: sql.Query(groups).As("g")}
+	s := sql.Select{With: w.named, Columns: selected, From: sql.Query(groups).As("g")}
 	if w.AgentNames {
 		s.Joins = []sql.Join{{
 			Kind: "ANY LEFT", From: sql.Query(agentNames).As("a"), On: "ON a.a_agent_id = g.f_agent_id",

@@ -32,7 +32,7 @@ func (c *claim) name(ctx context.Context, condition string, args ...any) error {
 // delta. Marks of rows that are not refreshed in the end cost time, and change no answer.
 func (c *claim) markShared(ctx context.Context, texts sql.Select, args ...any) error {
 	marks := sql.Select{
-		Columns: []string{"organization_id", "initiator"}, From: sql.Query(schema.SharedKeys(refreshed, texts)),
+		Columns: []string{"organization_id", "initiator"}, From: sql.Query(schema.SharedKeys(refreshed, sql.Query(texts))),
 		Where: []string{c.fence},
 	}
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableSharedKeys+" (organization_id, initiator)\n"+
@@ -51,7 +51,7 @@ func (s section) ofSharedKeys() sql.Select {
 	}
 	return sql.Select{
 		Columns: selected(schema.TableSharedKeys, "count()", "0", "0", "0"),
-		From:    sql.Query(schema.SharedKeys(compared, s.texts())),
+		From:    sql.Query(schema.SharedKeys(compared, sql.Query(s.texts()))),
 		Where:   []string{"(organization_id, initiator) NOT IN" + sql.In(marks)}, Group: []string{"organization_id"},
 	}
 }

@@ -1,4 +1,22 @@
 -- {"model":"agent_runs","metrics":["unique_initiator_count"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"UTC"}}
+WITH
+    texts_stored AS
+    (
+        WITH
+            bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
+            if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
+        SELECT DISTINCT
+            organization_id,
+            if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
+            assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
+            initiator_name
+        FROM runs
+        WHERE organization_id = {organization:String}
+            AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
+            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+            AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+            AND isNotNull(tupleElement(record, 'initiator_identifier'))
+    )
 SELECT toUInt64(m_unique_initiator_count) AS c0
 FROM
 (
@@ -119,43 +137,11 @@ FROM
                         AND (organization_id, bitShiftRight(initiator_key, 48)) IN
                         (
                             SELECT organization_id, bitShiftRight(initiator_key, 48)
-                            FROM
-                            (
-                                WITH
-                                    bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                                    if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                                SELECT DISTINCT
-                                    organization_id,
-                                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                                    assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                                    initiator_name
-                                FROM runs
-                                WHERE organization_id = {organization:String}
-                                    AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
-                                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                                    AND isNotNull(tupleElement(record, 'initiator_identifier'))
-                            )
+                            FROM texts_stored
                         )
                     UNION ALL
                     SELECT organization_id, initiator_key, initiator_identifier, initiator_name
-                    FROM
-                    (
-                        WITH
-                            bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                            if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                        SELECT DISTINCT
-                            organization_id,
-                            if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                            assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                            initiator_name
-                        FROM runs
-                        WHERE organization_id = {organization:String}
-                            AND created_at >= fromUnixTimestamp64Milli(1738368000000, 'UTC')
-                            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                            AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                            AND isNotNull(tupleElement(record, 'initiator_identifier'))
-                    )
+                    FROM texts_stored
                 )
                 GROUP BY organization_id, initiator
                 HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(initiator_name) + max(isNull(initiator_name)) > uniqExact(initiator_key)

@@ -1,4 +1,37 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier","user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}
+WITH
+    texts_stored AS
+    (
+        WITH
+            bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
+            if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
+        SELECT DISTINCT
+            organization_id,
+            if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
+            assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
+            initiator_name
+        FROM runs
+        WHERE organization_id = {organization:String}
+            AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
+            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
+            AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+            AND isNotNull(tupleElement(record, 'initiator_identifier'))
+    ),
+    texts AS
+    (
+        SELECT
+            initiator_key AS f_initiator_key,
+            CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
+            initiator_name AS f_user_name
+        FROM initiator_keys
+        WHERE organization_id = {organization:String}
+        UNION ALL
+        SELECT
+            initiator_key AS f_initiator_key,
+            CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
+            initiator_name AS f_user_name
+        FROM texts_stored
+    )
 SELECT
     f_user_identifier AS c0,
     n_user_name AS c1,
@@ -29,37 +62,7 @@ FROM
                     AND f_initiator_key IN
                     (
                         SELECT f_initiator_key
-                        FROM
-                        (
-                            SELECT
-                                initiator_key AS f_initiator_key,
-                                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                                initiator_name AS f_user_name
-                            FROM initiator_keys
-                            WHERE organization_id = {organization:String}
-                            UNION ALL
-                            SELECT
-                                initiator_key AS f_initiator_key,
-                                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                                initiator_name AS f_user_name
-                            FROM
-                            (
-                                WITH
-                                    bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                                    if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                                SELECT DISTINCT
-                                    organization_id,
-                                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                                    assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                                    initiator_name
-                                FROM runs
-                                WHERE organization_id = {organization:String}
-                                    AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
-                                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                                    AND isNotNull(tupleElement(record, 'initiator_identifier'))
-                            )
-                        )
+                        FROM texts
                         WHERE f_user_identifier IN {filter_0:Array(String)}
                     )
                 UNION ALL
@@ -132,73 +135,13 @@ FROM
                     AND f_initiator_key IN
                     (
                         SELECT f_initiator_key
-                        FROM
-                        (
-                            SELECT
-                                initiator_key AS f_initiator_key,
-                                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                                initiator_name AS f_user_name
-                            FROM initiator_keys
-                            WHERE organization_id = {organization:String}
-                            UNION ALL
-                            SELECT
-                                initiator_key AS f_initiator_key,
-                                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                                initiator_name AS f_user_name
-                            FROM
-                            (
-                                WITH
-                                    bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                                    if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                                SELECT DISTINCT
-                                    organization_id,
-                                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                                    assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                                    initiator_name
-                                FROM runs
-                                WHERE organization_id = {organization:String}
-                                    AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
-                                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                                    AND isNotNull(tupleElement(record, 'initiator_identifier'))
-                            )
-                        )
+                        FROM texts
                         WHERE f_user_identifier IN {filter_0:Array(String)}
                     )
             ) AS r
             GROUP BY f_initiator_key, f_user_type
         ) AS r
-        ANY LEFT JOIN
-        (
-            SELECT
-                initiator_key AS f_initiator_key,
-                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                initiator_name AS f_user_name
-            FROM initiator_keys
-            WHERE organization_id = {organization:String}
-            UNION ALL
-            SELECT
-                initiator_key AS f_initiator_key,
-                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                initiator_name AS f_user_name
-            FROM
-            (
-                WITH
-                    bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                    if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                SELECT DISTINCT
-                    organization_id,
-                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                    assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                    initiator_name
-                FROM runs
-                WHERE organization_id = {organization:String}
-                    AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
-                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                    AND isNotNull(tupleElement(record, 'initiator_identifier'))
-            )
-        ) AS t USING (f_initiator_key)
+        ANY LEFT JOIN texts AS t USING (f_initiator_key)
         WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
             AND (((f_user_identifier > {after_0:String} OR isNull(f_user_identifier))))
     ) AS r
@@ -220,43 +163,11 @@ FROM
                         AND (organization_id, bitShiftRight(initiator_key, 48)) IN
                         (
                             SELECT organization_id, bitShiftRight(initiator_key, 48)
-                            FROM
-                            (
-                                WITH
-                                    bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                                    if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                                SELECT DISTINCT
-                                    organization_id,
-                                    if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                                    assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                                    initiator_name
-                                FROM runs
-                                WHERE organization_id = {organization:String}
-                                    AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
-                                    AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                                    AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                                    AND isNotNull(tupleElement(record, 'initiator_identifier'))
-                            )
+                            FROM texts_stored
                         )
                     UNION ALL
                     SELECT organization_id, initiator_key, initiator_identifier, initiator_name
-                    FROM
-                    (
-                        WITH
-                            bitShiftRight(tupleElement(record, 'initiator'), 48) AS initiator,
-                            if(isNull(tupleElement(record, 'initiator_identifier')), NULL, tupleElement(record, 'initiator_name')) AS initiator_name
-                        SELECT DISTINCT
-                            organization_id,
-                            if(initiator = 0, toUInt128(0), bitOr(bitShiftLeft(initiator, 48), toUInt128(if(isNull(initiator_name), 0, bitShiftRight(cityHash64(ifNull(initiator_name, '')), 16))))) AS initiator_key,
-                            assumeNotNull(tupleElement(record, 'initiator_identifier')) AS initiator_identifier,
-                            initiator_name
-                        FROM runs
-                        WHERE organization_id = {organization:String}
-                            AND created_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
-                            AND created_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                            AND last_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
-                            AND isNotNull(tupleElement(record, 'initiator_identifier'))
-                    )
+                    FROM texts_stored
                 )
                 GROUP BY organization_id, initiator
                 HAVING min(initiator_identifier) != max(initiator_identifier) OR uniqExact(initiator_name) + max(isNull(initiator_name)) > uniqExact(initiator_key)

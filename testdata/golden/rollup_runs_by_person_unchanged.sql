@@ -1,4 +1,14 @@
 -- {"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],"range":RANGE}
+WITH
+    texts AS
+    (
+        SELECT
+            initiator_key AS f_initiator_key,
+            CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
+            initiator_name AS f_user_name
+        FROM initiator_keys
+        WHERE organization_id = {organization:String}
+    )
 SELECT f_user_identifier AS c0, n_user_name AS c1, toUInt64(m_run_count) AS c2
 FROM
 (
@@ -24,15 +34,7 @@ FROM
             ) AS r
             GROUP BY f_initiator_key
         ) AS r
-        ANY LEFT JOIN
-        (
-            SELECT
-                initiator_key AS f_initiator_key,
-                CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier,
-                initiator_name AS f_user_name
-            FROM initiator_keys
-            WHERE organization_id = {organization:String}
-        ) AS t USING (f_initiator_key)
+        ANY LEFT JOIN texts AS t USING (f_initiator_key)
         WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
     ) AS r
     WHERE NOT throwIf(1 IN
