@@ -101,7 +101,7 @@ func TestWhatArrives(t *testing.T) {
 	run := func(owns func(schema.OrganizationID) bool) uint64 {
 		b.Helper()
 		status, stop := b.start(func(o *worker.Options) { o.Owns = owns })
-		b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+		b.untilCaughtUp(status, normalize.KindRun)
 		stop()
 		return uint64(status.Report().Kinds[normalize.KindRun].Stored)
 	}

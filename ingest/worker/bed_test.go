@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
 	"github.com/runlens/runlens/ingest/verify"
@@ -195,6 +197,25 @@ func (b *bed) differences() []verify.Difference {
 func (b *bed) untilEqual() {
 	b.Helper()
 	b.until("store and source are equal", func() bool { return len(b.differences()) == 0 })
+}
+
+// untilCaughtUp waits until a worker has copied what its source has of some kinds, and has saved checkpoints of it.
+func (b *bed) untilCaughtUp(status *worker.Status, kinds ...normalize.Kind) {
+	b.Helper()
+	b.until("caught up", func() bool {
+		report := status.Report()
+		return !slices.ContainsFunc(kinds, func(k normalize.Kind) bool { return !report.Kinds[k].CaughtUp })
+	})
+}
+
+// copied has a worker copy the source, and stops it: not as soon as store and source are equal, since the next worker
+// reads again what no checkpoint has.
+func (b *bed) copied() {
+	b.Helper()
+	status, stop := b.start(nil)
+	b.untilCaughtUp(status, normalize.Kinds...)
+	b.untilEqual()
+	stop()
 }
 
 func (b *bed) count(query string) (n uint64) {

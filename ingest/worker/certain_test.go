@@ -170,7 +170,7 @@ func TestSourceThatHidesItsSessions(t *testing.T) {
 	app := b.connect() // its sessions are hidden from the worker
 	status, stop := b.start(nil)
 	b.untilEqual()
-	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	b.untilCaughtUp(status, normalize.KindRun)
 	if k := status.Report().Kinds[normalize.KindRun]; k.CertainUntil != nil ||
 		!strings.Contains(k.WaitsFor, "pg_read_all_stats") {
 		t.Errorf("certain until %v, waits for %q", k.CertainUntil, k.WaitsFor)

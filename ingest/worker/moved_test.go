@@ -75,9 +75,7 @@ func TestCreatedAtMoves(t *testing.T) {
 		"UPDATE runs SET created_at = created_at + interval '1 ms', updated_at = clock_timestamp() WHERE " +
 			"get_byte(uuid_send(run_id), 15) = 1",
 	)
-	_, stop = b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	for range 2 { // before a refresh and after it
 		report, err := verify.Compare(context.Background(),
 			verify.Options{Source: verify.Postgres{Database: b.source}, Conn: b.store, MaxIDs: 5})

@@ -58,9 +58,7 @@ func TestReplacementsSurviveCrashes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.insertLongAgo("acme", 1, 60)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	for _, c := range []struct {
 		when, before string
 		missing      uint64 // runs, until the next worker starts
@@ -102,9 +100,7 @@ func TestReplacementsOfWhatIsGoneEnd(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 3)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	for _, of := range []string{"7, 'test'", "8, 'another source'"} {
 		if err := b.store.Exec(t.Context(), "INSERT INTO replacements SELECT "+of+", 'acme', 'run', run_id FROM "+
 			"runs"); err != nil {
@@ -113,7 +109,7 @@ func TestReplacementsOfWhatIsGoneEnd(t *testing.T) {
 	}
 	b.do(`DELETE FROM runs WHERE get_byte(uuid_send(run_id), 15) = 1;
 		UPDATE runs SET status = 'STATUS_OF_TOMORROW' WHERE get_byte(uuid_send(run_id), 15) = 2`)
-	_, stop = b.start(nil)
+	_, stop := b.start(nil)
 	b.until("the replacement is finished", func() bool {
 		return b.count("SELECT count() FROM replacements WHERE replacement = 7") == 0
 	})

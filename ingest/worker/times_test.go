@@ -108,7 +108,7 @@ func TestPollingLeavesRowsWithoutATimeAlone(t *testing.T) {
 			PollInterval: 10 * time.Millisecond, Overlap: time.Second, OnReject: func(ingest.Reject) error { return nil },
 		})
 	}()
-	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	b.untilCaughtUp(status, normalize.KindRun)
 	if n := status.Report().Kinds[normalize.KindRun].Rejected; n != 9 {
 		t.Errorf("%d runs were rejected, want 9", n)
 	}

@@ -58,9 +58,7 @@ func TestSourceIsRight(t *testing.T) {
 		`UPDATE runs SET updated_at = '2026-02-01'; UPDATE agents SET updated_at = '2026-02-01'; UPDATE attributions SET ` +
 			`updated_at = '2026-02-01'`,
 	)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	b.do(
 		`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
 			WHERE get_byte(uuid_send(run_id), 15) <= 40;
@@ -97,9 +95,7 @@ func TestDeletesOnlyWhatIsAbsent(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 300)
 	b.insert("elsewhere", 1, 10)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	b.do(
 		`UPDATE runs SET status = 'STATUS_OF_TOMORROW', updated_at = clock_timestamp()
 			WHERE organization_id = 'acme' AND get_byte(uuid_send(run_id), 15) BETWEEN 1 AND 9;
@@ -130,9 +126,7 @@ func TestDeletesAFewAtOnce(t *testing.T) {
 	b := newBed(t)
 	const n, gone = 4000, 3900
 	b.insert("acme", 1, n)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	b.do(
 		fmt.Sprintf(
 			"DELETE FROM runs WHERE run_id IN (SELECT run_id FROM runs LIMIT %d); DELETE FROM agents WHERE agent_id IN "+

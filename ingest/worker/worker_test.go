@@ -94,16 +94,16 @@ func TestClocksThatJump(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 10)
 	b.do(`UPDATE runs SET updated_at = now() + interval '1 year' WHERE run_id = lpad('1', 32, '0')::uuid`)
-	status, stop := b.start(nil)
+	_, stop := b.start(nil)
 	b.untilEqual()
 	b.insert("acme", 11, 10)
 	b.untilEqual()
 	stop()
-	status, _ = b.start(nil) // its checkpoint must not lie in the future either
+	status, _ := b.start(nil) // its checkpoint must not lie in the future either
 	b.insert("acme", 21, 10)
 	b.untilEqual()
 
-	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	b.untilCaughtUp(status, normalize.KindRun)
 	b.do(`INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
 		VALUES ('acme', gen_random_uuid(), gen_random_uuid(), 'FAILED', now(), '2020-01-01')`)
 	_, _ = b.start(func(o *worker.Options) { o.Name, o.ReconcileEvery = "another", 10*time.Millisecond })
@@ -115,9 +115,7 @@ func TestReconcile(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	b.do(
 		`DELETE FROM runs WHERE run_id = lpad('a', 32, '0')::uuid; DELETE FROM attributions WHERE attribution_id = ` +
 			`lpad('b', 32, '0')::uuid`,
@@ -149,13 +147,11 @@ func TestContinuesAtItsCheckpoint(t *testing.T) {
 		`UPDATE runs SET updated_at = '2025-01-01'; UPDATE runs SET updated_at = '2025-02-01' WHERE ` +
 			`get_byte(uuid_send(run_id), 15) >= 90`,
 	)
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	b.insert("acme", 101, 10)
 	status, stop := b.start(nil)
 	b.untilEqual()
-	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	b.untilCaughtUp(status, normalize.KindRun)
 	stop()
 	// The first one had read everything up to its end, so that only what came later is read.
 	if stored := status.Report().Kinds[normalize.KindRun].Stored; stored != 10 {
@@ -170,13 +166,11 @@ func TestAnotherMapping(t *testing.T) {
 	b.insert("acme", 1, 500)
 	b.open(b.server.URL(),
 		strings.Replace(postgres.DefaultMapping, "FROM runs", "FROM runs WHERE get_byte(uuid_send(run_id), 15) < 50", 1))
-	_, stop := b.start(nil)
-	b.untilEqual()
-	stop()
+	b.copied()
 	b.do("UPDATE runs SET updated_at = '2025-01-01'")
 	b.open(b.server.URL(), postgres.DefaultMapping)
 	status, stop := b.start(nil)
-	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindRun].CaughtUp })
+	b.untilCaughtUp(status, normalize.KindRun)
 	stop()
 	if k := status.Report().Kinds[normalize.KindRun]; k.Stored != 500 || k.Checkpoint == nil || k.Mapping == "" {
 		t.Errorf("%+v, want 500 runs and a checkpoint", k)
@@ -206,7 +200,7 @@ func TestRejectsOfAWorker(t *testing.T) {
 	b.insert("acme", 1, 10)
 	b.do(`UPDATE attributions SET user_identifier = 'nobody' WHERE attribution_id = lpad('3', 32, '0')::uuid`)
 	status, stop := b.start(nil)
-	b.until("caught up", func() bool { return status.Report().Kinds[normalize.KindAttribution].CaughtUp })
+	b.untilCaughtUp(status, normalize.KindAttribution)
 	stop()
 	k := status.Report().Kinds[normalize.KindAttribution]
 	if k.Stored != 9 || k.Rejected != 1 || len(b.rejected) != 1 || b.rejected[0].Field != "user_identifier" ||
