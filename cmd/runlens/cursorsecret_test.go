@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
@@ -69,13 +70,11 @@ func TestARunningServerFollowsTheStoresSecrets(t *testing.T) {
 		followCursorSecrets(ctx, conn, running, time.Millisecond, slog.New(slog.DiscardHandler))
 		close(ended)
 	}()
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		if _, err = run(running, firstDay+`,"cursor":"`+after+`"}`); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the new secret is not taken over")
-		}
+	if !harness.Poll(t.Context(), 30*time.Second, 10*time.Millisecond, func() bool {
+		_, err := run(running, firstDay+`,"cursor":"`+after+`"}`)
+		return err == nil
+	}) {
+		t.Fatal("the new secret is not taken over")
 	}
 	if _, err := run(running, firstDay+`,"cursor":"`+before+`"}`); err != nil {
 		t.Errorf("a cursor from before the rotation: %v", err)

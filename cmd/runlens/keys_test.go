@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const catalogPath = "/api/v1/analytics/catalog"
@@ -28,13 +30,11 @@ func keysCommand(t *testing.T, flags []string, args ...string) map[string]any {
 func eventually(t *testing.T, base, key string, status int, within time.Duration) {
 	t.Helper()
 	code := 0
-	for deadline := time.Now().Add(within); ; {
-		if code, _ = get(t, base+catalogPath, key); code == status {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still %d after %v, want %d", code, within, status)
-		}
+	if !harness.Poll(t.Context(), within, 10*time.Millisecond, func() bool {
+		code, _ = get(t, base+catalogPath, key)
+		return code == status
+	}) {
+		t.Fatalf("still %d after %v, want %d", code, within, status)
 	}
 }
 

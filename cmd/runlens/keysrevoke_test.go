@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
@@ -37,10 +38,10 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 	answers := func(base string, key int, want int) {
 		t.Helper()
 		code, text := 0, ""
-		for deadline := time.Now().Add(30 * time.Second); code != want && time.Now().Before(deadline); {
+		if !harness.Poll(t.Context(), 30*time.Second, 10*time.Millisecond, func() bool {
 			code, text = post(t, base, keys[key], totals)
-		}
-		if code != want {
+			return code == want
+		}) {
 			t.Errorf("key %d: %d %s, want %d", key, code, text, want)
 		}
 	}

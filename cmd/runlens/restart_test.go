@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const (
@@ -147,10 +149,8 @@ func (l *load) await(t *testing.T, more int) {
 		return len(l.took)
 	}
 	until := answers() + more
-	for deadline := time.Now().Add(time.Minute); answers() < until; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the server does not answer any more")
-		}
+	if !harness.Poll(t.Context(), time.Minute, 5*time.Millisecond, func() bool { return answers() >= until }) {
+		t.Fatal("the server does not answer any more")
 	}
 }
 

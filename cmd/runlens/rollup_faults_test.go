@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
@@ -79,10 +80,8 @@ func TestRefreshSurvivesKills(t *testing.T) {
 		}
 		return false
 	}
-	for deadline := time.Now().Add(2 * time.Minute); pending(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not everything is refreshed")
-		}
+	if !harness.Poll(t.Context(), 2*time.Minute, 100*time.Millisecond, func() bool { return !pending() }) {
+		t.Fatal("not everything is refreshed")
 	}
 	if code, out, stderr := command(t, "", append([]string{"rollup", "check"}, flags...)...); code != 0 {
 		t.Errorf("check ended with %d:\n%s%.2000s", code, out, stderr)

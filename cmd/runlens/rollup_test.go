@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // The command names what is damaged, and ends with 1. A server that runs repairs it by itself.
@@ -32,12 +34,12 @@ func TestServerRepairsTheRollup(t *testing.T) {
 		t.Errorf("check ended with %d:\n%s", code, out)
 	}
 	server := spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"}, flags...)...)
-	for deadline := time.Now().Add(3 * time.Minute); ; {
-		if code, out := check(); code == 0 {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatalf("nobody repairs it; check ended with %d:\n%s", code, out)
-		}
+	if !harness.Poll(t.Context(), 3*time.Minute, 500*time.Millisecond, func() bool {
+		code, _ := check()
+		return code == 0
+	}) {
+		code, out := check()
+		t.Fatalf("nobody repairs it; check ended with %d:\n%s", code, out)
 	}
 	server.Process.Kill()
 	<-server.ended

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 const totals = `{"model":"agent_runs","metrics":["run_count"],"range":{"start":"2026-01-01","end":"2026-01-31",` +
@@ -167,13 +169,12 @@ func TestServeUntilASignal(t *testing.T) {
 			streams{strings.NewReader(""), &out, &stderr})
 	}()
 	address := ""
-	for deadline := time.Now().Add(30 * time.Second); address == ""; {
+	if !harness.Poll(t.Context(), 30*time.Second, 10*time.Millisecond, func() bool {
 		content, err := os.ReadFile(ready)
-		if err == nil && string(content) != "127.0.0.1:1" {
-			address = string(content)
-		} else if time.Now().After(deadline) {
-			t.Fatal("not ready")
-		}
+		address = string(content)
+		return err == nil && address != "127.0.0.1:1"
+	}) {
+		t.Fatal("not ready")
 	}
 	if code, body := get(t, "http://"+address+"/api/v1/analytics/catalog", ""); code != 401 {
 		t.Errorf("%d %s", code, body)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 func replace(t *testing.T, path, by string) {
@@ -152,9 +154,9 @@ func TestServeReadsItsCertificateAgain(t *testing.T) {
 	}
 	replace(t, certificate, other)
 	replace(t, key, otherKey)
-	for deadline := time.Now().Add(30 * time.Second); served(t, address) == first; {
-		if time.Now().After(deadline) {
-			t.Fatal("the certificate before is still served")
-		}
+	if !harness.Poll(t.Context(), 30*time.Second, 10*time.Millisecond, func() bool {
+		return served(t, address) != first
+	}) {
+		t.Fatal("the certificate before is still served")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
 	"github.com/runlens/runlens/ingest/worker"
@@ -91,10 +92,8 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 		}
 		return true
 	}
-	for deadline := time.Now().Add(2 * time.Minute); !caughtUp(); {
-		if time.Now().After(deadline) {
-			t.Fatal("the worker does not catch up")
-		}
+	if !harness.Poll(t.Context(), 2*time.Minute, 0, caughtUp) {
+		t.Fatal("the worker does not catch up")
 	}
 	_, text, _ = command(t, "", "worker", "status", "--admin-listen", address)
 	return report, text

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/move"
 	"github.com/runlens/runlens/schema"
 )
@@ -39,10 +40,8 @@ func TestAWorkerOfCells(t *testing.T) {
 		}
 		return true
 	}
-	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the worker does not catch up: %+v", reports)
-		}
+	if !harness.Poll(t.Context(), 2*time.Minute, 20*time.Millisecond, done) {
+		t.Fatalf("the worker does not catch up: %+v", reports)
 	}
 	if _, text, _ := command(t, "", "worker", "status", "--admin-listen", address); strings.Count(text, "cell ") != 3 {
 		t.Error(text)
@@ -59,14 +58,12 @@ func TestAWorkerOfCells(t *testing.T) {
 		SELECT '%s', gen_random_uuid(), gen_random_uuid(), 'COMPLETED' FROM generate_series(1, 4)`, moved))
 	d.run("", "cells", "move", moved, "--to", to)
 	again := append([]string{"verify", "--source", url, "--recheck-after", "0s"}, d.flags...)
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		_, out, stderr := command(t, "", again...)
-		if strings.Count(out, "the store holds exactly what the source holds") == 3 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(out, stderr)
-		}
+	var out, stderr string
+	if !harness.Poll(t.Context(), 2*time.Minute, 100*time.Millisecond, func() bool {
+		_, out, stderr = command(t, "", again...)
+		return strings.Count(out, "the store holds exactly what the source holds") == 3
+	}) {
+		t.Fatal(out, stderr)
 	}
 	conn := d.cells[to].Conn()
 	for what, query := range map[string]string{
