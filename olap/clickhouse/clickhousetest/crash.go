@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // KillAtRename has the engine of a data directory killed when it is about to rename a file or a directory for the n-th
@@ -127,13 +128,22 @@ func (s *tracer) follow(lines *bufio.Scanner, stopped func()) {
 	}
 }
 
-// end lets go of the process, if there is a tracer.
+// tracerPatience is how long a strace may take to let go.
+const tracerPatience = 10 * time.Second
+
+// end lets go of the process, if there is a tracer. Of one that was killed strace may wait for the first thread, which
+// ends after the others, and those are strace's to be waited for. So it is killed then.
 func (s *tracer) end() {
 	if s == nil {
 		return
 	}
 	s.command.Process.Signal(syscall.SIGTERM)
-	<-s.read
+	select {
+	case <-s.read:
+	case <-time.After(tracerPatience):
+		s.command.Process.Kill()
+		<-s.read
+	}
 	s.command.Wait()
 }
 
