@@ -67,13 +67,13 @@ func restart(t *testing.T, dir string) time.Duration {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	for deadline := began.Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if now := enginePID(dir); now != 0 && now != killed {
-			return time.Since(began)
-		}
+	if !harness.Poll(t.Context(), time.Minute, 5*time.Millisecond, func() bool {
+		now := enginePID(dir)
+		return now != 0 && now != killed
+	}) {
+		t.Fatal("the engine is not started again")
 	}
-	t.Fatal("the engine is not started again")
-	return 0
+	return time.Since(began)
 }
 
 // A load is clients that ask one question after another.

@@ -34,11 +34,11 @@ func TestServerRepairsTheRollup(t *testing.T) {
 		t.Errorf("check ended with %d:\n%s", code, out)
 	}
 	server := spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"}, flags...)...)
+	code, out := 1, ""
 	if !harness.Poll(t.Context(), 3*time.Minute, 500*time.Millisecond, func() bool {
-		code, _ := check()
+		code, out = check()
 		return code == 0
 	}) {
-		code, out := check()
 		t.Fatalf("nobody repairs it; check ended with %d:\n%s", code, out)
 	}
 	server.Process.Kill()

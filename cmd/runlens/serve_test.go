@@ -172,7 +172,7 @@ func TestServeUntilASignal(t *testing.T) {
 	if !harness.Poll(t.Context(), 30*time.Second, 10*time.Millisecond, func() bool {
 		content, err := os.ReadFile(ready)
 		address = string(content)
-		return err == nil && address != "127.0.0.1:1"
+		return err == nil && address != "" && address != "127.0.0.1:1"
 	}) {
 		t.Fatal("not ready")
 	}
