@@ -25,9 +25,13 @@ RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./ola
 # The client is a module of its own, and so not among ./...
 PACKAGES := ./... github.com/runlens/runlens/http/client/...
 
+# Many tests wait for others: of their packages, half as many again as there are processors are tested at once.
+ATONCE := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n + (n + 1) / 2)))
+
+# With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
 test: engine postgres generators console lint ## Set up everything and run every test
-	go test -timeout 30m $(PACKAGES)
-	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race $(RACED); go test -race -timeout 10m $(RACED); \
+	go test -short -vet=off -p $(ATONCE) -timeout 30m $(PACKAGES)
+	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race -vet=off $(RACED); go test -race -vet=off -timeout 10m $(RACED); \
 	else echo 'WARNING: not tested for data races: go test -race needs a C compiler'; fi
 
 build: ## Build bin/runlens
@@ -81,7 +85,7 @@ BENCH_SCALE ?= 0.1
 bench: build engine postgres ## Measure against references (BENCH_SCALE=1 is 10,000,000 runs, BENCH_FLAGS more)
 	go run ./cmd/bench --scale $(BENCH_SCALE) $(BENCH_FLAGS)
 
-soak: build engine postgres ## Prove for about four hours that nothing breaks under load, attacks and kills (SOAK_FLAGS)
+soak: build engine postgres ## Prove for hours that nothing breaks under load, attacks and kills (SOAK_FLAGS)
 	go run ./cmd/soak $(SOAK_FLAGS)
 
 mutants: engine ## Break the lines that exactness rests on, one at a time, and see the tests fail (MUTANTS_FLAGS)

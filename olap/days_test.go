@@ -41,12 +41,14 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 	}
 	var group errgroup.Group
 	group.SetLimit(2)
-	compared := 0
+	compared, sample := 0, olaptest.NewSample(4)
 	for _, zone := range strings.Split(strings.TrimSpace(string(list)), "\n")[1:] {
 		if !slices.Contains(known, zone) {
 			continue // younger than ClickHouse's copy
 		}
-		compared++
+		if compared++; !sample.Try() {
+			continue
+		}
 		group.Go(func() error {
 			days := map[daterange.Date]time.Time{} // and their first instants
 			add := func(day daterange.Date) {
@@ -102,7 +104,7 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if compared < 440 {
-		t.Errorf("only %d zones are compared", compared)
+		t.Errorf("only %d zones can be compared", compared)
 	}
 }
 

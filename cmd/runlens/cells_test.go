@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -32,7 +33,7 @@ const cellsFile = "cells:\n- {name: a, data_dir: a}\n- {name: b, data_dir: b}\n-
 func inThreeCells(t *testing.T) *deployment {
 	t.Helper()
 	t.Parallel() // it waits more than it works
-	dir := engineDir(t)
+	dir := memory.TempDir(t)
 	d := &deployment{T: t, dir: dir, cells: map[string]*clickhouse.Server{}, of: map[string]string{}}
 	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(),
 		"--cells", d.file("cells.yaml", cellsFile)}

@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/ingest/transfer"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/schema"
 )
@@ -25,9 +26,9 @@ func elsewhere(t *testing.T) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, in := io.Pipe()
-	ended := make(chan int, 1)
+	dir, ended := memory.TempDir(t), make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"engine", "run", "--data-dir", engineDir(t), "--engine-lib", clickhousetest.Library()},
+		ended <- run(ctx, []string{"engine", "run", "--data-dir", dir, "--engine-lib", clickhousetest.Library()},
 			streams{strings.NewReader(""), in, io.Discard})
 	}()
 	t.Cleanup(func() {
@@ -56,7 +57,7 @@ func TestEngineMove(t *testing.T) {
 			t.Fatalf("%q: %d, want %d and %q:\n%s%s", args, code, want, says, out, stderr)
 		}
 	}
-	here := []string{"--data-dir", engineDir(t), "--engine-lib", clickhousetest.Library()}
+	here := []string{"--data-dir", memory.TempDir(t), "--engine-lib", clickhousetest.Library()}
 	from, err := openMigrated(t.Context(), storeFlags{DataDir: here[1], EngineLib: here[3]}, quiet)
 	if err != nil {
 		t.Fatal(err)

@@ -7,14 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 )
 
 // command runs one command line as main does.
@@ -25,24 +24,10 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 	return code, out.String(), err.String()
 }
 
-// engineDir is a folder for embedded engines of the test's own.
-func engineDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "runlens-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The engine ends a moment after its last user, and writes until then.
-	t.Cleanup(func() {
-		harness.Poll(context.Background(), time.Minute, 10*time.Millisecond, func() bool { return os.RemoveAll(dir) == nil })
-	})
-	return dir
-}
-
 // store are the flags of an embedded engine of the test's own, and a process that keeps it running.
 func store(t *testing.T) []string {
 	t.Helper()
-	flags := []string{"--data-dir", engineDir(t), "--engine-lib", clickhousetest.Library()}
+	flags := []string{"--data-dir", memory.TempDir(t), "--engine-lib", clickhousetest.Library()}
 	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
 	if err != nil {

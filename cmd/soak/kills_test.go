@@ -13,13 +13,14 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/trap"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 )
 
 // Ten kills of the engine at chosen points of ingest, worker and refresh lose and double nothing. (After a purge that
 // lost its engine the next one waits for two minutes: package purge has tests for it.)
 func TestKillsAtChosenPoints(t *testing.T) {
-	dir := t.TempDir()
-	c := killsCommand(t, dir, buildRunlens(t, dir))
+	t.Parallel() // it waits more than it works
+	c := killsCommand(t, buildRunlens(t))
 	var out, progress bytes.Buffer
 	err := c.run(t.Context(), &out, &progress)
 	if strings.Contains(out.String(), trap.ErrUnable.Error()) {
@@ -36,12 +37,12 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs, dir := t.TempDir(), t.TempDir()
+	programs := t.TempDir()
 	if err := os.Symlink(sleep, filepath.Join(programs, "sleep")); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", programs)
-	c := killsCommand(t, dir, filepath.Join(dir, "no-binary"))
+	c := killsCommand(t, filepath.Join(programs, "no-binary"))
 	var out, progress bytes.Buffer
 	if err := c.run(t.Context(), &out, &progress); err != nil {
 		t.Errorf("%v\n%s", err, &progress)
@@ -51,9 +52,9 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 	}
 }
 
-func buildRunlens(t *testing.T, dir string) (binary string) {
+func buildRunlens(t *testing.T) (binary string) {
 	t.Helper()
-	binary = filepath.Join(dir, "runlens")
+	binary = filepath.Join(t.TempDir(), "runlens")
 	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -61,7 +62,7 @@ func buildRunlens(t *testing.T, dir string) (binary string) {
 }
 
 // killsCommand proves ten kills with a binary, and keeps what it makes in a folder. All else is as by default.
-func killsCommand(t *testing.T, dir, binary string) (c command) {
+func killsCommand(t *testing.T, binary string) (c command) {
 	t.Helper()
 	parser, err := kong.New(&c, kong.Vars{"attacks": ""})
 	if err == nil {
@@ -71,14 +72,17 @@ func killsCommand(t *testing.T, dir, binary string) (c command) {
 		t.Fatal(err)
 	}
 	c.Only, c.Kills, c.KillsOf = []string{"kills"}, 10, []string{"ingest", "worker", "refresh"}
-	c.Dir, c.Runlens, c.EngineLib = filepath.Join(dir, "soak"), binary, clickhousetest.Library()
+	c.Dir, c.Runlens, c.EngineLib = memory.TempDir(t), binary, clickhousetest.Library()
+	if testing.Short() {
+		c.Kills = 3
+	}
 	return c
 }
 
 // Kills of the server and of its engine while eight clients push lose and double nothing that was acknowledged.
 func TestPushUnderKills(t *testing.T) {
-	dir := t.TempDir()
-	c := killsCommand(t, dir, buildRunlens(t, dir))
+	t.Parallel() // it waits more than it works
+	c := killsCommand(t, buildRunlens(t))
 	c.Only, c.PushKills, c.PushFor = []string{"push"}, 6, time.Second
 	var out, progress bytes.Buffer
 	if err := c.run(t.Context(), &out, &progress); err != nil {

@@ -2,6 +2,7 @@
 // attacks and loads it, and prints one table: what was checked, what was seen, and the bound. It fails when a bound
 // is missed. Its parts:
 //
+//   - tests: all tests, with every case of those that are only sampled by make test.
 //   - ranges: random legal queries over years 1 to 9999 and every zone.
 //   - bodies: thousands of connections with the largest legal request, stalled or trickling.
 //   - mixed: questions, refusals, ingest runs, key changes and a killed engine at the same time.
@@ -69,8 +70,8 @@ type command struct {
 
 func (command) Help() string {
 	return `Run it from the top of the repository, on a quiet machine. If a bound is missed, the servers' logs stay.
-Parts: ranges, bodies, mixed, smuggling, kills, push, oracle, storm, sources, siege, narrowed, upgrade, moves. Only as
-root does siege try what another user can read.
+Parts: tests, ranges, bodies, mixed, smuggling, kills, push, oracle, storm, sources, siege, narrowed, upgrade, moves.
+Only as root does siege try what another user can read.
 
 Example:
   make soak

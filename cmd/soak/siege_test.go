@@ -20,8 +20,7 @@ import (
 
 // Tenants get right answers, of which the figures tell, while somebody attacks.
 func TestTenantsDuringASiege(t *testing.T) {
-	dir := t.TempDir()
-	c := killsCommand(t, dir, buildRunlens(t, dir))
+	c := killsCommand(t, buildRunlens(t))
 	c.Only, c.SiegeOf, c.SiegeFor = []string{"siege"}, []string{"api", "log"}, 2*time.Second
 	var progress bytes.Buffer
 	s := &soak{command: c, log: &progress, report: &report{}}

@@ -17,6 +17,7 @@ type part struct {
 }
 
 var parts = []part{
+	{"tests", (*soak).proveTests},
 	{"ranges", (*soak).proveRanges},
 	{"bodies", (*soak).proveBodies},
 	{"mixed", (*soak).proveMixed},

@@ -160,7 +160,7 @@ func (b *bed) options(change func(*worker.Options)) worker.Options {
 	options := worker.Options{
 		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler),
 		Status:       worker.NewStatus(time.Now),
-		PollInterval: 10 * time.Millisecond, Overlap: time.Second,
+		PollInterval: 50 * time.Millisecond, Overlap: time.Second,
 		OnReject: func(r ingest.Reject) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()

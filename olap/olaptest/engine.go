@@ -7,6 +7,7 @@ import (
 
 	server "github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -14,7 +15,7 @@ import (
 // directory. Both end with t.
 func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
 	t.Helper()
-	dir, err := clickhousetest.DataDir()
+	dir, err := memory.NewDir("runlens-engine-")
 	if err != nil {
 		t.Fatal(err)
 	}

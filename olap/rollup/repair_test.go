@@ -95,7 +95,11 @@ func TestDamageIsRepaired(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	loadMonths(t, conn, 40, "RUNNING", 3)
 	all(t, conn)
+	sample := olaptest.NewSample(2)
 	for name, c := range damages {
+		if !sample.Try() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			damage(t, conn, c.statements)
 			if found := check(t, conn); len(found) == 0 {
@@ -172,7 +176,11 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 	loadSmall(t, store, 8, "RUNNING")
 	all(t, store)
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
+	sample := olaptest.NewSample(4)
 	for crash := 0; ; crash++ {
+		if !sample.Try() {
+			continue
+		}
 		damage(t, store, damages["a row missing"].statements)
 		damage(t, store, damages["a name altered"].statements)
 		dying := &dyingConn{Conn: store, left: crash}
@@ -261,7 +269,11 @@ func TestDamageDuringARepair(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	loadSmall(t, conn, 8, "RUNNING")
 	all(t, conn)
+	sample := olaptest.NewSample(3)
 	for number, hit := 1, true; hit; number += 3 {
+		if !sample.Try() {
+			continue
+		}
 		hit = false
 		all(t, conn) // so that the watermark is in use
 		damage(t, conn, damages["a row missing"].statements)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 )
 
 const (
@@ -112,7 +114,7 @@ func Start(ctx context.Context) (_ *Server, err error) {
 
 // prepare makes the directory of a server, and what removes it.
 func (s *Server) prepare() (err error) {
-	if s.dir, err = os.MkdirTemp("", "runlens-postgres-"); err != nil {
+	if s.dir, err = memory.NewDir("runlens-postgres-"); err != nil {
 		return err
 	}
 	if s.guard, err = newGuard(s.dir); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 )
 
 const (
@@ -59,7 +60,7 @@ func Open(t testing.TB) *clickhouse.Server {
 // it ends, however it ends; the engine then ends too and removes the directory.
 func startEngine(ctx context.Context, config *clickhouse.Config) error {
 	config.EngineLib = Library()
-	dir, err := DataDir()
+	dir, err := memory.NewDir("runlens-engine-")
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	driver "github.com/ClickHouse/clickhouse-go/v2"
 	connections "github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 	"github.com/runlens/runlens/olap/clickhouse/native"
 )
 
@@ -102,7 +103,7 @@ func (n *Node) run() error {
 
 // NewNode starts a Node, which ends with Stop; Remove also removes its data.
 func NewNode(config NodeConfig) (*Node, error) {
-	dir, err := DataDir()
+	dir, err := memory.NewDir("runlens-engine-")
 	if err != nil {
 		return nil, err
 	}
