@@ -49,12 +49,11 @@ func organizationHash(o schema.OrganizationID) uint64 {
 	return h.Sum64()
 }
 
-// A list is the list of the worker's source.
+// A list is the list of the worker's source. Nothing of it is remembered: other workers of the source change it, too.
 type list struct {
-	mu    sync.Mutex
-	log   *checkpoint.Log
-	name  string
-	saved organizations // as it was read or saved last
+	mu   sync.Mutex
+	log  *checkpoint.Log
+	name string
 	// before is what the list had when the comparison began that is under way, and since what was stored from then on.
 	before organizations
 	since  map[uint64]bool
@@ -64,42 +63,38 @@ func (w *worker) newList() *list {
 	return &list{log: w.newLog(), name: organizationsName(w.Name), since: map[uint64]bool{}}
 }
 
-// add has the list have organizations of which rows are about to be stored. It is read again for each that it lacks:
-// another worker of the source may have made it.
+// add has the list have organizations of which rows are about to be stored.
 func (l *list) add(ctx context.Context, stored map[schema.OrganizationID]bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	saved, found, err := l.read(ctx)
 	var lacks []uint64
 	for o := range stored {
 		hash := organizationHash(o)
 		l.since[hash] = true
-		if !l.saved.has(hash) {
+		if !saved.has(hash) {
 			lacks = append(lacks, hash)
 		}
 	}
-	if len(lacks) == 0 {
-		return nil
-	}
-	found, err := l.read(ctx)
-	if err != nil || !found {
+	if err != nil || !found || len(lacks) == 0 {
 		return err
 	}
-	return l.save(ctx, listOf(slices.Concat(l.saved.Hashes, lacks)))
+	return l.log.Save(ctx, l.name, listOf(slices.Concat(saved.Hashes, lacks)))
 }
 
 // begin is called before a comparison, renew after it, with what the source had.
-func (l *list) begin(ctx context.Context) error {
+func (l *list) begin(ctx context.Context) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := l.read(ctx)
-	l.before, l.since = l.saved, map[uint64]bool{}
+	l.before, _, err = l.read(ctx)
+	l.since = map[uint64]bool{}
 	return err
 }
 
 func (l *list) renew(ctx context.Context, report verify.Report) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found, err := l.read(ctx)
+	saved, found, err := l.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,16 +104,16 @@ func (l *list) renew(ctx context.Context, report verify.Report) error {
 			has = append(has, organizationHash(part.Organization))
 		}
 	}
-	for _, hash := range l.saved.Hashes { // of another worker
+	for _, hash := range saved.Hashes { // of another worker
 		if !l.before.has(hash) {
 			has = append(has, hash)
 		}
 	}
 	next := listOf(has)
-	if found && slices.Equal(l.saved.Hashes, next.Hashes) {
+	if found && slices.Equal(saved.Hashes, next.Hashes) {
 		return nil
 	}
-	return l.save(ctx, next)
+	return l.log.Save(ctx, l.name, next)
 }
 
 // clear takes the list away: the source may have any organization. It does so where there is none, too, so that one
@@ -126,25 +121,15 @@ func (l *list) renew(ctx context.Context, report verify.Report) error {
 func (l *list) clear(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := l.read(ctx); err != nil {
+	if _, _, err := l.read(ctx); err != nil { // for its revision
 		return err
 	}
-	l.saved = organizations{}
 	return l.log.Clear(ctx, l.name)
 }
 
-func (l *list) read(ctx context.Context) (found bool, err error) {
-	l.saved = organizations{}
-	_, found, err = l.log.Load(ctx, l.name, &l.saved)
-	return found, err
-}
-
-func (l *list) save(ctx context.Context, next organizations) error {
-	err := l.log.Save(ctx, l.name, next)
-	if err == nil {
-		l.saved = next
-	}
-	return err
+func (l *list) read(ctx context.Context) (saved organizations, found bool, err error) {
+	_, found, err = l.log.Load(ctx, l.name, &saved)
+	return saved, found, err
 }
 
 // write stores records of the source, when others can know whose they are.

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -97,6 +98,36 @@ func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
 			table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'")
 	}
 	b.copyOnce(other)
+	b.drop("organization_id = 'globex' AND n > 5")
+	b.theirsAreKept("before the other source is compared again")
+}
+
+// Another source loses an organization, which a comparison notices, and gets it again. The worker that copies it then
+// is another one, which has copied it before.
+func TestAnOrganizationThatTheOtherSourceGetsAgain(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insert("acme", 1, 10)
+	b.insert("globex", 1, 10)
+	theirs := b.addOther("true")
+	b.open(b.server.URL(), theirs)
+	b.reconcile(other)
+	status, stop := b.start(other)
+	b.untilCaughtUp(status, normalize.Kinds...)
+	completed := fmt.Sprintf("SELECT count() FROM runs FINAL WHERE organization_id = 'globex' AND %s = %d",
+		schema.StatusBits("state"), schema.StatusCompleted.Bits())
+	b.do("UPDATE other.runs SET status = 'COMPLETED', updated_at = clock_timestamp() WHERE organization_id = 'globex'")
+	b.until("copied", func() bool { return b.count(completed) == 10 })
+	for table := range idsOf {
+		b.do("DELETE FROM other." + table + " WHERE organization_id = 'globex'")
+	}
+	b.reconcile(other)
+	for table := range idsOf {
+		b.do("INSERT INTO other." + table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'; UPDATE other." +
+			table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'")
+	}
+	b.until("copied again", func() bool { return b.count(completed) == 0 })
+	stop()
 	b.drop("organization_id = 'globex' AND n > 5")
 	b.theirsAreKept("before the other source is compared again")
 }
