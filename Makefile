@@ -22,8 +22,8 @@ run: build engine ## Set up everything and run the API over sample data
 # the query engine take minutes: run `go test -race` on them when you change them.)
 RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain ./olap/snapshot
 
-# The client is a module of its own, and so not among ./...
-PACKAGES := ./... github.com/runlens/runlens/http/client/...
+# The client is a module of its own, and so not among ./... The first three are tested first, since they take longest.
+PACKAGES := ./cmd/runlens ./olap/rollup ./olap ./... github.com/runlens/runlens/http/client/...
 
 # Many tests wait for others: of their packages, half as many again as there are processors are tested at once.
 ATONCE := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n + (n + 1) / 2)))
