@@ -27,9 +27,10 @@ import (
 //  4. The ids are taken out. A crash before: see finish. After: the replacement is complete.
 //
 // A worker that starts, and one whose comparison failed, finishes what it finds: it reads the ids from the source
-// again, which is right whatever happened to them meanwhile, and does 2 to 4. Done twice, by two workers too, that
-// leaves what the source has. Of ids that the source does not have any more nothing is stored; what is left of them in
-// the store is found by the next comparison.
+// again, which is right whatever happened to them meanwhile, and does 1 to 4: whoever began may go on and take out the
+// ids that it stored, so that those of a crash of this one are stored under a number of its own. Done twice, by two
+// workers too, that leaves what the source has. Of ids that the source does not have any more nothing is stored; what
+// is left of them in the store is found by the next comparison.
 type replacement struct {
 	number uint64
 	part   verify.Part
@@ -62,15 +63,29 @@ func (w *worker) begin(ctx context.Context, part verify.Part, ids []uuid.UUID) (
 
 // replace is 2 to 4: the records going go, those of a batch come.
 func (w *worker) replace(ctx context.Context, r replacement, going []uuid.UUID, batch *write.Batch) error {
-	if len(going) > 0 {
-		if err := purge.Records(ctx, w.Conn, r.part.Kind, r.part.Organization, going); err != nil {
-			return err
-		}
-		if err := w.write(ctx, batch); err != nil {
-			return err
-		}
-		w.copiers[r.part.Kind].recent.drop(r.part.Organization, going)
+	if err := w.exchange(ctx, r.part, going, batch); err != nil {
+		return err
 	}
+	return w.takeOut(ctx, r)
+}
+
+// exchange is 2 and 3.
+func (w *worker) exchange(ctx context.Context, of verify.Part, going []uuid.UUID, batch *write.Batch) error {
+	if len(going) == 0 {
+		return nil
+	}
+	if err := purge.Records(ctx, w.Conn, of.Kind, of.Organization, going); err != nil {
+		return err
+	}
+	if err := w.write(ctx, batch); err != nil {
+		return err
+	}
+	w.copiers[of.Kind].recent.drop(of.Organization, going)
+	return nil
+}
+
+// takeOut is 4.
+func (w *worker) takeOut(ctx context.Context, r replacement) error {
 	err := w.retry.Do(ctx, "take out what was replaced", func() error {
 		return w.Conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%d'", schema.TableReplacements, r.number))
 	})
@@ -106,8 +121,20 @@ func (w *worker) finishOne(ctx context.Context, r replacement) error {
 	if err != nil {
 		return err
 	}
-	if err := w.replace(ctx, r, now.valid, &now.batch); err != nil {
+	own, tried := w.finishing[r.number]
+	if !tried {
+		if own, err = w.begin(ctx, r.part, r.ids); err != nil {
+			return err
+		}
+		w.finishing[r.number], w.finishing[own.number] = own, own // a failure is followed by another try
+	}
+	if err := w.exchange(ctx, r.part, now.valid, &now.batch); err != nil {
 		return err
+	}
+	for _, done := range []replacement{r, own} {
+		if err := w.takeOut(ctx, done); err != nil {
+			return err
+		}
 	}
 	w.report("finished a replacement of records that did not end", r.part, now.valid)
 	return nil

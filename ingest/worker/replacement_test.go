@@ -3,7 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/worker"
 )
 
@@ -69,17 +68,7 @@ func TestReplacementsSurviveCrashes(t *testing.T) {
 	} {
 		b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
 			WHERE get_byte(uuid_send(run_id), 15) <= 40`)
-		dying := &dyingConn{Conn: b.store, before: c.before}
-		err := worker.Run(t.Context(), worker.Options{
-			Source: b.source, Name: "test", Conn: dying, Logger: slog.New(slog.DiscardHandler),
-			Status:       worker.NewStatus(time.Now),
-			PollInterval: 10 * time.Millisecond, Overlap: time.Second, ReconcileEvery: time.Hour,
-			OnReject: func(ingest.Reject) error { return nil },
-		})
-		if !errors.Is(err, errDied) {
-			t.Fatalf("%s: the worker ended with %v", c.when, err)
-		}
-		const runs, pending = "SELECT uniqExact(run_id) FROM runs", "SELECT uniqExact(replacement) FROM replacements"
+		b.dies(c.before, time.Hour)
 		if n := b.count(runs); n != 60-c.missing {
 			t.Errorf("%s: %d runs are left, want %d", c.when, n, 60-c.missing)
 		}
@@ -92,6 +81,45 @@ func TestReplacementsSurviveCrashes(t *testing.T) {
 		if d := b.differences(); len(d) != 0 || b.count(runs) != 60 {
 			t.Errorf("%s: %d groups differ, %d runs are there", c.when, len(d), b.count(runs))
 		}
+	}
+}
+
+// A worker that finishes the replacement of another one is killed when records are missing. The other one, which only
+// stood still, stored its records before they were purged again, and takes out its ids.
+func TestWhoBeganAReplacementGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insertLongAgo("acme", 1, 60)
+	b.copied()
+	b.do(`UPDATE runs SET status = 'PENDING', updated_at = updated_at - interval '1 hour'
+		WHERE get_byte(uuid_send(run_id), 15) <= 40`)
+	b.dies("INSERT INTO runs ", time.Hour)
+	begun := b.count("SELECT any(replacement) FROM replacements")
+	b.dies("INSERT INTO runs ", 0)
+	if n := b.count(runs); n != 20 {
+		t.Fatalf("%d runs are left, want 20", n)
+	}
+	takeOut := fmt.Sprintf("ALTER TABLE replacements DROP PARTITION ID '%d'", begun)
+	if err := b.store.Exec(t.Context(), takeOut); err != nil {
+		t.Fatal(err)
+	}
+	_, stop := b.start(nil)
+	b.until("the replacement is finished", func() bool { return b.count(pending) == 0 })
+	stop()
+	if d := b.differences(); len(d) != 0 || b.count(runs) != 60 {
+		t.Errorf("%d groups differ, %d runs are there", len(d), b.count(runs))
+	}
+}
+
+const runs, pending = "SELECT uniqExact(run_id) FROM runs", "SELECT uniqExact(replacement) FROM replacements"
+
+// dies runs a worker that dies when it is about to send a statement.
+func (b *bed) dies(before string, reconcileEvery time.Duration) {
+	b.Helper()
+	options := b.options(nil)
+	options.Conn, options.ReconcileEvery = &dyingConn{Conn: b.store, before: before}, reconcileEvery
+	if err := worker.Run(b.Context(), options); !errors.Is(err, errDied) {
+		b.Fatalf("the worker ended with %v", err)
 	}
 }
 

@@ -104,10 +104,12 @@ type worker struct {
 	writer  *write.Writer
 	copiers map[normalize.Kind]*copier
 	list    *list
+	// finishing are the worker's own replacements for those that it finishes, by their numbers and by its own.
+	finishing map[uint64]replacement
 }
 
 func newWorker(o Options) *worker {
-	w := &worker{Options: o}
+	w := &worker{Options: o, finishing: map[uint64]replacement{}}
 	w.retry = write.Retry{Logger: o.Logger, Count: o.Status.retried}
 	w.writer, w.list = write.NewWriter(o.Conn, w.retry), w.newList()
 	w.writer.Gate = o.Gate
