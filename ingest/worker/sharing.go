@@ -20,7 +20,10 @@ import (
 //
 //  1. Before the first row of a kind is stored, the source has a checkpoint of the kind, and before the first one of an
 //     organization is, the source's list has the organization, if there is a list. Without one it may have any.
-//  2. A comparison makes a new list: of what the source has, and of what was added to it since the comparison began.
+//  2. A comparison makes a new list: of what the source has, of what was added to it since the comparison began, and of
+//     what is gone. Of that, it leaves out what the comparison before found gone, too, if nothing was stored of it
+//     since: a worker that stored some while the source was compared may have seen it in the list, and have added
+//     nothing.
 //  3. Rows that a move brings come from sources that it notes (arrive). Such a source may have any organization until
 //     the notes are taken away, and its list was taken away before them.
 //  4. Who deletes reads first which rows are stored, then the notes, the checkpoints and the lists. So it finds the
@@ -29,15 +32,20 @@ import (
 // organizations are those of a source, as hashes in ascending order: the names need not be stored once more.
 type organizations struct {
 	Hashes []uint64 `json:"hashes"`
+	Gone   []uint64 `json:"gone,omitempty"` // those of them that the source had no more when it was compared last
 }
 
-func listOf(hashes []uint64) organizations {
+func listOf(hashes, gone []uint64) organizations {
 	slices.Sort(hashes)
-	return organizations{slices.Compact(hashes)}
+	slices.Sort(gone)
+	return organizations{slices.Compact(hashes), gone}
 }
 
-func (o organizations) has(hash uint64) bool {
-	_, ok := slices.BinarySearch(o.Hashes, hash)
+func (o organizations) has(hash uint64) bool  { return among(o.Hashes, hash) }
+func (o organizations) gone(hash uint64) bool { return among(o.Gone, hash) }
+
+func among(sorted []uint64, hash uint64) bool {
+	_, ok := slices.BinarySearch(sorted, hash)
 	return ok
 }
 
@@ -72,15 +80,19 @@ func (l *list) add(ctx context.Context, stored map[schema.OrganizationID]bool) e
 	for o := range stored {
 		hash := organizationHash(o)
 		l.since[hash] = true
-		if !saved.has(hash) {
+		if !saved.has(hash) || saved.gone(hash) {
 			lacks = append(lacks, hash)
 		}
 	}
 	if err != nil || !found || len(lacks) == 0 {
 		return err
 	}
-	return l.log.Save(ctx, l.name, listOf(slices.Concat(saved.Hashes, lacks)))
+	gone := slices.DeleteFunc(saved.Gone, l.stored)
+	return l.log.Save(ctx, l.name, listOf(slices.Concat(saved.Hashes, lacks), gone))
 }
+
+// stored reports whether a row of an organization is, or is about to be, stored since the last comparison began.
+func (l *list) stored(hash uint64) bool { return l.since[hash] }
 
 // begin is called before a comparison, renew after it, with what the source had.
 func (l *list) begin(ctx context.Context) (err error) {
@@ -104,13 +116,20 @@ func (l *list) renew(ctx context.Context, report verify.Report) error {
 			has = append(has, organizationHash(part.Organization))
 		}
 	}
-	for _, hash := range saved.Hashes { // of another worker
-		if !l.before.has(hash) {
-			has = append(has, hash)
+	slices.Sort(has)
+	var kept, gone []uint64
+	for _, hash := range saved.Hashes {
+		added := !l.before.has(hash) || l.before.gone(hash) && !saved.gone(hash) // by another worker
+		switch {
+		case among(has, hash) || l.before.gone(hash) && !added:
+			continue
+		case !added:
+			gone = append(gone, hash)
 		}
+		kept = append(kept, hash)
 	}
-	next := listOf(has)
-	if found && slices.Equal(saved.Hashes, next.Hashes) {
+	next := listOf(slices.Concat(has, kept), gone)
+	if found && slices.Equal(saved.Hashes, next.Hashes) && slices.Equal(saved.Gone, next.Gone) {
 		return nil
 	}
 	return l.log.Save(ctx, l.name, next)

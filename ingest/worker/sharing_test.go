@@ -15,6 +15,7 @@ import (
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -102,34 +103,63 @@ func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
 	b.theirsAreKept("before the other source is compared again")
 }
 
-// Another source loses an organization, which a comparison notices, and gets it again. The worker that copies it then
-// is another one, which has copied it before.
+// Another source loses an organization, which a comparison notices, and gets it again, when that comparison has read
+// the source or is over. The worker that copies it then is another one, which has copied it before.
 func TestAnOrganizationThatTheOtherSourceGetsAgain(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.insert("acme", 1, 10)
-	b.insert("globex", 1, 10)
-	theirs := b.addOther("true")
-	b.open(b.server.URL(), theirs)
-	b.reconcile(other)
-	status, stop := b.start(other)
-	b.untilCaughtUp(status, normalize.Kinds...)
-	completed := fmt.Sprintf("SELECT count() FROM runs FINAL WHERE organization_id = 'globex' AND %s = %d",
-		schema.StatusBits("state"), schema.StatusCompleted.Bits())
-	b.do("UPDATE other.runs SET status = 'COMPLETED', updated_at = clock_timestamp() WHERE organization_id = 'globex'")
-	b.until("copied", func() bool { return b.count(completed) == 10 })
-	for table := range idsOf {
-		b.do("DELETE FROM other." + table + " WHERE organization_id = 'globex'")
+	for _, when := range []string{"during the comparison", "after it"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			b.insert("acme", 1, 10)
+			b.insert("globex", 1, 10)
+			theirs := b.addOther("true")
+			b.open(b.server.URL(), theirs)
+			b.reconcile(other)
+			status, stop := b.start(other)
+			b.untilCaughtUp(status, normalize.Kinds...)
+			completed := fmt.Sprintf("SELECT count() FROM runs FINAL WHERE organization_id = 'globex' AND %s = %d",
+				schema.StatusBits("state"), schema.StatusCompleted.Bits())
+			b.do("UPDATE other.runs SET status = 'COMPLETED', updated_at = clock_timestamp() WHERE organization_id = 'globex'")
+			b.until("copied", func() bool { return b.count(completed) == 10 })
+			lose := func() {
+				for table := range idsOf {
+					b.do("DELETE FROM other." + table + " WHERE organization_id = 'globex'")
+				}
+			}
+			get := func() {
+				for table := range idsOf {
+					b.do("INSERT INTO other." + table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'; " +
+						"UPDATE other." + table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'")
+				}
+				b.until("copied again", func() bool { return b.count(completed) == 0 })
+			}
+			lose()
+			held := olaptest.Hold(b.store)
+			if when == "after it" {
+				b.reconcile(other)
+				b.reconcile(other)
+				get()
+			} else {
+				held.After("v_day", get)
+				b.reconcile(func(o *worker.Options) {
+					other(o)
+					o.Conn, o.PollInterval = held, time.Hour // after which it would copy them, too
+				})
+			}
+			stop()
+			b.drop("organization_id = 'globex' AND n > 5")
+			b.theirsAreKept("before the other source is compared again")
+
+			lose()
+			b.open(b.server.URL(), theirs)
+			b.reconcile(other)
+			b.reconcile(other)
+			b.open(b.server.URL(), postgres.DefaultMapping)
+			if found := b.reconcile(deleting); found.Deleted != 3*5 {
+				t.Errorf("when the other source has not got it any more: %+v", found)
+			}
+		})
 	}
-	b.reconcile(other)
-	for table := range idsOf {
-		b.do("INSERT INTO other." + table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'; UPDATE other." +
-			table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'")
-	}
-	b.until("copied again", func() bool { return b.count(completed) == 0 })
-	stop()
-	b.drop("organization_id = 'globex' AND n > 5")
-	b.theirsAreKept("before the other source is compared again")
 }
 
 // Rows of another source are stored that has never copied anything before, and whose process dies then.
