@@ -25,12 +25,9 @@ RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./ola
 # The client is a module of its own, and so not among ./... The first three are tested first, since they take longest.
 PACKAGES := ./cmd/runlens ./olap/rollup ./olap ./... github.com/runlens/runlens/http/client/...
 
-# Many tests wait for others: of their packages, half as many again as there are processors are tested at once.
-ATONCE := $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n + (n + 1) / 2)))
-
 # With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
 test: engine postgres generators console lint ## Set up everything and run every test
-	go test -short -vet=off -p $(ATONCE) -timeout 30m $(PACKAGES)
+	go test -short -vet=off -timeout 30m $(PACKAGES)
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race -vet=off $(RACED); go test -race -vet=off -timeout 10m $(RACED); \
 	else echo 'WARNING: not tested for data races: go test -race needs a C compiler'; fi
 

@@ -238,7 +238,7 @@ func TestACellThatIsAway(t *testing.T) {
 	d := inThreeCells(t)
 	lines, runs := d.records()
 	d.run(lines, "ingest", "-")
-	before, _, _ := started(t, append(d.flags, "--query-timeout", "2s")...)
+	before, _, _ := started(t, append(d.flags, "--query-timeout", "10s")...)
 	keys := map[string]string{}
 	for _, organization := range d.organizations() {
 		_, keys[organization] = d.key(organization)
@@ -251,7 +251,7 @@ func TestACellThatIsAway(t *testing.T) {
 			d.signal("c", syscall.SIGCONT)
 		}
 	}()
-	since, admin, _ := started(t, append(d.flags, "--query-timeout", "2s")...)
+	since, admin, _ := started(t, append(d.flags, "--query-timeout", "10s")...)
 	unknown, _ := auth.NewKey()
 	for _, base := range []string{before, since} {
 		for _, organization := range d.organizations() {
