@@ -102,18 +102,26 @@ func (w *worker) finish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("search for replacements that did not end: %w", err)
 	}
+	listed, ending := map[uint64]bool{}, map[uint64]bool{} // the latter are of this worker, for others that it finishes
 	for _, r := range left {
-		if !w.owns(r.part.Organization) {
+		listed[r.number] = true
+		if own, ok := w.finishing[r.number]; ok {
+			ending[own.number] = true
+		}
+	}
+	for _, r := range left {
+		if ending[r.number] || !w.owns(r.part.Organization) {
 			continue
 		}
-		if err := w.finishOne(ctx, r); err != nil {
+		if err := w.finishOne(ctx, r, listed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *worker) finishOne(ctx context.Context, r replacement) error {
+// finishOne finishes a replacement, under a number of its own: that of a try which failed, if it is listed still.
+func (w *worker) finishOne(ctx context.Context, r replacement, listed map[uint64]bool) error {
 	copier := w.copiers[r.part.Kind]
 	copier.inFlight.Lock()
 	defer copier.inFlight.Unlock()
@@ -121,12 +129,12 @@ func (w *worker) finishOne(ctx context.Context, r replacement) error {
 	if err != nil {
 		return err
 	}
-	own, tried := w.finishing[r.number]
-	if !tried {
+	own := w.finishing[r.number]
+	if !listed[own.number] {
 		if own, err = w.begin(ctx, r.part, r.ids); err != nil {
 			return err
 		}
-		w.finishing[r.number], w.finishing[own.number] = own, own // a failure is followed by another try
+		w.finishing[r.number] = own
 	}
 	if err := w.exchange(ctx, r.part, now.valid, &now.batch); err != nil {
 		return err
@@ -136,6 +144,7 @@ func (w *worker) finishOne(ctx context.Context, r replacement) error {
 			return err
 		}
 	}
+	delete(w.finishing, r.number)
 	w.report("finished a replacement of records that did not end", r.part, now.valid)
 	return nil
 }

@@ -75,6 +75,9 @@ func (w *worker) newList() *list {
 func (l *list) add(ctx context.Context, stored map[schema.OrganizationID]bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(stored) == 0 {
+		return nil
+	}
 	saved, found, err := l.read(ctx)
 	var lacks []uint64
 	for o := range stored {
@@ -87,12 +90,9 @@ func (l *list) add(ctx context.Context, stored map[schema.OrganizationID]bool) e
 	if err != nil || !found || len(lacks) == 0 {
 		return err
 	}
-	gone := slices.DeleteFunc(saved.Gone, l.stored)
+	gone := slices.DeleteFunc(saved.Gone, func(hash uint64) bool { return l.since[hash] })
 	return l.log.Save(ctx, l.name, listOf(slices.Concat(saved.Hashes, lacks), gone))
 }
-
-// stored reports whether a row of an organization is, or is about to be, stored since the last comparison began.
-func (l *list) stored(hash uint64) bool { return l.since[hash] }
 
 // begin is called before a comparison, renew after it, with what the source had.
 func (l *list) begin(ctx context.Context) (err error) {
@@ -110,25 +110,24 @@ func (l *list) renew(ctx context.Context, report verify.Report) error {
 	if err != nil {
 		return err
 	}
-	has := slices.Collect(maps.Keys(l.since))
+	has := maps.Clone(l.since)
 	for part, count := range report.Counts {
 		if count.Source > 0 {
-			has = append(has, organizationHash(part.Organization))
+			has[organizationHash(part.Organization)] = true
 		}
 	}
-	slices.Sort(has)
-	var kept, gone []uint64
+	var gone []uint64
 	for _, hash := range saved.Hashes {
-		added := !l.before.has(hash) || l.before.gone(hash) && !saved.gone(hash) // by another worker
 		switch {
-		case among(has, hash) || l.before.gone(hash) && !added:
-			continue
-		case !added:
+		case has[hash]:
+		case !l.before.has(hash) || l.before.gone(hash) && !saved.gone(hash): // another worker added it
+			has[hash] = true
+		case !l.before.gone(hash): // for the first time
+			has[hash] = true
 			gone = append(gone, hash)
 		}
-		kept = append(kept, hash)
 	}
-	next := listOf(slices.Concat(has, kept), gone)
+	next := listOf(slices.Collect(maps.Keys(has)), gone)
 	if found && slices.Equal(saved.Hashes, next.Hashes) && slices.Equal(saved.Gone, next.Gone) {
 		return nil
 	}

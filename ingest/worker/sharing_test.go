@@ -35,6 +35,16 @@ func (b *bed) addOther(which string) (mapping string) {
 		"FROM other.attributions").Replace(postgres.DefaultMapping)
 }
 
+// otherGets has the other source get an organization of the first one, changed in both just now.
+func (b *bed) otherGets(organization string) {
+	b.Helper()
+	where := " WHERE organization_id = '" + organization + "'"
+	for table := range idsOf {
+		b.do("UPDATE " + table + " SET updated_at = clock_timestamp()" + where + "; INSERT INTO other." + table +
+			" SELECT * FROM " + table + where)
+	}
+}
+
 // drop takes records out of the source that the worker began with.
 func (b *bed) drop(which string) {
 	b.Helper()
@@ -94,10 +104,7 @@ func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
 	theirs := b.addOther("organization_id = 'acme'")
 	b.open(b.server.URL(), theirs)
 	b.reconcile(other)
-	for table := range idsOf {
-		b.do("UPDATE " + table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'; INSERT INTO other." +
-			table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'")
-	}
+	b.otherGets("globex")
 	b.copyOnce(other)
 	b.drop("organization_id = 'globex' AND n > 5")
 	b.theirsAreKept("before the other source is compared again")
@@ -127,10 +134,7 @@ func TestAnOrganizationThatTheOtherSourceGetsAgain(t *testing.T) {
 				}
 			}
 			get := func() {
-				for table := range idsOf {
-					b.do("INSERT INTO other." + table + " SELECT * FROM " + table + " WHERE organization_id = 'globex'; " +
-						"UPDATE other." + table + " SET updated_at = clock_timestamp() WHERE organization_id = 'globex'")
-				}
+				b.otherGets("globex")
 				b.until("copied again", func() bool { return b.count(completed) == 0 })
 			}
 			lose()

@@ -104,7 +104,7 @@ type worker struct {
 	writer  *write.Writer
 	copiers map[normalize.Kind]*copier
 	list    *list
-	// finishing are the worker's own replacements for those that it finishes, by their numbers and by its own.
+	// finishing are the worker's own replacements for those that it has tried to finish, by the numbers of these.
 	finishing map[uint64]replacement
 }
 
