@@ -42,7 +42,11 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 			}
 		}
 	}
-	if last < 6 { // of 7 or more: the claim, a part for names, two for each table, the commit
+	least := 7 // the claim, a part for names, two for each table, the commit
+	if testing.Short() {
+		least-- // the seventh may be none of the sample
+	}
+	if last < least {
 		t.Errorf("the last kill that hit a refresh was at rename %d", last)
 	}
 	if found := check(t, conn); len(found) > 0 {
