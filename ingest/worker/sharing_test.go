@@ -35,6 +35,18 @@ func (b *bed) addOther(which string) (mapping string) {
 		"FROM other.attributions").Replace(postgres.DefaultMapping)
 }
 
+// sharedBed has two organizations, and another source with some of their records, which was compared and is open.
+func sharedBed(t *testing.T, which string) (b *bed, theirs string) {
+	t.Parallel()
+	b = newBed(t)
+	b.insert("acme", 1, 10)
+	b.insert("globex", 1, 10)
+	theirs = b.addOther(which)
+	b.open(b.server.URL(), theirs)
+	b.reconcile(other)
+	return b, theirs
+}
+
 // otherGets has the other source get an organization of the first one, changed in both just now.
 func (b *bed) otherGets(organization string) {
 	b.Helper()
@@ -97,13 +109,7 @@ func TestSourcesThatShareOrganizations(t *testing.T) {
 
 // Another source gets an organization after its last comparison.
 func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.insert("acme", 1, 10)
-	b.insert("globex", 1, 10)
-	theirs := b.addOther("organization_id = 'acme'")
-	b.open(b.server.URL(), theirs)
-	b.reconcile(other)
+	b, _ := sharedBed(t, "organization_id = 'acme'")
 	b.otherGets("globex")
 	b.copyOnce(other)
 	b.drop("organization_id = 'globex' AND n > 5")
@@ -115,13 +121,7 @@ func TestAnOrganizationThatTheOtherSourceGets(t *testing.T) {
 func TestAnOrganizationThatTheOtherSourceGetsAgain(t *testing.T) {
 	for _, when := range []string{"during the comparison", "after it"} {
 		t.Run(when, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t)
-			b.insert("acme", 1, 10)
-			b.insert("globex", 1, 10)
-			theirs := b.addOther("true")
-			b.open(b.server.URL(), theirs)
-			b.reconcile(other)
+			b, theirs := sharedBed(t, "true")
 			status, stop := b.start(other)
 			b.untilCaughtUp(status, normalize.Kinds...)
 			completed := fmt.Sprintf("SELECT count() FROM runs FINAL WHERE organization_id = 'globex' AND %s = %d",

@@ -87,7 +87,7 @@ const (
 // ago. It returns that instant, or an earlier one that no insert in flight precedes.
 func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
 	// What the readings say together: an insert in flight was so before as well, or began since. The busier the machine,
-	// the earlier may a single one put it, by a tenth of a second and more.
+	// the earlier may a single one put it, by tens of milliseconds.
 	var oldest time.Time
 	for deadline := time.Now().Add(insertPatience); ; {
 		inserts, err := ReadInserts(ctx, conn)
