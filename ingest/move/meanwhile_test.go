@@ -75,8 +75,8 @@ func TestAnInsertOverTheChangeOfState(t *testing.T) {
 		conns := maps.Clone(b.conns)
 		conns[from] = held
 		b.forget()
-		written := make(chan error, 1)
-		go func() { written <- b.writer(conns).Write(t.Context(), records(b.acme, stored, 1)) }()
+		written, next := make(chan error, 1), records(b.acme, stored, 1)
+		go func() { written <- b.writer(conns).Write(t.Context(), next) }()
 		stored++
 		if last != move.Purged {
 			for b.count(from, b.acme) != uint64(stored) { // it is stored where nothing is acknowledged
