@@ -37,16 +37,14 @@ func (w *printer) filter(name string, f query.Filter) string {
 	}
 }
 
-// agentFilter takes UUIDs in any letter case as such and everything else as slugs. A slug names one agent: the agent
-// that is not deleted and has it, otherwise the one deleted last (contract 4.6). The newest record decides between
-// several, which the source should not have.
+// agentFilter takes every value as a slug, and UUIDs in any letter case as ids too: a slug may have their form, and
+// spec 2.7 sets neither before the other. A slug names one agent: the agent that is not deleted and has it, otherwise
+// the one deleted last (contract 4.6). The newest record decides between several, which the source should not have.
 func (w *printer) agentFilter(name string, f query.Filter) string {
-	ids, slugs := []string{}, []string{}
+	var ids []string
 	for _, value := range f.Values {
 		if id, err := uuid.Parse(value); err == nil && len(value) == len(id.String()) {
 			ids = append(ids, id.String())
-		} else {
-			slugs = append(slugs, value)
 		}
 	}
 	var conditions []string
@@ -54,13 +52,13 @@ func (w *printer) agentFilter(name string, f query.Filter) string {
 		w.param(name+"_ids", ids)
 		conditions = append(conditions, "f_agent_id IN {"+name+"_ids:Array(UUID)}")
 	}
-	if len(slugs) > 0 {
+	if !f.OfKey {
 		conditions = append(conditions, "f_agent_id IN"+sql.In(sql.Select{
 			Columns: []string{"argMax(agent_id, (isNull(tupleElement(latest, 'deleted_at'))," +
 				" ifNull(tupleElement(latest, 'deleted_at'), tupleElement(latest, 'updated_at'))," +
 				" tupleElement(latest, 'updated_at'), agent_id))"},
 			From:  sql.Table(schema.TableAgents).Final(true),
-			Where: []string{"tupleElement(latest, 'slug') IN " + w.param(name+"_slugs", slugs)},
+			Where: []string{"tupleElement(latest, 'slug') IN " + w.param(name+"_slugs", f.Values)},
 			Group: []string{"tupleElement(latest, 'slug')"},
 		}))
 	}

@@ -25,7 +25,7 @@ var (
 	// "Ada 0" to "Ada 99999999", found by grouping these by bitShiftRight(cityHash64(name), 16) in ClickHouse.
 	SharingNames = []string{"Ada 16057918", "Ada 4325819"}
 
-	slugs       = []string{"", "support", "sales", "it's"}
+	slugs       = []string{"", "support", "sales", "it's", ID(2).String()} // the last is the id of another agent too
 	activities  = []string{"initiated", "associated", "interacted"}
 	initiations = []string{"human", "automated", "unknown"}
 	sources     = []string{"slack", "web", "e-mail\\"}

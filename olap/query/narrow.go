@@ -35,7 +35,7 @@ func (q Query) Narrow(r *schema.Restriction, now time.Time) (Query, error) {
 	} {
 		if len(part.values) > 0 {
 			q.Filters = append(q.Filters,
-				Filter{Dimension: q.Model.Restricting(part.dimension), Op: "in", Values: part.values})
+				Filter{Dimension: q.Model.Restricting(part.dimension), Op: "in", Values: part.values, OfKey: true})
 		}
 	}
 	q.canonical = slices.Concat(q.canonical, []byte("\n"+r.Rows()))

@@ -45,6 +45,8 @@ type Filter struct {
 	Values []string
 	// Days are the values of a day filter.
 	Days []daterange.Date
+	// OfKey says that the filter is part of a key's restriction, in which an agent is its id, whoever has that as a slug.
+	OfKey bool
 }
 
 // An OrderTerm orders rows by a selected metric or a selected dimension: exactly one of the two is set.

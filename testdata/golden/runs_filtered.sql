@@ -27,7 +27,7 @@ WHERE organization_id = {organization:String}
 
 -- organization = acme
 -- filter_0_ids = [0b7e4d2c-0000-4000-8000-000000000001]
--- filter_0_slugs = [support]
+-- filter_0_slugs = [support 0B7E4D2C-0000-4000-8000-000000000001]
 -- filter_1 = [ada@example.com]
 -- filter_2 = [internal]
 -- filter_3 = [1020455 1020458]
