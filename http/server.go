@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -168,7 +169,7 @@ func (s *Server) Serve(listener net.Listener) error {
 			err = malformed(err.Error())
 		case !slices.Contains(fiber.DefaultMethods, string(request.Method())):
 			// Fiber would answer a method that it does not know with a text of its own.
-			err = s.unknownMethod(string(request.Path()))
+			err = s.unknownMethod(request)
 		}
 		if err != nil {
 			c := s.app.AcquireCtx(request)
@@ -186,10 +187,18 @@ func (s *Server) Serve(listener net.Listener) error {
 	return s.app.Listener(listener)
 }
 
-func (s *Server) unknownMethod(path string) error {
-	if s.routeOf(path) == routeOther {
+// unknownMethod refuses a request by its path, and says which methods that has.
+func (s *Server) unknownMethod(request *fasthttp.RequestCtx) error {
+	var methods []string
+	for _, route := range s.app.GetRoutes(true) {
+		if route.Path == string(request.Path()) {
+			methods = append(methods, route.Method)
+		}
+	}
+	if methods == nil {
 		return refuse(codeNotFound)
 	}
+	request.Response.Header.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
 	return refuse(codeMethodNotAllowed)
 }
 
