@@ -69,7 +69,7 @@ func (c consoleCmd) serve(ctx context.Context, command *kong.Context, logger *sl
 		return err
 	}
 	if c.Export != "" {
-		return c.export(ctx, pages, io)
+		return c.export(ctx, pages)
 	}
 	listener, err := listenLoopback(c.Listen, logger)
 	if err != nil {
@@ -126,10 +126,7 @@ func (c consoleCmd) open(
 }
 
 // export writes the dashboard as one file, which is replaced when all panels are there.
-func (c consoleCmd) export(ctx context.Context, pages *console.Console, io streams) error {
-	if err := refuseInputs("--export", c.Export, io.in, c.Dashboard[0], c.KeyFile); err != nil {
-		return err
-	}
+func (c consoleCmd) export(ctx context.Context, pages *console.Console) error {
 	file, err := output.Create(c.Export)
 	if err != nil {
 		return usageError{fmt.Errorf("--export: %w", err)}

@@ -163,8 +163,8 @@ var flagHelp = kong.Vars{
 	// query
 	"saved": "A saved question, or a file such as @./weekly.yaml. Flags beside it win.",
 	"save":  "Save the question as a YAML file of this name, once it is answered.",
-	"file": "Write to a file, which is replaced when all rows are there. Its ending names the format if " +
-		"--output does not.",
+	"file": "Write to a file, which is replaced when all rows are there; - is standard output. Its ending names the " +
+		"format if --output does not.",
 	"spreadsheet": "CSV for spreadsheets: text such as +15550100004, 007 or =1+1 stays text. Other programs read " +
 		"such text as a formula.",
 	"output": "table, csv, json (one document), ndjson (an object a row), parquet, xlsx, markdown or plot. " +

@@ -68,7 +68,7 @@ func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	if err != nil {
 		return usageError{err}
 	}
-	if err := refuseInputs("--rejects", c.Rejects, io.in, append(in.names(), c.EngineLib)...); err != nil {
+	if err := refuseInputs("--rejects", c.Rejects, io.in, in.names()...); err != nil {
 		return err
 	}
 	if err := in.check(); err != nil {

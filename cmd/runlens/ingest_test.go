@@ -85,6 +85,12 @@ func TestIngestFormats(t *testing.T) {
 			"(00000000-0000-4000-8000-000000000001") {
 		t.Errorf("verify of a part ended with %d:\n%s", code, out)
 	}
+	// A source whose records all break a rule is no proof.
+	broken := fileOf(t, "broken.ndjson", []byte(`{"record":"agent"}`+"\n"))
+	code, _, stderr := command(t, "", append([]string{"verify", "--subset", "--json", broken}, flags...)...)
+	if code != exitFailed || !strings.Contains(stderr, "nothing was compared: the source has no record") {
+		t.Errorf("verify of broken records ended with %d: %s", code, stderr)
+	}
 }
 
 func TestIngestUsage(t *testing.T) {

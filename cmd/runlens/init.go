@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/auth"
@@ -29,9 +30,10 @@ type initCmd struct {
 	storeFlags
 	databaseFlags
 	formatFlags
-	Files []string `sep:"none" placeholder:"FILE" help:"@init_files"`
-	Org   string   `placeholder:"ORG" help:"@init_org"`
-	URL   string   `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"@init_url"`
+	Files   []string `sep:"none" placeholder:"FILE" help:"@init_files"`
+	Rejects string   `placeholder:"FILE" help:"@rejects"`
+	Org     string   `placeholder:"ORG" help:"@init_org"`
+	URL     string   `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"@init_url"`
 }
 
 func (initCmd) Help() string {
@@ -45,11 +47,13 @@ Example:
   runlens init --files 'export/*.ndjson.zst' --org acme`
 }
 
-func (c initCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return interruptible(ctx, abandonStepAfter, func(ctx context.Context) error { return c.begin(ctx, logger, io) })
+func (c initCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Logger, io streams) error {
+	return interruptible(ctx, abandonStepAfter, func(ctx context.Context) error {
+		return c.begin(ctx, explicitFlags(command), logger, io)
+	})
 }
 
-func (c initCmd) begin(ctx context.Context, logger *slog.Logger, io streams) error {
+func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.Logger, io streams) error {
 	if err := c.choose(io); err != nil {
 		return err
 	}
@@ -66,11 +70,11 @@ func (c initCmd) begin(ctx context.Context, logger *slog.Logger, io streams) err
 	if c.Source != "" {
 		err = c.copyDatabase(ctx, logger, io)
 	} else {
-		err = ingestCmd{storeFlags: c.storeFlags, formatFlags: c.formatFlags, Files: c.Files, OnError: "continue"}.
-			Run(ctx, logger, io)
+		err = ingestCmd{storeFlags: c.storeFlags, formatFlags: c.formatFlags, Files: c.Files, Rejects: c.Rejects,
+			OnError: "continue"}.Run(ctx, logger, io)
 	}
-	var rejected exitError
-	if err != nil && !errors.As(err, &rejected) {
+	rejected := codeOf(err) == exitRejected
+	if err != nil && !rejected {
 		return err
 	}
 	one, err := c.organization(ctx, p, stores)
@@ -84,13 +88,17 @@ func (c initCmd) begin(ctx context.Context, logger *slog.Logger, io streams) err
 	if one.LastRun != nil {
 		fmt.Fprintf(io.out, ", the latest of %s", instant(*one.LastRun))
 	}
-	fmt.Fprint(io.out, ".\n\nNext, each in a terminal of its own:\n  runlens serve\n")
+	store := c.storeArguments(given)
+	fmt.Fprintf(io.out, ".\n\nNext, each in a terminal of its own:\n  runlens serve%s\n", store)
 	if c.Source != "" {
-		fmt.Fprintf(io.out, "  runlens worker --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n",
-			c.Mapping)
+		fmt.Fprintf(io.out, "  runlens worker%s --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n",
+			store, c.Mapping)
 	}
-	_, err = fmt.Fprintln(io.out, "  runlens console")
-	return err
+	fmt.Fprintln(io.out, "  runlens console")
+	if rejected {
+		return exitError{exitRejected}
+	}
+	return nil
 }
 
 // choose asks for the source, where neither flags nor variables name one.
@@ -138,12 +146,22 @@ func (c *initCmd) copyDatabase(ctx context.Context, logger *slog.Logger, io stre
 		return err
 	}
 	defer p.Close()
-	rejects, err := appendRejects("", io.err)
+	rejects, err := appendRejects(c.Rejects, io.err)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
-	defer rejects.Close()
 	shared := &sharedRejects{rejects: rejects}
+	err = errors.Join(c.copyTo(ctx, p, database, shared, logger, io), rejects.Close())
+	if err == nil && shared.count > 0 {
+		return exitError{exitRejected}
+	}
+	return err
+}
+
+// copyTo copies everything of a database into the stores of all cells.
+func (c *initCmd) copyTo(
+	ctx context.Context, p *placed, database *postgres.Database, shared *sharedRejects, logger *slog.Logger, io streams,
+) error {
 	return p.each(io, func(f storeFlags) error {
 		store, err := openMigrated(ctx, f, logger)
 		if err != nil {

@@ -20,7 +20,7 @@ func initFirst(t *testing.T, o office) {
 		t.Fatalf("%d %s%s", code, out, stderr)
 	}
 	for _, want := range []string{"wrote " + filepath.Join(config, "mapping.sql"), "made a key for acme",
-		"acme has 20 runs, the latest of ", "runlens worker --mapping"} {
+		"acme has 20 runs, the latest of ", "runlens serve --", "runlens worker --", " --mapping "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s\nlacks %s", out, want)
 		}
@@ -55,6 +55,15 @@ func initFirst(t *testing.T, o office) {
 	}
 	if after := contents(); after != before {
 		t.Errorf("the second time wrote\n%s", after)
+	}
+	// What breaks a rule is kept in the file, and the exit code says so.
+	mixed := fileOf(t, "mixed.ndjson", []byte(`{"record":"agent"}`+"\n"+agentsNDJSON))
+	rejects := filepath.Join(config, "rejects.ndjson")
+	code, out, stderr = command(t, "", append(flags, "--files", mixed, "--rejects", rejects)...)
+	kept, err := os.ReadFile(rejects)
+	if code != exitRejected || err != nil || strings.Count(string(kept), "\n") != 1 ||
+		!strings.Contains(out, "runlens serve") {
+		t.Errorf("%d %s%s\nrejects, %v:\n%s", code, out, stderr, err, kept)
 	}
 	execute(t, conn, "DROP TABLE runs")
 	for says, args := range map[string][]string{

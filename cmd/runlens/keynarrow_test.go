@@ -49,10 +49,10 @@ func TestKeysThatSeeLess(t *testing.T) {
 	}
 	before := strings.Count(out, "\n")
 	for says, args := range map[string][]string{
-		"--agent: \"\"":             {"--agent", ""},
+		"--agent: the value is":     {"--agent", ""},
 		"--agent: \"support\"":      {"--agent", "support"},
 		"--agent: \"" + agent + ",": {"--agent", agent + ","},
-		"--person: \"\"":            {"--person="},
+		"--person: the value is":    {"--person="},
 		"--person: \"ada\"":         {"--person", "ada"},
 		"--domain: \"\"":            {"--domain", " "},
 		"--domain: \"a@b.test\"":    {"--domain", "a@b.test"},

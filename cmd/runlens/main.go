@@ -10,6 +10,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"slices"
 	_ "time/tzdata" // for machines without tz data: a question's periods end today in its zone
 
 	"github.com/alecthomas/kong"
@@ -77,6 +78,7 @@ type streams struct {
 
 func main() {
 	stderr := output.Guarded(os.Stderr)
+	forgetEmptyVariables()
 	log.SetOutput(stderr) // where libraries log that take no logger
 	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, output.Guarded(os.Stdout), stderr}))
 }
@@ -84,6 +86,19 @@ func main() {
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
 	logger := slog.New(logs.Bounded(slog.NewJSONHandler(io.err, nil)))
+	out := &watched{Writer: io.out}
+	if !output.IsTerminal(io.out) {
+		io.out = out
+	}
+	code := perform(ctx, args, logger, io)
+	if err := out.failed(); err != nil && code != exitFailed {
+		say(io.err, "runlens: the output is not whole: %v", err)
+		return exitFailed
+	}
+	return code
+}
+
+func perform(ctx context.Context, args []string, logger *slog.Logger, io streams) int {
 	exited := -1
 	parser, err := newParser(&cli{},
 		kong.Writers(io.out, io.err),
@@ -106,7 +121,7 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exited
 	}
 	if err == nil {
-		err = refusePasswords(command.Path)
+		err = vet(command, io.in)
 	}
 	if err != nil {
 		name := commandName(command, err)
@@ -134,32 +149,52 @@ func commandName(command *kong.Context, err error) string {
 	return name
 }
 
-// exitCode reports why a command ended. command is its name.
+// exitCode reports why a command ended, and returns the worst exit code of its errors. command is its name.
 func exitCode(err error, command string, stderr io.Writer) int {
-	var exit exitError
-	var usage usageError
-	switch {
-	case err == nil:
-		return exitDone
-	case errors.As(err, &exit):
-		return exit.code
-	case errors.As(err, &usage):
-		say(stderr, "%s: %v", command, err)
-		return exitUsage
-	default:
-		for _, one := range joinedErrors(err) {
+	for _, one := range joinedErrors(err) {
+		var exit exitError
+		switch {
+		case errors.As(one, &exit):
+		case codeOf(one) == exitUsage:
+			say(stderr, "%s: %v", command, one)
+		default:
 			say(stderr, "runlens: %v", one)
 		}
-		return exitFailed
 	}
+	return codeOf(err)
 }
 
-// joinedErrors are the errors that errors.Join has put together.
-func joinedErrors(err error) []error {
-	if all, ok := err.(interface{ Unwrap() []error }); ok && errors.Join(all.Unwrap()...).Error() == err.Error() {
-		return all.Unwrap()
+// codeOf is the exit code of errors: that which says most.
+func codeOf(err error) int {
+	bySeverity := []int{exitDone, exitRejected, exitThreshold, exitUsage, exitFailed}
+	worst := 0
+	for _, one := range joinedErrors(err) {
+		code := exitFailed
+		var exit exitError
+		var usage usageError
+		if errors.As(one, &exit) {
+			code = exit.code
+		} else if errors.As(one, &usage) {
+			code = exitUsage
+		}
+		worst = max(worst, slices.Index(bySeverity, code))
 	}
-	return []error{err}
+	return bySeverity[worst]
+}
+
+// joinedErrors are the errors that errors.Join has put together, also of those that were joined before.
+func joinedErrors(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok || errors.Join(joined.Unwrap()...).Error() != err.Error():
+		return []error{err}
+	}
+	for _, one := range joined.Unwrap() {
+		all = append(all, joinedErrors(one)...)
+	}
+	return all
 }
 
 // say writes one line for a person. Whatever it quotes, of a file or a server, stays within the line: who reads a log

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +38,20 @@ func TestUsageErrors(t *testing.T) {
 		"a folder":             {[]string{"ingest", folder}, "is a folder"},
 		"bad choice":           {[]string{"ingest", "--on-error", "panic", "-"}, "--on-error"},
 		"no step down":         {[]string{"migrate", "down", "--steps", "0"}, "--steps"},
+		"no port":              {[]string{"serve", "--listen", "nonsense"}, `--listen: "nonsense" is no address`},
+		"no such port":         {[]string{"serve", "--listen", "127.0.0.1:99999"}, "--listen"},
+		"no port by name":      {[]string{"serve", "--admin-listen", "nowhere:nothing"}, "--admin-listen"},
+		"no port for records":  {[]string{"serve", "--ingest-listen", "127.0.0.1"}, "--ingest-listen"},
+		"no URL":               {[]string{"migrate", "status", "--clickhouse-url", "ftp://x"}, "must look like clickhouse:"},
+		"empty person": {[]string{"purge", "--org", "acme", "--person", "", "--yes"},
+			"--person: the value is empty"},
+		"empty second person": {[]string{"keys", "create", "--org", "acme", "--person", "a@b.example",
+			"--person", ""}, "--person"},
+		"empty expiry": {[]string{"keys", "create", "--org", "acme", "--expires", ""},
+			"--expires: the value is empty"},
+		"empty network": {[]string{"keys", "create", "--org", "acme", "--networks", ""},
+			"--networks: the value is empty"},
+		"empty organization": {[]string{"audit", "--org", ""}, "--org: the value is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, "", c.args...)
@@ -61,8 +79,7 @@ func TestStartFailures(t *testing.T) {
 	}{
 		"no such library": {[]string{"serve", "--engine-lib", "/nowhere", "--data-dir", t.TempDir(), "--listen",
 			"127.0.0.1:0", "--admin-listen", "off"}, "run `runlens engine fetch`\n"},
-		"bad address": {[]string{"serve", "--listen", "nowhere:nothing", "--admin-listen", "off"}, "--listen"},
-		"bad URL":     {[]string{"migrate", "status", "--clickhouse-url", "ftp://x"}, "clickhouse"},
+		"address of others": {[]string{"serve", "--listen", "192.0.2.1:8080", "--admin-listen", "off"}, "--listen"},
 		"no certificate": {[]string{"serve", "--listen", "127.0.0.1:0", "--tls-cert", "/nowhere", "--tls-key", "/nowhere"},
 			"--tls-cert"},
 	} {
@@ -72,6 +89,64 @@ func TestStartFailures(t *testing.T) {
 				t.Errorf("exit code %d, want 1 and %q:\n%s", code, c.says, stderr)
 			}
 		})
+	}
+}
+
+// Of several errors all are said, and the exit code is that which says most: what failed hides neither rejects nor a
+// threshold, and they do not hide it.
+func TestErrorsOfSeveralCells(t *testing.T) {
+	failure, usage := errors.New("is away"), usageError{errors.New("names nothing")}
+	rejected, crossed := exitError{exitRejected}, exitError{exitThreshold}
+	for name, c := range map[string]struct {
+		err  error
+		code int
+		says string
+	}{
+		"nothing": {errors.Join(nil, ofCell("a", nil)), exitDone, ""},
+		"rejects": {errors.Join(ofCell("a", rejected), nil), exitRejected, ""},
+		"rejects and a failure": {errors.Join(ofCell("a", rejected), ofCell("b", failure)), exitFailed,
+			"runlens: cell b: is away\n"},
+		"a difference": {errors.Join(ofCell("a", rejected), ofCell("b", exitError{exitFailed})), exitFailed, ""},
+		"within one cell": {ofCell("a", errors.Join(rejected, failure, errors.Join(usage))), exitFailed,
+			"runlens: cell a: is away\nx: cell a: names nothing\n"},
+		"a threshold and usage": {errors.Join(crossed, usage), exitUsage, "x: names nothing\n"},
+		"a threshold":           {errors.Join(rejected, crossed), exitThreshold, ""},
+	} {
+		var stderr bytes.Buffer
+		if code := exitCode(c.err, "x", &stderr); code != c.code || stderr.String() != c.says {
+			t.Errorf("%s: %d, want %d; it says\n%swant\n%s", name, code, c.code, stderr.String(), c.says)
+		}
+	}
+}
+
+// What could not be written is a failure of every command.
+func TestOutputThatIsLost(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"purge", "--help"}, {"worker", "layout"}, nil} {
+		var stderr bytes.Buffer
+		code := run(context.Background(), args, streams{strings.NewReader(""), fullDisk{}, &stderr})
+		if code != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%v: %d %s", args, code, stderr.String())
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A variable that is empty is none: a file of a service passes all that it knows.
+func TestEmptyVariables(t *testing.T) {
+	for name, value := range map[string]string{"RUNLENS_LISTEN": "", "RUNLENS_RATE_LIMIT_PER_MINUTE": "", "OTHER": ""} {
+		t.Setenv(name, value)
+	}
+	t.Setenv("RUNLENS_DATA_DIR", "kept")
+	forgetEmptyVariables()
+	c := serveWith(t)
+	if _, there := os.LookupEnv("OTHER"); !there || c.RateLimitPerMinute != 60 || c.DataDir != "kept" {
+		t.Errorf("OTHER: %t; %d requests a minute, %s", there, c.RateLimitPerMinute, c.DataDir)
+	}
+	if _, there := os.LookupEnv("RUNLENS_LISTEN"); there {
+		t.Error("RUNLENS_LISTEN is left")
 	}
 }
 

@@ -21,6 +21,13 @@ func TestOutputIsInput(t *testing.T) {
 		"b.ndjson":    agentsNDJSON,
 		"key.pem":     "the key",
 		"mapping.sql": "the mapping",
+
+		"runlens/profiles.yaml":       "the keys",
+		"runlens/queries/weekly.yaml": "the question",
+	}
+	t.Setenv("XDG_CONFIG_HOME", folder)
+	if err := os.MkdirAll(at("runlens/queries"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	for name, content := range contents {
 		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
@@ -55,6 +62,19 @@ func TestOutputIsInput(t *testing.T) {
 		"the worker's SELECTs": append(slices.Clone(postgres), "--mapping", "mapping.sql", "--rejects", "sub/../mapping.sql"),
 		"the TLS key": {"serve", "--tls-cert", "a.ndjson", "--tls-key", "key.pem", "--ready-file", "./key.pem",
 			"--listen", "127.0.0.1:0", "--admin-listen", "off"},
+		"the password": {"ingest", "--dry-run",
+			"--clickhouse-password-file", "key.pem", "--rejects", "key.pem", "a.ndjson"},
+		"the cells":      {"ingest", "--dry-run", "--cells", "b.ndjson", "--rejects", "b.ndjson", "a.ndjson"},
+		"the API key":    {"push", "--key-file", "key.pem", "--rejects", "key.pem", "a.ndjson"},
+		"a secret":       {"serve", "--cursor-secret-file", "key.pem", "--ready-file", "key.pem"},
+		"a token":        {"serve", "--admin-token-file", "key.pem", "--ready-file", "key.pem"},
+		"kept keys":      {"push", "--rejects", "runlens/profiles.yaml", "a.ndjson"},
+		"a question":     {"query", "@weekly", "-o", "runlens/queries/weekly.yaml", "--output", "csv"},
+		"what has fired": {"query", "--body", "b.ndjson", "--fail-if", "run_count>1", "--on-change", "b.ndjson"},
+		"two outputs": {"query", "--metrics", "run_count",
+			"--fail-if", "run_count>1", "--on-change", "b.ndjson", "-o", "b.ndjson"},
+		"a dashboard":     {"console", "--dashboard", "b.ndjson", "--export", "b.ndjson"},
+		"the first files": {"init", "--files", "b.ndjson", "--rejects", "b.ndjson"},
 	} {
 		code, _, stderr := command(t, "", args...)
 		if code != exitUsage || !strings.Contains(stderr, "is also read") {

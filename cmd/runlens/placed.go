@@ -240,12 +240,16 @@ func (p *placed) open(one func(storeFlags) (*clickhouse.Server, error)) ([]*clic
 	return stores, nil
 }
 
-// ofCell says of an error in which cell it is, if there are several.
+// ofCell says of an error in which cell it is, if there are several; of joined errors, of each.
 func ofCell(name string, err error) error {
-	if err == nil || name == oneCell {
+	if name == oneCell {
 		return err
 	}
-	return fmt.Errorf("cell %s: %w", name, err)
+	var all []error
+	for _, one := range joinedErrors(err) {
+		all = append(all, fmt.Errorf("cell %s: %w", name, one))
+	}
+	return errors.Join(all...)
 }
 
 // loggerOf says of each line in which cell it is, if there are several.

@@ -71,11 +71,11 @@ func (c queryCmd) ask(ctx context.Context, command *kong.Context, io streams) er
 		return ask.watch(ctx, c.Watch)
 	}
 	err = ask.once(ctx)
-	var crossed exitError
-	if c.Save == "" || err != nil && !errors.As(err, &crossed) { // what is refused is not worth keeping
-		return err
+	answered := err == nil || codeOf(err) == exitThreshold
+	if c.Save != "" && answered { // what is refused is not worth keeping
+		err = errors.Join(c.save(io), err)
 	}
-	return errors.Join(c.save(io), err)
+	return err
 }
 
 // explicitFlags are the names of those on the command line.
@@ -91,6 +91,9 @@ func explicitFlags(command *kong.Context) map[string]bool {
 
 // prepare checks everything that can be checked without the server. Its error is wrong usage.
 func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
+	if c.File == "-" {
+		c.File = ""
+	}
 	ask := &asking{streams: io, file: c.File, quiet: c.Quiet}
 	switch {
 	case c.Watch != 0 && c.Watch < time.Second:
@@ -127,15 +130,7 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 			ask.options.Width = output.Columns(io.out)
 		}
 	}
-	if c.OnChange != "" {
-		if err := refuseInputs("--on-change", c.OnChange, io.in, c.Body, c.KeyFile, c.File); err != nil {
-			return nil, err
-		}
-	}
-	if c.File == "" {
-		return ask, nil
-	}
-	return ask, refuseInputs("-o", c.File, io.in, c.Body, c.KeyFile, strings.TrimPrefix(c.Saved, "@"))
+	return ask, nil
 }
 
 // alerts reads the conditions, and what they held for the last time.

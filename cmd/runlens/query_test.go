@@ -100,6 +100,7 @@ func queryFormats(t *testing.T, o office) {
 	d := o.desk(t, "formats", "2026-01-01 a@x.example COMPLETED", "2026-01-01 +15550100004 COMPLETED",
 		"2026-01-02 a@x.example FAILED")
 	d.answers("totals", january, "RUN_COUNT  RUN_SUCCESS_RATE\n        3            0.6667\n")
+	d.answers("standard output", january+"-o -", "RUN_COUNT  RUN_SUCCESS_RATE\n        3            0.6667\n")
 	d.answers("all rows", january+"--dimensions day --limit 1 --all", "DAY         RUN_COUNT  RUN_SUCCESS_RATE\n"+
 		"2026-01-01          2                 1\n2026-01-02          1                 0\n")
 	d.answers("csv", january+"--dimensions user_identifier --output csv",

@@ -156,14 +156,12 @@ func (a *asking) watch(ctx context.Context, pause time.Duration) error {
 			fmt.Fprint(output.Controls(a.out), "\x1b[H\x1b[2J")
 		}
 		err := a.once(ctx)
-		var usage usageError
-		var crossed exitError
-		switch {
+		switch code := codeOf(err); {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &usage):
+		case code == exitUsage:
 			return err
-		case err != nil && !errors.As(err, &crossed):
+		case code == exitFailed:
 			say(a.err, "runlens: %v", err)
 		}
 		select {

@@ -107,9 +107,6 @@ func (c serveCmd) Run(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	if c.ReadyFile != "" {
-		if err := refuseInputs("--ready-file", c.ReadyFile, nil, c.TLSCert, c.TLSKey, c.EngineLib); err != nil {
-			return err
-		}
 		if err := removeReadyFile(c.ReadyFile); err != nil {
 			return usageError{fmt.Errorf("--ready-file: %w", err)}
 		}

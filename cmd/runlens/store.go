@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/runlens/runlens/ingest/write"
@@ -43,6 +45,19 @@ func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err e
 	return config, err
 }
 
+// storeArguments are the flags of the store that were given, for another command line.
+func (f storeFlags) storeArguments(given map[string]bool) (arguments string) {
+	for _, flag := range []struct{ name, value string }{
+		{"cells", f.Cells}, {"clickhouse-url", f.ClickhouseURL}, {"clickhouse-password-file", f.ClickhousePasswordFile},
+		{"data-dir", f.DataDir},
+	} {
+		if given[flag.name] {
+			arguments += " --" + flag.name + " '" + strings.ReplaceAll(flag.value, "'", `'\''`) + "'"
+		}
+	}
+	return arguments
+}
+
 // openStore connects to the store without touching its schema.
 func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 	config, err := f.config(logger)
@@ -54,7 +69,11 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 		openingStore,
 		func(late *clickhouse.Server) { late.Close() },
 		func(ctx context.Context) (*clickhouse.Server, error) {
-			return clickhouse.Open(ctx, config)
+			store, err := clickhouse.Open(ctx, config)
+			if errors.Is(err, clickhouse.ErrURL) {
+				err = usageError{err}
+			}
+			return store, err
 		},
 	)
 }

@@ -70,9 +70,6 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
 	}
-	if err := refuseInputs("--rejects", c.Rejects, nil, c.Mapping, c.EngineLib); err != nil {
-		return err
-	}
 	if c.DeleteMissingShare < 0 || c.DeleteMissingShare > 1 {
 		return usageError{errors.New("--delete-missing-share must be between 0 and 1")}
 	}
@@ -80,7 +77,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	stopped := func(err error) error { // a signal before anything is copied is no failure
-		if ctx.Err() == nil {
+		if err == nil || ctx.Err() == nil {
 			return err
 		}
 		logger.Info("stopped before anything was copied", "error", err)

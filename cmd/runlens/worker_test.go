@@ -66,6 +66,9 @@ func working(t *testing.T, url string, flags ...string) (address string, stop fu
 		if code := <-ended; code != exitDone {
 			t.Errorf("the worker ended with %d: %s", code, log.String())
 		}
+		if strings.Contains(log.String(), `"error":null`) {
+			t.Errorf("the worker says that nothing failed: %s", log.String())
+		}
 	})
 	t.Cleanup(stop)
 	return address, stop

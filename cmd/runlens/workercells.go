@@ -132,13 +132,15 @@ func (w *cellWorker) told(ctx context.Context, conn driver.Conn) (cells.Told, er
 
 // sharedRejects are the rejects of several workers.
 type sharedRejects struct {
-	mu sync.Mutex
+	mu    sync.Mutex
+	count int
 	rejects
 }
 
 func (r *sharedRejects) add(reject ingest.Reject) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.count++
 	return r.AddNow(reject)
 }
 

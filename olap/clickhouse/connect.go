@@ -167,13 +167,15 @@ func quoteIdentifier(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
 
+// ErrURL says that Config.URL is no address of ClickHouse.
+var ErrURL = errors.New("an address of ClickHouse must look like clickhouse://user:password@host:9000/database or " +
+	"https://user:password@host:8443/database")
+
 // serverOptions reads the address of a server that runs elsewhere.
 func serverOptions(config Config) (*clickhouse.Options, error) {
-	const hint = "RUNLENS_CLICKHOUSE_URL must look like clickhouse://user:password@host:9000/database or " +
-		"https://user:password@host:8443/database"
 	u, err := url.Parse(config.URL)
 	if err != nil || u.Host == "" {
-		return nil, errors.New(hint) // not err, which repeats the password
+		return nil, ErrURL // not err, which repeats the password
 	}
 	switch u.Scheme {
 	case "clickhouse", "http":
@@ -182,11 +184,11 @@ func serverOptions(config Config) (*clickhouse.Options, error) {
 		query.Set("secure", "true") // the driver wants it said twice
 		u.RawQuery = query.Encode()
 	default:
-		return nil, errors.New(hint)
+		return nil, ErrURL
 	}
 	options, err := clickhouse.ParseDSN(u.String())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", hint, err)
+		return nil, fmt.Errorf("%w: %w", ErrURL, err)
 	}
 	if options.Compression == nil {
 		options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}

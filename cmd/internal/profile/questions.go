@@ -20,6 +20,15 @@ func (f Folder) questionFile(name string) (string, error) {
 	return filepath.Join(string(f), "queries", name+".yaml"), nil
 }
 
+// Files are those that a command may read: the profiles, and that of a saved question, unless its name is empty.
+func (f Folder) Files(question string) []string {
+	files := []string{f.profiles()}
+	if path, err := f.questionFile(question); err == nil {
+		files = append(files, path)
+	}
+	return files
+}
+
 // Question reads a saved question into a struct.
 func (f Folder) Question(name string, into any) error {
 	path, err := f.questionFile(name)

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/cmd/internal/profile"
+)
+
+// vet refuses command lines that kong takes, before anything is opened.
+func vet(command *kong.Context, stdin io.Reader) error {
+	return cmp.Or(refusePasswords(command.Path), refuseEmpty(command.Path), refuseNoAddress(command.Flags()),
+		refuseOverwriting(command, stdin))
+}
+
+// forgetEmptyVariables makes a variable of ours that is empty the same as none: files of services and containers pass
+// what is not set as an empty text.
+func forgetEmptyVariables() {
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "RUNLENS_") {
+			os.Unsetenv(name)
+		}
+	}
+}
+
+// refuseEmpty fails if a flag has an empty value. A variable of a script that is not set must not be the same as no
+// flag: `purge --person "$WHO"` would purge the organization. Where a default or an environment variable may be empty,
+// the flag may be so too.
+func refuseEmpty(path []*kong.Path) error {
+	for _, element := range path {
+		flag := element.Flag
+		if flag == nil || element.Resolved || flag.HasDefault || len(flag.Envs) > 0 {
+			continue
+		}
+		if values := texts(flag.Target); values != nil && (len(values) == 0 || slices.Contains(values, "")) {
+			return fmt.Errorf("--%s: the value is empty; leave the flag out to do without it", flag.Name)
+		}
+	}
+	return nil
+}
+
+// refuseNoAddress fails if an address to listen at can be none. What is on a machine decides later.
+func refuseNoAddress(flags []*kong.Flag) error {
+	for _, flag := range flags {
+		if flag.PlaceHolder != "HOST:PORT" {
+			continue
+		}
+		for _, address := range texts(flag.Target) {
+			if address == "" || address == "off" {
+				continue
+			}
+			_, port, err := net.SplitHostPort(address)
+			if err == nil {
+				_, err = net.LookupPort("tcp", port)
+			}
+			if err != nil {
+				return fmt.Errorf("--%s: %q is no address such as 127.0.0.1:8080", flag.Name, address)
+			}
+		}
+	}
+	return nil
+}
+
+// outputFlags name files that commands write.
+var outputFlags = []string{"rejects", "ready-file", "file", "on-change", "export"}
+
+// refuseOverwriting fails if a command would write a file that it reads, or may read (contract 4.22).
+func refuseOverwriting(command *kong.Context, stdin io.Reader) error {
+	for _, output := range command.Flags() {
+		if !slices.Contains(outputFlags, output.Name) {
+			continue
+		}
+		name := "--" + output.Name
+		if output.Short != 0 {
+			name = "-" + string(output.Short)
+		}
+		if err := refuseInputs(name, output.Target.String(), stdin, filesBeside(command, output)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filesBeside are the files that the flags, variables and arguments of a command name, but for one flag, and the kept
+// ones that commands find by themselves.
+func filesBeside(command *kong.Context, but *kong.Flag) (files []string) {
+	for _, flag := range command.Flags() {
+		if flag != but && flag.PlaceHolder == "FILE" {
+			files = append(files, texts(flag.Target)...)
+		}
+	}
+	saved := ""
+	for _, element := range command.Path {
+		switch argument := element.Positional; {
+		case argument == nil:
+		case argument.Tag.PlaceHolder == "FILE":
+			files = append(files, texts(argument.Target)...)
+		case argument.Tag.PlaceHolder == "@NAME":
+			saved = strings.TrimPrefix(argument.Target.String(), "@")
+		}
+	}
+	if folder, err := profile.Home(); err == nil { // a service may have no home
+		files = append(files, folder.Files(saved)...)
+	}
+	return files
+}
+
+// texts are the values of a flag or argument of text, or of a list of such; nil for any other.
+func texts(target reflect.Value) []string {
+	switch {
+	case target.Kind() == reflect.String:
+		return []string{target.String()}
+	case target.Kind() == reflect.Slice && target.Type().Elem().Kind() == reflect.String:
+		values := make([]string, target.Len())
+		for i := range values {
+			values[i] = target.Index(i).String()
+		}
+		return values
+	}
+	return nil
+}
