@@ -31,9 +31,12 @@ func newLines(in io.Reader, at Position) *lines {
 	return &lines{in: bufio.NewReaderSize(in, BufferBytes), at: at}
 }
 
+// jsonSpace is what JSON calls white space. A line of nothing else is blank; other spaces are text.
+const jsonSpace = " \t\r\n"
+
 // next returns the next line that is not blank, without its end, or io.EOF after the last one. A
-// line that is too long comes as its beginning and ErrTooLong as its fault. A byte order mark is
-// skipped at the beginning of any line, for files that were made of several.
+// line that is too long comes as its beginning and ErrTooLong as its fault, also if what is kept of it is blank. A byte
+// order mark is skipped at the beginning of any line, for files that were made of several.
 func (l *lines) next() (text []byte, fault, err error) {
 	for {
 		text, fault, err := l.read()
@@ -42,7 +45,7 @@ func (l *lines) next() (text []byte, fault, err error) {
 		}
 		l.at.Lines++
 		text = bytes.TrimPrefix(text, byteOrderMark)
-		if len(bytes.TrimSpace(text)) > 0 {
+		if fault != nil || len(bytes.Trim(text, jsonSpace)) > 0 {
 			return text, fault, nil
 		}
 	}
@@ -53,7 +56,7 @@ func (l *lines) read() ([]byte, error, error) {
 	part, err := l.in.ReadSlice('\n')
 	l.at.Offset += int64(len(part))
 	if err == nil || errors.Is(err, io.EOF) && len(part) > 0 {
-		return bytes.TrimRight(part, "\r\n"), nil, nil
+		return withoutEnd(part), nil, nil
 	}
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return nil, nil, err
@@ -69,8 +72,13 @@ func (l *lines) read() ([]byte, error, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, err
 	}
-	if text := bytes.TrimRight(l.long, "\r\n"); len(text) <= MaxLineBytes {
+	if text := withoutEnd(l.long); len(text) <= MaxLineBytes {
 		return text, nil, nil
 	}
 	return l.long[:keptBytes], ErrTooLong, nil
+}
+
+// withoutEnd removes one end of a line and no more, as what comes before it counts to the line's length.
+func withoutEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }

@@ -32,15 +32,17 @@ func TestLines(t *testing.T) {
 		texts   string // joined by |
 		numbers string // the last one
 	}{
-		"nothing":             {"", "", ""},
-		"one line":            {"a\n", "a", "1"},
-		"no last line feed":   {"a\nb", "a|b", "2"},
-		"CRLF":                {"a\r\nb\r\n", "a|b", "2"},
-		"blank lines count":   {"\n  \na\n\n\nb\n", "a|b", "6"},
-		"byte order mark":     {"\xef\xbb\xbfa\nb\n", "a|b", "2"},
-		"only a mark":         {"\xef\xbb\xbf", "", ""},
-		"spaces stay":         {" a \n", " a ", "1"},
-		"longer than buffers": {strings.Repeat("x", 300<<10) + "\ny\n", strings.Repeat("x", 300<<10) + "|y", "2"},
+		"nothing":              {"", "", ""},
+		"one line":             {"a\n", "a", "1"},
+		"no last line feed":    {"a\nb", "a|b", "2"},
+		"CRLF":                 {"a\r\nb\r\n", "a|b", "2"},
+		"blank lines count":    {"\n  \na\n\n\nb\n", "a|b", "6"},
+		"byte order mark":      {"\xef\xbb\xbfa\nb\n", "a|b", "2"},
+		"only a mark":          {"\xef\xbb\xbf", "", ""},
+		"spaces stay":          {" a \n", " a ", "1"},
+		"blank as JSON has it": {" \t\r\na\n", "a", "2"},
+		"other spaces":         {"\u00a0\n\u2003\n\v\n", "\u00a0|\u2003|\v", "3"},
+		"longer than buffers":  {strings.Repeat("x", 300<<10) + "\ny\n", strings.Repeat("x", 300<<10) + "|y", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, in := range []io.Reader{strings.NewReader(c.in), iotest.OneByteReader(strings.NewReader(c.in))} {
@@ -73,6 +75,24 @@ func TestLineLength(t *testing.T) {
 	}
 	if _, _, err := lines.next(); !errors.Is(err, io.EOF) || lines.at.Offset != int64(len(in)) {
 		t.Errorf("got %v at %d, want the end at %d", err, lines.at.Offset, len(in))
+	}
+}
+
+// A line that is too long is a fault whatever of it is blank or looks like an end of line.
+func TestLongLinesAreNeverBlank(t *testing.T) {
+	for name, line := range map[string]string{
+		"blank beginning":       strings.Repeat(" ", keptBytes) + strings.Repeat("x", MaxLineBytes),
+		"blank":                 strings.Repeat("\t", MaxLineBytes+1),
+		"carriage returns":      "x" + strings.Repeat("\r", 2*MaxLineBytes) + "y",
+		"only carriage returns": strings.Repeat("\r", 2*MaxLineBytes),
+	} {
+		lines := newLines(strings.NewReader(line+"\nnext\n"), Position{})
+		if text, fault, err := lines.next(); !errors.Is(fault, ErrTooLong) || err != nil {
+			t.Errorf("%s: %.20q, %v, %v, want %v", name, text, fault, err, ErrTooLong)
+		}
+		if text, fault, err := lines.next(); string(text) != "next" || fault != nil || err != nil {
+			t.Errorf("%s: then %.20q, %v, %v, want the next line", name, text, fault, err)
+		}
 	}
 }
 
