@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -68,6 +69,9 @@ func NewRestriction(r Restriction) (*Restriction, error) {
 func normalized(values []string, part string, one func(string) (string, error)) ([]string, error) {
 	var list []string
 	for _, value := range values {
+		if !utf8.ValidString(value) { // lower case would hide it
+			return nil, fmt.Errorf("%s: %q is not valid UTF-8", part, value)
+		}
 		value, err := one(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part, err)

@@ -76,6 +76,8 @@ func TestRestrictionsThatMakeNoSense(t *testing.T) {
 		`person: ""`:                         {People: []string{"  "}},
 		`domain: "ada@example.com"`:          {Domains: []string{"ada@example.com"}},
 		`domain: ""`:                         {Domains: []string{""}},
+		`person: "a@\xff.com" is not valid`:  {People: []string{"a@\xff.com"}},
+		`domain: "\xff.com" is not valid`:    {Domains: []string{"\xff.com"}},
 		"days: must be":                      {Days: MaxRestrictionDays + 1},
 		"min-people: must be":                {MinPeople: 1},
 		"min-people: a key for certain":      {MinPeople: 5, People: []string{"ada@example.com"}},
