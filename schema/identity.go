@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // An OrganizationID names the organization whose rows a caller may see. It is a type of its own so that no other string
@@ -21,10 +22,11 @@ func ParseOrganizationID(s string) (OrganizationID, error) {
 }
 
 // NormalizeIdentifier is the one normalization of a person's identifier, at ingest and in filters (contract 3): white
-// space around it is removed, and an email address, recognized by its @, is lowercased. It is idempotent.
+// space around it is removed, and an email address, recognized by its @, is lowercased. It is idempotent. Text that is
+// not UTF-8 stays so: lower case would replace the wrong bytes, and two texts could become one person.
 func NormalizeIdentifier(identifier string) string {
 	identifier = strings.TrimSpace(identifier)
-	if strings.Contains(identifier, "@") {
+	if strings.Contains(identifier, "@") && utf8.ValidString(identifier) {
 		identifier = strings.ToLower(identifier)
 	}
 	return identifier

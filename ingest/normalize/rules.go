@@ -18,7 +18,7 @@ const (
 	maxName          = 500
 	maxSlug          = 200
 	maxSource        = 64
-	maxIdentifier    = 320
+	maxIdentifier    = 320 // once it is normalized
 	maxAddressOctets = 320 // 64 of the local part, the @, 255 of the domain
 	maxDomainOctets  = 255
 )
@@ -171,21 +171,24 @@ func (n *Normalizer) text(i, least, most int, mayBeNull bool) *string {
 	return n.remember(text)
 }
 
-func (n *Normalizer) checkText(i int, text []byte, least, most int) {
+// checkText reports whether a text is UTF-8 of least to most characters, both inclusive.
+func (n *Normalizer) checkText(i int, text []byte, least, most int) bool {
 	if !utf8.Valid(text) {
 		n.fail(i, "is not valid UTF-8")
-		return
+		return false
 	}
 	if len(text) >= least && len(text) <= most && least < 2 {
-		return // no more characters than bytes, and no fewer than one
+		return true // no more characters than bytes, and no fewer than one
 	}
 	switch length := utf8.RuneCount(text); {
 	case length >= least && length <= most:
+		return true
 	case least == 0:
 		n.fail(i, "must have at most %d characters, not %d", most, length)
 	default:
 		n.fail(i, "must have %d to %d characters, not %d", least, most, length)
 	}
+	return false
 }
 
 func (n *Normalizer) remember(text []byte) *string {
@@ -204,20 +207,16 @@ func absent(mayBeNull bool) *string {
 	return noText
 }
 
-// initiator is an identifier of any form. One that is blank identifies nobody and becomes null.
-func (n *Normalizer) initiator(i int) *string {
-	text := n.value(i, nullable)
-	if text == nil {
-		return nil
-	}
+// identifier is the text of a person as it is stored, nil of a blank or a faulty one. The length is that of the
+// normalized text, so white space around it does not count (contract 3). Texts with a fault are not remembered, and
+// what else a field wants of an identifier is for the field to check: whether a record is right does not depend on
+// the ones before it.
+func (n *Normalizer) identifier(i int, text []byte) *string {
 	if known, ok := n.people.get(text); ok {
 		return known
 	}
-	n.checkText(i, text, 0, maxIdentifier)
 	identifier := schema.NormalizeIdentifier(string(text))
-	// Lower case can be longer than upper case; what is stored keeps the bound as well.
-	n.checkText(i, []byte(identifier), 0, maxIdentifier)
-	if n.fault != nil {
+	if !n.checkText(i, []byte(identifier), 0, maxIdentifier) {
 		return nil
 	}
 	if identifier == "" {
@@ -226,26 +225,27 @@ func (n *Normalizer) initiator(i int) *string {
 	return n.people.add(string(text), &identifier, len(identifier))
 }
 
+// initiator is an identifier of any form. One that is blank identifies nobody and becomes null.
+func (n *Normalizer) initiator(i int) *string {
+	text := n.value(i, nullable)
+	if text == nil {
+		return nil
+	}
+	return n.identifier(i, text)
+}
+
 // person is an email address or an E.164 phone number.
 func (n *Normalizer) person(i int) string {
 	text := n.value(i, required)
 	if text == nil {
 		return ""
 	}
-	known, ok := n.people.get(text)
-	if !ok {
-		identifier := schema.NormalizeIdentifier(string(text))
-		known = &identifier
-	}
-	// Somebody remembered may have been an initiator, whose rules are wider.
-	if known == nil || !utf8.ValidString(*known) || !isAddress(*known) && !isPhoneNumber(*known) {
+	identifier := n.identifier(i, text)
+	if identifier == nil || !isAddress(*identifier) && !isPhoneNumber(*identifier) {
 		n.fail(i, "must be an email address or a phone number in E.164 form such as +15550100")
 		return ""
 	}
-	if !ok {
-		n.people.add(string(text), known, len(*known))
-	}
-	return *known
+	return *identifier
 }
 
 // isAddress is liberal: a local part and a domain around the last @, without white space or
