@@ -161,14 +161,14 @@ func rejected(members []member) (inner []byte, dialect *CSV, fault *Error) {
 	if inner, fault = readText("record", record); fault != nil {
 		return nil, nil, fault
 	}
+	if Fields(Kind(inner)) != nil { // a record of that kind with an unknown field "error"
+		return nil, nil, nil
+	}
 	if how != nil {
 		if err := json.Unmarshal(how, &dialect); err != nil || dialect == nil {
 			return nil, nil, &Error{"csv", "must be what a rejects file says of CSV"}
 		}
 		return inner, dialect, nil
-	}
-	if Fields(Kind(inner)) != nil { // a record of that kind with an unknown field "error"
-		return nil, nil, nil
 	}
 	return inner, nil, nil
 }

@@ -220,7 +220,8 @@ func TestReadKnownJSON(t *testing.T) {
 	plain, _ := read([]byte(agentLine))
 	for _, line := range []string{
 		with(agentLine, "colour", `"red"`), with(agentLine, "colour", `{"a":[1,null]}`), with(agentLine, "error", `"red"`),
-		with(agentLine, "csv", "7"), agentLine,
+		with(agentLine, "csv", "7"), with(with(agentLine, "error", `"x"`), "csv", `"y"`),
+		with(with(with(agentLine, "error", "null"), "csv", `{"kind":"run"}`), "source", `"z"`), agentLine,
 	} {
 		var raw Raw
 		err := ReadKnownJSON([]byte(line), &raw)
