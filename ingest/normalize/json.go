@@ -44,35 +44,39 @@ func ReadKnownJSON(line []byte, raw *Raw) error {
 	return nil
 }
 
-// A member is a name of a JSON object and its value.
+// An object is a JSON object.
+type object struct {
+	members []member
+	inner   *object // the value of "record" if it is an object, and no member
+}
+
+// A member is a name of an object and its value.
 type member struct {
 	name  string
 	value jsontext.Value
 }
 
+// value is that of a name, nil where there is none.
+func (o *object) value(name string) jsontext.Value {
+	for _, m := range o.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
 // readStrictly reads what scan leaves: unusual notations, and everything that is wrong.
 func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
-	var members []member
-	for text := line; text != nil; { // who feeds back a rejects file that still has faults gets rejects of rejects
-		var dialect *CSV
-		var fault *Error
-		if members, fault = readObject(text); fault != nil {
-			return fault
-		}
-		if text, dialect, fault = rejected(members); fault != nil {
-			return fault
-		}
-		if dialect != nil {
-			return dialect.Read(text, raw)
-		}
+	o, fault := unwrap(line, raw)
+	if fault != nil || o == nil {
+		return fault
 	}
-	kind := jsontext.Value(nil)
-	for _, m := range members {
-		if m.name == "record" {
-			kind = m.value
-		}
-	}
-	if kind == nil || kind.Kind() == 'n' {
+	kind := o.value("record")
+	switch {
+	case o.inner != nil:
+		return notText("record")
+	case kind == nil || kind.Kind() == 'n':
 		return errNoRecord
 	}
 	text, fault := readText("record", kind)
@@ -83,7 +87,7 @@ func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
 	if Fields(raw.Kind) == nil {
 		return errRecordField
 	}
-	for _, m := range members {
+	for _, m := range o.members {
 		if m.name == "record" {
 			continue
 		}
@@ -101,8 +105,45 @@ func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
 	return nil
 }
 
+// unwrap reads the object of a record. A line of a rejects file is known by its member "error", which no record has;
+// the record is inside. Who feeds back a rejects file that still has faults gets rejects of rejects. Text that was no
+// JSON is inside as a string, and if it is CSV, "csv" says how to read it: unwrap reads it into raw and returns no
+// object.
+func unwrap(line []byte, raw *Raw) (*object, *Error) {
+	o, fault := readObject(line)
+	for fault == nil && o.value("error") != nil {
+		if o.inner != nil {
+			o = o.inner
+			continue
+		}
+		record := o.value("record")
+		if record == nil {
+			break
+		}
+		if record.Kind() != '"' {
+			return nil, errNoObject
+		}
+		var text []byte
+		if text, fault = readText("record", record); fault != nil {
+			return nil, fault
+		}
+		if Fields(Kind(text)) != nil { // a record of that kind with an unknown field "error"
+			break
+		}
+		if how := o.value("csv"); how != nil {
+			var dialect *CSV
+			if err := json.Unmarshal(how, &dialect); err != nil || dialect == nil {
+				return nil, &Error{"csv", "must be what a rejects file says of CSV"}
+			}
+			return nil, dialect.Read(text, raw)
+		}
+		o, fault = readObject(text)
+	}
+	return o, fault
+}
+
 // readObject reads one JSON object and nothing after it.
-func readObject(text []byte) ([]member, *Error) {
+func readObject(text []byte) (*object, *Error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
 	if decoder.PeekKind() != '{' {
 		if _, err := decoder.ReadValue(); err != nil {
@@ -110,67 +151,42 @@ func readObject(text []byte) ([]member, *Error) {
 		}
 		return nil, errNoObject
 	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, syntaxError(err)
-	}
-	var members []member
-	for decoder.PeekKind() != '}' {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return nil, syntaxError(err)
-		}
-		m := member{name: name.String()}
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return nil, syntaxError(err)
-		}
-		m.value = value.Clone()
-		members = append(members, m)
-	}
-	if _, err := decoder.ReadToken(); err != nil {
+	o, err := nextObject(decoder)
+	if err != nil {
 		return nil, syntaxError(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, &Error{"", "is not valid JSON: there is data after the object"}
 	}
-	return members, nil
+	return o, nil
 }
 
-// rejected returns the record in a line of a rejects file, or nil for any other line. Such a
-// line is known by its member "error", which no record has; text that was no JSON is there as a
-// string, and if it is CSV, "csv" says how to read it.
-func rejected(members []member) (inner []byte, dialect *CSV, fault *Error) {
-	var record, how jsontext.Value
-	isReject := false
-	for _, m := range members {
-		switch m.name {
-		case "error":
-			isReject = true
-		case "record":
-			record = m.value
-		case "csv":
-			how = m.value
+// nextObject reads an object and all that are inside as "record", each byte once however deep they are.
+func nextObject(decoder *jsontext.Decoder) (*object, error) {
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, err
+	}
+	o := &object{}
+	for decoder.PeekKind() != '}' {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			return nil, err
 		}
-	}
-	if !isReject || record == nil {
-		return nil, nil, nil
-	}
-	if record.Kind() != '"' {
-		return record, nil, nil
-	}
-	if inner, fault = readText("record", record); fault != nil {
-		return nil, nil, fault
-	}
-	if Fields(Kind(inner)) != nil { // a record of that kind with an unknown field "error"
-		return nil, nil, nil
-	}
-	if how != nil {
-		if err := json.Unmarshal(how, &dialect); err != nil || dialect == nil {
-			return nil, nil, &Error{"csv", "must be what a rejects file says of CSV"}
+		name := token.String()
+		if name == "record" && decoder.PeekKind() == '{' {
+			if o.inner, err = nextObject(decoder); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		return inner, dialect, nil
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		o.members = append(o.members, member{name, value.Clone()})
 	}
-	return inner, nil, nil
+	_, err := decoder.ReadToken()
+	return o, err
 }
 
 // readText is the text of a string, nil of null.
@@ -185,8 +201,12 @@ func readText(field string, value jsontext.Value) ([]byte, *Error) {
 		}
 		return text, nil
 	default:
-		return nil, &Error{field, "must be a string or, where the field allows it, null"}
+		return nil, notText(field)
 	}
+}
+
+func notText(field string) *Error {
+	return &Error{field, "must be a string or, where the field allows it, null"}
 }
 
 // syntaxError puts the library's reason in words for whoever wrote the record.

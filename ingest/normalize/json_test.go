@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,29 @@ func TestReadsRejectsOfCSV(t *testing.T) {
 		if _, err := read([]byte(line)); err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("got %v, want %s", err, fault)
 		}
+	}
+}
+
+// Each byte of rejects in rejects is read once, so that what a line costs grows as its length. The bytes that are
+// allocated say so without a clock: of twice as many levels they would be four times as many.
+func TestReadsNestedRejectsOnce(t *testing.T) {
+	want, err := read([]byte(agentLine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocated := func(levels int) uint64 {
+		line := strings.Repeat(`{"error":"","record":`, levels) + agentLine + strings.Repeat("}", levels)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := read([]byte(line))
+		runtime.ReadMemStats(&after)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%d levels: %+v, %v", levels, got, err)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if few, many := allocated(2000), allocated(4000); many > 3*few {
+		t.Errorf("2000 levels allocate %d bytes, 4000 levels %d", few, many)
 	}
 }
 
