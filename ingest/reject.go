@@ -52,8 +52,14 @@ func NewReject(name string, record *source.Record, fault error) Reject {
 	return reject
 }
 
-// AppendJSON appends the reject as one line of NDJSON.
+// AppendJSON appends the reject as one line of NDJSON. Bytes that are no UTF-8, such as a file's name may have, become
+// U+FFFD. A record that is too deep to be in another object becomes a string, like text that is no JSON.
 func (r Reject) AppendJSON(b []byte) ([]byte, error) {
-	text, err := json.Marshal(r, jsontext.AllowDuplicateNames(true))
+	options := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	text, err := json.Marshal(r, options)
+	if err != nil {
+		r.Record, _ = jsontext.AppendQuote(nil, r.Record) // valid UTF-8, so that there is no error
+		text, err = json.Marshal(r, options)
+	}
 	return append(append(b, text...), '\n'), err
 }
