@@ -71,7 +71,7 @@ func (c pushCmd) push(ctx context.Context, given map[string]bool, logger *slog.L
 		return usageError{err}
 	}
 	progress := newProgress(io.err, "push", in.bytes, logger)
-	p := &pusher{client: server, rejects: rejects}
+	p := &pusher{client: server, rejects: rejects, normalizer: normalize.NewNormalizer()}
 	began := time.Now()
 	for i, file := range in.files {
 		file.Stop = ctx.Done()
@@ -109,6 +109,8 @@ type pusher struct {
 	summary ingest.Summary
 	reached bool // the server has stored something
 
+	normalizer *normalize.Normalizer
+
 	text    []byte // of the next body
 	records []pushedRecord
 }
@@ -136,24 +138,38 @@ func (p *pusher) file(ctx context.Context, file *source.File) error {
 		case err != nil:
 			return fmt.Errorf("read %s: %w", file.Name, err)
 		}
-		p.summary.Read++
-		if record.Fault != nil {
-			p.summary.Rejected++
-			if err := p.rejects.Add(ingest.NewReject(file.Name, record, record.Fault)); err != nil {
-				return err
-			}
-			continue
+		if err := p.add(file.Name, record); err != nil {
+			return err
 		}
-		begin := len(p.text)
-		p.text = append(record.Raw.AppendJSON(p.text), '\n')
-		p.records = append(p.records, pushedRecord{
-			file.Name, record.Raw.Kind, record.Line, record.RowGroup, record.Row, begin, len(p.text)})
 		if len(p.records) == pushRecords || len(p.text) >= pushText {
 			if err := p.send(ctx); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// add puts a record into the next body, or says why not. The rules are applied before anything is sent: text that
+// breaks one, such as bytes that are no UTF-8, may not survive as JSON. The server has the last word all the same.
+func (p *pusher) add(name string, record *source.Record) error {
+	p.summary.Read++
+	begin, fault := len(p.text), record.Fault
+	if fault == nil {
+		fault = p.normalizer.Check(&record.Raw)
+	}
+	if fault == nil {
+		if p.text = record.Raw.AppendJSON(p.text); len(p.text)-begin > source.MaxLineBytes {
+			p.text, fault = p.text[:begin], source.ErrTooLong // the server would refuse the whole body for a longer one
+		}
+	}
+	if fault != nil {
+		p.summary.Rejected++
+		return p.rejects.Add(ingest.NewReject(name, record, fault))
+	}
+	p.text = append(p.text, '\n')
+	p.records = append(p.records, pushedRecord{
+		name, record.Raw.Kind, record.Line, record.RowGroup, record.Row, begin, len(p.text)})
+	return nil
 }
 
 // send sends what was read, once, and takes note of the answer. Where not all rejects are named, it sends what comes

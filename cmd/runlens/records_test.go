@@ -88,15 +88,7 @@ func refusalOfRecord(t *testing.T, record, field string, value any) string {
 	}
 	var raw normalize.Raw
 	if err = normalize.ReadJSON(line, &raw); err == nil {
-		n := normalize.NewNormalizer()
-		switch raw.Kind {
-		case normalize.KindAgent:
-			_, err = n.Agent(&raw)
-		case normalize.KindRun:
-			_, err = n.Run(&raw)
-		case normalize.KindAttribution:
-			_, err = n.Attribution(&raw)
-		}
+		err = normalize.NewNormalizer().Check(&raw)
 	}
 	if err != nil {
 		return err.Error()

@@ -38,11 +38,11 @@ func TestIdentifiersAreJudgedAlone(t *testing.T) {
 		{"a wrong byte between spaces", " \xff ", wrongText, wrongText},
 	} {
 		run := func(n *Normalizer) {
-			_, err := n.Run(identified(t, runLine, "initiator_identifier", c.text))
+			err := n.Check(identified(t, runLine, "initiator_identifier", c.text))
 			checkReason(t, c.name+" as initiator", err, "initiator_identifier", c.initiator)
 		}
 		attribution := func(n *Normalizer) {
-			_, err := n.Attribution(identified(t, attrLine, "user_identifier", c.text))
+			err := n.Check(identified(t, attrLine, "user_identifier", c.text))
 			checkReason(t, c.name+" as person", err, "user_identifier", c.person)
 		}
 		n := NewNormalizer()
@@ -78,18 +78,8 @@ func TestWrongBytesAreRejected(t *testing.T) {
 			for _, text := range []string{"\xff", string(whole.Values[i]) + "\xff", "\xff" + string(whole.Values[i])} {
 				raw := whole
 				raw.Values[i] = []byte(text)
-				n := NewNormalizer()
-				var err error
-				switch raw.Kind {
-				case KindAgent:
-					_, err = n.Agent(&raw)
-				case KindRun:
-					_, err = n.Run(&raw)
-				default:
-					_, err = n.Attribution(&raw)
-				}
 				var rejected *Error
-				if !errors.As(err, &rejected) || rejected.Field != field {
+				if err := NewNormalizer().Check(&raw); !errors.As(err, &rejected) || rejected.Field != field {
 					t.Errorf("%s %s %q: got %v, want a fault of the field", raw.Kind, field, text, err)
 				}
 			}

@@ -74,6 +74,19 @@ func (n *Normalizer) Attribution(raw *Raw) (Attribution, error) {
 	}, n.result()
 }
 
+// Check returns why a raw record breaks a rule, an *Error, or nil.
+func (n *Normalizer) Check(raw *Raw) (err error) {
+	switch raw.Kind {
+	case KindAgent:
+		_, err = n.Agent(raw)
+	case KindRun:
+		_, err = n.Run(raw)
+	default:
+		_, err = n.Attribution(raw)
+	}
+	return err
+}
+
 func (n *Normalizer) begin(raw *Raw) { n.raw, n.fault = raw, nil }
 
 func (n *Normalizer) result() error {

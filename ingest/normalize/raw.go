@@ -60,7 +60,7 @@ func Nullable(field string) bool {
 }
 
 // AppendJSON appends the record as the JSON object that ReadJSON reads, without its null fields. Bytes
-// that are no UTF-8 become U+FFFD.
+// that are no UTF-8 become U+FFFD: the text shows such a record, and is not to be read in its place.
 func (r *Raw) AppendJSON(b []byte) []byte {
 	b = append(b, `{"record":"`...)
 	b = append(append(b, r.Kind...), '"')
