@@ -163,7 +163,8 @@ func (r *csvRecords) show() {
 // 0 where none takes more than one.
 func (r *csvRecords) quote(text []byte) (line, lines int) {
 	at := 1
-	for begins := true; bytes.IndexByte(text, '\n') >= 0; {
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // what comes after it takes no more lines
+	for begins := true; len(text) > 0; {
 		if begins && text[0] == '"' {
 			taken := quotedBytes(text)
 			more := bytes.Count(text[:taken], []byte{'\n'})

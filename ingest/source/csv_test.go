@@ -248,6 +248,8 @@ func TestCSVQuoteIsNamed(t *testing.T) {
 		"after lines of its own":  {"o,a,n,,,t\no,\"b\nb\",\"n,,,t\no,c,n,,,t\no,d,n\"\"\",,,t\n", 4, 3},
 		"a cell of lines":         {"o,a,n,,,t\no,\"b\n\nb\",n,,,t\n", 3, 3},
 		"none":                    {"o,a,n,,,t\no,\"b\"b,n,,,t\n", 0, 0},
+		// Takes minutes if the search for a line feed begins again at every byte.
+		"after a long cell": {"o,a,n,,,t\no," + strings.Repeat("b", maxCSVBytes/2) + ",\"n\nn\",,,t\n", 3, 2},
 	} {
 		reader, err := stream(CSV, normalize.KindAgent, []byte(agentHeader+c.in)).From(Position{})
 		if err != nil {
