@@ -21,6 +21,9 @@ func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, mos
 	return slices.Collect(maps.Keys(read.active)), err
 }
 
+// SetPatience changes how long a snapshot may take.
+func (v *View) SetPatience(d time.Duration) { v.patience = d }
+
 // SetBack makes the last snapshot one of before the store's clock was set back.
 func (v *View) SetBack(by time.Duration) {
 	before := *v.last.Load()

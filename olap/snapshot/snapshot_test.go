@@ -1,17 +1,28 @@
 package snapshot_test
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
+
+// A ClickHouse that is silent for as long as a snapshot may take has too much to do: the question is asked again later.
+func TestSilenceIsOverload(t *testing.T) {
+	v := snapshot.NewView(olaptest.OpenStore(t).Conn())
+	v.SetPatience(0)
+	if _, err := v.Take(t.Context(), snapshot.InFlight, acme); !errors.Is(err, failure.ErrOverloaded) {
+		t.Errorf("%v, want that ClickHouse has too much to do", err)
+	}
+}
 
 // Two snapshots of an organization are the same if nothing of it was stored between them; those of some of its records,
 // if nothing of those was; those of the rollup, if it was not refreshed either.

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -24,7 +26,8 @@ const (
 // organization what the last overview said. It is safe for concurrent use.
 type View struct {
 	conn     driver.Conn
-	clock    ClockWatch // as log, of the snapshot that is being taken
+	patience time.Duration // of a snapshot
+	clock    ClockWatch    // as log, of the snapshot that is being taken
 	log      setBackLog
 	last     atomic.Pointer[Snapshot] // the newest one with the inserts in flight
 	overview overviews
@@ -39,7 +42,7 @@ type View struct {
 
 // NewView returns a View that knows nothing yet.
 func NewView(conn driver.Conn) *View {
-	v := &View{conn: conn}
+	v := &View{conn: conn, patience: takePatience}
 	v.overview.maxAge = overviewAge
 	v.SetIdleFrom(ClockMargin)
 	return v
@@ -65,7 +68,7 @@ type taking struct {
 	err           error
 }
 
-// takePatience bounds a snapshot, whoever waits for it.
+// takePatience bounds a snapshot, whoever waits for it. A ClickHouse that is silent for so long has too much to do.
 const takePatience = 10 * time.Second
 
 // Take returns a snapshot with the counts of some organizations, all of which was read after the call. Who calls while
@@ -101,8 +104,10 @@ func (v *View) takeAll() {
 		if t == nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(t.ctx, takePatience)
-		t.taken, t.err = v.take(ctx, t.parts, t.organizations)
+		ctx, cancel := context.WithTimeout(t.ctx, v.patience)
+		if t.taken, t.err = v.take(ctx, t.parts, t.organizations); t.err != nil && ctx.Err() != nil {
+			t.err = fmt.Errorf("%w: %w", failure.ErrOverloaded, t.err)
+		}
 		cancel()
 		close(t.done)
 	}
