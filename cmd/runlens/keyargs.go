@@ -67,6 +67,19 @@ func parseExpiry(text string, now time.Time) (*time.Time, error) {
 	return &at, nil
 }
 
+// parseOverlap reads how long a key goes on and returns its end, which may be now.
+func parseOverlap(text string, now time.Time) (time.Time, error) {
+	overlap, err := parseSpan(text)
+	if err != nil {
+		return time.Time{}, err
+	}
+	end := now.Add(overlap)
+	if !end.Before(lastExpiry) {
+		return end, fmt.Errorf("%s is after 2261", instant(end))
+	}
+	return end, nil
+}
+
 // parseNetworks reads networks in CIDR notation; a bare address is a network of its own.
 func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	var networks []netip.Prefix

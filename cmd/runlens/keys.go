@@ -119,7 +119,7 @@ Example:
 
 func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
 	now := time.Now().UTC()
-	overlap, err := parseSpan(c.Overlap)
+	end, err := parseOverlap(c.Overlap, now)
 	if err != nil {
 		return usageError{fmt.Errorf("--overlap: %w", err)}
 	}
@@ -149,7 +149,7 @@ func (c keysRotateCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 			if err := store.Put(ctx, key); err != nil {
 				return err
 			}
-			old, err = store.Expire(ctx, old.KeyID, now.Add(overlap))
+			old, err = store.Expire(ctx, old.KeyID, end)
 			return err
 		})
 	})

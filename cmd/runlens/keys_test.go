@@ -75,11 +75,13 @@ func TestRotate(t *testing.T) {
 		code int
 		says string
 	}{
-		"ended":          {[]string{second["key_id"].(string)}, exitFailed, "no longer valid"},
-		"unknown":        {[]string{"unknown"}, exitFailed, "keys list"},
-		"end unsaid":     {[]string{third["key_id"].(string)}, exitUsage, "--expires"},
-		"end gone by":    {[]string{third["key_id"].(string), "--expires", "2020-01-01"}, exitUsage, "--expires"},
-		"no duration":    {[]string{third["key_id"].(string), "--overlap", "soon"}, exitUsage, "--overlap"},
+		"ended":       {[]string{second["key_id"].(string)}, exitFailed, "no longer valid"},
+		"unknown":     {[]string{"unknown"}, exitFailed, "keys list"},
+		"end unsaid":  {[]string{third["key_id"].(string)}, exitUsage, "--expires"},
+		"end gone by": {[]string{third["key_id"].(string), "--expires", "2020-01-01"}, exitUsage, "--expires"},
+		"no duration": {[]string{third["key_id"].(string), "--overlap", "soon"}, exitUsage, "--overlap"},
+		"after 2261": {[]string{third["key_id"].(string), "--overlap", "2100000h", "--expires", "90d"}, exitUsage,
+			"--overlap: "},
 		"below zero":     {[]string{third["key_id"].(string), "--overlap=-1h"}, exitUsage, "--overlap"},
 		"not expressive": {[]string{third["key_id"].(string), "--expires", "0d"}, exitUsage, "--expires"},
 	} {
