@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/olap/cells"
 )
 
 // vet refuses command lines that kong takes, before anything is opened.
@@ -93,7 +95,13 @@ func refuseOverwriting(command *kong.Context, stdin io.Reader) error {
 // ones that commands find by themselves.
 func filesBeside(command *kong.Context, but *kong.Flag) (files []string) {
 	for _, flag := range command.Flags() {
-		if flag != but && flag.PlaceHolder == "FILE" {
+		switch value := flag.Target.String(); {
+		case flag == but:
+		case flag.Name == "data-dir":
+			files = append(files, filesOfData(value)...)
+		case flag.Name == "cells":
+			files = append(files, filesOfCells(value)...)
+		case flag.PlaceHolder == "FILE":
 			files = append(files, texts(flag.Target)...)
 		}
 	}
@@ -109,6 +117,28 @@ func filesBeside(command *kong.Context, but *kong.Flag) (files []string) {
 	}
 	if folder, err := profile.Home(); err == nil { // a service may have no home
 		files = append(files, folder.Files(saved)...)
+	}
+	return files
+}
+
+// filesOfData are the files of a data directory that commands read: the token, and those of the engine.
+func filesOfData(dir string) []string {
+	files := []string{filepath.Join(dir, adminTokenFile)}
+	entries, _ := os.ReadDir(filepath.Join(dir, "engine")) // one that cannot be read is refused later
+	for _, entry := range entries {
+		files = append(files, filepath.Join(dir, "engine", entry.Name()))
+	}
+	return files
+}
+
+// filesOfCells are a file of cells, and what it names.
+func filesOfCells(path string) []string {
+	files := []string{path}
+	list, _ := cells.ReadFile(path) // whoever needs it says what is wrong with it
+	for _, cell := range list {
+		if files = append(files, cell.PasswordFile); cell.DataDir != "" {
+			files = append(files, filesOfData(cell.DataDir)...)
+		}
 	}
 	return files
 }

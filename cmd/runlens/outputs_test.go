@@ -22,12 +22,18 @@ func TestOutputIsInput(t *testing.T) {
 		"key.pem":     "the key",
 		"mapping.sql": "the mapping",
 
+		"cells.yaml": "cells: [{name: a, url: 'http://u@x/d', password_file: key.pem}, {name: b, data_dir: data}]",
+
+		"data/admin.token":            "the token",
+		"data/engine/password":        "the engine's password",
 		"runlens/profiles.yaml":       "the keys",
 		"runlens/queries/weekly.yaml": "the question",
 	}
 	t.Setenv("XDG_CONFIG_HOME", folder)
-	if err := os.MkdirAll(at("runlens/queries"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, below := range []string{"runlens/queries", "data/engine"} {
+		if err := os.MkdirAll(at(below), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, content := range contents {
 		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
@@ -73,8 +79,14 @@ func TestOutputIsInput(t *testing.T) {
 		"what has fired": {"query", "--body", "b.ndjson", "--fail-if", "run_count>1", "--on-change", "b.ndjson"},
 		"two outputs": {"query", "--metrics", "run_count",
 			"--fail-if", "run_count>1", "--on-change", "b.ndjson", "-o", "b.ndjson"},
-		"a dashboard":     {"console", "--dashboard", "b.ndjson", "--export", "b.ndjson"},
-		"the first files": {"init", "--files", "b.ndjson", "--rejects", "b.ndjson"},
+		"a dashboard":       {"console", "--dashboard", "b.ndjson", "--export", "b.ndjson"},
+		"a cell's password": {"ingest", "--dry-run", "--cells", "cells.yaml", "--rejects", "key.pem", "a.ndjson"},
+		"a cell's engine": {"ingest", "--dry-run", "--cells", "cells.yaml", "--rejects", "data/engine/password",
+			"a.ndjson"},
+		"the engine's password": {"ingest", "--dry-run", "--data-dir", "data", "--rejects",
+			"data/engine/password", "a.ndjson"},
+		"the admin's token": {"serve", "--data-dir", "data", "--ready-file", "data/admin.token"},
+		"the first files":   {"init", "--files", "b.ndjson", "--rejects", "b.ndjson"},
 	} {
 		code, _, stderr := command(t, "", args...)
 		if code != exitUsage || !strings.Contains(stderr, "is also read") {
