@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ const lease = 50 * time.Millisecond
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// A bed is two cells. The organizations acme and other are in a, in different slots.
+// A bed is the cells a and b. The organizations acme and other are in a, in different slots.
 type bed struct {
 	*testing.T
 	conns       map[string]driver.Conn
@@ -57,10 +58,29 @@ func newBed(t *testing.T) *bed {
 // forget makes the writers read again what the cells say.
 func (b *bed) forget() *cells.Placement {
 	b.Helper()
-	p, err := cells.Find(b.Context(), []cells.Cell{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}, b.conns)
+	return b.hear(b.conns)
+}
+
+// hear makes the writers read what some of the cells say.
+func (b *bed) hear(reached map[string]driver.Conn) *cells.Placement {
+	b.Helper()
+	var list []cells.Cell
+	for _, name := range b.names() {
+		list = append(list, cells.Cell{Name: name, Weight: 1})
+	}
+	p, err := cells.Find(b.Context(), list, reached)
 	b.must(err)
 	b.directory = cells.NewDirectory(p)
 	return p
+}
+
+func (b *bed) names() []string { return slices.Sorted(maps.Keys(b.conns)) }
+
+// add adds a cell in which nothing is.
+func (b *bed) add(name string) {
+	b.Helper()
+	b.conns[name] = olaptest.OpenStore(b.T).Conn()
+	b.must(b.forget().Admit(b.Context(), name, b.conns[name]))
 }
 
 func (b *bed) must(err error) {
@@ -93,7 +113,7 @@ func (b *bed) writer(conns map[string]driver.Conn) *write.Split { return b.loudW
 
 // loudWriter is writer with a log.
 func (b *bed) loudWriter(logger *slog.Logger, conns map[string]driver.Conn) *write.Split {
-	names := []string{"a", "b"}
+	names := b.names()
 	var writers []*write.Writer
 	for _, name := range names {
 		writer := write.NewWriter(conns[name], write.Retry{Logger: logger})

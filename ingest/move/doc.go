@@ -6,8 +6,10 @@
 // Each is a state of the subject in the two cells, its own row in each one's placement. Until 7 the command begins
 // again, whatever is there; from 7 on it goes on.
 //
-//  1. Begin. The new cell is told that the subject is arriving, the old one that it is moving. What the new cell has of
-//     its organizations is taken out. A crash leaves rows in the new cell that nobody reads, as it does up to 6.
+//  1. Begin. An organization without a row of its own is pinned where it is. The new cell is told that the subject is
+//     arriving, the old one that it is moving; of a slot, the new cell is told which organizations are pinned. What the
+//     new cell has of its organizations is taken out. A crash leaves rows in the new cell that nobody reads, as it does
+//     up to 6, and the organization pinned.
 //  2. Copy. Everything of the organizations is stored in the new cell as it is, with its stamps, while they are written
 //     and queried in the old one. A crash: as 1.
 //  3. Close. From the state closing on nothing that is stored in the old cell is acknowledged: whoever stores something
@@ -36,6 +38,16 @@
 // before it is still the newest, and then what others write to the same store is waited for and the row read again, so
 // that one of two goes on. What it copies and takes out carries the condition that its row is the newest one, evaluated
 // by ClickHouse. A command that takes over from another one waits for a Lease before it opens what that had closed.
+//
+// Of two commands for a slot and one of its organizations the one that begins later ends with an error. What it read
+// before may be out of date by then, so that conditions in the old cell keep the two apart:
+//
+//   - An organization is pinned on condition that its slot's row there is still the one that was found: the slot is not
+//     being moved, and was not moved since. Nothing is told of the organization anywhere before that, since a row of it
+//     in any cell counts before that of its slot.
+//   - A slot's move waits for such statements when it has told the old cell that the slot is moving, and reads what is
+//     pinned then. From there on none is added, so that it has the same organizations until it ends, and the new cell
+//     knows all others before it answers.
 //
 // # What it depends on
 //

@@ -68,15 +68,27 @@ func (s *side) read(ctx context.Context, subject cells.Subject) (told cells.Told
 
 // become replaces the row, if it is still the newest. The error is ErrTaken if it is not.
 func (s *side) become(ctx context.Context, subject cells.Subject, next cells.Place) error {
-	newest := sql.Select{
-		Columns: []string{"max(revision)"}, From: ofAll(schema.TablePlacement), Where: []string{"subject = {subject:String}"},
+	return s.becomeWhile(ctx, subject, next, subject, s.at.Revision)
+}
+
+// becomeWhile is become, if the newest row of another subject has a revision too.
+func (s *side) becomeWhile(
+	ctx context.Context, subject cells.Subject, next cells.Place, other cells.Subject, revision uint64,
+) error {
+	newest := func(parameter string) string {
+		return sql.In(sql.Select{
+			Columns: []string{"max(revision)"}, From: ofAll(schema.TablePlacement),
+			Where: []string{"subject = {" + parameter + ":String}"},
+		})
 	}
 	err := s.conn.Exec(changing(ctx), "INSERT INTO "+schema.TablePlacement+
 		" (subject, cell, revision, state, destination, mover) SELECT {subject:String}, {cell:String}, {revision:UInt64},"+
-		" {state:String}, {to:String}, {mover:UInt64} WHERE"+sql.In(newest)+" = {before:UInt64}",
+		" {state:String}, {to:String}, {mover:UInt64} WHERE"+newest("subject")+" = {before:UInt64} AND"+newest("other")+
+		" = {while:UInt64}",
 		clickhouse.Named("subject", subject.String()), clickhouse.Named("cell", next.Cell),
 		clickhouse.Named("revision", next.Revision), clickhouse.Named("state", string(next.State)),
-		clickhouse.Named("to", next.To), clickhouse.Named("mover", next.Mover), clickhouse.Named("before", s.at.Revision))
+		clickhouse.Named("to", next.To), clickhouse.Named("mover", next.Mover), clickhouse.Named("before", s.at.Revision),
+		clickhouse.Named("other", other.String()), clickhouse.Named("while", revision))
 	if err != nil {
 		return fmt.Errorf("cell %s: tell it that it is %s: %w", s.name, next.State, err)
 	}
