@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,45 +17,54 @@ import (
 )
 
 // A sum is of all rows of a table.
-type sum struct{ Rows, Hash uint64 }
+type sum struct {
+	Rows, Hash uint64
+	Newest     time.Time // the greatest stamp
+}
 
-// differs returns a table of which the cells have different rows; empty for none.
-func (m *mover) differs(ctx context.Context, organizations []string) (string, error) {
+// differs returns a table of which the cells have different rows; empty for none. newest is the greatest stamp of the
+// rows that were compared.
+func (m *mover) differs(ctx context.Context, organizations []string) (table string, newest time.Time, err error) {
 	for _, t := range slices.Concat(records, lists) {
 		if !t.compared {
 			continue
 		}
 		columns, err := m.columns(ctx, t)
 		if err != nil {
-			return "", err
+			return "", newest, err
 		}
 		for some := range slices.Chunk(organizations, chunk) {
 			left, err := sumOf(ctx, m.from.conn, t, columns, some)
 			if err != nil {
-				return "", err
+				return "", newest, err
 			}
 			right, err := sumOf(ctx, m.to.conn, t, columns, some)
 			if err != nil {
-				return "", err
+				return "", newest, err
+			}
+			if left.Newest.After(newest) {
+				newest = left.Newest
 			}
 			if left != right {
 				m.o.Logger.Info("the cells differ", "table", t.name, "from", left, "to", right)
-				return t.name, nil
+				return t.name, newest, nil
 			}
 		}
 	}
-	return "", nil
+	return "", newest, nil
 }
 
 func sumOf(ctx context.Context, conn driver.Conn, t table, columns, organizations []string) (s sum, err error) {
-	rows := t.rowsOf("count()", "sum(cityHash64(tuple("+strings.Join(columns, ", ")+")))")
+	stamp := cmp.Or(t.storedAt, "toDateTime64(0, 3, 'UTC')")
+	rows := t.rowsOf("count()", "sum(cityHash64(tuple("+strings.Join(columns, ", ")+")))", "max("+stamp+")")
 	rows.From = rows.From.Final(true)
 	settings := clickhouse.Settings{}
 	for name, value := range schema.ReadSettings {
 		settings[name] = value
 	}
 	reading := clickhouse.Context(ctx, clickhouse.WithSettings(settings))
-	err = conn.QueryRow(reading, rows.String(), clickhouse.Named("organizations", organizations)).Scan(&s.Rows, &s.Hash)
+	err = conn.QueryRow(reading, rows.String(), clickhouse.Named("organizations", organizations)).
+		Scan(&s.Rows, &s.Hash, &s.Newest)
 	if err != nil {
 		err = fmt.Errorf("compare %s: %w", t.name, err)
 	}

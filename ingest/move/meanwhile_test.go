@@ -10,7 +10,11 @@ import (
 	"github.com/runlens/runlens/ingest/move"
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/purged"
+	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // People who are purged in the old cell while rows are copied, and before, stay out in the new one, whichever key their
@@ -135,6 +139,49 @@ func TestAnInsertAfterTheComparison(t *testing.T) {
 	b.must(<-written)
 	if here, left := b.count("b", b.acme), b.count("a", b.acme); here != 3 || left != 0 {
 		t.Errorf("%d records in b and %d in a, want 3 and none", here, left)
+	}
+}
+
+// A writer that has read that it may write, and stores a record under another clock while the old cell is about to
+// refresh what it has, dies then, or before ClickHouse has counted the insert. The record counts once in the new cell.
+func TestAnInsertAfterTheRefresh(t *testing.T) {
+	t.Parallel()
+	for _, counted := range []bool{true, false} {
+		b := newBed(t)
+		b.store(records(b.acme, 0, 1))
+		a := b.conns["a"]
+		b.must(rollup.New(a, quiet, 0).Refresh(t.Context())) // else it would find the later copy with the first
+		again := records(b.acme, 0, 1)
+		again.Agents, again.Runs = nil, nil
+		again.Attributions[0].OccurredAt += 3_600_000
+		stamps, held := olaptest.StampsOf(t, a), olaptest.Hold(a)
+		insert := func() { // others are waited for, of which the last one takes a second
+			if !counted {
+				b.must(a.Exec(t.Context(), "DETACH TABLE count_inserted_attributions"))
+			}
+			stamps.Shift(t, time.Second)
+			b.must(write.NewWriter(a, write.Retry{Logger: quiet}).Write(t.Context(), again))
+			stamps.Shift(t, 0)
+			if !counted {
+				b.must(a.Exec(t.Context(), "ATTACH TABLE count_inserted_attributions"))
+			}
+		}
+		conns := maps.Clone(b.conns)
+		conns["a"] = held
+		b.must(b.moveOver(conns, b.subject(), "b", func(s move.Step) error {
+			if s == move.Closed {
+				held.After("FROM system.processes", insert)
+			}
+			return nil
+		}))
+		var stored, counting uint64
+		of := "organization_id = '" + string(b.acme) + "'"
+		superseded := schema.SupersededAttributions(sql.AllOrganizations("a test names one"), []string{"clock", "id"}, of)
+		b.must(b.conns["b"].QueryRow(t.Context(), "SELECT count(), countIf((occurred_at, attribution_id) NOT IN ("+
+			superseded.String()+")) FROM attributions FINAL WHERE "+of).Scan(&stored, &counting))
+		if stored != 2 || counting != 1 {
+			t.Errorf("counted: %v: %d copies of the record, of which %d count, want 2 and 1", counted, stored, counting)
+		}
 	}
 }
 
