@@ -14,9 +14,6 @@ import (
 	"github.com/runlens/runlens/schema/sql"
 )
 
-// mostBehind is by how much the new cell's clock may be behind. The move waits for it while nobody may write.
-const mostBehind = 10 * time.Second
-
 // boundary is an instant before which nothing is stored any more in the old cell: what is copied from now on has all of
 // that, but for a clock that is set back, which the comparison finds.
 func (m *mover) boundary(ctx context.Context) (time.Time, error) {
@@ -35,16 +32,13 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 			return nil, err
 		}
 		// Counted first: what is stored after now, and not refreshed, is counted later, and all is done again.
-		before, newest, err := m.counted(ctx, organizations)
+		before, _, err := m.counted(ctx, organizations)
 		if err != nil {
 			return nil, err
 		}
-		now, err := snapshot.Now(ctx, m.from.conn)
+		now, err := m.checkClocks(ctx, organizations)
 		if err != nil {
 			return nil, err
-		}
-		if newest.After(now) { // the clock was set back
-			now = newest
 		}
 		// What began before 3 is seen there already, or soon, though it is not acknowledged.
 		if _, err := snapshot.AwaitInserts(ctx, m.from.conn, now); err != nil {
@@ -67,7 +61,7 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 		if err := m.copyCheckpoints(ctx); err != nil {
 			return nil, err
 		}
-		different, stamped, err := m.differs(ctx, organizations)
+		different, err := m.differs(ctx, organizations)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +69,7 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 		switch since = next; {
 		case err != nil:
 			return nil, err
-		case before != after, stamped.After(now): // what was not acknowledged; an insert that fails is not counted
+		case before != after, m.stamped.After(now): // what was not acknowledged; an insert that fails is not counted
 		case different == "":
 			return organizations, nil
 		case cleared:
@@ -136,44 +130,6 @@ func (m *mover) damage(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// passClock waits until the new cell's clock has passed that of the old one, and the stamps of all rows.
-func (m *mover) passClock(ctx context.Context, organizations []string) error {
-	target, err := snapshot.Now(ctx, m.from.conn)
-	if err != nil {
-		return err
-	}
-	_, newest, err := m.counted(ctx, organizations)
-	if err != nil {
-		return err
-	}
-	if newest.After(target) {
-		target = newest
-	}
-	for {
-		now, err := snapshot.Now(ctx, m.to.conn)
-		if err != nil || now.After(target) {
-			return err
-		}
-		if err := snapshot.Pause(ctx, poll); err != nil {
-			return err
-		}
-	}
-}
-
-// checkClocks refuses a new cell whose clock is too far behind.
-func (m *mover) checkClocks(ctx context.Context) error {
-	old, err := snapshot.Now(ctx, m.from.conn)
-	if err != nil {
-		return err
-	}
-	now, err := snapshot.Now(ctx, m.to.conn)
-	if behind := old.Sub(now); err == nil && behind > mostBehind {
-		err = fmt.Errorf("the clock of the cell %s is %v behind that of %s: set it first", m.to.name,
-			behind.Round(time.Second), m.from.name)
-	}
-	return err
 }
 
 // clear takes out of the new cell what it has of the organizations, as long as they are arriving.

@@ -22,36 +22,35 @@ type sum struct {
 	Newest     time.Time // the greatest stamp
 }
 
-// differs returns a table of which the cells have different rows; empty for none. newest is the greatest stamp of the
-// rows that were compared.
-func (m *mover) differs(ctx context.Context, organizations []string) (table string, newest time.Time, err error) {
+// differs returns a table of which the cells have different rows; empty for none.
+func (m *mover) differs(ctx context.Context, organizations []string) (string, error) {
 	for _, t := range slices.Concat(records, lists) {
 		if !t.compared {
 			continue
 		}
 		columns, err := m.columns(ctx, t)
 		if err != nil {
-			return "", newest, err
+			return "", err
 		}
 		for some := range slices.Chunk(organizations, chunk) {
 			left, err := sumOf(ctx, m.from.conn, t, columns, some)
 			if err != nil {
-				return "", newest, err
+				return "", err
 			}
 			right, err := sumOf(ctx, m.to.conn, t, columns, some)
 			if err != nil {
-				return "", newest, err
+				return "", err
 			}
-			if left.Newest.After(newest) {
-				newest = left.Newest
+			if left.Newest.After(m.stamped) {
+				m.stamped = left.Newest
 			}
 			if left != right {
 				m.o.Logger.Info("the cells differ", "table", t.name, "from", left, "to", right)
-				return t.name, newest, nil
+				return t.name, nil
 			}
 		}
 	}
-	return "", newest, nil
+	return "", nil
 }
 
 func sumOf(ctx context.Context, conn driver.Conn, t table, columns, organizations []string) (s sum, err error) {

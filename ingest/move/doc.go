@@ -12,9 +12,10 @@
 //     up to 6, and the organization pinned.
 //  2. Copy. Everything of the organizations is stored in the new cell as it is, with its stamps, while they are written
 //     and queried in the old one. A crash: as 1.
-//  3. Close. From the state closing on nothing that is stored in the old cell is acknowledged: whoever stores something
-//     looks at the cell's own state before and after (cells.Gate). Questions are answered there as before. A crash
-//     leaves writers waiting until the command is run again.
+//  3. Close, if neither clock is 10 seconds behind what it has to pass in 4 and 6, which 1 finds out first. From the
+//     state closing on nothing that is stored in the old cell is acknowledged: whoever stores something looks at the
+//     cell's own state before and after (cells.Gate). Questions are answered there as before. A crash leaves writers
+//     waiting until the command is run again.
 //  4. Agree. Inserts in flight are waited for: what they store is seen in the old cell before it is acknowledged, and
 //     should not be missing in the new one for a while. The old cell refreshes what it has until an instant, so that
 //     conflicts are found and rows of purged people are taken out, and what came since 2 is copied. That is done again
@@ -24,7 +25,8 @@
 //     purged or replaced during 2, the new cell's are taken out and copied again.
 //  5. The rollup of the organizations is damaged in the new cell, because their rows are older than its watermark: they
 //     are answered from the base tables until a server has built it again.
-//  6. The new cell's clock passes that of the old one, so that no asOf is earlier than a copied row.
+//  6. The new cell's clock passes that of the old one, and the stamps of all rows, so that no asOf is earlier than a
+//     copied row. A clock that is too far behind ends the command, which lets writers go on when it is run again, in 1.
 //  7. Switch. The new cell is told that it is switched, and then the old one. In between both answer, with the same
 //     rows, and each goes on with the pages of the other one, whose cursors it accepts since 4.
 //  8. Wait. Whoever read the state of the old cell before 7 may answer from it for a Lease. Only then, and when the new

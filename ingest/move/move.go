@@ -60,6 +60,7 @@ type mover struct {
 	copied   uint64
 	known    map[string][]string // the columns of tables
 	resumed  bool                // another command began it
+	stamped  time.Time           // the greatest stamp of all rows that were compared
 }
 
 // Run moves a subject to a cell. A move that ended early is gone on with by the same call. The error is ErrThere if
@@ -94,8 +95,16 @@ func (m *mover) place(cell string, state cells.State) cells.Place {
 	return next
 }
 
-// bring is 1 to 7 as far as the new cell is told: afterwards it answers.
+// bring is 1 to 7 as far as the new cell is told: afterwards it answers. Clocks are checked before anything is begun. A
+// command that died may have begun, and closed the old cell: 1 lets writers go on first.
 func (m *mover) bring(ctx context.Context) error {
+	organizations, err := m.organizations(ctx, &m.from)
+	if err == nil && !m.resumed {
+		_, err = m.checkClocks(ctx, organizations)
+	}
+	if err != nil {
+		return err
+	}
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
@@ -103,14 +112,16 @@ func (m *mover) bring(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	organizations, err := m.organizations(ctx, &m.from)
-	if err != nil {
+	if organizations, err = m.organizations(ctx, &m.from); err != nil {
 		return err
 	}
 	if err := m.copy(ctx, organizations, time.Time{}, records...); err != nil {
 		return err
 	}
 	if err := m.o.Reached(Copied); err != nil {
+		return err
+	}
+	if _, err := m.checkClocks(ctx, organizations); err != nil { // while writers may go on
 		return err
 	}
 	if err := m.from.become(ctx, m.subject, m.place(m.from.name, cells.Closing)); err != nil {
