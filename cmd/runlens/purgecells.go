@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/runlens/runlens/ingest/move"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
 )
@@ -24,7 +27,15 @@ func (c purgeCmd) inCells(
 		}
 		pending = nil
 		for name, of := range inCell {
-			moved, err := p.change(ctx, name, of, logger,
+			here, arriving, err := c.arrived(ctx, p, name, of, logger)
+			pending = append(pending, arriving...)
+			if err != nil {
+				failed = append(failed, err)
+			}
+			if len(here) == 0 {
+				continue
+			}
+			moved, err := p.change(ctx, name, here, logger,
 				func(store *clickhouse.Server, here []schema.OrganizationID) error {
 					return c.purge(ctx, store, here, logger, io)
 				})
@@ -45,6 +56,47 @@ func (c purgeCmd) inCells(
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// arrived tells apart the organizations whose move to a cell has ended, from those whose old cell is not purged yet: as
+// long as that has not ended, what servers noted there of questions is copied, and would come after the purge. It was
+// known before that they are in the cell, so that no other move to it begins unless they leave it (change).
+func (c purgeCmd) arrived(
+	ctx context.Context, p *placed, name string, organizations []schema.OrganizationID, logger *slog.Logger,
+) (here, arriving []schema.OrganizationID, err error) {
+	if here = organizations; p.directory == nil || c.DryRun || c.Person != "" {
+		return here, nil, nil
+	}
+	moved := func(o schema.OrganizationID) bool { return p.directory.Placement().Moved(o) }
+	for _, other := range p.names {
+		if other == name || !slices.ContainsFunc(here, moved) {
+			continue
+		}
+		told, err := p.toldBy(ctx, other, logger)
+		if err != nil {
+			return nil, arriving, ofCell(other, err)
+		}
+		var there []schema.OrganizationID
+		for _, o := range here {
+			if told.Leaves(o, name) {
+				arriving = append(arriving, o)
+			} else {
+				there = append(there, o)
+			}
+		}
+		here = there
+	}
+	return here, arriving, nil
+}
+
+// toldBy reads what a cell's store says.
+func (p *placed) toldBy(ctx context.Context, name string, logger *slog.Logger) (told cells.Told, err error) {
+	store, err := openMigrated(ctx, p.flags[name], logger)
+	if err != nil {
+		return told, err
+	}
+	defer store.Close()
+	return p.directory.Told(ctx, name, store.Conn(), time.Now())
 }
 
 // elsewhere takes out what a cell has of organizations that were in it, or are being moved there: what a writer stored

@@ -34,7 +34,9 @@
 //     that was given away, 9 follows.
 //  9. Open. The new cell is told that it is open, and then all others. Writers store there what was not acknowledged.
 //  10. Purge. What the old cell has noted of questions, and of what was done to the organizations, is copied. The old
-//     cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads.
+//     cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads. Who purges an
+//     organization in the new cell waits until this has ended (cells.Told.Leaves): a copy that comes later would be
+//     there for good.
 //
 // # Two commands at once
 //

@@ -60,6 +60,12 @@ func (t Told) Writes(cell string, organization schema.OrganizationID) (revision 
 	return at.Revision, at.Cell == cell && (at.State == Open || at.State == Moving)
 }
 
+// Leaves reports whether a move of an organization from the store to a cell has begun, and not ended.
+func (t Told) Leaves(organization schema.OrganizationID, to string) bool {
+	at := t.Place(OrganizationSubject(organization))
+	return at.State != Open && at.To == to
+}
+
 // Writable reports whether all that is in the store, which is that of a cell, may be written.
 func (t Told) Writable(cell string) bool {
 	for _, at := range t.places {
