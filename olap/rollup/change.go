@@ -48,6 +48,11 @@ var ErrLost = errors.New("rollup: the claim was lost: " +
 //  5. End. An entry of damage of no organization says that what was answered meanwhile is out of date (snapshot.Same).
 //     A crash before: see 2. Then the entries are taken out, where the change left the rollup as if the records had
 //     never been there, and the claim ends. A crash in between: the rest of them is repaired, which finds nothing.
+//
+// What ClickHouse mutates goes on when it starts again, and no statement shows it. A part that it began to write again
+// under a valid fence replaces the old one when the claim is lost. So whoever writes to the rollup what a change may
+// take out in that way waits for mutations first, under a claim of its own: a repair of what was damaged, and, since a
+// rebuild damages nothing but takes the watermark back to zero, the refresh batch that begins there.
 type Change struct {
 	*claim
 	// damaged are the sources whose entries are taken out at the end.

@@ -45,7 +45,8 @@ var (
 //     claim that moves no watermark ends with an entry begin of the greatest name: a commit would say that a refresher
 //     knows how far the store's clock was set back.
 //  4. Take over. A claim of claimAge none of whose statements runs is replaced by one with a greater number, as in 1.
-//     The old one is lost by that: what its process sends later writes nothing. What it sent before is waited for.
+//     The old one is lost by that: what its process sends later writes nothing. What it sent before is waited for; of
+//     mutations, which outlive their statements, that is left to who writes what they may take out (Change).
 //
 // This depends on two properties of ClickHouse: a statement is listed in system.processes before it evaluates its
 // conditions, and a part becomes visible by one rename (TestRefreshSurvivesKillsAtRenames, TestClaimsExcludeEachOther).

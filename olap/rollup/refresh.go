@@ -224,6 +224,11 @@ func (s *Refresher) refresh(ctx context.Context, state snapshot.Log, until time.
 	if err != nil {
 		return err
 	}
+	if !state.Until.After(time.UnixMilli(0)) {
+		if err := waitForMutations(ctx, s.conn); err != nil { // of a rebuild that died (Change)
+			return err
+		}
+	}
 	if rows > 0 {
 		if err := s.resolve(ctx, c, state.Until, until); err != nil {
 			return err
