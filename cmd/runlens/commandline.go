@@ -14,13 +14,14 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
+	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/olap/cells"
 )
 
 // vet refuses command lines that kong takes, before anything is opened.
 func vet(command *kong.Context, stdin io.Reader) error {
-	return cmp.Or(refusePasswords(command.Path), refuseEmpty(command.Path), refuseNoAddress(command.Flags()),
-		refuseOverwriting(command, stdin))
+	return cmp.Or(refusePasswords(command.Path), refuseKeys(command.Path), refuseEmpty(command.Path),
+		refuseNoAddress(command.Flags()), refuseOverwriting(command, stdin))
 }
 
 // forgetEmptyVariables makes a variable of ours that is empty the same as none: files of services and containers pass
@@ -31,6 +32,26 @@ func forgetEmptyVariables() {
 			os.Unsetenv(name)
 		}
 	}
+}
+
+// refuseKeys fails if an API key is on the command line (contract 4.22), which is where the id of one may be.
+func refuseKeys(path []*kong.Path) error {
+	for _, element := range path {
+		value := element.Positional
+		if element.Flag != nil {
+			value = element.Flag.Value
+		}
+		if value == nil || element.Resolved {
+			continue
+		}
+		for _, text := range texts(value.Target) {
+			if key, err := auth.ParseKey(text); err == nil {
+				return fmt.Errorf("an API key must not be on the command line, where other users can read it: revoke it; its id "+
+					"is %s", key.KeyID)
+			}
+		}
+	}
+	return nil
 }
 
 // refuseEmpty fails if a flag has an empty value. A variable of a script that is not set must not be the same as no

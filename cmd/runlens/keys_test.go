@@ -70,6 +70,13 @@ func TestRotate(t *testing.T) {
 	eventually(t, base, second["key"].(string), 401, 5*time.Second)
 	eventually(t, base, third["key"].(string), 200, 0)
 
+	whole := third["key"].(string)
+	for _, args := range [][]string{{"keys", "revoke", whole}, {"usage", "--key-id", whole}} {
+		code, out, stderr := command(t, "", append(args, flags...)...)
+		if code != exitUsage || strings.Contains(out+stderr, whole) || !strings.Contains(stderr, third["key_id"].(string)) {
+			t.Errorf("%s with a whole key: exit code %d\n%s", args[0], code, stderr)
+		}
+	}
 	for name, c := range map[string]struct {
 		args []string
 		code int
