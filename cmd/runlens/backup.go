@@ -156,19 +156,27 @@ func (c restoreCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 		dir string
 		part
 	}{{c.Lists, part{backupLists, schema.BackupLists}}, {c.Dir, part{backupRecords, schema.BackupRecords}}} {
-		if err := store.Restore(ctx, filepath.Join(p.dir, p.folder), func(source string) string {
+		err := store.Restore(ctx, filepath.Join(p.dir, p.folder), func(source string) string {
 			return schema.RestoreSQL(store.Database(), source, p.tables)
-		}); err != nil {
-			return fmt.Errorf("cannot restore the %s, remove the data directory before you try again: %w", p.folder,
-				plain(err))
+		})
+		if err == nil {
+			err = store.Check(ctx, p.tables)
+		}
+		if err != nil {
+			return unrestored("restore the "+p.folder, err)
 		}
 	}
 	if err := derive(ctx, store.Conn(), logger); err != nil {
-		return err
+		return unrestored("build what is derived", err)
 	}
 	_, err = fmt.Fprintf(io.out, "restored what was stored by %s, without people purged and with keys revoked by %s\n",
 		records.BegunAt.Format(time.RFC3339), lists.BegunAt.Format(time.RFC3339))
 	return err
+}
+
+// unrestored is the error of a restore that has begun: the data directory has a part of a store.
+func unrestored(doing string, err error) error {
+	return fmt.Errorf("cannot %s, remove the data directory before you try again: %w", doing, plain(err))
 }
 
 // mayRestore refuses a store that has any rows, derived ones too, and backups of another schema.

@@ -56,6 +56,18 @@ func TestLastLinesLeaveStackFramesOut(t *testing.T) {
 	}
 }
 
+func TestBeginningHasNoStackTrace(t *testing.T) {
+	text := "Code: 243. DB::Exception: no space. (NOT_ENOUGH_SPACE), Stack trace (always include the lines below):\n\n" +
+		"0. ? @ 0x000000001c8fa4b3\n (version 26.7.2.1)"
+	if got, want := beginning(text), "Code: 243. DB::Exception: no space. (NOT_ENOUGH_SPACE)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	most := strings.Repeat("a", messageBytes-1)
+	if got, want := beginning(most+"åb"), most+"…"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestNewer(t *testing.T) {
 	for _, test := range []struct {
 		a, b string

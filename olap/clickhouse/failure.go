@@ -56,6 +56,18 @@ func tail(path string) string {
 	return string(content)
 }
 
+// messageBytes is how much of a message of ClickHouse goes into the log.
+const messageBytes = 500
+
+// beginning is a message of ClickHouse without the stack trace that follows it, cut to messageBytes.
+func beginning(message string) string {
+	message, _, _ = strings.Cut(message, ", Stack trace")
+	if len(message) > messageBytes {
+		message = strings.ToValidUTF8(message[:messageBytes], "") + "…"
+	}
+	return message
+}
+
 // lastLines returns at most n last lines of text that are not stack frames.
 func lastLines(text string, n int) string {
 	var kept []string

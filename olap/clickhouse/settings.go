@@ -128,7 +128,7 @@ var usersTemplate = parse("users", `<clickhouse>
                 <query>GRANT ALTER CONSTRAINT, ALTER TTL, ALTER MATERIALIZE TTL, ALTER SETTINGS ON *.*</query>
                 <query>GRANT ALTER VIEW MODIFY QUERY ON *.*</query>
                 <query>GRANT KILL QUERY, SYSTEM MERGES ON *.*</query>
-                <query>GRANT BACKUP ON *.*</query>
+                <query>GRANT BACKUP, CHECK ON *.*</query>
                 <query>GRANT TABLE ENGINE ON MergeTree</query>
                 <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
                 <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>

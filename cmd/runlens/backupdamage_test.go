@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A backup of which a file was damaged is not restored, whichever table it is of, and the error says what to do.
+func TestDamagedBackup(t *testing.T) {
+	flags, dir := store(t), t.TempDir()
+	ingestTwoDays(t, flags)
+	createKey(t, flags)
+	whole := filepath.Join(dir, "whole")
+	if code, _, stderr := command(t, "", append([]string{"engine", "backup", whole}, flags...)...); code != exitDone {
+		t.Fatal(stderr)
+	}
+	for _, table := range []string{"lists/data/runlens/api_keys", "lists/data/runlens/audit_log",
+		"records/data/runlens/runs"} {
+		name := filepath.Base(table)
+		backup := filepath.Join(dir, name)
+		if err := os.CopyFS(backup, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, filepath.Join(backup, table, "*", "data.bin"))
+		code, out, stderr := command(t, "", "engine", "restore", backup, "--data-dir", filepath.Join(dir, "of-"+name),
+			"--engine-lib", flags[3])
+		if code != exitFailed || out != "" || !strings.Contains(stderr, "remove the data directory before you try again: "+
+			"the table "+name+" is damaged") || !strings.Contains(stderr, "CHECKSUM_DOESNT_MATCH") {
+			t.Errorf("%s: %d %s%s", name, code, out, stderr)
+		}
+	}
+}
+
+// overwrite damages the first file that a pattern matches.
+func overwrite(t *testing.T, pattern string) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %v", pattern, err)
+	}
+	file, err := os.OpenFile(paths[0], os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte("damaged"), 40); err != nil {
+		t.Fatal(err)
+	}
+}
