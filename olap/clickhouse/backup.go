@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -93,8 +94,13 @@ func (s *Server) await(ctx context.Context, statement string) error {
 		case status == "BACKUP_CREATED" || status == "RESTORED":
 			return nil
 		case status != "CREATING_BACKUP" && status != "RESTORING":
-			s.engine.logger.Error("ClickHouse could not do it", "status", status, "cause", lastLines(failure, 1))
-			return errors.New("ClickHouse could not do it; the log says why")
+			s.engine.logger.Error("ClickHouse could not do it", "status", status, "cause", beginning(failure))
+			err := errors.New("ClickHouse could not do it; the log says why")
+			// It takes its own empty file for that of another backup.
+			if diskFull(s.engine.layout.dir) {
+				err = syscall.ENOSPC
+			}
+			return explain(err, failure)
 		}
 		select {
 		case <-ctx.Done():
