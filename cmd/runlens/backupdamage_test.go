@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
 // A backup of which a file was damaged is not restored, whichever table it is of, and the error says what to do.
@@ -47,5 +51,27 @@ func overwrite(t *testing.T, pattern string) {
 	defer file.Close()
 	if _, err := file.WriteAt([]byte("damaged"), 40); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// On a full disk, commands that write say so, and not what ClickHouse says.
+func TestWritesOnAFullDisk(t *testing.T) {
+	dir := smallDisk(t)
+	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
+	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { keeper.Close() })
+	fill(t, dir)
+	for args, says := range map[string]string{
+		"keys create --org acme --name n":                       "the disk of ClickHouse is full",
+		"engine backup " + filepath.Join(t.TempDir(), "backup"): "the disk of the data directory is full",
+	} {
+		code, _, stderr := command(t, "", append(strings.Fields(args), flags...)...)
+		if code != exitFailed || !strings.Contains(stderr, says) || strings.Contains(stderr, "message:") {
+			t.Errorf("%s: %d %s", args, code, stderr)
+		}
 	}
 }

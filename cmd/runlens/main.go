@@ -156,9 +156,9 @@ func exitCode(err error, command string, stderr io.Writer) int {
 		switch {
 		case errors.As(one, &exit):
 		case codeOf(one) == exitUsage:
-			say(stderr, "%s: %v", command, one)
+			say(stderr, "%s: %s", command, withoutStatements(one))
 		default:
-			say(stderr, "runlens: %v", one)
+			say(stderr, "runlens: %s", withoutStatements(one))
 		}
 	}
 	return codeOf(err)

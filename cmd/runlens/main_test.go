@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
@@ -89,6 +91,26 @@ func TestStartFailures(t *testing.T) {
 				t.Errorf("exit code %d, want 1 and %q:\n%s", code, c.says, stderr)
 			}
 		})
+	}
+}
+
+// What ClickHouse says can have statements with their values: whichever command fails, it is not printed.
+func TestErrorsWithoutStatements(t *testing.T) {
+	full := &clickhouse.Exception{Code: 243, Message: "Cannot reserve 1 MiB for ada@x.example. (NOT_ENOUGH_SPACE)"}
+	other := &clickhouse.Exception{Code: 40, Message: "ada@x.example. (CHECKSUM_DOESNT_MATCH)"}
+	const said = "the store: ClickHouse exception 40 CHECKSUM_DOESNT_MATCH"
+	for want, err := range map[string]error{
+		"record: the disk of ClickHouse is full; free some space and start again": fmt.Errorf("record: %w", full),
+		"read: " + said:       fmt.Errorf("read: %w", other),
+		"in words of its own": stepFailure{"in words of its own", other},
+		"cannot count, remove the data directory before you try again: " + said: unrestored("count",
+			fmt.Errorf("read: %w", other)),
+	} {
+		want = "runlens: " + want + "\n"
+		var stderr bytes.Buffer
+		if code := exitCode(err, "x", &stderr); code != exitFailed || stderr.String() != want {
+			t.Errorf("%d, it says\n%swant\n%s", code, stderr.String(), want)
+		}
 	}
 }
 

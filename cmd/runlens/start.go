@@ -129,6 +129,18 @@ func oneLine(err error) string {
 	return finding.OneLine(err.Error())
 }
 
+// withoutStatements is what a failure says, with what ClickHouse said of it as oneLine describes it.
+func withoutStatements(err error) string {
+	var exception *clickhouse.Exception
+	text := err.Error()
+	if errors.As(err, &exception) {
+		if before, _, found := strings.Cut(text, exception.Error()); found {
+			return before + oneLine(exception)
+		}
+	}
+	return text
+}
+
 // interruptPatience is how long a command may take to end after a signal, beyond what it needs to finish what is under
 // way.
 const interruptPatience = 3 * time.Second

@@ -112,25 +112,9 @@ func TestStartWhereVersionsCannotBeRecorded(t *testing.T) {
 
 // The same on a disk that is really full: a small file system in memory, filled to the last byte.
 func TestStartOnAFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
-		t.Skipf("a file system of its own cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t)
 	_, flags := unmigrated(t, filepath.Join(dir, "data"))
-	filler := filepath.Join(dir, "filler")
-	file, err := os.Create(filler)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(file, zeros{}); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
-	file.Close()
+	filler := fill(t, dir)
 	for _, args := range starts(t) {
 		p := spawn(t, append(args, flags...)...)
 		p.endsWithin(t, 2*time.Minute)
@@ -143,6 +127,35 @@ func TestStartOnAFullDisk(t *testing.T) {
 	if p.endsWithin(t, 2*time.Minute); p.ProcessState.ExitCode() != exitDone {
 		t.Errorf("with space again keys list ended with %v:\n%s", p.ProcessState, p.err.String())
 	}
+}
+
+// smallDisk is a file system of its own, in memory.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
+		t.Skipf("a file system of its own cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill fills the file system of a folder with one file, whose path it returns.
+func fill(t *testing.T, dir string) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := io.Copy(file, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	return file.Name()
 }
 
 type zeros struct{}
