@@ -125,7 +125,7 @@ func (e *engine) startOrJoin(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the engine that has locked %s does not answer: %w", e.layout.engineLock(), ctx.Err())
+			return notStarted(ctx, "the engine that has locked "+e.layout.engineLock()+" does not answer")
 		case <-tick.C:
 		}
 	}
@@ -192,7 +192,7 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 		}
 		select {
 		case err := <-child.ended:
-			report := tail(e.layout.output()) + "\n" + tail(e.layout.log())
+			report := e.layout.report()
 			e.logger.Error("embedded engine ended while starting", "status", err, "log", lastLines(report, 10))
 			err = fmt.Errorf("%w; its log is %s", ErrEngineEnded, e.layout.log())
 			if diskFull(e.layout.dir) {
@@ -200,10 +200,22 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 			}
 			return explain(err, report)
 		case <-ctx.Done():
-			return fmt.Errorf("the embedded engine did not answer in time: %w", ctx.Err())
+			err := notStarted(ctx, "the embedded engine did not answer in time")
+			if errors.Is(err, context.Canceled) {
+				return err
+			}
+			return explain(err, e.layout.report())
 		case <-tick.C:
 		}
 	}
+}
+
+// notStarted is the error of a start whose ctx is done: too late, in the words of text, or stopped by its caller.
+func notStarted(ctx context.Context, text string) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		text = "stopped while the embedded engine was starting"
+	}
+	return fmt.Errorf("%s: %w", text, ctx.Err())
 }
 
 // spawn runs the task with the lock as descriptor 3 and new logs, of which the previous ones are kept.

@@ -42,6 +42,9 @@ func diskFull(dir string) bool {
 	return syscall.Statfs(dir, &stat) == nil && uint64(stat.Bavail)*uint64(stat.Bsize) < enough
 }
 
+// report is the end of what the engine wrote.
+func (l layout) report() string { return tail(l.output()) + "\n" + tail(l.log()) }
+
 // tail returns the last lines of the file at path, "" when there is no such file.
 func tail(path string) string {
 	file, err := os.Open(path)

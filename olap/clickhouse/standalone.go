@@ -18,6 +18,9 @@ func RunStandalone(ctx context.Context, config Config, stdout io.Writer) error {
 		return err
 	}
 	e, err := openEngine(ctx, config)
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("embedded engine: %w", err)
 	}

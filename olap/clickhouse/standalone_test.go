@@ -2,6 +2,8 @@ package clickhouse_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -48,6 +50,20 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 		t.Error(err)
 	}
 	expectGone(t, pid)
+}
+
+// Who ends a start is not told that it failed: to run until a signal includes the start.
+func TestStandaloneEngineIsStoppedWhileItStarts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := config(dataDir(t))
+	if err := clickhouse.RunStandalone(ctx, c, io.Discard); err != nil {
+		t.Error(err)
+	}
+	expectEngineEnded(t, c.DataDir)
+	if _, err := clickhouse.Open(ctx, c); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped") {
+		t.Errorf("another user of the engine has the error %v", err)
+	}
 }
 
 // In a container the engine listens where it is configured to, and passwordless users stay out.
