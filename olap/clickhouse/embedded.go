@@ -177,6 +177,9 @@ func (e *engine) start(ctx context.Context, lock *fileLock) error {
 	if e.config.Ephemeral {
 		task.RemoveDir = e.config.DataDir
 	}
+	if err := startable(task.Listen); err != nil {
+		return err
+	}
 	child, err := e.spawn(task, lock)
 	if err != nil {
 		return explain(err, "")

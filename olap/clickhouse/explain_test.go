@@ -29,6 +29,10 @@ func TestExplain(t *testing.T) {
 		{"read-only disk", &fs.PathError{Op: "open", Path: "p", Err: syscall.EROFS}, "", "cannot be written"},
 		{"another server's data", plain, "Code: 76. DB::Exception: Cannot lock file /d/status. Another server instance in " +
 			"same directory is already running. (CANNOT_OPEN_FILE)", "in use by another ClickHouse"},
+		{"a taken address", plain, "Net Exception: Address already in use: 127.0.0.1:23456", "--listen"},
+		{"another machine's address", plain, "Net Exception: Cannot assign requested address: 10.9.9.9:1", "--listen"},
+		{"too few files", plain, "Code: 76. DB::ErrnoException: errno: 24, strerror: Too many open files", "ulimit -n"},
+		{"a link to nothing", &fs.PathError{Op: "mkdir", Path: "p", Err: syscall.EEXIST}, "", "a link to what"},
 		{"anything else", plain, "Code: 1", "plain"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

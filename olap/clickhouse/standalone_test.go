@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -50,6 +51,29 @@ func TestStandaloneEnginePrintsHowToReachIt(t *testing.T) {
 		t.Error(err)
 	}
 	expectGone(t, pid)
+}
+
+// Where the engine cannot listen none is started, which would never answer: the error names the flag and the cause.
+func TestStandaloneEngineCannotListen(t *testing.T) {
+	taken, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	// 192.0.2.1 is for documentation (RFC 5737), and no machine's.
+	for address, cause := range map[string]error{
+		taken.Addr().String(): syscall.EADDRINUSE, "192.0.2.1:0": syscall.EADDRNOTAVAIL,
+	} {
+		c := config(dataDir(t))
+		c.Listen = address
+		err := clickhouse.RunStandalone(t.Context(), c, io.Discard)
+		if !errors.Is(err, cause) || !strings.Contains(err.Error(), "--listen") {
+			t.Errorf("%s: %v", address, err)
+		}
+		if _, err := os.Stat(filepath.Join(c.DataDir, "engine", "engine.out")); err == nil {
+			t.Errorf("%s: an engine was started", address)
+		}
+	}
 }
 
 // Who ends a start is not told that it failed: to run until a signal includes the start.
