@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err e
 	config = clickhouse.Config{
 		URL: f.ClickhouseURL, EngineLib: f.EngineLib, EngineMemoryBytes: f.EngineMemory, DataDir: f.DataDir, Logger: logger,
 		Queries: f.queries,
+	}
+	if f.ClickhouseURL == "" && f.EngineMemory != 0 && f.EngineMemory < clickhouse.MinEngineMemoryBytes {
+		return config, usageError{fmt.Errorf("--engine-memory must be at least %d bytes", clickhouse.MinEngineMemoryBytes)}
 	}
 	if f.ClickhousePasswordFile == "" || f.ClickhouseURL == "" {
 		return config, nil

@@ -31,6 +31,7 @@ type Config struct {
 	DataDir string
 	// EngineMemoryBytes is RUNLENS_ENGINE_MEMORY, the most memory the embedded engine may use
 	// (inclusive); a query that would exceed it fails alone. 0 means half of the machine's or the container's memory.
+	// Less than MinEngineMemoryBytes is too little.
 	EngineMemoryBytes uint64
 	// Listen is the IPv4 host:port on which an embedded engine started by this process listens for HTTP. Empty means the
 	// loopback interface and a port that the system picks. Anyone with the password gets in, on every interface, and the

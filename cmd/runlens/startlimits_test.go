@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+)
+
+// limited runs a command with a limit of open files, on an engine of its own.
+func limited(t *testing.T, files int, args ...string) *process {
+	t.Helper()
+	script := fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files)
+	args = append([]string{"-c", script, os.Args[0]}, args...)
+	p := spawnCommand(t, nil, "sh", append(args, "--data-dir", t.TempDir(), "--engine-lib", clickhousetest.Library())...)
+	p.endsWithin(t, 2*time.Minute)
+	return p
+}
+
+// An engine is not started with fewer open files than it needs; with that many, and the least memory, it takes records.
+func TestLeastOfAnEngine(t *testing.T) {
+	limited(t, 64, "engine").failsClearly(t, "ulimit -n")
+	file := filepath.Join(t.TempDir(), "runs.ndjson")
+	export(t, file, "acme", 5_000)
+	p := limited(t, 256, "ingest", "--engine-memory", fmt.Sprint(clickhouse.MinEngineMemoryBytes), file)
+	if p.ProcessState.ExitCode() != exitDone {
+		t.Errorf("%v:\n%s", p.ProcessState, p.err.String())
+	}
+}
+
+// A data directory that is a link to nothing says so.
+func TestDataDirectoryIsALinkToNothing(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "data")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "gone"), link); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := command(t, "", "migrate", "status", "--data-dir", link, "--engine-lib", clickhousetest.Library())
+	if code != exitFailed || !strings.Contains(stderr, "is a link to what does not exist") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
