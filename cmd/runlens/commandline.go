@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -49,6 +50,22 @@ func refuseKeys(path []*kong.Path) error {
 				return fmt.Errorf("an API key must not be on the command line, where other users can read it: revoke it; its id "+
 					"is %s", key.KeyID)
 			}
+		}
+	}
+	return nil
+}
+
+// refuseNotUTF8 fails if an argument or a variable of ours is not UTF-8. kong passes values on as JSON, in which such
+// bytes become other ones, so that another file or folder would be used than the one that was named.
+func refuseNotUTF8(args, environ []string) error {
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return fmt.Errorf("the argument %q is not UTF-8; rename what it names", arg)
+		}
+	}
+	for _, variable := range environ {
+		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "RUNLENS_") && !utf8.ValidString(value) {
+			return fmt.Errorf("%s is not UTF-8: %q; rename what it names", name, value)
 		}
 	}
 	return nil

@@ -113,6 +113,10 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, io streams
 		complete(ctx, parser.Model, args[1:], io)
 		return exitDone
 	}
+	if err := refuseNotUTF8(args, os.Environ()); err != nil {
+		say(io.err, "runlens: %v", err)
+		return exitUsage
+	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}

@@ -1,9 +1,11 @@
 package clickhouse
 
 import (
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -56,5 +58,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	var err error
 	c.DataDir, err = filepath.Abs(c.DataDir)
+	// The engine's process would be given another name: its task is JSON.
+	if err == nil && c.URL == "" && !utf8.ValidString(c.DataDir) {
+		err = fmt.Errorf("the name of the data directory %q is not UTF-8; set RUNLENS_DATA_DIR to another one", c.DataDir)
+	}
 	return c, err
 }

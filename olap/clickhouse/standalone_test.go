@@ -90,6 +90,11 @@ func TestStandaloneEngineIsStoppedWhileItStarts(t *testing.T) {
 	}
 }
 
+// A data directory whose name would not be the same for the engine is refused.
+func TestDataDirectoryThatIsNotUTF8(t *testing.T) {
+	expectRefusal(t, config(filepath.Join(t.TempDir(), "raw\xff")), "UTF-8", "RUNLENS_DATA_DIR")
+}
+
 // In a container the engine listens where it is configured to, and passwordless users stay out.
 func TestEngineListensWhereConfigured(t *testing.T) {
 	c := config(dataDir(t))
