@@ -53,11 +53,14 @@ func (c backupCmd) Run(ctx context.Context, logger *slog.Logger, io streams) err
 	if c.ClickhouseURL != "" {
 		return usageError{clickhouse.ErrNotEmbedded}
 	}
-	if err := os.Mkdir(c.Dir, 0o700); err != nil {
+	err := os.Mkdir(c.Dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
 		return usageError{fmt.Errorf("the folder of a backup must be a new one: %w", err)}
 	}
-	err := c.backUp(ctx, logger)
 	if err != nil {
+		return usageError{fmt.Errorf("the folder of the backup cannot be made: %w", err)}
+	}
+	if err := c.backUp(ctx, logger); err != nil {
 		return errors.Join(err, os.RemoveAll(c.Dir))
 	}
 	_, err = fmt.Fprintln(io.out, "backed up")

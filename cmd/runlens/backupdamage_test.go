@@ -75,3 +75,16 @@ func TestWritesOnAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// A folder that is there and one that cannot be made are told from each other.
+func TestFoldersOfBackups(t *testing.T) {
+	there := t.TempDir()
+	for folder, says := range map[string]string{
+		there: "must be a new one", filepath.Join(there, "no", "folder"): "cannot be made",
+	} {
+		code, _, stderr := command(t, "", "engine", "backup", folder)
+		if code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("%d %s", code, stderr)
+		}
+	}
+}
