@@ -44,3 +44,12 @@ func TestDataDirectoryIsALinkToNothing(t *testing.T) {
 		t.Errorf("%d %s", code, stderr)
 	}
 }
+
+// A variable is refused as an argument is.
+func TestVariableThatIsNotUTF8(t *testing.T) {
+	t.Setenv("RUNLENS_DATA_DIR", filepath.Join(t.TempDir(), "raw\xff"))
+	code, _, stderr := command(t, "", "migrate", "status", "--engine-lib", clickhousetest.Library())
+	if code != exitUsage || !strings.Contains(stderr, "RUNLENS_DATA_DIR is not UTF-8") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
