@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/olap/daterange"
 )
 
@@ -53,6 +54,18 @@ func TestBeginningsAreCompleted(t *testing.T) {
 		"us": "", "status": ""} {
 		if got := nearest(name, members); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A name may be empty, and is then no guess.
+func TestAnEmptyNameIsNoGuess(t *testing.T) {
+	page := &client.Response{Columns: []client.Column{{Name: "agent_id"}, {Name: "agent_name"}, {Name: "run_count"}},
+		Rows: [][]client.Value{{client.StringValue("b1"), client.StringValue(""), client.Int64Value(1)}}}
+	for value, want := range map[string]string{"zzzz": "no agent_id is zzzz in these days; there are b1",
+		"b2": "no agent_id is b2 in these days; did you mean b1?"} {
+		if got := missing(page, "agent_id", value); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
 		}
 	}
 }

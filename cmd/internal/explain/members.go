@@ -128,6 +128,9 @@ func nearest(name string, candidates []string) string {
 	}
 	best, distance := "", max(len(name)/3, 1)+1
 	for _, candidate := range candidates {
+		if candidate == "" { // as the name of an agent may be
+			continue
+		}
 		d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil)
 		if strings.EqualFold(name[:1], candidate[:1]) {
 			d--
