@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/olap/cells"
 )
 
@@ -43,7 +44,8 @@ func (c cellsAddCmd) Run(ctx context.Context, logger *slog.Logger, io streams) e
 		" the organizations, %d of %d slots:", c.Cell, len(moves), cells.Slots)
 	var failed error
 	for _, slot := range moves {
-		_, err := fmt.Fprintf(io.out, "runlens cells move %s --to %s --cells %s\n", slot, c.Cell, c.Cells)
+		_, err := fmt.Fprintf(io.out, "runlens cells move %s --to %s --cells %s\n", slot, output.Quoted(c.Cell),
+			output.Quoted(c.Cells))
 		failed = errors.Join(failed, err)
 	}
 	return failed

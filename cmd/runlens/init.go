@@ -15,6 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/alecthomas/kong"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/ingest/source/postgres"
@@ -92,7 +93,7 @@ func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.
 	fmt.Fprintf(io.out, ".\n\nNext, each in a terminal of its own:\n  runlens serve%s\n", store)
 	if c.Source != "" {
 		fmt.Fprintf(io.out, "  runlens worker%s --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n",
-			store, c.Mapping)
+			store, output.Quoted(c.Mapping))
 	}
 	fmt.Fprintln(io.out, "  runlens console")
 	if rejected {

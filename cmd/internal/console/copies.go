@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -60,7 +59,7 @@ func withoutDefaults(q report.Question) report.Question {
 // commandLine is the question as flags of runlens query.
 func commandLine(q report.Question, server string) string {
 	var b strings.Builder
-	b.WriteString("runlens query --url=" + quoted(server))
+	b.WriteString("runlens query --url=" + output.Quoted(server))
 	q = withoutDefaults(q)
 	for name, field := range fieldsOf(&q) {
 		if field.IsZero() {
@@ -72,44 +71,16 @@ func commandLine(q report.Question, server string) string {
 		case []string:
 			if name == "filter" {
 				for _, filter := range v {
-					b.WriteString(" --filter=" + quoted(filter))
+					b.WriteString(" --filter=" + output.Quoted(filter))
 				}
 				continue
 			}
-			b.WriteString(" --" + name + "=" + quoted(strings.Join(v, ",")))
+			b.WriteString(" --" + name + "=" + output.Quoted(strings.Join(v, ",")))
 		default:
-			fmt.Fprintf(&b, " --%s=%s", name, quoted(fmt.Sprint(v)))
+			fmt.Fprintf(&b, " --%s=%s", name, output.Quoted(fmt.Sprint(v)))
 		}
 	}
 	return b.String()
-}
-
-// quoted is a word of a shell's command line, in printable characters alone: a terminal would obey others when the line
-// is pasted. bash, zsh and ksh know the form with a dollar.
-func quoted(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=.,:/@", r)
-	}
-	if text != "" && strings.TrimFunc(text, plain) == "" {
-		return text
-	}
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, output.Hidden) {
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	b.WriteString("$'")
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 || output.Hidden(r) || strings.ContainsRune(`\'!`, r) {
-			for _, c := range []byte(text[:size]) {
-				fmt.Fprintf(&b, `\x%02x`, c)
-			}
-		} else {
-			b.WriteRune(r)
-		}
-		text = text[size:]
-	}
-	return b.String() + "'"
 }
 
 // literal is a value of ours as JSON, in printable characters alone.
@@ -149,7 +120,8 @@ func curl(queries []client.Query, server string) string {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "curl -s %s \\\n  -H \"Authorization: Bearer $RUNLENS_API_KEY\" \\\n"+
-			"  -H 'Content-Type: application/json' \\\n  -d %s\n", quoted(server+"/api/v1/analytics/query"), quoted(literal(q)))
+			"  -H 'Content-Type: application/json' \\\n  -d %s\n",
+			output.Quoted(server+"/api/v1/analytics/query"), output.Quoted(literal(q)))
 	}
 	return b.String()
 }

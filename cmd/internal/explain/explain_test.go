@@ -69,3 +69,25 @@ func TestAnEmptyNameIsNoGuess(t *testing.T) {
 		}
 	}
 }
+
+// A hint with a flag is pasted, so an identifier in it is one word of a shell, and one value of a filter.
+func TestHintsAreWordsOfAShell(t *testing.T) {
+	for id, want := range map[string]string{
+		"b1":                 "user_identifier=b1",
+		"$(touch pasted)":    "'user_identifier=$(touch pasted)'",
+		"nightly, weekly":    `'user_identifier="nightly, weekly"'`,
+		"it's":               `'user_identifier=it'\''s'`,
+		"\x1b[201~\rtouch x": `$'user_identifier="\x1b[201~\x0dtouch x"'`,
+	} {
+		page := &client.Response{Columns: make([]client.Column, 3), Rows: [][]client.Value{
+			{client.StringValue(id), client.StringValue("Name0"), client.Int64Value(1)}}}
+		for value, says := range map[string]string{
+			"name0": "name0 is a name; filter by its user_identifier: --filter " + want,
+			"Nam0":  "no user_identifier is Nam0 in these days; did you mean Name0, --filter " + want + "?",
+		} {
+			if got := missing(page, "user_identifier", value); got != says {
+				t.Errorf("%s\nwant %s", got, says)
+			}
+		}
+	}
+}

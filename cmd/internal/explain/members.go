@@ -7,6 +7,7 @@ import (
 
 	"github.com/agext/levenshtein"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
 )
 
@@ -51,7 +52,8 @@ func unknownMember(c *client.Catalog, q client.Query, name string) string {
 	for _, other := range c.Models {
 		all := membersOf(other)
 		if slices.Contains(slices.Concat(all.metrics, all.dimension), name) {
-			return fmt.Sprintf("%s has no %s; it is a member of the other model: --model %s", q.Model, name, other.Name)
+			return fmt.Sprintf("%s has no %s; it is a member of the other model: --model %s",
+				q.Model, name, output.Quoted(other.Name))
 		}
 	}
 	candidates := m.dimension

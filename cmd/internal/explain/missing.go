@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/http/client/report"
 )
 
 // Missing says of the filters of a query that found nothing which values there are none of in its days, and what may
@@ -53,12 +55,12 @@ func missing(page *client.Response, member, value string) string {
 		return ""
 	}
 	if id, ok := named[strings.ToLower(value)]; ok {
-		return fmt.Sprintf("%s is a name; filter by its %s: --filter %s=%s", value, member, member, id)
+		return fmt.Sprintf("%s is a name; filter by its %s: %s", value, member, filterFlag(member, id))
 	}
 	there := fmt.Sprintf("no %s is %s in these days", member, value)
 	switch near := nearest(value, slices.Concat(ids, names)); {
 	case near != "" && named[strings.ToLower(near)] != "":
-		return fmt.Sprintf("%s; did you mean %s, --filter %s=%s?", there, near, member, named[strings.ToLower(near)])
+		return fmt.Sprintf("%s; did you mean %s, %s?", there, near, filterFlag(member, named[strings.ToLower(near)]))
 	case near != "":
 		return fmt.Sprintf("%s; did you mean %s?", there, near)
 	case page.Cursor != "":
@@ -67,6 +69,11 @@ func missing(page *client.Response, member, value string) string {
 		return fmt.Sprintf("%s; there are %s", there, strings.Join(ids, ", "))
 	}
 	return there
+}
+
+// filterFlag is a filter to paste behind runlens query. The identifier is a stranger's text, which no shell must run.
+func filterFlag(member, id string) string {
+	return "--filter " + output.Quoted(report.FilterText(member, id))
 }
 
 // listed is how many values are named where none is near.
