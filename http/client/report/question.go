@@ -109,6 +109,8 @@ func (q Question) checkTogether(built *client.Query) error {
 		return fmt.Errorf("--grain %s and the dimension day exclude each other", q.Grain)
 	case top && q.Limit > client.MaxLimit && !q.All:
 		return fmt.Errorf("--limit must be at most %d in the order of a metric", client.MaxLimit)
+	case (q.Fill || q.Compare != "") && onDay(*built): // other days are left out
+		return errors.New("a filter on day excludes --fill and --compare; name the days with --start and --end instead")
 	case !q.Fill:
 		return nil
 	case q.Grain != "" && len(q.Dimensions) > 0:
@@ -187,6 +189,11 @@ func byMetric(q client.Query) bool {
 	return slices.ContainsFunc(q.Order, func(term client.OrderTerm) bool {
 		return !slices.Contains(q.Dimensions, term.Member)
 	})
+}
+
+// onDay reports whether a filter is on the day.
+func onDay(q client.Query) bool {
+	return slices.ContainsFunc(q.Filters, func(f client.Filter) bool { return f.Member == "day" })
 }
 
 // completeOrder is the total order of a query's rows that has no metric in it (contract 4.2).

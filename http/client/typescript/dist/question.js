@@ -100,6 +100,10 @@ function checkTogether(q, query) {
         refuse(`grain ${q.grain} and the dimension day exclude each other`);
     if (top && (q.limit ?? 0) > maxLimit)
         refuse(`limit must be at most ${maxLimit} in the order of a metric`);
+    const onDay = query.filters?.some(({ member }) => member === "day"); // other days are left out
+    if ((q.fill || q.compare) && onDay) {
+        refuse("a filter on day excludes fill and compare; name the days with start and end instead");
+    }
     if (!q.fill)
         return;
     if (q.grain && q.dimensions?.length)

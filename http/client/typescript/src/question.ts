@@ -134,6 +134,10 @@ function checkTogether(q: Question, query: Query): void {
   }
   if (q.grain && byDay) refuse(`grain ${q.grain} and the dimension day exclude each other`);
   if (top && (q.limit ?? 0) > maxLimit) refuse(`limit must be at most ${maxLimit} in the order of a metric`);
+  const onDay = query.filters?.some(({ member }) => member === "day"); // other days are left out
+  if ((q.fill || q.compare) && onDay) {
+    refuse("a filter on day excludes fill and compare; name the days with start and end instead");
+  }
   if (!q.fill) return;
   if (q.grain && q.dimensions?.length) refuse("fill fills days; with grain it works without dimensions only");
   if (q.grain) return; // a totals query has its row in any case

@@ -181,6 +181,8 @@ def _check_together(q: Question, query: Query) -> None:
         raise ValueError(f"grain {q.grain} and the dimension day exclude each other")
     if top and q.limit is not None and q.limit > MAX_LIMIT:
         raise ValueError(f"limit must be at most {MAX_LIMIT} in the order of a metric")
+    if (q.fill or q.compare) and "day" in q.filters:  # other days are left out
+        raise ValueError("a filter on day excludes fill and compare; name the days with start and end instead")
     if not q.fill:
         return
     if q.grain and q.dimensions:
