@@ -127,6 +127,13 @@ func (c consoleCmd) open(
 
 // export writes the dashboard as one file, which is replaced when all panels are there.
 func (c consoleCmd) export(ctx context.Context, pages *console.Console) error {
+	read, err := pages.Reads(c.Dashboard[0])
+	if err != nil {
+		return err
+	}
+	if err := refuseInputs("--export", c.Export, nil, read...); err != nil {
+		return err
+	}
 	file, err := output.Create(c.Export)
 	if err != nil {
 		return usageError{fmt.Errorf("--export: %w", err)}

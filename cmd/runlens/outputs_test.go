@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +23,7 @@ func TestOutputIsInput(t *testing.T) {
 		"a.ndjson":    agentsNDJSON,
 		"b.ndjson":    agentsNDJSON,
 		"key.pem":     "the key",
+		"key.yaml":    "another key",
 		"mapping.sql": "the mapping",
 
 		"cells.yaml": "cells: [{name: a, url: 'http://u@x/d', password_file: key.pem}, {name: b, data_dir: data}]",
@@ -48,8 +52,10 @@ func TestOutputIsInput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(folder, at("sub/up")); err != nil {
-		t.Fatal(err)
+	for link, target := range map[string]string{"sub/up": folder, "linked.yaml": at("runlens/profiles.yaml")} {
+		if err := os.Symlink(target, at(link)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Chdir(folder)
 	postgres := []string{"worker", "--source", "postgres://nobody@127.0.0.1:1/none"}
@@ -68,6 +74,10 @@ func TestOutputIsInput(t *testing.T) {
 		"the worker's SELECTs": append(slices.Clone(postgres), "--mapping", "mapping.sql", "--rejects", "sub/../mapping.sql"),
 		"the TLS key": {"serve", "--tls-cert", "a.ndjson", "--tls-key", "key.pem", "--ready-file", "./key.pem",
 			"--listen", "127.0.0.1:0", "--admin-listen", "off"},
+		"a saved key": {"query", "--metrics", "run_count", "--key-file", "key.yaml", "--save", "./key.yaml"},
+		"a saved alert": {"query", "@weekly", "--fail-if", "run_count>1", "--on-change", "key.yaml", "--save",
+			"sub/up/key.yaml"},
+		"profiles by a link": {"query", "--metrics", "run_count", "--save", "./linked.yaml"},
 		"the password": {"ingest", "--dry-run",
 			"--clickhouse-password-file", "key.pem", "--rejects", "key.pem", "a.ndjson"},
 		"the cells":      {"ingest", "--dry-run", "--cells", "b.ndjson", "--rejects", "b.ndjson", "a.ndjson"},
@@ -131,6 +141,61 @@ func TestReadyFileIsAFile(t *testing.T) {
 	}
 	if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		t.Errorf("the pipe is not what it was: %v", err)
+	}
+}
+
+// A question is saved as a file of questions: it takes the place of no key, pipe or device.
+func TestWhatIsSavedIsAQuestion(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", folder)
+	t.Chdir(folder)
+	if err := os.WriteFile("key", []byte("the key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo("pipe.yaml", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{
+		"./key":                   "./key does not end in .yaml",
+		"/dev/null":               "/dev/null does not end in .yaml",
+		"pipe.yaml":               "pipe.yaml is no regular file",
+		"./runlens/profiles.yaml": "is for the keys of profiles", // which are not there yet
+	} {
+		code, _, stderr := command(t, "", "query", "--metrics", "run_count", "--save", path)
+		if code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("%s: ended with %d: %s", path, code, stderr)
+		}
+	}
+	info, err := os.Stat("pipe.yaml")
+	if content, _ := os.ReadFile("key"); err != nil || info.Mode()&os.ModeNamedPipe == 0 || string(content) != "the key" {
+		t.Errorf("the key is %q, the pipe %v, %v", content, info, err)
+	}
+}
+
+// A dashboard is not exported over a question that it shows (contract 4.22).
+func TestExportIsNoQuestion(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"models":[{"name":"agent_runs","metrics":[{"name":"run_count","type":"count"}]}]}`)
+	}))
+	defer api.Close()
+	t.Chdir(t.TempDir())
+	for name, value := range map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "RUNLENS_URL": api.URL,
+		"RUNLENS_API_KEY": "key"} {
+		t.Setenv(name, value)
+	}
+	const question = "metrics: [run_count]\n"
+	for name, content := range map[string]string{"runs.yaml": question, "board.yaml": "panels: [{saved: ./runs.yaml}]\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, _, stderr := command(t, "", "console", "--dashboard", "board.yaml", "--export", "./runs.yaml")
+	if code != exitUsage || !strings.Contains(stderr, "--export ./runs.yaml is also read, as runs.yaml") {
+		t.Errorf("ended with %d: %s", code, stderr)
+	}
+	if content, err := os.ReadFile("runs.yaml"); err != nil || string(content) != question {
+		t.Errorf("the question is %q, %v", content, err)
 	}
 }
 

@@ -59,6 +59,9 @@ func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) er
 func (c queryCmd) ask(ctx context.Context, command *kong.Context, io streams) error {
 	debug.SetMemoryLimit(queryMemoryBytes)
 	debug.SetGCPercent(queryGarbagePercent)
+	if err := c.refuseSaving(command, io.in); err != nil {
+		return err
+	}
 	given := explicitFlags(command)
 	ask, err := c.prepare(given, io)
 	if err != nil {

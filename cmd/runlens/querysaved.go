@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/go-json-experiment/json"
 
 	"github.com/runlens/runlens/cmd/internal/profile"
@@ -78,6 +79,25 @@ func (g *givenQuestion) readSaved(given map[string]bool) (format string, err err
 		}
 	}
 	return saved.Output, nil
+}
+
+// refuseSaving fails if --save would write a file that the command reads (contract 4.22), but for the question that it
+// takes: that one is changed.
+func (c *queryCmd) refuseSaving(command *kong.Context, stdin io.Reader) error {
+	if c.Save == "" {
+		return nil
+	}
+	folder, err := profile.Home()
+	if err != nil {
+		return err
+	}
+	path, err := folder.SaveFile(c.Save)
+	if err != nil {
+		return usageError{fmt.Errorf("--save: %w", err)}
+	}
+	question, _ := folder.QuestionFile(strings.TrimPrefix(c.Saved, "@")) // whoever reads it says what is wrong with it
+	inputs := slices.DeleteFunc(filesBeside(command, nil), func(file string) bool { return file == question })
+	return refuseInputs("--save", path, stdin, inputs...)
 }
 
 // save writes the question, with what it takes from another one.

@@ -43,6 +43,7 @@ type panel struct {
 	Top      int       `yaml:"top"`
 
 	look look
+	file string // of the saved question; empty without one
 }
 
 const (
@@ -164,7 +165,9 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 		if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(d.file), name)
 		}
-		q, err = report.Saved(c.Home, name)
+		if q, err = report.Saved(c.Home, name); err == nil {
+			p.file, err = c.Home.QuestionFile(name)
+		}
 	default:
 		err = decodeQuestion(p.Question, &q)
 	}

@@ -25,6 +25,19 @@ type exportedPanel struct {
 	Lines  []lineDrawing
 }
 
+// Reads are the files that a dashboard is made of: its own, and the saved questions of its panels.
+func (c *Console) Reads(file string) ([]string, error) {
+	d, err := c.readDashboard(file)
+	if err != nil {
+		return nil, err
+	}
+	read := []string{file}
+	for _, p := range d.Panels {
+		read = append(read, p.file)
+	}
+	return read, nil
+}
+
 // Export writes a dashboard as one HTML page. The error is one line about the first panel that failed.
 func (c *Console) Export(ctx context.Context, file string, w io.Writer) error {
 	d, err := c.readDashboard(file)
