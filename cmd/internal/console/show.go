@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -57,7 +58,8 @@ func (l look) sortedByAPI() bool {
 	return l.over() == "" && (slices.Contains(l.Metrics, by) || slices.Contains(l.Dimensions, by))
 }
 
-// keep chooses the first groups of an answer, as far as filters can.
+// keep chooses the first groups of an answer, as far as filters can: they are few, and take no long values. Rows of
+// other groups that they let through are for onlyGroups.
 func (d *drawing) keep(top *answer, count int) {
 	d.rank = make(map[string]int, count)
 	for i, row := range top.rows[:min(count, len(top.rows))] {
@@ -74,15 +76,22 @@ func (d *drawing) keep(top *answer, count int) {
 			continue
 		}
 		var values []string
+		fits, null := len(d.question.Filter) < client.MaxFilters, false
 		for _, row := range top.rows[:count] {
-			if value := row[i].String(); !row[i].IsNull() && !slices.Contains(values, value) {
+			value := row[i].String()
+			switch {
+			case row[i].IsNull():
+				null = true
+			case !slices.Contains(values, value):
 				values = append(values, value)
+				fits = fits && value != "" && utf8.RuneCountInString(value) <= client.MaxFilterLength
 			}
 		}
-		if len(values) > 0 {
-			d.question.Filter = append(d.question.Filter, report.FilterText(column.Name, values...))
+		if !fits || len(values) == 0 {
+			continue
 		}
-		if slices.ContainsFunc(top.rows[:count], func(row report.Row) bool { return row[i].IsNull() }) {
+		d.question.Filter = append(d.question.Filter, report.FilterText(column.Name, values...))
+		if null {
 			d.notes = append(d.notes, "What has no "+words(column.Name)+" is not drawn: no filter can choose it.")
 		}
 	}
@@ -197,8 +206,7 @@ func (s *shown) finish() {
 	}
 }
 
-// onlyGroups is the answer without the rows of groups that have no rank; filters on several dimensions let some
-// through.
+// onlyGroups is the answer without the rows of groups that have no rank, which the filters of drawing.keep let through.
 func (a *answer) onlyGroups(rank map[string]int) *answer {
 	if rank == nil {
 		return a

@@ -1,0 +1,44 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+)
+
+// What no filter can choose is asked for without one, for an answer of some rows is better than a refusal.
+func TestGroupsAreKeptAsFarAsFiltersCan(t *testing.T) {
+	text := func(value string) client.Value { return client.StringValue(value) }
+	columns := []report.Column{{Name: "source", Kind: report.Text, Member: "source"},
+		{Name: "user_identifier", Kind: report.Text, Member: "user_identifier"},
+		{Name: "run_count", Kind: report.Count, Member: "run_count"}}
+	longest := strings.Repeat("é", client.MaxFilterLength)
+	seven := slices.Repeat([]string{"user_type=internal"}, client.MaxFilters-1)
+	const unchosen = "What has no person is not drawn: no filter can choose it."
+	for name, c := range map[string]struct {
+		before     []string
+		first, one client.Value // the identifiers of the two groups that are kept
+		want       []string
+		noted      bool
+	}{
+		"values":         {nil, text("a"), text("b"), []string{"source=web", "user_identifier=a,b"}, false},
+		"a long value":   {nil, text("a"), text(longest), []string{"source=web", "user_identifier=a," + longest}, false},
+		"too long":       {nil, text("a"), text(longest + "x"), []string{"source=web"}, false},
+		"an empty one":   {nil, text(""), text("b"), []string{"source=web"}, false},
+		"null":           {nil, text("a"), client.Value{}, []string{"source=web", "user_identifier=a"}, true},
+		"too long, null": {nil, text(longest + "x"), client.Value{}, []string{"source=web"}, false},
+		"eight filters":  {seven, text("a"), text("b"), append(slices.Clone(seven), "source=web"), false},
+	} {
+		d := drawing{question: report.Question{Filter: c.before}}
+		d.keep(&answer{question: report.Question{Metrics: []string{"run_count"}}, columns: columns, rows: []report.Row{
+			{text("web"), c.first, client.Int64Value(3)}, {text("web"), c.one, client.Int64Value(2)},
+			{text("api"), text("c"), client.Int64Value(1)},
+		}}, 2)
+		if noted := slices.Contains(d.notes, unchosen); !slices.Equal(d.question.Filter, c.want) || noted != c.noted {
+			t.Errorf("%s: %q, %q", name, d.question.Filter, d.notes)
+		}
+	}
+}
