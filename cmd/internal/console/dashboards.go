@@ -177,7 +177,7 @@ func (c *Console) preparePanel(d *dashboard, p *panel) error {
 	q.FailIf, q.MinCount = nil, 0 // are for the command line
 	p.look = look{Question: q, Top: cmp.Or(p.Top, defaultTop), Chart: cmp.Or(p.Chart, "line"),
 		By: "value"}
-	if d.Last != "" || d.Start != "" {
+	if d.Last != "" || d.Start != "" || d.End != "" {
 		p.look.setPeriod(url.Values{"last": {d.Last}, "start": {d.Start}, "end": {d.End}}.Encode())
 	}
 	p.look.Timezone = cmp.Or(d.Timezone, p.look.Timezone)
