@@ -64,7 +64,7 @@ func (t Threshold) On(columns []Column) (Threshold, error) {
 
 // A Crossing is a row for which a threshold's condition holds.
 type Crossing struct {
-	Key   string // the condition and the values of the dimensions, whatever their names and the value are
+	Key   string // the condition and the values of the dimensions, without names: one row's, whatever its value is
 	Where string // the condition, and the row with its names; as people read them
 	Value string // with a percentage for a rate
 }
@@ -80,8 +80,12 @@ func (t Threshold) Crossed(columns []Column, row Row) (c Crossing, crossed bool)
 	var ids, names []string
 	for i, c := range columns {
 		if !c.Numeric() && (c.Member == "" || c.Name == c.Member) && !row[i].IsNull() {
-			ids = append(ids, c.Name+" "+row[i].String())
-			names = append(names, ids[len(ids)-1])
+			value := row[i].String()
+			names = append(names, c.Name+" "+value)
+			if strings.ContainsAny(value, `,"\`) { // or the value could look like another dimension's
+				value = strconv.Quote(value)
+			}
+			ids = append(ids, c.Name+" "+value)
 			if i+1 < len(columns) && columns[i+1].Member == c.Member && !columns[i+1].Numeric() && !row[i+1].IsNull() {
 				names[len(names)-1] += " (" + row[i+1].String() + ")" // the name that people know
 			}

@@ -46,6 +46,23 @@ func TestThresholds(t *testing.T) {
 	if says.String() != "run_success_rate < 0.9: the value of agent_id 0b7e (Billing desk) is 0.8512 (85.12%)" {
 		t.Error(says)
 	}
+	// Every row has a key of its own. Keys are kept in files, so they stay as they are.
+	pair := []Column{{Name: "source", Member: "source"}, {Name: "user_domain", Member: "user_domain"},
+		{Name: "run_success_rate", Kind: Number}}
+	on, _ = one[0].On(pair)
+	text, rate := client.StringValue, client.Float64Value(0.5)
+	for want, row := range map[string]Row{
+		"source web, user_domain example.com":               {text("web"), text("example.com"), rate},
+		`source "web, user_domain example.com"`:             {text("web, user_domain example.com"), {}, rate},
+		`source "\"web\"", user_domain example.com`:         {text(`"web"`), text("example.com"), rate},
+		`source "\\\"web", user_domain example.com`:         {text(`\"web`), text("example.com"), rate},
+		`source "\\x1b", user_domain it's an example.com/ä`: {text(`\x1b`), text("it's an example.com/ä"), rate},
+		"user_domain web": {{}, text("web"), rate},
+	} {
+		if says, _ := on.Crossed(pair, row); says.Key != "run_success_rate < 0.9: the value of "+want {
+			t.Errorf("%s, want %s", says.Key, want)
+		}
+	}
 	for _, text := range []string{"", "run_count", "run_count < ", "< 1", "run_count < x", "run_count = 1",
 		"run_count < 1e999", "run_count < 0x1", "run_count < NaN", "run_count < 1_000", "run_count < 1 and 2"} {
 		if _, err := ParseThresholds([]string{text}); err == nil {
