@@ -198,7 +198,7 @@ func (c comparison) join(now, earlier Row) Row {
 		}
 		if earlier != nil {
 			b = earlier[i]
-		} else if c.isLeapDay(names) || c.open(names) {
+		} else if !c.shift.complete() || c.day >= 0 && !c.run.comparable(parse(names[c.day].String())) {
 			b = client.Value{} // no row is missing: there is no such day
 		}
 		row = append(row, a, b, difference(a, b), percent(a, b))
@@ -206,15 +206,11 @@ func (c comparison) join(now, earlier Row) Row {
 	return row
 }
 
-// isLeapDay reports whether a row is of a day that the year before does not have.
-func (c comparison) isLeapDay(row Row) bool {
-	return c.day >= 0 && c.run.Question.Compare == "year" && !c.run.Question.Weekdays &&
-		strings.HasSuffix(row[c.day].String(), "-02-29")
-}
-
-// open reports whether a row is of days that are not over.
-func (c comparison) open(row Row) bool {
-	return !c.shift.complete() || c.day >= 0 && !parse(row[c.day].String()).Before(c.run.today)
+// comparable reports whether a day has one to compare it with: it is over, and not a 29th of February whose year before
+// has none.
+func (r *Run) comparable(day time.Time) bool {
+	leap := r.Question.Compare == "year" && !r.Question.Weekdays && day.Month() == time.February && day.Day() == 29
+	return day.Before(r.today) && !leap
 }
 
 func difference(a, b client.Value) client.Value {

@@ -9,9 +9,8 @@ import (
 )
 
 // fill adds a row for every day of the span that a group has none of. The day is the last key of the rows' order.
-// From today on there is nothing to compare with.
-func fill(table Table, span Span, order []client.OrderTerm, today time.Time) Table {
-	f := filler{columns: table.Columns, first: span.Start, last: span.End, step: 1, today: today}
+func (r *Run) fill(table Table, span Span, order []client.OrderTerm) Table {
+	f := filler{columns: table.Columns, first: span.Start, last: span.End, step: 1, comparable: r.comparable}
 	f.day = slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == "day" })
 	for _, term := range order[:len(order)-1] {
 		f.keys = append(f.keys, slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == term.Member }))
@@ -28,7 +27,7 @@ type filler struct {
 	keys        []int // columns of the other dimensions
 	first, last time.Time
 	step        int // days, 1 or -1
-	today       time.Time
+	comparable  func(day time.Time) bool
 }
 
 func (f filler) rows(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
@@ -81,7 +80,7 @@ func (f filler) empty(group Row, day time.Time) Row {
 	row := slices.Clone(group)
 	for i, column := range f.columns {
 		switch {
-		case column.Numeric() && column.Name != column.Member && !day.Before(f.today): // of a comparison
+		case column.Numeric() && column.Name != column.Member && !f.comparable(day): // of a comparison
 			row[i] = client.Value{}
 		case column.Numeric():
 			row[i] = column.absent()

@@ -112,7 +112,7 @@ func (r *Run) part(ctx context.Context, span Span) (Table, error) {
 		return table, err
 	}
 	if r.Question.Fill && r.Question.Grain == "" {
-		table = fill(table, span, r.byKey, r.today)
+		table = r.fill(table, span, r.byKey)
 	}
 	if !r.Question.All {
 		table.Rows = r.limited(table.Rows)

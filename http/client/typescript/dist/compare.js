@@ -1,4 +1,5 @@
 import { parseDay, spanText, textOf } from "./days.js";
+import { comparable } from "./question.js";
 const maxFilters = 8;
 const maxFilterValues = 50;
 const maxFilterLength = 200; // code points
@@ -133,20 +134,17 @@ export class Comparison {
         return this.now.flatMap((column, i) => {
             if (!numeric(column))
                 return [names[i] ?? null];
-            const none = this.#isLeapDay(names) || this.#isOpen(names) ? null : absent(column);
+            const none = this.#comparable(names) ? absent(column) : null;
             const a = now ? (now[i] ?? null) : absent(column);
             const b = earlier ? (earlier[i] ?? null) : none;
             return [a, b, difference(a, b), percent(a, b)];
         });
     }
-    /** Whether a row is of a day that the year before does not have. */
-    #isLeapDay(row) {
-        const yearly = this.question.compare === "year" && !this.question.weekdays;
-        return yearly && this.#day >= 0 && String(row[this.#day]).endsWith("-02-29");
-    }
-    /** Whether a row is of days that are not over. */
-    #isOpen(row) {
-        return !this.shift.complete || (this.#day >= 0 && String(row[this.#day]) >= textOf(this.today));
+    /** Whether a row is of days that have others to compare with. */
+    #comparable(row) {
+        if (this.#day < 0)
+            return this.shift.complete;
+        return comparable(this.question, parseDay(String(row[this.#day])) ?? NaN, this.today);
     }
 }
 export function numeric({ kind }) {

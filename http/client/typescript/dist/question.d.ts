@@ -78,4 +78,6 @@ export interface Shift {
  * count.
  */
 export declare function compared(q: Question, span: Span, today: Day): Shift;
+/** Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none. */
+export declare function comparable(q: Question, day: Day, today: Day): boolean;
 export {};

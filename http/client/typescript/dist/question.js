@@ -164,6 +164,11 @@ export function compared(q, span, today) {
     const back = daysBack(q, span.end - span.start + 1);
     return { ...shift, earlier: { start: now.start - back, end: now.end - back }, later: (day) => day + back };
 }
+/** Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none. */
+export function comparable(q, day, today) {
+    const leap = q.compare === "year" && !q.weekdays && textOf(day).endsWith("-02-29");
+    return day < today && !leap;
+}
 function daysBack(q, days) {
     if (q.compare === "year")
         return 52 * 7;

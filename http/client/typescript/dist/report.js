@@ -1,7 +1,8 @@
 import { absent, Comparison, numeric } from "./compare.js";
 import { spanText, textOf, todayIn } from "./days.js";
 import { ResponseError } from "./errors.js";
-import { byMetric, checkWords, compared, completeOrder, maxLimit, periods, queryOf, rangeOf, spanOf } from "./question.js";
+import { byMetric, checkWords, comparable, compared, completeOrder, maxLimit, periods } from "./question.js";
+import { queryOf, rangeOf, spanOf } from "./question.js";
 /** How many pages are kept: those of a week, of what it was compared with, and of the next, compared with the first. */
 const maxKept = 3;
 /** Asks one question once: turns it into queries, and their pages into one table of rows. */
@@ -68,8 +69,10 @@ export class Report {
         let table = await this.#open(query);
         if (compare)
             table = await this.#compare(table, query, compared(this.question, span, this.#today));
-        if (fill && !grain)
-            table = { ...table, rows: filled(table, span, this.#byKey, this.#today) };
+        if (fill && !grain) {
+            const hasEarlier = (day) => comparable(this.question, day, this.#today);
+            table = { ...table, rows: filled(table, span, this.#byKey, hasEarlier) };
+        }
         return limit === undefined ? table : { ...table, rows: this.#limited(table.rows, limit) };
     }
     /** Ends the rows at the limit, and finds out whether there is one more, if need be by reading on. */
@@ -172,17 +175,17 @@ function withKind(column) {
     return { ...column, kind: column.name.endsWith("_count") ? "count" : "number" };
 }
 /** Adds a row for every day of the span that a group has none of. The day is the last key of the rows' order. */
-async function* filled({ columns, rows }, { start, end }, order, today) {
+async function* filled({ columns, rows }, { start, end }, order, hasEarlier) {
     const day = columns.findIndex((column) => column.name === "day");
     const groups = order.slice(0, -1).map(({ member }) => columns.findIndex((column) => column.name === member));
-    const days = Array.from({ length: end - start + 1 }, (_, i) => textOf(start + i));
+    const days = Array.from({ length: end - start + 1 }, (_, i) => start + i);
     if (order.at(-1)?.direction === "desc")
         days.reverse();
-    /** A group's row of a day without data. From today on there is nothing to compare with. */
+    /** A group's row of a day without data. */
     const empty = (group, on) => columns.map((column, i) => {
         if (!numeric(column))
-            return i === day ? on : (group[i] ?? null);
-        return column.name !== column.member && on >= textOf(today) ? null : absent(column);
+            return i === day ? textOf(on) : (group[i] ?? null);
+        return column.name !== column.member && !hasEarlier(on) ? null : absent(column);
     });
     let group = groups.length === 0 ? [] : undefined; // one group is there without rows too
     let left = [...days];
@@ -193,7 +196,7 @@ async function* filled({ columns, rows }, { start, end }, order, today) {
             left = [...days];
         }
         group = row;
-        while (left.length && left[0] !== row[day])
+        while (left.length && textOf(left[0]) !== row[day])
             yield empty(row, left.shift());
         left.shift();
         yield row;

@@ -1,5 +1,6 @@
 import { parseDay, spanText, textOf } from "./days.js";
 import type { Day } from "./days.js";
+import { comparable } from "./question.js";
 import type { Question, Shift } from "./question.js";
 import type { AnswerColumn, Filter, OrderTerm, Value } from "./types.js";
 
@@ -132,22 +133,17 @@ export class Comparison {
     const names = now ?? earlier ?? [];
     return this.now.flatMap((column, i): Row => {
       if (!numeric(column)) return [names[i] ?? null];
-      const none = this.#isLeapDay(names) || this.#isOpen(names) ? null : absent(column);
+      const none = this.#comparable(names) ? absent(column) : null;
       const a = now ? (now[i] ?? null) : absent(column);
       const b = earlier ? (earlier[i] ?? null) : none;
       return [a, b, difference(a, b), percent(a, b)];
     });
   }
 
-  /** Whether a row is of a day that the year before does not have. */
-  #isLeapDay(row: Row): boolean {
-    const yearly = this.question.compare === "year" && !this.question.weekdays;
-    return yearly && this.#day >= 0 && String(row[this.#day]).endsWith("-02-29");
-  }
-
-  /** Whether a row is of days that are not over. */
-  #isOpen(row: Row): boolean {
-    return !this.shift.complete || (this.#day >= 0 && String(row[this.#day]) >= textOf(this.today));
+  /** Whether a row is of days that have others to compare with. */
+  #comparable(row: Row): boolean {
+    if (this.#day < 0) return this.shift.complete;
+    return comparable(this.question, parseDay(String(row[this.#day])) ?? NaN, this.today);
   }
 }
 

@@ -215,6 +215,12 @@ export function compared(q: Question, span: Span, today: Day): Shift {
   return { ...shift, earlier: { start: now.start - back, end: now.end - back }, later: (day) => day + back };
 }
 
+/** Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none. */
+export function comparable(q: Question, day: Day, today: Day): boolean {
+  const leap = q.compare === "year" && !q.weekdays && textOf(day).endsWith("-02-29");
+  return day < today && !leap;
+}
+
 function daysBack(q: Question, days: number): number {
   if (q.compare === "year") return 52 * 7;
   if (q.grain === "week") return 7;

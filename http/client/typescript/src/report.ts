@@ -3,7 +3,8 @@ import type { Row, Rows } from "./compare.js";
 import { spanText, textOf, todayIn } from "./days.js";
 import type { Day, Span } from "./days.js";
 import { ResponseError } from "./errors.js";
-import { byMetric, checkWords, compared, completeOrder, maxLimit, periods, queryOf, rangeOf, spanOf } from "./question.js";
+import { byMetric, checkWords, comparable, compared, completeOrder, maxLimit, periods } from "./question.js";
+import { queryOf, rangeOf, spanOf } from "./question.js";
 import type { Question, Shift } from "./question.js";
 import type { Answer, AnswerColumn, Column, OrderTerm, Page, Query } from "./types.js";
 
@@ -80,7 +81,10 @@ export class Report {
     if (limit !== undefined && ((!compare && !fill) || byMetric(query))) query.limit = Math.min(limit, maxLimit);
     let table = await this.#open(query);
     if (compare) table = await this.#compare(table, query, compared(this.question, span, this.#today));
-    if (fill && !grain) table = { ...table, rows: filled(table, span, this.#byKey, this.#today) };
+    if (fill && !grain) {
+      const hasEarlier = (day: Day) => comparable(this.question, day, this.#today);
+      table = { ...table, rows: filled(table, span, this.#byKey, hasEarlier) };
+    }
     return limit === undefined ? table : { ...table, rows: this.#limited(table.rows, limit) };
   }
 
@@ -191,17 +195,17 @@ async function* filled(
   { columns, rows }: Table,
   { start, end }: Span,
   order: OrderTerm[],
-  today: Day,
+  hasEarlier: (day: Day) => boolean,
 ): AsyncGenerator<Row, void, undefined> {
   const day = columns.findIndex((column) => column.name === "day");
   const groups = order.slice(0, -1).map(({ member }) => columns.findIndex((column) => column.name === member));
-  const days = Array.from({ length: end - start + 1 }, (_, i) => textOf(start + i));
+  const days = Array.from({ length: end - start + 1 }, (_, i) => start + i);
   if (order.at(-1)?.direction === "desc") days.reverse();
-  /** A group's row of a day without data. From today on there is nothing to compare with. */
-  const empty = (group: Row, on: string): Row =>
+  /** A group's row of a day without data. */
+  const empty = (group: Row, on: Day): Row =>
     columns.map((column, i) => {
-      if (!numeric(column)) return i === day ? on : (group[i] ?? null);
-      return column.name !== column.member && on >= textOf(today) ? null : absent(column);
+      if (!numeric(column)) return i === day ? textOf(on) : (group[i] ?? null);
+      return column.name !== column.member && !hasEarlier(on) ? null : absent(column);
     });
   let group: Row | undefined = groups.length === 0 ? [] : undefined; // one group is there without rows too
   let left = [...days];
@@ -211,7 +215,7 @@ async function* filled(
       left = [...days];
     }
     group = row;
-    while (left.length && left[0] !== row[day]) yield empty(row, left.shift()!);
+    while (left.length && textOf(left[0]!) !== row[day]) yield empty(row, left.shift()!);
     left.shift();
     yield row;
   }

@@ -4,7 +4,7 @@ import math
 from datetime import date
 from typing import Callable, Iterator
 
-from ._question import Question, Shift
+from ._question import Question, Shift, comparable
 from ._types import Column, Filter, OrderTerm, Value
 
 Row = list[Value]
@@ -130,18 +130,15 @@ class Comparison:
                 continue
             absent = 0 if column.kind == "count" else None
             a = now[i] if now else absent
-            b = earlier[i] if earlier else None if self._is_leap_day(names) or self._open(names) else absent
+            b = earlier[i] if earlier else absent if self._comparable(names) else None
             row += [a, b, difference(a, b), percent(a, b)]
         return row
 
-    def _is_leap_day(self, row: Row) -> bool:
-        """Whether a row is of a day that the year before does not have."""
-        yearly = self._question.compare == "year" and not self._question.weekdays
-        return self._day is not None and yearly and str(row[self._day]).endswith("-02-29")
-
-    def _open(self, row: Row) -> bool:
-        """Whether a row is of days that are not over."""
-        return not self._shift.complete or self._day is not None and str(row[self._day]) >= str(self._today)
+    def _comparable(self, row: Row) -> bool:
+        """Whether a row is of days that have others to compare with."""
+        if self._day is None:
+            return self._shift.complete
+        return comparable(self._question, date.fromisoformat(str(row[self._day])), self._today)
 
 
 def difference(a: Value, b: Value) -> Value:

@@ -282,6 +282,12 @@ def compared(q: Question, span: Span, today: date) -> Shift:
     return Shift(now, Span(now.start - back, now.end - back), still_open, lambda day: day + back)
 
 
+def comparable(q: Question, day: date, today: date) -> bool:
+    """Whether a day has one to compare it with: it is over, and not a 29th of February whose year before has none."""
+    leap = q.compare == "year" and not q.weekdays and (day.month, day.day) == (2, 29)
+    return day < today and not leap
+
+
 def week_of(day: date, first: str) -> date:
     """The first day of the week that holds day."""
     return day - (day.weekday() - WEEKDAYS.index(first)) % 7 * DAY

@@ -19,6 +19,7 @@ from ._question import (
     Span,
     by_metric,
     check_words,
+    comparable,
     compared,
     complete_order,
     periods,
@@ -106,7 +107,7 @@ class Report:
         if q.compare:
             table = self._compare(table, query, compared(q, span, self.today))
         if q.fill and not q.grain:
-            table = Table(table.columns, _fill(table, span, self.by_key, self.today))
+            table = Table(table.columns, _fill(table, span, self.by_key, lambda day: comparable(q, day, self.today)))
         if q.limit is not None:
             table = Table(table.columns, self._limited(table.rows, q.limit))
         return table
@@ -188,7 +189,7 @@ class Report:
         return Table([Column(self.question.grain or "", "date", "", "date"), *first.columns], rows())
 
 
-def _fill(table: Table, span: Span, order: list[OrderTerm], today: date) -> Iterator[Row]:
+def _fill(table: Table, span: Span, order: list[OrderTerm], has_earlier: Callable[[date], bool]) -> Iterator[Row]:
     """Adds a row for every day of the span that a group has none of. The day is the last key of the rows' order."""
     columns = table.columns
     day = [column.name for column in columns].index("day")
@@ -203,7 +204,7 @@ def _fill(table: Table, span: Span, order: list[OrderTerm], today: date) -> Iter
 
     def absent(column: Column, on: date) -> Value:
         of_comparison = column.name != column.member
-        return 0 if column.kind == "count" and not (of_comparison and on >= today) else None
+        return 0 if column.kind == "count" and (not of_comparison or has_earlier(on)) else None
 
     def whole(group: Row, rows: Iterator[Row]) -> Iterator[Row]:
         """The rows of one group, and the days that it lacks."""
