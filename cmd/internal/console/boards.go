@@ -8,15 +8,18 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // A boardView is what the page of a dashboard shows.
 type boardView struct {
 	Title   string
-	Refresh int // seconds; 0 for never
-	Span    string
-	Zone    string
+	Refresh int    // seconds; 0 for never
+	About   string // the days and the timezone of all panels; empty where they have several
 	Panels  []panelView
 	Form    []hidden
 	Shared  bool      // by a link: the period cannot be changed
@@ -25,7 +28,35 @@ type boardView struct {
 
 type panelView struct {
 	Title, ID, Address, Explore string
-	Delay                       int // milliseconds until it is asked
+	About                       string // its days and timezone, where those of the others differ
+	Delay                       int    // milliseconds until it is asked
+}
+
+// daysAndZone is what a panel is about.
+func daysAndZone(span report.Span, zone string) string { return datesIn(span.String()) + " in " + zone }
+
+// inCommon is the text that all have, and none of their own; else the text of each.
+func inCommon(texts []string) (all string, each []string) {
+	if len(slices.Compact(slices.Clone(texts))) == 1 {
+		return texts[0], make([]string, len(texts))
+	}
+	return "", texts
+}
+
+// view is what the page of a dashboard shows, with the panels at these looks.
+func (d *dashboard) view(looks []look, now time.Time) *boardView {
+	v := &boardView{Title: d.Title, Refresh: int(d.Refresh.Seconds())}
+	abouts := make([]string, len(looks))
+	for i, l := range looks {
+		span, _ := l.Span(now) // the answer says what is wrong with it
+		abouts[i] = daysAndZone(span, l.Timezone)
+	}
+	v.About, abouts = inCommon(abouts)
+	for i, one := range d.Panels {
+		v.Panels = append(v.Panels, panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i), About: abouts[i],
+			Delay: d.delay(i)})
+	}
+	return v
 }
 
 // find is a dashboard that the console offers; others are files that a page must not name. The error is a *fault where
@@ -78,24 +109,26 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, err.Error())
 		return
 	}
-	first := d.Panels[0].withRange(values)
+	looks := make([]look, len(d.Panels))
+	for i, one := range d.Panels {
+		looks[i] = one.withRange(values)
+	}
+	first := looks[0]
 	p := page{Title: d.Title, Nav: c.nav(dashboardAddress(d.file)), Look: first, Periods: c.periodChoices(first)}
 	p.Span, _ = first.Span(c.Now())
-	p.Board = &boardView{Title: d.Title, Refresh: int(d.Refresh.Seconds()), Zone: first.Timezone,
-		Form: []hidden{{"file", d.file}}}
+	p.Board = d.view(looks, c.Now())
+	p.Board.Form = []hidden{{"file", d.file}}
 	if c.Share != nil {
 		p.Board.Link = newLinkView(d.file)
 	}
-	for i, one := range d.Panels {
-		l := one.withRange(values)
+	for i, l := range looks {
 		address := url.Values{"file": {d.file}, "panel": {fmt.Sprint(i)}}
 		for _, name := range []string{"period", "start", "end", "timezone"} {
 			if values.Has(name) {
 				address.Set(name, values.Get(name))
 			}
 		}
-		p.Board.Panels = append(p.Board.Panels, panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i),
-			Address: "panel?" + address.Encode(), Explore: l.address(), Delay: d.delay(i)})
+		p.Board.Panels[i].Address, p.Board.Panels[i].Explore = "panel?"+address.Encode(), l.address()
 	}
 	c.render(w, "dashboard.html", p)
 }

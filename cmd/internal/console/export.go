@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-
-	"github.com/runlens/runlens/cmd/internal/report"
 )
 
 // An exported page has every panel with its drawings. It loads nothing and runs no script.
 type exported struct {
 	Title  string
 	Style  template.CSS
-	Span   report.Span
-	Zone   string
+	About  string // the days and the timezone of all panels; empty where they have several
 	Panels []exportedPanel
 }
 
 type exportedPanel struct {
 	Title  string
+	About  string // its days and timezone, where those of the others differ
 	Answer *answerView
 	Lines  []lineDrawing
 }
@@ -48,7 +46,8 @@ func (c *Console) Export(ctx context.Context, file string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all := exported{Title: d.Title, Style: template.CSS(style), Zone: d.Panels[0].look.Timezone}
+	all := exported{Title: d.Title, Style: template.CSS(style)}
+	abouts := make([]string, len(d.Panels))
 	for i, p := range d.Panels {
 		s, err := c.show(ctx, p.look, fresh)
 		if err != nil {
@@ -57,9 +56,7 @@ func (c *Console) Export(ctx context.Context, file string, w io.Writer) error {
 		if s.failed != nil {
 			return errors.New("the server failed while the dashboard was read: " + s.failed.line)
 		}
-		if i == 0 {
-			all.Span = s.span
-		}
+		abouts[i] = daysAndZone(s.span, p.look.Timezone)
 		view := c.viewOf(s, fmt.Sprintf("panel-%d-", i)).alone()
 		panel := exportedPanel{Title: p.heading(), Answer: view}
 		for _, chart := range view.Charts {
@@ -69,6 +66,10 @@ func (c *Console) Export(ctx context.Context, file string, w io.Writer) error {
 			view.Bars[n].ID = "" // no script makes a picture of it
 		}
 		all.Panels = append(all.Panels, panel)
+	}
+	all.About, abouts = inCommon(abouts)
+	for i := range all.Panels {
+		all.Panels[i].About = abouts[i]
 	}
 	return templates.ExecuteTemplate(w, "export.html", all)
 }

@@ -185,7 +185,7 @@ func (c *Console) chips(l look) (chips []chip) {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"words": words, "title": title, "dates": datesIn, "has": slices.Contains[[]string], "asset": versioned,
+	"words": words, "title": title, "has": slices.Contains[[]string], "asset": versioned,
 }).ParseFS(files, "templates/*.html"))
 
 // render writes a page. A template that fails leaves nothing half written.

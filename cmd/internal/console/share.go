@@ -117,15 +117,16 @@ func (c *Console) sharedBoard(w http.ResponseWriter, r *http.Request) {
 	if d == nil {
 		return
 	}
-	first := d.Panels[0].look
-	p := page{Title: d.Title}
-	p.Span, _ = first.Span(c.Now())
-	p.Board = &boardView{Title: d.Title, Refresh: int(d.Refresh.Seconds()), Zone: first.Timezone, Shared: true}
+	looks := make([]look, len(d.Panels))
 	for i, one := range d.Panels {
-		p.Board.Panels = append(p.Board.Panels, panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i),
-			Address: fmt.Sprintf("%s/%d", r.PathValue("token"), i), Delay: d.delay(i)})
+		looks[i] = one.look
 	}
-	c.render(w, "dashboard.html", p)
+	board := d.view(looks, c.Now())
+	board.Shared = true
+	for i := range board.Panels {
+		board.Panels[i].Address = fmt.Sprintf("%s/%d", r.PathValue("token"), i)
+	}
+	c.render(w, "dashboard.html", page{Title: d.Title, Board: board})
 }
 
 func (c *Console) sharedPanel(w http.ResponseWriter, r *http.Request) {
