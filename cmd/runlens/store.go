@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
@@ -56,7 +56,7 @@ func (f storeFlags) storeArguments(given map[string]bool) (arguments string) {
 		{"data-dir", f.DataDir},
 	} {
 		if given[flag.name] {
-			arguments += " --" + flag.name + " '" + strings.ReplaceAll(flag.value, "'", `'\''`) + "'"
+			arguments += " --" + flag.name + " " + output.Quoted(flag.value)
 		}
 	}
 	return arguments
