@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -32,9 +31,9 @@ type Database struct {
 	pool    *pgxpool.Pool
 	mapping Mapping
 
-	mu    sync.Mutex
-	own   map[string]bool         // names of the transactions in which this process reads now
-	uuids map[normalize.Kind]bool // kinds whose id has the type uuid, as Check found
+	mu         sync.Mutex
+	own        map[string]bool                  // names of the transactions in which this process reads now
+	identities map[normalize.Kind]identityTypes // as Check found
 }
 
 // Open connects to the database of a postgres:// URL, directly or through a pooler that gives a
@@ -61,7 +60,9 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
-	return &Database{pool: pool, mapping: mapping, own: map[string]bool{}, uuids: map[normalize.Kind]bool{}}, nil
+	return &Database{
+		pool: pool, mapping: mapping, own: map[string]bool{}, identities: map[normalize.Kind]identityTypes{},
+	}, nil
 }
 
 // Name names the database by its address, without what may change about it: user and password.
@@ -86,15 +87,15 @@ func (d *Database) Check(ctx context.Context) error {
 				return err
 			}
 			columns = slices.Clone(rows.FieldDescriptions())
-			for _, f := range columns {
-				if f.Name == idColumn(kind) {
-					d.mu.Lock()
-					d.uuids[kind] = f.DataTypeOID == pgtype.UUIDOID
-					d.mu.Unlock()
-				}
-			}
 			rows.Close()
-			return rows.Err()
+			if rows.Err() != nil {
+				return rows.Err()
+			}
+			types, err := identityOf(ctx, tx, kind, columns)
+			d.mu.Lock()
+			d.identities[kind] = types
+			d.mu.Unlock()
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("the SELECT of record %s: %w", kind, err)

@@ -88,19 +88,19 @@ func (d *Database) All(ctx context.Context, kind normalize.Kind, visit func(*sou
 // reads the whole organization.
 func (d *Database) OfDays(ctx context.Context, kind normalize.Kind, organization schema.OrganizationID,
 	days []time.Time, visit func(*source.Record) error) error {
-	where, args := "s.organization_id = $1", []any{string(organization)}
-	if clock := clockColumn(kind); clock != "" {
-		first, last := slices.MinFunc(days, time.Time.Compare), slices.MaxFunc(days, time.Time.Compare)
-		dates := make([]string, len(days))
-		for i, day := range days {
-			dates[i] = day.Format(time.DateOnly)
-		}
-		// The bounds are for an index, if there is one. Sessions have the zone UTC.
-		where += " AND s." + clock + " >= $2 AND s." + clock + " < $3 AND s." + clock + "::date = ANY($4)"
-		args = append(args, Key{At: first}.literal(), Key{At: last.AddDate(0, 0, 1)}.literal(),
-			"{"+strings.Join(dates, ",")+"}")
+	clock := clockColumn(kind)
+	if clock == "" {
+		return d.eachOf(ctx, kind, organization, "true", nil, visit)
 	}
-	return d.each(ctx, kind, where, args, visit)
+	first, last := slices.MinFunc(days, time.Time.Compare), slices.MaxFunc(days, time.Time.Compare)
+	dates := make([]string, len(days))
+	for i, day := range days {
+		dates[i] = day.Format(time.DateOnly)
+	}
+	// The bounds are for an index, if there is one. Sessions have the zone UTC.
+	condition := "s." + clock + " >= $2 AND s." + clock + " < $3 AND s." + clock + "::date = ANY($4)"
+	return d.eachOf(ctx, kind, organization, condition, []any{Key{At: first}.literal(),
+		Key{At: last.AddDate(0, 0, 1)}.literal(), "{" + strings.Join(dates, ",") + "}"}, visit)
 }
 
 // OfIDs calls visit with the records of one organization that have one of some ids, whether they break a rule or not.
@@ -114,14 +114,11 @@ func (d *Database) OfIDs(ctx context.Context, kind normalize.Kind, organization 
 		texts[i] = id.String()
 	}
 	id := "s." + idColumn(kind)
-	d.mu.Lock()
-	if !d.uuids[kind] {
+	if !d.identity(kind).idIsUUID {
 		// A text may write a UUID in capital letters.
 		id = "lower(" + id + "::text)"
 	}
-	d.mu.Unlock()
-	return d.each(ctx, kind, "s.organization_id = $1 AND "+id+" = ANY($2)",
-		[]any{string(organization), "{" + strings.Join(texts, ",") + "}"}, visit)
+	return d.eachOf(ctx, kind, organization, id+" = ANY($2)", []any{"{" + strings.Join(texts, ",") + "}"}, visit)
 }
 
 func (d *Database) each(ctx context.Context, kind normalize.Kind, where string, args []any,

@@ -1,0 +1,70 @@
+package postgres_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/schema"
+)
+
+// The store has organizations of other sources too. One that the type of organization_id has no value for is none of
+// this source's; neither is one that the type takes for the same.
+func TestTypesOfOrganizations(t *testing.T) {
+	const u = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"
+	for name, c := range map[string]struct {
+		before, declared, mine string
+		others                 []string
+	}{
+		"text": {"", "text", "acme", []string{u, "ACME"}},
+		"char": {"", "char(9)", "acme", []string{u, "ACME"}},
+		"uuid": {"", "uuid", u, []string{"acme", strings.ToUpper(u), strings.ReplaceAll(u, "-", "")}},
+		"enum": {"CREATE TYPE tenant AS ENUM ('acme', 'other')", "tenant", "acme", []string{u, "ACME"}},
+		"name": {"", "name", "acme", []string{u, "ACME"}},
+		"case": {
+			"CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+			`text COLLATE nocase`, "acme", []string{u, "ACME"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			url, conn := layout(t)
+			do(t, conn, c.before)
+			do(t, conn, "ALTER TABLE runs ALTER organization_id TYPE "+c.declared+" USING organization_id::"+c.declared)
+			id := uuid.MustParse("00000000-0000-0000-0000-000000000001")
+			do(t, conn, "INSERT INTO runs (organization_id, run_id, agent_id, status, created_at) VALUES ('"+c.mine+"', '"+
+				id.String()+"', gen_random_uuid(), 'RUNNING', '2026-01-01T12:00Z')")
+			database := open(t, url)
+			if err := database.Check(ctx); err != nil {
+				t.Fatal(err)
+			}
+			for _, organization := range append([]string{c.mine}, c.others...) {
+				var found []string
+				visit := func(r *source.Record) error {
+					found = append(found, string(r.Raw.Values[0]))
+					return nil
+				}
+				day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+				of := schema.OrganizationID(organization)
+				if err := database.OfDays(ctx, normalize.KindRun, of, []time.Time{day}, visit); err != nil {
+					t.Errorf("the days of %s: %v", organization, err)
+				}
+				if err := database.OfIDs(ctx, normalize.KindRun, of, []uuid.UUID{id}, visit); err != nil {
+					t.Errorf("the ids of %s: %v", organization, err)
+				}
+				var want []string
+				if organization == c.mine {
+					want = []string{c.mine, c.mine} // of the day, and of the id
+				}
+				if !slices.Equal(found, want) {
+					t.Errorf("of %s it has %q, want %q", organization, found, want)
+				}
+			}
+		})
+	}
+}
