@@ -177,13 +177,6 @@ func (c *copier) pass(ctx context.Context, from time.Time) error {
 	return c.save(ctx, stored, c.horizon.until(), c.horizon.certain())
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // A reader reads a page of the source: Changed or Timeless of a postgres.Database.
 type reader func(ctx context.Context, kind normalize.Kind, after postgres.Key, limit int,
 	visit func(*source.Record, postgres.Key) error) (int, error)
@@ -249,12 +242,13 @@ type page struct {
 	write.Batch
 	keys    []postgres.Key // of all new records, rejected ones too
 	rejects []ingest.Reject
+	once    []uint64 // hashes of the rejects that have no time
 	last    postgres.Key
 }
 
 func (p *page) clear(at postgres.Key) {
 	p.Clear()
-	p.keys, p.rejects, p.last = p.keys[:0], p.rejects[:0], at
+	p.keys, p.rejects, p.once, p.last = p.keys[:0], p.rejects[:0], p.once[:0], at
 }
 
 func (c *copier) add(p *page, r *source.Record, key postgres.Key) {
@@ -266,7 +260,7 @@ func (c *copier) add(p *page, r *source.Record, key postgres.Key) {
 	if err := p.Add(c.normalizer, &r.Raw); err != nil {
 		p.rejects = append(p.rejects, c.reject(r, err))
 		if key.Timeless() {
-			c.timeless.add(key)
+			p.once = append(p.once, hash(key))
 		}
 	}
 }
@@ -292,6 +286,9 @@ func (c *copier) store(ctx context.Context, p *page) error {
 		if err := c.OnReject(reject); err != nil {
 			return err
 		}
+	}
+	for _, row := range p.once {
+		c.timeless.add(row)
 	}
 	c.recent.add(p.keys)
 	c.Status.stored(c.kind, p.Len(), len(p.rejects))

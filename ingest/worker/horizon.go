@@ -117,3 +117,10 @@ func (h *horizon) blind() bool {
 	}
 	return false
 }
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -13,14 +13,15 @@ import (
 )
 
 // Rows whose updated_at is NULL or infinite have no place in the order of changes, so that every poll would read all of
-// them again. They are read in the first pass and in the full comparisons only, and each that breaks a rule is
-// rejected once.
+// them again; nor do rows without an id or an organization. They are read in the first pass and in the full comparisons
+// only, and each that breaks a rule is rejected once.
 
-// maxRejectedOnce bounds the memory of a rejectedOnce, to 16 MB about.
+// maxRejectedOnce bounds the memory of a rejectedOnce, to 40 MB about.
 const maxRejectedOnce = 1_000_000
 
-// A rejectedOnce knows by their hashes which rows have been rejected.
-type rejectedOnce map[uint64]struct{}
+// A rejectedOnce knows by their hashes which rows have been rejected, and how many of each hash: rows without a key may
+// be equal.
+type rejectedOnce map[uint64]int32
 
 var seed = maphash.MakeSeed()
 
@@ -28,42 +29,94 @@ func hash(key postgres.Key) uint64 {
 	return maphash.String(seed, string(key.Organization)+"\x00"+key.ID)
 }
 
-func (r *rejectedOnce) add(key postgres.Key) {
+// hashRecord distinguishes rows without a key by all that they contain.
+func hashRecord(r *source.Record) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, value := range r.Raw.Values {
+		end := byte(0) // which no text of PostgreSQL has
+		if value == nil {
+			end = 1
+		}
+		h.Write(value)
+		h.WriteByte(end)
+	}
+	return h.Sum64()
+}
+
+// add counts a row, and returns how many there are of its hash now.
+func (r *rejectedOnce) add(hash uint64) int32 {
 	if *r == nil {
 		*r = rejectedOnce{}
 	}
-	if len(*r) < maxRejectedOnce {
-		(*r)[hash(key)] = struct{}{}
+	n := (*r)[hash] + 1
+	if n > 1 || len(*r) < maxRejectedOnce {
+		(*r)[hash] = n
 	}
+	return n
 }
 
-func (r rejectedOnce) has(key postgres.Key) bool {
-	_, ok := r[hash(key)]
-	return ok
-}
-
-// copyTimeless copies the rows without a time.
+// copyTimeless copies the rows without a time, and rejects those without a key.
 func (c *copier) copyTimeless(ctx context.Context) error {
 	for at := (postgres.Key{}); ; {
 		last, _, err := c.page(ctx, c.Source.Timeless, at)
-		if err != nil || last == nil {
+		if err != nil {
 			return err
+		}
+		if last == nil {
+			break
 		}
 		at = *last
 	}
+	return c.reading(ctx, "read "+string(c.kind)+" records without an id", func() error {
+		var seen rejectedOnce
+		_, err := c.rejectKeyless(ctx, &seen, false)
+		return err
+	})
 }
 
-// rejectTimeless rejects the rows without a time that break a rule now and did not at the last reading. Those that
-// break none have been compared.
+// rejectKeyless adds the rows without a key to those of a reading, and rejects what has not been rejected. If full says
+// that this is not known of all, it only counts those of which it is not.
+func (c *copier) rejectKeyless(ctx context.Context, seen *rejectedOnce, full bool) (unknown int, err error) {
+	normalizer := normalize.NewNormalizer()
+	var batch write.Batch // stays empty: every kind needs both
+	err = c.Source.Keyless(ctx, c.kind, func(r *source.Record) error {
+		if !c.owns(organizationOf(r)) {
+			return nil
+		}
+		fault := batch.Add(normalizer, &r.Raw)
+		row := hashRecord(r)
+		if fault == nil || seen.add(row) <= c.timeless[row] {
+			return nil
+		}
+		if full {
+			unknown++
+			return nil
+		}
+		if err := c.OnReject(c.reject(r, fault)); err != nil {
+			return err
+		}
+		c.timeless.add(row)
+		c.Status.rejected(c.kind, 1)
+		return nil
+	})
+	return unknown, err
+}
+
+// rejectTimeless rejects the rows without a time or a key that break a rule now and did not at the last reading. Those
+// that break none have been compared.
 func (c *copier) rejectTimeless(ctx context.Context) error {
 	normalizer := normalize.NewNormalizer()
 	full := len(c.timeless) == maxRejectedOnce
 	var now rejectedOnce
-	unknown := 0
+	unknown, err := c.rejectKeyless(ctx, &now, full)
+	if err != nil {
+		return fmt.Errorf("read records without an id: %w", err)
+	}
 	for at, n := (postgres.Key{}), pageRows; n == pageRows; {
-		rejects := map[postgres.Key]ingest.Reject{}
+		var rejects []ingest.Reject
+		var rows []uint64     // their hashes
 		var batch write.Batch // of what breaks no rule, to nobody's use
-		var err error
 		n, err = c.Source.Timeless(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
 			at = key
 			if !c.owns(organizationOf(r)) {
@@ -73,8 +126,8 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 			if fault == nil {
 				return nil
 			}
-			if now.add(key); !c.timeless.has(key) {
-				rejects[key] = c.reject(r, fault)
+			if row := hash(key); now.add(row) > c.timeless[row] {
+				rejects, rows = append(rejects, c.reject(r, fault)), append(rows, row)
 			}
 			return nil
 		})
@@ -85,18 +138,18 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 			unknown += len(rejects) // which may have been rejected already
 			continue
 		}
-		for key, reject := range rejects {
+		for i, reject := range rejects {
 			if err := c.OnReject(reject); err != nil {
 				return err
 			}
-			c.timeless.add(key)
+			c.timeless.add(rows[i])
 		}
 		c.Status.rejected(c.kind, len(rejects))
 	}
 	c.timeless = now
 	if unknown > 0 {
-		c.Logger.Warn("more records without a time break a rule than can be remembered; these are not rejected again",
-			"kind", c.kind, "count", unknown)
+		c.Logger.Warn("more records without a time or an id break a rule than can be remembered; these are not rejected "+
+			"again", "kind", c.kind, "count", unknown)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -117,5 +118,46 @@ func TestPollingLeavesRowsWithoutATimeAlone(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A row without an id or an organization is rejected alone, and once, however many there are and whatever their time
+// is; others that changed at the same instant are copied.
+func TestRowsWithoutAnID(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.insert("acme", 1, 30)
+	without := func(organization, id string) {
+		b.do(`INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at)
+			SELECT ` + organization + `, ` + id + `, lpad('1', 32, '0')::uuid, 'RUNNING', '2026-01-01Z', updated_at
+				FROM unnest(ARRAY['2026-01-01Z', '2026-01-01Z', NULL, 'infinity', '-infinity']::timestamptz[]) AS updated_at`)
+	}
+	b.do(`ALTER TABLE runs DROP CONSTRAINT runs_pkey;
+		ALTER TABLE runs ALTER organization_id DROP NOT NULL, ALTER run_id DROP NOT NULL, ALTER updated_at DROP NOT NULL;
+		UPDATE runs SET updated_at = '2026-01-01Z'`)
+	without("'acme'", "NULL")
+	without("NULL", "lpad('1', 32, '0')::uuid")
+	status, stop := b.start(func(o *worker.Options) { o.ReconcileEvery = 50 * time.Millisecond })
+	b.untilEqual()
+	rejected := func() int64 { return status.Report().Kinds[normalize.KindRun].Rejected }
+	b.untilCaughtUp(status, normalize.Kinds...)
+	if n := rejected(); n != 10 {
+		t.Errorf("the first pass rejected %d runs, want 10", n)
+	}
+	b.reconciled(status)
+	// They may come later, too. A full comparison finds them.
+	without("NULL", "NULL")
+	b.until("the rows are rejected", func() bool { return rejected() == 15 })
+	b.reconciled(status)
+	stop()
+	fields := map[string]int{}
+	for _, r := range b.rejected {
+		fields[r.Field]++
+	}
+	if want := map[string]int{"organization_id": 10, "run_id": 5}; rejected() != 15 || !maps.Equal(fields, want) {
+		t.Errorf("%d were rejected, for %v, want 15 for %v", rejected(), fields, want)
+	}
+	if n := b.count("SELECT count() FROM runs FINAL"); n != 30 {
+		t.Errorf("%d runs, want 30", n)
 	}
 }

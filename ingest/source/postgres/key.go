@@ -10,10 +10,11 @@ import (
 )
 
 // A Key is a place in the order of changes of one kind: updated_at, id, organization. Rows without an
-// updated_at come last.
+// updated_at come last. A row without an id or an organization has no key.
 type Key struct {
 	At           time.Time // to the microsecond, or one of Infinity, NegativeInfinity and Null; zero: before all
-	ID           string    // empty: before all rows of At
+	OfRow        bool      // it is the key of a row, whose id may be an empty text; else it is before all rows of At
+	ID           string
 	Organization schema.OrganizationID
 }
 

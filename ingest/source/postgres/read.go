@@ -15,15 +15,15 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Changed calls visit with up to limit records after a key that have an instant as updated_at, in the order of their
-// keys, and returns how many there were. Records and their texts are valid during the call.
+// Changed calls visit with up to limit records after a key that have a key with an instant, in the order of their keys,
+// and returns how many there were. Records and their texts are valid during the call.
 func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, limit int,
 	visit func(*source.Record, Key) error) (int, error) {
 	where, order, args := changedAfter(kind, after)
 	return d.read(ctx, pageSettings, kind, where+order, append(args, limit), visit)
 }
 
-// Timeless is Changed for the records that have no instant as updated_at: the order of changes says nothing of them.
+// Timeless is Changed for the records that have a key without an instant: the order of changes says nothing of them.
 func (d *Database) Timeless(ctx context.Context, kind normalize.Kind, after Key, limit int,
 	visit func(*source.Record, Key) error) (n int, err error) {
 	if after.At.IsZero() {
@@ -45,6 +45,17 @@ func (d *Database) Timeless(ctx context.Context, kind normalize.Kind, after Key,
 	return n, nil
 }
 
+// Keyless calls visit with the records that have no key, which Changed and Timeless leave out: a comparison with NULL
+// holds for no row. They have no order either, so it is one statement for all of them.
+func (d *Database) Keyless(ctx context.Context, kind normalize.Kind, visit func(*source.Record) error) error {
+	return d.each(ctx, kind, "s."+idColumn(kind)+" IS NULL OR s.organization_id IS NULL", nil, visit)
+}
+
+// hasKey is a condition for the rows that have a key. The index of changes has what it asks for.
+func hasKey(kind normalize.Kind) string {
+	return " AND s." + idColumn(kind) + " IS NOT NULL AND s.organization_id IS NOT NULL"
+}
+
 // changedAfter returns a condition for the rows after a key, their order, and the arguments before the limit.
 func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
 	id := "s." + idColumn(kind)
@@ -52,13 +63,13 @@ func changedAfter(kind normalize.Kind, after Key) (where, order string, args []a
 	switch {
 	case after.At.IsZero():
 		where = "s.updated_at > '-infinity'"
-	case after.ID == "":
+	case !after.OfRow:
 		where, args = "s.updated_at >= $1", []any{after.literal()}
 	default:
 		where = "(s.updated_at, " + id + ", s.organization_id) > ($1, $2, $3)"
 		args = []any{after.literal(), after.ID, string(after.Organization)}
 	}
-	return where + " AND s.updated_at < 'infinity'", limited(order, args), args
+	return where + " AND s.updated_at < 'infinity'" + hasKey(kind), limited(order, args), args
 }
 
 // timelessAfter is changedAfter for the rows with the updated_at of a key that is no instant. The index has those
@@ -69,11 +80,11 @@ func timelessAfter(kind normalize.Kind, after Key) (where, order string, args []
 	if where = "s.updated_at = '" + after.literal() + "'"; after.At.Equal(Null) {
 		where = "s.updated_at IS NULL"
 	}
-	if after.ID != "" {
+	if after.OfRow {
 		where += " AND (" + id + ", s.organization_id) > ($1, $2)"
 		args = []any{after.ID, string(after.Organization)}
 	}
-	return where, limited(order, args), args
+	return where + hasKey(kind), limited(order, args), args
 }
 
 func limited(order string, args []any) string { return fmt.Sprintf("%s LIMIT $%d", order, len(args)+1) }
@@ -167,7 +178,7 @@ func (d *Database) read(ctx context.Context, settings string, kind normalize.Kin
 			}
 			n++
 			record.Line = n
-			if err := visit(&record, Key{at, string(values[id]), schema.OrganizationID(values[0])}); err != nil {
+			if err := visit(&record, Key{at, true, string(values[id]), schema.OrganizationID(values[0])}); err != nil {
 				return err
 			}
 		}
