@@ -15,21 +15,21 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Changed calls visit with up to limit records after a key that have a key with an instant, in the order of their keys,
-// and returns how many there were. Records and their texts are valid during the call.
+// Changed calls visit with up to limit records after a key that have a key with a usable instant, in the order of their
+// keys, and returns how many there were. Records and their texts are valid during the call.
 func (d *Database) Changed(ctx context.Context, kind normalize.Kind, after Key, limit int,
 	visit func(*source.Record, Key) error) (int, error) {
 	where, order, args := changedAfter(kind, after)
 	return d.read(ctx, pageSettings, kind, where+order, append(args, limit), visit)
 }
 
-// Timeless is Changed for the records that have a key without an instant: the order of changes says nothing of them.
+// Timeless is Changed for the records that have a key without one: the order of changes says nothing of them.
 func (d *Database) Timeless(ctx context.Context, kind normalize.Kind, after Key, limit int,
 	visit func(*source.Record, Key) error) (n int, err error) {
 	if after.At.IsZero() {
 		after.At = NegativeInfinity
 	}
-	for _, at := range []time.Time{NegativeInfinity, Infinity, Null} {
+	for _, at := range timeless {
 		if at.Before(after.At) {
 			continue
 		}
@@ -69,7 +69,7 @@ func changedAfter(kind normalize.Kind, after Key) (where, order string, args []a
 		where = "(s.updated_at, " + id + ", s.organization_id) > ($1, $2, $3)"
 		args = []any{after.literal(), after.ID, string(after.Organization)}
 	}
-	return where + " AND s.updated_at < 'infinity'" + hasKey(kind), limited(order, args), args
+	return where + " AND s.updated_at < " + tooLate + hasKey(kind), limited(order, args), args
 }
 
 // timelessAfter is changedAfter for the rows with the updated_at of a key that is no instant. The index has those
@@ -77,8 +77,13 @@ func changedAfter(kind normalize.Kind, after Key) (where, order string, args []a
 func timelessAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
 	id := "s." + idColumn(kind)
 	order = " ORDER BY " + id + ", s.organization_id"
-	if where = "s.updated_at = '" + after.literal() + "'"; after.At.Equal(Null) {
+	switch {
+	case after.At.Equal(Null):
 		where = "s.updated_at IS NULL"
+	case after.At.Equal(TooLate):
+		where = "s.updated_at >= " + tooLate + " AND s.updated_at < 'infinity'"
+	default:
+		where = "s.updated_at = '" + after.literal() + "'"
 	}
 	if after.OfRow {
 		where += " AND (" + id + ", s.organization_id) > ($1, $2)"
@@ -187,19 +192,19 @@ func (d *Database) read(ctx context.Context, settings string, kind normalize.Kin
 	return n, err
 }
 
-// microsColumn is updated_at in microseconds, which is what PostgreSQL keeps and numbers have exactly, or
-// infinity, -infinity or NULL. One row must not fail the statement for all others.
-const microsColumn = "CASE WHEN isfinite(s.updated_at::timestamptz) " +
-	"THEN (extract(epoch FROM s.updated_at::timestamptz) * 1000000)::bigint::text ELSE s.updated_at::text END"
+// microsColumn is updated_at in microseconds since 1970, which is what PostgreSQL keeps and numbers have exactly, or
+// "too late", infinity, -infinity or NULL. One row must not fail the statement for all others.
+const microsColumn = "CASE WHEN NOT isfinite(s.updated_at) THEN s.updated_at::text WHEN s.updated_at >= " + tooLate +
+	" THEN 'too late' ELSE (extract(epoch FROM s.updated_at) * 1000000)::bigint::text END"
 
 // text is an expression for a column as text. A time is RFC 3339; what that cannot write (infinity, years
-// outside 1 to 9999) is as PostgreSQL writes it, so that the rules of a record refuse it.
+// outside 1 to 9999) is as PostgreSQL writes it, so that the rules of a record refuse it. It is compared before the
+// cast, which fails for some dates.
 func text(column string, isTime bool) string {
 	if !isTime {
 		return column + "::text"
 	}
-	instant := column + "::timestamptz"
-	return "CASE WHEN " + instant + " >= '0001-01-01 00:00:00Z' AND " + instant + " < '10000-01-01 00:00:00Z' THEN " +
-		"to_char(" +
-		instant + ` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE ` + column + "::text END"
+	return "CASE WHEN " + column + " >= '0001-01-01 00:00:00Z' AND " + column + " < '10000-01-01 00:00:00Z' THEN " +
+		"to_char(" + column + `::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE ` + column +
+		"::text END"
 }
