@@ -25,11 +25,7 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 	fault := func(format string, args ...any) error {
 		return fmt.Errorf("the SELECT of record %s: %s", kind, fmt.Sprintf(format, args...))
 	}
-	plan, err := d.explain(ctx, "", "SELECT * FROM "+d.from(kind), nil)
-	if err != nil {
-		return err
-	}
-	for i, column := range columns {
+	for _, column := range columns {
 		switch {
 		case strings.HasSuffix(column.Name, "_id") && slices.Contains(numbers, column.DataTypeOID):
 			of := strings.TrimPrefix(strings.TrimSuffix(column.Name, "_id"), "parent_")
@@ -38,15 +34,18 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 		case !strings.HasSuffix(column.Name, "_at"):
 			continue
 		}
-		compared := column.Name == "updated_at" || column.Name == clockColumn(kind)
+		made, err := d.expressionsOf(ctx, kind, column.Name)
+		if err != nil {
+			return err
+		}
 		switch column.DataTypeOID {
 		case pgtype.TimestamptzOID:
-			if i >= len(plan.Output) || !castToInstant.MatchString(plan.Output[i]) {
+			if !slices.ContainsFunc(made, castToInstant.MatchString) {
 				continue
 			}
 		case pgtype.TimestampOID, pgtype.DateOID:
 		default:
-			if compared {
+			if column.Name == "updated_at" || column.Name == clockColumn(kind) {
 				return fault("%s must have the type timestamptz", column.Name)
 			}
 			continue
@@ -62,6 +61,22 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 		}
 	}
 	return nil
+}
+
+// expressionsOf returns what PostgreSQL computes for a column of a SELECT. Where the top of the plan does not show it,
+// that is what all of the plan computes: the plan for one column leaves others out, but for those of a WITH or a
+// DISTINCT.
+func (d *Database) expressionsOf(ctx context.Context, kind normalize.Kind, column string) ([]string, error) {
+	plan, err := d.explain(ctx, "", "SELECT s."+column+" FROM "+d.from(kind), nil)
+	made, shown := plan.Output, len(plan.Output) > 0
+	plan.each(func(n *node) {
+		// An Append shows no columns, and what is above one those of the first part. A scan of a subquery shows names.
+		shown = shown && len(n.Output) > 0 && n.Type != "Subquery Scan" && n.Parent != "SubPlan" && n.Parent != "InitPlan"
+	})
+	if !shown {
+		plan.each(func(n *node) { made = append(made, n.Output...) })
+	}
+	return made, err
 }
 
 // otherZone returns a time zone that sessions of the database have and that is not UTC; empty when there is none.

@@ -1,0 +1,57 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/ingest/source/postgres"
+)
+
+// A time without a zone that a mapping makes one with a zone is found wherever the mapping does it, and the column is
+// named. With the zone in the mapping it is accepted.
+func TestCastsBelowTheTop(t *testing.T) {
+	url, conn := layout(t)
+	do(t, conn, `DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || current_database() || ' SET TimeZone = ''America/New_York''';
+		END $$;
+		CREATE TABLE job (LIKE runs) PARTITION BY HASH (run_id);
+		ALTER TABLE job ALTER created_at TYPE timestamp;
+		CREATE TABLE job_0 PARTITION OF job FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+		CREATE TABLE job_1 PARTITION OF job FOR VALUES WITH (MODULUS 2, REMAINDER 1)`)
+	const head = `organization_id, run_id, agent_id, kind, parent_run_id, status, initiator_identifier, initiator_name,
+		initiator_type, `
+	const cast, right = "created_at::timestamptz", "created_at AT TIME ZONE 'America/New_York'"
+	for name, statement := range map[string]string{
+		"partitions": "SELECT " + head + "X AS created_at, updated_at FROM job",
+		"the second part": "SELECT " + head + "created_at, updated_at FROM runs UNION ALL SELECT " + head +
+			"X, updated_at FROM job",
+		"a sorted union": "SELECT * FROM (SELECT " + head + "created_at, updated_at FROM runs UNION ALL SELECT " + head +
+			"X, updated_at FROM job) AS u ORDER BY run_id",
+		"WITH": "WITH c AS MATERIALIZED (SELECT " + head + "X AS created_at, updated_at FROM job_0) SELECT " + head +
+			"created_at, updated_at FROM c",
+		"a subquery": "SELECT " + head + "created_at, updated_at FROM (SELECT " + head + "X AS created_at, updated_at " +
+			"FROM job_0 OFFSET 0) AS q",
+		"another row": "SELECT " + head + "(SELECT X FROM job_0 AS j WHERE j.run_id = r.run_id) AS created_at, updated_at " +
+			"FROM runs AS r",
+		"DISTINCT": "SELECT DISTINCT " + head + "X AS created_at, updated_at FROM job_0",
+		"a view":   "SELECT " + head + "X AS created_at, updated_at FROM (TABLE job_0) AS v",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for expression, want := range map[string]string{
+				cast: "created_at has no time zone, and that of the database is America/New_York", right: "",
+			} {
+				if err := checkRuns(t, url, strings.ReplaceAll(statement, "X", expression)); want == "" && err != nil ||
+					want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+					t.Errorf("%s: %v, want %q", expression, err, want)
+				}
+			}
+		})
+	}
+}
+
+// checkRuns checks the default mapping with another SELECT of runs.
+func checkRuns(t *testing.T, url, statement string) error {
+	t.Helper()
+	_, rest, _ := strings.Cut(postgres.DefaultMapping, "-- record: run\n")
+	of, _, _ := strings.Cut(rest, "-- record:")
+	return open(t, url, of, statement+"\n\n").Check(t.Context())
+}
