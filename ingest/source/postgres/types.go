@@ -45,10 +45,10 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 			}
 		case pgtype.TimestampOID, pgtype.DateOID:
 		default:
-			if column.Name == "updated_at" || column.Name == clockColumn(kind) {
-				return fault("%s must have the type timestamptz", column.Name)
+			if column.Name == "deleted_at" && always(made, "NULL::text") { // NULL AS deleted_at
+				continue
 			}
-			continue
+			return fault("%s must have the type timestamptz", column.Name)
 		}
 		zone, err := d.otherZone(ctx)
 		if err != nil {
@@ -77,6 +77,11 @@ func (d *Database) expressionsOf(ctx context.Context, kind normalize.Kind, colum
 		plan.each(func(n *node) { made = append(made, n.Output...) })
 	}
 	return made, err
+}
+
+// always reports whether all of some expressions are one.
+func always(expressions []string, one string) bool {
+	return len(expressions) > 0 && !slices.ContainsFunc(expressions, func(e string) bool { return e != one })
 }
 
 // otherZone returns a time zone that sessions of the database have and that is not UTC; empty when there is none.

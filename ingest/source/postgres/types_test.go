@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 )
 
@@ -54,4 +56,34 @@ func checkRuns(t *testing.T, url, statement string) error {
 	_, rest, _ := strings.Cut(postgres.DefaultMapping, "-- record: run\n")
 	of, _, _ := strings.Cut(rest, "-- record:")
 	return open(t, url, of, statement+"\n\n").Check(t.Context())
+}
+
+// Every time of a mapping has a type of times, so that no row can have one that PostgreSQL can't read. A NULL is none.
+func TestTimesThatAreTexts(t *testing.T) {
+	url, conn := layout(t)
+	do(t, conn, "INSERT INTO agents VALUES ('acme', gen_random_uuid(), 'Ada'); CREATE TABLE bots AS SELECT * FROM agents")
+	for deleted, want := range map[string]string{
+		"deleted_at":                  "",
+		"NULL AS deleted_at":          "",
+		"deleted_at::timestamp":       "",
+		"deleted_at::date":            "",
+		"NULL::date AS deleted_at":    "",
+		"deleted_at::text":            "the SELECT of record agent: deleted_at must have the type timestamptz",
+		"'' AS deleted_at":            "the SELECT of record agent: deleted_at must have the type timestamptz",
+		"1 AS deleted_at":             "the SELECT of record agent: deleted_at must have the type timestamptz",
+		"NULL::integer AS deleted_at": "the SELECT of record agent: deleted_at must have the type timestamptz",
+	} {
+		for _, table := range []string{"agents", "agents UNION ALL SELECT organization_id, agent_id, name, slug, " + deleted +
+			", updated_at FROM bots"} {
+			database := open(t, url, "deleted_at, updated_at\nFROM agents", deleted+", updated_at\nFROM "+table)
+			err := database.Check(t.Context())
+			if want == "" && err == nil { // and it can be read
+				_, err = database.Changed(t.Context(), normalize.KindAgent, postgres.Key{}, 2,
+					func(*source.Record, postgres.Key) error { return nil })
+			}
+			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("%s of %s: %v, want %q", deleted, table, err, want)
+			}
+		}
+	}
 }
