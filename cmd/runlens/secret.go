@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -61,6 +62,8 @@ func refusePasswords(path []*kong.Path) error {
 var (
 	// passwordParameter is a password in the query of a URL, or in PostgreSQL's form of words.
 	passwordParameter = regexp.MustCompile(`(?i)(^|[?&\s])(ssl)?password\s*=\s*[^&\s]`)
+	// passwordKey is the name of such a parameter.
+	passwordKey = regexp.MustCompile(`(?i)^(ssl)?password$`)
 	// passwordInUserinfo is for what is no valid URL, because of characters of the password for instance.
 	passwordInUserinfo = regexp.MustCompile(`://[^@]*:[^@]+@`)
 )
@@ -72,6 +75,11 @@ func hasPassword(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
 		return passwordInUserinfo.MatchString(address)
+	}
+	for key, values := range u.Query() { // whose keys may be percent-encoded
+		if passwordKey.MatchString(key) && slices.ContainsFunc(values, func(v string) bool { return v != "" }) {
+			return true
+		}
 	}
 	password, _ := u.User.Password()
 	return password != ""
