@@ -79,6 +79,9 @@ func (d *Database) Close() { d.pool.Close() }
 
 // Check compares the mapping with the database: every SELECT must run and have the columns it needs, and no others.
 func (d *Database) Check(ctx context.Context) error {
+	if err := d.checkEncoding(ctx); err != nil {
+		return err
+	}
 	for _, kind := range normalize.Kinds {
 		var columns []pgconn.FieldDescription
 		err := d.reading(ctx, "", func(tx pgx.Tx) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
+	"github.com/runlens/runlens/olap/doctor/finding"
 )
 
 // layout starts a server with the default layout, whose triggers leave updated_at alone.
@@ -188,25 +189,10 @@ func TestMissingIndex(t *testing.T) {
 
 // The encoding of the database, and how its sessions read strings, make no difference.
 func TestEncodings(t *testing.T) {
-	server, outer := layout(t)
-	const name = "runlens_latin1"
-	do(t, outer, "DROP DATABASE IF EXISTS "+name)
-	do(t, outer, "CREATE DATABASE "+name+" ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-	t.Cleanup(func() { outer.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)") })
-	do(t, outer, "ALTER DATABASE "+name+" SET standard_conforming_strings = off")
-	address, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address.Path = "/" + name
-	conn, err := pgx.Connect(t.Context(), address.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
+	address, conn := encoded(t, "LATIN1")
 	do(t, conn, postgres.Layout)
 	do(t, conn, "INSERT INTO agents VALUES ('acme', gen_random_uuid(), 'Zo' || chr(235) || chr(92) || 'n')")
-	database := open(t, address.String())
+	database := open(t, address)
 	if err := database.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -221,4 +207,43 @@ func TestEncodings(t *testing.T) {
 	if !slices.Equal(names, []string{"Zo\u00eb\\n"}) {
 		t.Errorf("%q", names)
 	}
+}
+
+// A database of bytes without an encoding is refused before anything is read.
+func TestNoEncoding(t *testing.T) {
+	address, conn := encoded(t, "SQL_ASCII")
+	do(t, conn, postgres.Layout)
+	database := open(t, address)
+	const want = "the database has the encoding SQL_ASCII, in which a text may be any bytes"
+	if err := database.Check(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	mapping := slices.IndexFunc(database.Examine(t.Context(), false), func(f finding.Finding) bool {
+		return f.Check == "source mapping" && f.Result == finding.Problem && strings.HasPrefix(f.Says, want)
+	})
+	if mapping < 0 {
+		t.Error("doctor does not say so")
+	}
+}
+
+// encoded makes a database of an encoding, whose sessions read strings as they did before the standard.
+func encoded(t *testing.T, encoding string) (address string, conn *pgx.Conn) {
+	t.Helper()
+	server, outer := layout(t)
+	name := "runlens_" + strings.ToLower(encoding)
+	do(t, outer, "DROP DATABASE IF EXISTS "+name)
+	do(t, outer, "CREATE DATABASE "+name+" ENCODING '"+encoding+"' LOCALE 'C' TEMPLATE template0")
+	t.Cleanup(func() { outer.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)") })
+	do(t, outer, "ALTER DATABASE "+name+" SET standard_conforming_strings = off")
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	conn, err = pgx.Connect(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return u.String(), conn
 }

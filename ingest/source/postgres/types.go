@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -61,6 +62,20 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 		}
 	}
 	return nil
+}
+
+// checkEncoding refuses a database that does not know what the bytes of its texts mean. PostgreSQL fails a statement
+// for all rows when one of them has bytes that are no UTF-8.
+func (d *Database) checkEncoding(ctx context.Context) error {
+	var encoding string
+	err := d.reading(ctx, "", func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding)
+	})
+	if err == nil && encoding == "SQL_ASCII" {
+		err = errors.New("the database has the encoding SQL_ASCII, in which a text may be any bytes: copy it with pg_dump " +
+			"and psql into one that has another encoding (CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0)")
+	}
+	return err
 }
 
 // expressionsOf returns what PostgreSQL computes for a column of a SELECT. Where the top of the plan does not show it,
