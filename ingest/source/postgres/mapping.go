@@ -27,6 +27,9 @@ type Mapping map[normalize.Kind]string
 
 var mappingHead = regexp.MustCompile(`(?m)^--\s*record:\s*(\S+)\s*$`)
 
+// endOfSelect matches a semicolon with nothing but comments after it.
+var endOfSelect = regexp.MustCompile(`(?s);(?:[\s;]|--[^\n]*|/\*.*?\*/)*$`)
+
 // Fingerprint distinguishes the SELECT of a kind from every other one, also from one that reads the same rows.
 func (m Mapping) Fingerprint(kind normalize.Kind) string {
 	sum := sha256.Sum256([]byte(m[kind]))
@@ -35,7 +38,7 @@ func (m Mapping) Fingerprint(kind normalize.Kind) string {
 
 // ParseMapping reads a mapping file: for each kind of records a comment line "-- record: run" and
 // below it one SELECT. Its columns are named like the fields of the record (contract 3), in any
-// order; that of attributions has updated_at besides, the clock of its changes.
+// order; that of attributions has updated_at besides, the clock of its changes. Comments may follow its semicolon.
 func ParseMapping(text string) (Mapping, error) {
 	heads := mappingHead.FindAllStringSubmatchIndex(text, -1)
 	if len(heads) == 0 {
@@ -48,7 +51,7 @@ func ParseMapping(text string) (Mapping, error) {
 			end = heads[i+1][0]
 		}
 		kind := normalize.Kind(text[head[2]:head[3]])
-		statement := strings.TrimSuffix(strings.TrimSpace(text[head[1]:end]), ";")
+		statement := strings.TrimSpace(endOfSelect.ReplaceAllString(text[head[1]:end], ""))
 		switch {
 		case !slices.Contains(normalize.Kinds, kind):
 			return nil, fmt.Errorf("the mapping names record %q; it must be agent, run or attribution", kind)

@@ -28,6 +28,9 @@ func (d *Database) checkTypes(ctx context.Context, kind normalize.Kind, columns 
 	}
 	for _, column := range columns {
 		switch {
+		case column.Name == "organization_id" && slices.Contains(numbers, column.DataTypeOID):
+			return fault("organization_id is a number, and organizations are texts: write X::text AS organization_id, with X " +
+				"for what it selects now")
 		case strings.HasSuffix(column.Name, "_id") && slices.Contains(numbers, column.DataTypeOID):
 			of := strings.TrimPrefix(strings.TrimSuffix(column.Name, "_id"), "parent_")
 			return fault("%s is a number, and ids are UUIDs: write md5('%s:' || X)::uuid AS %[1]s, "+

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,42 @@ func TestCastsBelowTheTop(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A number where a text belongs is refused with what fixes the mapping, which then is accepted.
+func TestNumbers(t *testing.T) {
+	url, _ := layout(t)
+	for name, c := range map[string]struct{ number, says, fixed string }{
+		"organization_id": {"42 AS organization_id", "write X::text AS organization_id,", "42::text AS organization_id"},
+		"run_id":          {"42 AS run_id", "write md5('run:' || X)::uuid AS run_id,", "md5('run:' || 42)::uuid AS run_id"},
+		"parent_run_id": {
+			"42 AS parent_run_id", "write md5('run:' || X)::uuid AS parent_run_id,",
+			"md5('run:' || 42)::uuid AS parent_run_id",
+		},
+	} {
+		statement := func(column string) string {
+			return "SELECT " + column + ", " + strings.Join(slices.DeleteFunc(slices.Clone(normalize.Fields(normalize.KindRun)),
+				func(field string) bool { return field == name }), ", ") + " FROM runs"
+		}
+		if err := checkRuns(t, url, statement(c.number)); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %s", name, err, c.says)
+		}
+		if err := checkRuns(t, url, statement(c.fixed)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A SELECT of a mapping may end with a semicolon, and with comments before and after it.
+func TestEndsOfSelects(t *testing.T) {
+	url, _ := layout(t)
+	statement := "SELECT " + strings.Join(normalize.Fields(normalize.KindRun), ", ") + " FROM runs"
+	for _, end := range []string{"", ";", " ;\n", "; -- all of them", ";\n-- the next\n-- kind\n", "; /* a\n b */ -- c",
+		";;", " -- all; of them", " -- of ours\n;", " WHERE status <> ';'", " WHERE status <> '; '; -- ';"} {
+		if err := checkRuns(t, url, statement+end); err != nil {
+			t.Errorf("%q: %v", end, err)
+		}
 	}
 }
 
