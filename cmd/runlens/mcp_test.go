@@ -167,9 +167,10 @@ func TestMCPRefuses(t *testing.T) {
 		t.Errorf("without a key: %d %s%s", code, out, stderr)
 	}
 	t.Setenv("RUNLENS_API_KEY", "rl_x")
-	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "[::]:0"} {
+	for address, says := range map[string]string{"0.0.0.0:0": "loopback", ":0": "loopback", "192.0.2.1:0": "loopback",
+		"example.com:0": "loopback", "[::]:0": "loopback", "127.0.0.1": "is no address"} {
 		if code, _, stderr := command(t, "", "mcp", "--listen", address); code != exitUsage ||
-			!strings.Contains(stderr, "loopback") {
+			!strings.Contains(stderr, says) {
 			t.Errorf("--listen %s: %d %s", address, code, stderr)
 		}
 	}

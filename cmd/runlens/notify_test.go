@@ -19,6 +19,7 @@ import (
 type manager struct {
 	t    *testing.T
 	conn *net.UnixConn
+	of   *process // whose log is shown if it is silent; nil for none
 }
 
 // manage makes a service manager for the processes that the test starts. Its watchdog wants to hear of them at least
@@ -38,7 +39,7 @@ func manage(t *testing.T, interval string) *manager {
 	t.Cleanup(func() { conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	t.Setenv("WATCHDOG_USEC", interval)
-	return &manager{t, conn}
+	return &manager{t: t, conn: conn}
 }
 
 // hears returns the next message that is not skip.
@@ -49,7 +50,13 @@ func (m *manager) hears(skip string) string {
 		var space [512]byte
 		n, err := m.conn.Read(space[:])
 		if err != nil {
-			m.t.Fatal("nothing came: ", err)
+			log := ""
+			if m.of != nil {
+				m.of.Process.Kill()
+				<-m.of.ended
+				log = m.of.err.String()
+			}
+			m.t.Fatalf("nothing came: %v\n%s", err, log)
 		}
 		if got := string(space[:n]); got != skip {
 			return got
@@ -68,6 +75,7 @@ func TestServiceManager(t *testing.T) {
 	} {
 		m := manage(t, "200000")
 		p := spawn(t, append(args, flags...)...)
+		m.of = p
 		for i, want := range []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"} {
 			if got := m.hears(""); got != want {
 				t.Fatalf("%s: message %d is %q, want %q", name, i, got, want)
@@ -145,7 +153,7 @@ func TestHealth(t *testing.T) {
 		{[]string{"--admin-listen", ":" + port, "--live"}, 0, "the store does not "},
 		{[]string{"--admin-listen", "127.0.0.1:1"}, 1, "nothing answers at 127.0.0.1:1"},
 		{[]string{"--admin-listen", "off"}, 2, "--admin-listen is off"},
-		{[]string{"--admin-listen", "nowhere"}, 2, "missing port"},
+		{[]string{"--admin-listen", "nowhere"}, 2, "is no address"},
 	} {
 		code, out, errs := command(t, "", append([]string{"health"}, c.args...)...)
 		if said := out + errs; code != c.code || !strings.Contains(said, c.says) || strings.Contains(said, "\x1b") {
