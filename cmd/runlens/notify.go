@@ -17,6 +17,21 @@ func tellManager(state string, logger *slog.Logger) {
 	}
 }
 
+// stopping tells the service manager that the service stops, when ctx is done. Its caller calls the returned function
+// before it ends, which waits until that is told: a process that ends at once would take the message with it.
+func stopping(ctx context.Context, logger *slog.Logger) (told func()) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		tellManager(daemon.SdNotifyStopping, logger)
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
 // managed tells the service manager that the service runs, and its watchdog twice within each of its intervals that the
 // process still works, until ctx is done. A process whose admin address does not answer says nothing to the watchdog,
 // which then ends it; whether the store answers is no matter of it. Without an admin address, nil, it is enough that

@@ -64,6 +64,24 @@ func (m *manager) hears(skip string) string {
 	}
 }
 
+// has returns a message that has come, without waiting for one.
+func (m *manager) has() (message string) {
+	m.t.Helper()
+	raw, err := m.conn.SyscallConn()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var space [512]byte
+	if err := raw.Control(func(fd uintptr) {
+		if n, _, err := syscall.Recvfrom(int(fd), space[:], syscall.MSG_DONTWAIT); err == nil {
+			message = string(space[:n])
+		}
+	}); err != nil {
+		m.t.Fatal(err)
+	}
+	return message
+}
+
 // A service manager hears that a server and a worker run, again and again that they still do, and that they stop.
 func TestServiceManager(t *testing.T) {
 	flags := store(t)
@@ -124,6 +142,20 @@ func TestWatchdogHearsOnlyOfWhatAnswers(t *testing.T) {
 	<-ended
 	if strings.Count(log.String(), "does not answer") != 2 {
 		t.Errorf("logged %s", log.String())
+	}
+}
+
+// A process that ends at once has told that it stops.
+func TestStoppingIsToldBeforeTheEnd(t *testing.T) {
+	m := manage(t, "0")
+	for range 200 {
+		ctx, cancel := context.WithCancel(context.Background())
+		told := stopping(ctx, slog.New(slog.DiscardHandler))
+		cancel()
+		told()
+		if got := m.has(); got != "STOPPING=1" {
+			t.Fatalf("%q was told", got)
+		}
 	}
 }
 

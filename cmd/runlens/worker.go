@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -100,7 +99,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	defer rejects.Close()
 	// It runs from here on: it waits for a store that does not answer yet.
 	managed(ctx, nil, logger)
-	defer context.AfterFunc(ctx, func() { tellManager(daemon.SdNotifyStopping, logger) })()
+	defer stopping(ctx, logger)()
 	p, err := c.placePatiently(ctx, logger)
 	if err != nil {
 		return stopped(err)
