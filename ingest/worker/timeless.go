@@ -9,7 +9,6 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
 	"github.com/runlens/runlens/ingest/source/postgres"
-	"github.com/runlens/runlens/ingest/write"
 )
 
 // Rows whose updated_at is NULL or infinite have no place in the order of changes, so that every poll would read all of
@@ -79,12 +78,11 @@ func (c *copier) copyTimeless(ctx context.Context) error {
 // that this is not known of all, it only counts those of which it is not.
 func (c *copier) rejectKeyless(ctx context.Context, seen *rejectedOnce, full bool) (unknown int, err error) {
 	normalizer := normalize.NewNormalizer()
-	var batch write.Batch // stays empty: every kind needs both
 	err = c.Source.Keyless(ctx, c.kind, func(r *source.Record) error {
 		if !c.owns(organizationOf(r)) {
 			return nil
 		}
-		fault := batch.Add(normalizer, &r.Raw)
+		fault := normalizer.Check(&r.Raw) // every kind needs both
 		row := hashRecord(r)
 		if fault == nil || seen.add(row) <= c.timeless[row] {
 			return nil
@@ -115,14 +113,13 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 	}
 	for at, n := (postgres.Key{}), pageRows; n == pageRows; {
 		var rejects []ingest.Reject
-		var rows []uint64     // their hashes
-		var batch write.Batch // of what breaks no rule, to nobody's use
+		var rows []uint64 // their hashes
 		n, err = c.Source.Timeless(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
 			at = key
 			if !c.owns(organizationOf(r)) {
 				return nil
 			}
-			fault := batch.Add(normalizer, &r.Raw)
+			fault := normalizer.Check(&r.Raw)
 			if fault == nil {
 				return nil
 			}
