@@ -33,7 +33,7 @@ func explain(err error, log string) error {
 	case strings.Contains(text, "Too many open files"):
 		return fmt.Errorf("the engine may open too few files; raise the limit, 'ulimit -n' in a shell: %w", err)
 	case strings.Contains(text, "Address already in use"), strings.Contains(text, "Cannot assign requested address"):
-		return fmt.Errorf("the engine cannot listen at the address of --listen; name another one: %w", err)
+		return cannotListen(err)
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("the data directory is a link to what does not exist; make that, or set RUNLENS_DATA_DIR to "+
 			"another directory: %w", err)

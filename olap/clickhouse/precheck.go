@@ -24,7 +24,11 @@ func startable(listen string) error {
 	}
 	listener, err := net.Listen("tcp4", listen)
 	if err != nil {
-		return fmt.Errorf("the engine cannot listen at the address of --listen; name another one: %w", err)
+		return cannotListen(err)
 	}
 	return listener.Close()
+}
+
+func cannotListen(err error) error {
+	return fmt.Errorf("the engine cannot listen at the address of --listen; name another one: %w", err)
 }
