@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
 // A backup of which a file was damaged is not restored, whichever table it is of, and the error says what to do.
@@ -57,13 +53,7 @@ func overwrite(t *testing.T, pattern string) {
 // On a full disk, commands that write say so, and not what ClickHouse says.
 func TestWritesOnAFullDisk(t *testing.T) {
 	dir := smallDisk(t)
-	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
-	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
-		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { keeper.Close() })
+	flags := storeIn(t, filepath.Join(dir, "data"))
 	fill(t, dir)
 	for args, says := range map[string]string{
 		"keys create --org acme --name n":                       "the disk of ClickHouse is full",

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
-	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
 // export writes a file of records with repeats, stale versions and no order.
@@ -208,13 +206,7 @@ func TestIngestOnAFullDisk(t *testing.T) {
 		t.Skipf("a small file system needs the right to mount one: %v", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
-	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
-		slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { keeper.Close() })
+	flags := storeIn(t, filepath.Join(dir, "data"))
 	file := filepath.Join(t.TempDir(), "a.ndjson")
 	export(t, file, "acme", 150_000)
 	code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...)

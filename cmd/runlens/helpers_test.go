@@ -27,7 +27,13 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 // store are the flags of an embedded engine of the test's own, and a process that keeps it running.
 func store(t *testing.T) []string {
 	t.Helper()
-	flags := []string{"--data-dir", memory.TempDir(t), "--engine-lib", clickhousetest.Library()}
+	return storeIn(t, memory.TempDir(t))
+}
+
+// storeIn is store in a folder.
+func storeIn(t *testing.T, dir string) []string {
+	t.Helper()
+	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
 	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
 		slog.New(slog.DiscardHandler))
 	if err != nil {
