@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"os"
 	"path/filepath"
@@ -28,23 +29,52 @@ func vet(command *kong.Context, stdin io.Reader) error {
 // forgetEmptyVariables makes a variable of ours that is empty the same as none: files of services and containers pass
 // what is not set as an empty text.
 func forgetEmptyVariables() {
-	for _, variable := range os.Environ() {
-		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "RUNLENS_") {
+	for name, value := range ourVariables(os.Environ()) {
+		if value == "" {
 			os.Unsetenv(name)
 		}
 	}
 }
 
+// ourVariables are the variables of an environment that are for runlens.
+func ourVariables(environ []string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for _, variable := range environ {
+			name, value, _ := strings.Cut(variable, "=")
+			if strings.HasPrefix(name, "RUNLENS_") && !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// givenFlags are the flags on the command line: what variables and defaults set is not among them.
+func givenFlags(path []*kong.Path) (flags []*kong.Flag) {
+	for _, element := range path {
+		if element.Flag != nil && !element.Resolved {
+			flags = append(flags, element.Flag)
+		}
+	}
+	return flags
+}
+
+// givenArguments are the arguments on the command line.
+func givenArguments(path []*kong.Path) (arguments []*kong.Positional) {
+	for _, element := range path {
+		if element.Positional != nil {
+			arguments = append(arguments, element.Positional)
+		}
+	}
+	return arguments
+}
+
 // refuseKeys fails if an API key is on the command line (contract 4.22), which is where the id of one may be.
 func refuseKeys(path []*kong.Path) error {
-	for _, element := range path {
-		value := element.Positional
-		if element.Flag != nil {
-			value = element.Flag.Value
-		}
-		if value == nil || element.Resolved {
-			continue
-		}
+	values := givenArguments(path)
+	for _, flag := range givenFlags(path) {
+		values = append(values, flag.Value)
+	}
+	for _, value := range values {
 		for _, text := range texts(value.Target) {
 			if key, err := auth.ParseKey(text); err == nil {
 				return fmt.Errorf("an API key must not be on the command line, where other users can read it: revoke it; its id "+
@@ -63,8 +93,8 @@ func refuseNotUTF8(args, environ []string) error {
 			return fmt.Errorf("the argument %q is not UTF-8; rename what it names", arg)
 		}
 	}
-	for _, variable := range environ {
-		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "RUNLENS_") && !utf8.ValidString(value) {
+	for name, value := range ourVariables(environ) {
+		if !utf8.ValidString(value) {
 			return fmt.Errorf("%s is not UTF-8: %q; rename what it names", name, value)
 		}
 	}
@@ -75,9 +105,8 @@ func refuseNotUTF8(args, environ []string) error {
 // flag: `purge --person "$WHO"` would purge the organization. Where a default or an environment variable may be empty,
 // the flag may be so too.
 func refuseEmpty(path []*kong.Path) error {
-	for _, element := range path {
-		flag := element.Flag
-		if flag == nil || element.Resolved || flag.HasDefault || len(flag.Envs) > 0 {
+	for _, flag := range givenFlags(path) {
+		if flag.HasDefault || len(flag.Envs) > 0 {
 			continue
 		}
 		if values := texts(flag.Target); values != nil && (len(values) == 0 || slices.Contains(values, "")) {
@@ -115,14 +144,15 @@ var outputFlags = []string{"rejects", "ready-file", "file", "on-change", "export
 // refuseOverwriting fails if a command would write a file that it reads, or may read (contract 4.22).
 func refuseOverwriting(command *kong.Context, stdin io.Reader) error {
 	for _, output := range command.Flags() {
-		if !slices.Contains(outputFlags, output.Name) {
+		file := output.Target.String()
+		if file == "" || !slices.Contains(outputFlags, output.Name) {
 			continue
 		}
 		name := "--" + output.Name
 		if output.Short != 0 {
 			name = "-" + string(output.Short)
 		}
-		if err := refuseInputs(name, output.Target.String(), stdin, filesBeside(command, output)...); err != nil {
+		if err := refuseInputs(name, file, stdin, filesBeside(command, output)...); err != nil {
 			return err
 		}
 	}
@@ -144,12 +174,11 @@ func filesBeside(command *kong.Context, but *kong.Flag) (files []string) {
 		}
 	}
 	saved := ""
-	for _, element := range command.Path {
-		switch argument := element.Positional; {
-		case argument == nil:
-		case argument.Tag.PlaceHolder == "FILE":
+	for _, argument := range givenArguments(command.Path) {
+		switch argument.Tag.PlaceHolder {
+		case "FILE":
 			files = append(files, texts(argument.Target)...)
-		case argument.Tag.PlaceHolder == "@NAME":
+		case "@NAME":
 			saved = strings.TrimPrefix(argument.Target.String(), "@")
 		}
 	}

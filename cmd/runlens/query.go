@@ -84,10 +84,8 @@ func (c queryCmd) ask(ctx context.Context, command *kong.Context, io streams) er
 // explicitFlags are the names of those on the command line.
 func explicitFlags(command *kong.Context) map[string]bool {
 	given := make(map[string]bool)
-	for _, element := range command.Path {
-		if element.Flag != nil && !element.Resolved {
-			given[element.Flag.Name] = true
-		}
+	for _, flag := range givenFlags(command.Path) {
+		given[flag.Name] = true
 	}
 	return given
 }

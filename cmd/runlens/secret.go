@@ -46,14 +46,11 @@ var passwordPlaces = map[string]string{
 
 // refusePasswords fails if an address on the command line has a password. The same address in the environment may.
 func refusePasswords(path []*kong.Path) error {
-	for _, element := range path {
-		if element.Flag == nil || element.Resolved {
-			continue
-		}
-		place, address := passwordPlaces[element.Flag.Name]
-		if address && hasPassword(element.Flag.Target.String()) {
+	for _, flag := range givenFlags(path) {
+		place, address := passwordPlaces[flag.Name]
+		if address && hasPassword(flag.Target.String()) {
 			return fmt.Errorf("--%s: a password must not be on the command line, where other users can read it: %s",
-				element.Flag.Name, place)
+				flag.Name, place)
 		}
 	}
 	return nil
