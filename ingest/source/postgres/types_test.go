@@ -124,3 +124,55 @@ func TestTimesThatAreTexts(t *testing.T) {
 		}
 	}
 }
+
+// A source that deletes no agents has NULL AS deleted_at, whatever its SELECT is like.
+func TestNothingIsDeleted(t *testing.T) {
+	url, conn := layout(t)
+	do(t, conn, "INSERT INTO agents VALUES ('acme', gen_random_uuid(), 'Ada'); CREATE TABLE bots AS SELECT * FROM agents")
+	const of = "SELECT organization_id, agent_id, name, slug, deleted_at, updated_at FROM "
+	const head = "organization_id, agent_id, name, slug, NULL AS deleted_at, updated_at FROM "
+	const joined = "SELECT a.organization_id, a.agent_id, a.name, a.slug, b.deleted_at, a.updated_at FROM agents AS a "
+	for _, statement := range []string{
+		"SELECT DISTINCT " + head + "agents", "SELECT DISTINCT ON (agent_id) " + head + "agents ORDER BY agent_id",
+		"SELECT " + head + "agents UNION SELECT " + head + "bots", "SELECT " + head + "agents LIMIT 9",
+		of + "(SELECT " + head + "agents UNION ALL SELECT " + head + "bots) AS u ORDER BY agent_id",
+		"WITH c AS MATERIALIZED (SELECT " + head + "agents) " + of + "c", of + "(SELECT " + head + "agents OFFSET 0) AS q",
+		strings.Replace("SELECT "+head+"agents GROUP BY 1, 2", "name, slug, NULL AS deleted_at, updated_at",
+			"min(name) AS name, min(slug) AS slug, NULL AS deleted_at, max(updated_at) AS updated_at", 1),
+		joined + "LEFT JOIN (SELECT " + head + "bots) AS b USING (agent_id)",
+		"SELECT " + head + "(SELECT *, row_number() OVER (PARTITION BY agent_id) AS n FROM agents) AS w WHERE n = 1",
+		"SELECT " + head + "agents WHERE agent_id NOT IN (SELECT agent_id FROM bots WHERE name = '')",
+	} {
+		if names, err := agentsOf(t, url, statement); err != nil || !slices.Equal(slices.Compact(names), []string{"Ada "}) {
+			t.Errorf("%s: %q, %v", statement, names, err)
+		}
+	}
+	// Where a plan does not show what is a text, the rules of a record judge each row alone.
+	do(t, conn, "ALTER TABLE agents ADD gone text; INSERT INTO agents VALUES ('acme', gen_random_uuid(), 'Bea'); "+
+		"UPDATE agents SET gone = CASE name WHEN 'Ada' THEN 'soon' ELSE '2026-01-01T00:00:00Z' END")
+	names, err := agentsOf(t, url, "SELECT DISTINCT organization_id, agent_id, name, NULL AS slug, gone AS deleted_at, "+
+		"updated_at FROM agents")
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, []string{"Ada soon", "Bea 2026-01-01T00:00:00Z"}) {
+		t.Errorf("texts: %q, %v", names, err)
+	}
+}
+
+// agentsOf checks the default mapping with another SELECT of agents, and reads their names with their deleted_at.
+func agentsOf(t *testing.T, url, statement string) (found []string, err error) {
+	t.Helper()
+	_, of, _ := strings.Cut(postgres.DefaultMapping, "-- record: agent\n")
+	of, _, _ = strings.Cut(of, "\n\n-- record:")
+	database := open(t, url, of, statement)
+	if err := database.Check(t.Context()); err != nil {
+		return nil, err
+	}
+	fields := normalize.Fields(normalize.KindAgent)
+	_, err = database.Changed(t.Context(), normalize.KindAgent, postgres.Key{}, 9,
+		func(r *source.Record, _ postgres.Key) error {
+			value := func(field string) string { return string(r.Raw.Values[slices.Index(fields, field)]) }
+			found = append(found, value("name")+" "+value("deleted_at"))
+			return nil
+		})
+	return found, err
+}
