@@ -22,8 +22,8 @@ import (
 
 // vet refuses command lines that kong takes, before anything is opened.
 func vet(command *kong.Context, stdin io.Reader) error {
-	return cmp.Or(refusePasswords(command.Path), refuseKeys(command.Path), refuseEmpty(command.Path),
-		refuseNoAddress(command.Flags()), refuseOverwriting(command, stdin))
+	return cmp.Or(refusePasswords(command.Path), refuseEmpty(command.Path), refuseNoAddress(command.Flags()),
+		refuseOverwriting(command, stdin))
 }
 
 // forgetEmptyVariables makes a variable of ours that is empty the same as none: files of services and containers pass
@@ -68,18 +68,12 @@ func givenArguments(path []*kong.Path) (arguments []*kong.Positional) {
 	return arguments
 }
 
-// refuseKeys fails if an API key is on the command line (contract 4.22), which is where the id of one may be.
-func refuseKeys(path []*kong.Path) error {
-	values := givenArguments(path)
-	for _, flag := range givenFlags(path) {
-		values = append(values, flag.Value)
-	}
-	for _, value := range values {
-		for _, text := range texts(value.Target) {
-			if key, err := auth.ParseKey(text); err == nil {
-				return fmt.Errorf("an API key must not be on the command line, where other users can read it: revoke it; its id "+
-					"is %s", key.KeyID)
-			}
+// refuseKeys fails if an API key is among the arguments (contract 4.22), wherever it is: nothing shows them before.
+func refuseKeys(args []string) error {
+	for _, arg := range args {
+		if key, found := auth.FindKey(arg); found {
+			return fmt.Errorf("an API key must not be on the command line, where other users can read it: revoke it; its id "+
+				"is %s", key.KeyID)
 		}
 	}
 	return nil

@@ -71,10 +71,14 @@ func TestRotate(t *testing.T) {
 	eventually(t, base, third["key"].(string), 200, 0)
 
 	whole := third["key"].(string)
-	for _, args := range [][]string{{"keys", "revoke", whole}, {"usage", "--key-id", whole}} {
-		code, out, stderr := command(t, "", append(args, flags...)...)
+	for _, args := range [][]string{
+		{"keys", "revoke", whole}, {"usage", "--key-id", whole}, {whole}, {"login", whole}, {"login", "--" + whole},
+		{"query", "@" + whole}, {"query", "--limit", whole}, {"query", "--limit=" + whole}, {"serve", whole, "--help"},
+		{"query", "--filter", "source=Bearer " + whole + ",web"},
+	} {
+		code, out, stderr := command(t, "", args...)
 		if code != exitUsage || strings.Contains(out+stderr, whole) || !strings.Contains(stderr, third["key_id"].(string)) {
-			t.Errorf("%s with a whole key: exit code %d\n%s", args[0], code, stderr)
+			t.Errorf("%q: exit code %d\n%s%s", args, code, out, stderr)
 		}
 	}
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, io streams
 		complete(ctx, parser.Model, args[1:], io)
 		return exitDone
 	}
-	if err := refuseNotUTF8(args, os.Environ()); err != nil {
+	if err := cmp.Or(refuseNotUTF8(args, os.Environ()), refuseKeys(args)); err != nil {
 		say(io.err, "runlens: %v", err)
 		return exitUsage
 	}

@@ -59,6 +59,19 @@ func ParseKey(text string) (Credential, error) {
 	return Credential{KeyID: id, Hash: sha256.Sum256([]byte(rest[1 : 1+secretLength]))}, nil
 }
 
+// FindKey finds a key anywhere in a text.
+func FindKey(text string) (key Credential, found bool) {
+	for at := range text {
+		if strings.HasPrefix(text[at:], prefix) {
+			key, err := ParseKey(text[at:min(at+keyLength, len(text))])
+			if err == nil {
+				return key, true
+			}
+		}
+	}
+	return key, false
+}
+
 // checksum is the CRC-32 of body in base62, padded to its fixed length.
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))

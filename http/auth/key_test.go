@@ -22,6 +22,21 @@ func TestKeysParse(t *testing.T) {
 	}
 }
 
+// A key is found wherever a text has it.
+func TestFindKey(t *testing.T) {
+	text, made := NewKey()
+	for _, around := range [][2]string{{}, {"rl_", "rl_"}, {"é@", ","}, {"Authorization: Bearer ", "\n"}, {"--", "=x"}} {
+		if found, ok := FindKey(around[0] + text + around[1]); !ok || found != made {
+			t.Errorf("%q: %v, %v, want %v", around, found, ok, made)
+		}
+	}
+	for _, none := range []string{"", "rl_", text[1:], text[:len(text)-1], text[:30] + "-" + text[30:]} {
+		if _, ok := FindKey(none); ok {
+			t.Errorf("%q has a key", none)
+		}
+	}
+}
+
 // The checksum finds every mistyped character, without a look-up.
 func TestMalformedKeys(t *testing.T) {
 	text, _ := NewKey()
