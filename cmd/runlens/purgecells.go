@@ -58,35 +58,41 @@ func (c purgeCmd) inCells(
 	return errors.Join(failed...)
 }
 
-// arrived tells apart the organizations whose move to a cell has ended, from those whose old cell is not purged yet: as
-// long as that has not ended, what servers noted there of questions is copied, and would come after the purge. It was
-// known before that they are in the cell, so that no other move to it begins unless they leave it (change).
+// arrived tells apart the organizations that were never moved, or whose move to a cell has ended, from those whose old
+// cell is not purged yet: until then it copies what servers noted there of questions, which would come after the purge.
+// It was known before that they are in the cell, so that no other move to it begins unless they leave it (change).
+// Where a cell cannot be asked, the error is of those that were ever moved.
 func (c purgeCmd) arrived(
 	ctx context.Context, p *placed, name string, organizations []schema.OrganizationID, logger *slog.Logger,
 ) (here, arriving []schema.OrganizationID, err error) {
-	if here = organizations; p.directory == nil || c.DryRun || c.Person != "" {
-		return here, nil, nil
+	if p.directory == nil || c.DryRun || c.Person != "" {
+		return organizations, nil, nil
 	}
-	moved := func(o schema.OrganizationID) bool { return p.directory.Placement().Moved(o) }
+	var moved []schema.OrganizationID
+	for _, o := range organizations {
+		if p.directory.Placement().Moved(o) {
+			moved = append(moved, o)
+		} else {
+			here = append(here, o)
+		}
+	}
 	for _, other := range p.names {
-		if other == name || !slices.ContainsFunc(here, moved) {
+		if other == name || len(moved) == 0 {
 			continue
 		}
 		told, err := p.toldBy(ctx, other, logger)
 		if err != nil {
-			return nil, arriving, ofCell(other, err)
+			return here, arriving, ofCell(other, err)
 		}
-		var there []schema.OrganizationID
-		for _, o := range here {
-			if told.Leaves(o, name) {
+		moved = slices.DeleteFunc(moved, func(o schema.OrganizationID) bool {
+			leaves := told.Leaves(o, name)
+			if leaves {
 				arriving = append(arriving, o)
-			} else {
-				there = append(there, o)
 			}
-		}
-		here = there
+			return leaves
+		})
 	}
-	return here, arriving, nil
+	return append(here, moved...), arriving, nil
 }
 
 // toldBy reads what a cell's store says.

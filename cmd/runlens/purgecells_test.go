@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/runlens/runlens/ingest/move"
@@ -37,6 +38,38 @@ func TestAPurgeBeforeAMoveEnds(t *testing.T) {
 			if n := counted(t, store.Conn(), "SELECT count() FROM "+table+" WHERE organization_id = $1", organization); n != 0 {
 				t.Errorf("%d rows of %s in %s after the purge", n, table, name)
 			}
+		}
+	}
+}
+
+// A purge of several organizations, while a cell is away, is one of those that were never moved and are elsewhere. What
+// the cell may still hand over of another one nobody knows.
+func TestAPurgeWhileACellIsAway(t *testing.T) {
+	d := inThreeCells(t)
+	lines, _ := d.records()
+	d.run(lines, "ingest", "-")
+	var moved, stays string
+	for _, organization := range d.organizations() {
+		switch cell := d.of[organization]; {
+		case cell == "a" && moved == "":
+			moved = organization
+		case cell == "b" && stays == "":
+			stays = organization
+		}
+	}
+	if err := d.move(moved, "b", func(move.Step) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	away := d.file("away.yaml", strings.Replace(cellsFile, "data_dir: c", "url: 'http://nobody@127.0.0.1:1/none'", 1))
+	flags := append(d.flags[:4:4], "--cells", away)
+	code, out, stderr := command(t, "", append([]string{"purge", "--org", moved, "--org", stays, "--yes"}, flags...)...)
+	if code != exitFailed || !strings.Contains(stderr, "cell c: ") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	for organization, want := range map[string]uint64{moved: 1, stays: 0} {
+		n := counted(t, d.cells["b"].Conn(), "SELECT count() FROM runs WHERE organization_id = $1", organization)
+		if min(n, 1) != want {
+			t.Errorf("b has %d runs of %s", n, organization)
 		}
 	}
 }
