@@ -78,3 +78,12 @@ func initFirst(t *testing.T, o office) {
 		}
 	}
 }
+
+// The next commands find the same store: they have its flags, unless a variable or a default says the same.
+func TestTheStoreOfTheNextCommands(t *testing.T) {
+	flags := storeFlags{EngineLib: "/opt/it's here", DataDir: "data", Cells: "cells.yaml"}
+	given := map[string]bool{"engine-lib": true, "data-dir": true}
+	if got, want := flags.storeArguments(given), ` --engine-lib '/opt/it'\''s here' --data-dir data`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

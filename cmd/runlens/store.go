@@ -53,7 +53,7 @@ func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err e
 func (f storeFlags) storeArguments(given map[string]bool) (arguments string) {
 	for _, flag := range []struct{ name, value string }{
 		{"cells", f.Cells}, {"clickhouse-url", f.ClickhouseURL}, {"clickhouse-password-file", f.ClickhousePasswordFile},
-		{"data-dir", f.DataDir},
+		{"engine-lib", f.EngineLib}, {"data-dir", f.DataDir},
 	} {
 		if given[flag.name] {
 			arguments += " --" + flag.name + " " + output.Quoted(flag.value)
