@@ -40,7 +40,7 @@ var rights = []right{
 	{"SELECT", "system.processes", "every question: the inserts in flight"},
 	{"SELECT", "system.parts", "API keys, questions, maintenance"},
 	{"SELECT", "system.detached_parts", "the search for damaged parts by serve"},
-	{"SELECT", "system.mutations", "purge, repairs of the rollup"},
+	{"SELECT", "system.mutations", "purge, the first build of the rollup and repairs of it"},
 	{"SELECT", "system.merge_tree_settings", "maintenance"},
 	{"SELECT", "system.events", "the cache of answers in serve: without it no answer is cached"},
 	{"SELECT", "system.tables", "the cache of answers in serve: without it no answer is cached"},
