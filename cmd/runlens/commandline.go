@@ -95,15 +95,23 @@ func refuseNotUTF8(args, environ []string) error {
 	return nil
 }
 
-// refuseEmpty fails if a flag has an empty value. A variable of a script that is not set must not be the same as no
-// flag: `purge --person "$WHO"` would purge the organization. Where a default or an environment variable may be empty,
-// the flag may be so too.
+// refuseEmpty fails if an argument is empty, or the value of a flag. A variable of a script that is not set must not be
+// the same as nothing: `purge --person "$WHO"` would purge the organization. Where a default or an environment variable
+// may be empty, the flag may be so too.
 func refuseEmpty(path []*kong.Path) error {
+	empty := func(values []string) bool {
+		return values != nil && (len(values) == 0 || slices.Contains(values, ""))
+	}
+	for _, argument := range givenArguments(path) {
+		if empty(texts(argument.Target)) {
+			return fmt.Errorf("<%s>: the value is empty", argument.Name)
+		}
+	}
 	for _, flag := range givenFlags(path) {
 		if flag.HasDefault || len(flag.Envs) > 0 {
 			continue
 		}
-		if values := texts(flag.Target); values != nil && (len(values) == 0 || slices.Contains(values, "")) {
+		if empty(texts(flag.Target)) {
 			return fmt.Errorf("--%s: the value is empty; leave the flag out to do without it", flag.Name)
 		}
 	}
@@ -192,9 +200,13 @@ func filesOfData(dir string) []string {
 	return files
 }
 
-// filesOfCells are a file of cells, and what it names.
+// filesOfCells are a file of cells, and what it names. What can be read once, such as a pipe, is left to whoever needs
+// it.
 func filesOfCells(path string) []string {
 	files := []string{path}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return files
+	}
 	list, _ := cells.ReadFile(path) // whoever needs it says what is wrong with it
 	for _, cell := range list {
 		if files = append(files, cell.PasswordFile); cell.DataDir != "" {

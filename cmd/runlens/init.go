@@ -121,7 +121,7 @@ func (c *initCmd) choose(io streams) error {
 	if c.Source != "" {
 		c.Mapping = cmp.Or(c.Mapping, "mapping.sql")
 	}
-	return nil
+	return refuseInputs("--rejects", c.Rejects, nil, c.Mapping)
 }
 
 // copyDatabase copies everything once, as a worker begins.

@@ -57,6 +57,9 @@ func TestUsageErrors(t *testing.T) {
 		"empty network": {[]string{"keys", "create", "--org", "acme", "--networks", ""},
 			"--networks: the value is empty"},
 		"empty organization": {[]string{"audit", "--org", ""}, "--org: the value is empty"},
+		"empty question":     {[]string{"query", "", "--metrics", "run_count"}, "<saved>: the value is empty"},
+		"empty file":         {[]string{"ingest", "-", "", "--dry-run"}, "<file>: the value is empty"},
+		"empty key":          {[]string{"keys", "revoke", "", "--data-dir", folder}, "<key-id>: the value is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, "", c.args...)

@@ -97,6 +97,9 @@ func TestOutputIsInput(t *testing.T) {
 			"data/engine/password", "a.ndjson"},
 		"the admin's token": {"serve", "--data-dir", "data", "--ready-file", "data/admin.token"},
 		"the first files":   {"init", "--files", "b.ndjson", "--rejects", "b.ndjson"},
+		"the first SELECTs": {"init", "--source", "postgres://nobody@127.0.0.1:1/none", "--rejects", "mapping.sql"},
+		"two new outputs": {"query", "--metrics", "run_count", "--output", "csv",
+			"--fail-if", "run_count>1", "--on-change", "new", "-o", "sub/up/new"},
 	} {
 		code, _, stderr := command(t, "", args...)
 		if code != exitUsage || !strings.Contains(stderr, "is also read") {
@@ -122,6 +125,21 @@ func TestOutputIsInput(t *testing.T) {
 	}
 	if code, _, stderr := command(t, "", "ingest", "--dry-run", "--rejects", "new", "a.ndjson", "soft"); code != 0 {
 		t.Errorf("another file: ended with %d: %s", code, stderr)
+	}
+	// Cells may come through a pipe, which can be read once.
+	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	taken := make(chan error, 1)
+	go func() { taken <- os.WriteFile("pipe", []byte(contents["cells.yaml"]), 0) }()
+	code, _, failure := command(t, "", "ingest", "--dry-run", "--cells", "pipe", "--rejects", "new", "a.ndjson")
+	select {
+	case err := <-taken:
+		t.Errorf("a pipe was read before its time, %v: ended with %d: %s", err, code, failure)
+	default:
+		if _, err := os.ReadFile("pipe"); err != nil || code != exitDone {
+			t.Errorf("cells from a pipe: ended with %d: %s; %v", code, failure, err)
+		}
 	}
 	if code, _, stderr := command(t, "{}", "ingest", "--dry-run", "--rejects", "/dev/null", "-"); code != exitRejected {
 		t.Errorf("a device: ended with %d: %s", code, stderr)
