@@ -32,7 +32,7 @@ func TestQueryCases(t *testing.T) {
 // one has migrated while this one goes on: from base rows, and from the rollup with what it lacks.
 func TestQueryCasesBesideANewerBinary(t *testing.T) {
 	store := clickhousetest.Open(t)
-	olaptest.Migrate(t, store, olaptest.Release100(t))
+	olaptest.Migrate(t, store, olaptest.Release(t, 100))
 	olaptest.Migrate(t, store, schema.Own())
 	olaptest.Migrate(t, store, olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive}))
 	conn, sample := store.Conn(), olaptest.NewSample(2)

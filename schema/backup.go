@@ -21,9 +21,10 @@ func BackupSQL(database, destination string, tables []string) string {
 }
 
 // RestoreSQL is the statement that restores tables from a backup. They exist, since migrations made them, and are
-// empty.
+// empty. Those of the backup may be defined otherwise: an older binary made them, and what migrations have added since
+// is not in all of them (decisions/granules.md).
 func RestoreSQL(database, source string, tables []string) string {
-	return "RESTORE " + tablesOf(database, tables) + " FROM " + source
+	return "RESTORE " + tablesOf(database, tables) + " FROM " + source + " SETTINGS allow_different_table_def = true"
 }
 
 func tablesOf(database string, tables []string) string {

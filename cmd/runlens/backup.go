@@ -77,9 +77,11 @@ func (c backupCmd) backUp(ctx context.Context, logger *slog.Logger) error {
 	if n.BegunAt, err = snapshot.Now(ctx, store.Conn()); err != nil {
 		return err
 	}
-	if n.Schema, err = schemaOf(ctx, store); err != nil {
+	state, err := schemaOf(ctx, store)
+	if err != nil {
 		return err
 	}
+	n.Schema = state.Version
 	// The lists come last: whoever is purged meanwhile is on them.
 	parts := []part{{backupRecords, schema.BackupRecords}, {backupLists, schema.BackupLists}}
 	if c.Lists {
@@ -182,16 +184,21 @@ func unrestored(doing string, err error) error {
 	return fmt.Errorf("cannot %s, remove the data directory before you try again: %w", doing, plain(err))
 }
 
-// mayRestore refuses a store that has any rows, derived ones too, and backups of another schema.
+// mayRestore refuses a store that has any rows, derived ones too, and backups of a schema that does not fit into this
+// one: of a newer one, and of one so old that its binaries would not work with the store.
 func mayRestore(ctx context.Context, store *clickhouse.Server, backups ...note) error {
-	version, err := schemaOf(ctx, store)
+	state, err := schemaOf(ctx, store)
 	if err != nil {
 		return err
 	}
 	for _, n := range backups {
-		if n.Schema != version {
+		if n.Schema > state.Version {
 			return fmt.Errorf("the backup has the schema %d and this version %d: restore it with the version that made it, "+
-				"then upgrade", n.Schema, version)
+				"or upgrade runlens", n.Schema, state.Version)
+		}
+		if n.Schema < state.Oldest {
+			return fmt.Errorf("the backup has the schema %d and this version %d: restore it with the version that made it, "+
+				"then upgrade", n.Schema, state.Version)
 		}
 	}
 	empty, err := transfer.Empty(ctx, store.Conn())
@@ -205,15 +212,14 @@ func mayRestore(ctx context.Context, store *clickhouse.Server, backups ...note) 
 	return nil
 }
 
-// schemaOf is the newest migration of a store.
-func schemaOf(ctx context.Context, store *clickhouse.Server) (uint, error) {
+// schemaOf says which migrations a store has.
+func schemaOf(ctx context.Context, store *clickhouse.Server) (schema.State, error) {
 	db, err := store.DB()
 	if err != nil {
-		return 0, err
+		return schema.State{}, err
 	}
 	defer db.Close()
-	state, err := schema.Status(ctx, db)
-	return state.Version, err
+	return schema.Status(ctx, db)
 }
 
 func readNote(dir string) (n note, err error) {

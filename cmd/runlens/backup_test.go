@@ -181,8 +181,8 @@ func TestBackupRecipe(t *testing.T) {
 	for _, want := range []string{
 		schema.BackupSQL("runlens", "Disk('backups', 'monday-records');", schema.BackupRecords),
 		schema.BackupSQL("runlens", "Disk('backups', 'monday-lists');", schema.BackupLists),
-		schema.RestoreSQL("runlens", "Disk('backups', 'latest-lists');", schema.BackupLists),
-		schema.RestoreSQL("runlens", "Disk('backups', 'monday-records');", schema.BackupRecords),
+		schema.RestoreSQL("runlens", "Disk('backups', 'latest-lists')", schema.BackupLists) + ";",
+		schema.RestoreSQL("runlens", "Disk('backups', 'monday-records')", schema.BackupRecords) + ";",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("deploy/backup.md lacks %s", want)

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,5 +86,68 @@ func TestOlderStoreHasOneRemedy(t *testing.T) {
 			strings.Contains(stderr, "run 'runlens migrate up'") || strings.Contains(stderr, "run it again") {
 			t.Errorf("%q: %d %s", args, code, stderr)
 		}
+	}
+}
+
+// A backup is restored by a binary that is newer than the one that made it, and so is one of a store that an older
+// binary made, whose tables keep what they were made with.
+func TestRestoreWhatOlderBinariesMade(t *testing.T) {
+	dir := t.TempDir()
+	older, upgraded := filepath.Join(dir, "older"), filepath.Join(dir, "upgraded")
+	store, flags := unmigrated(t, filepath.Join(dir, "store"))
+	olaptest.Migrate(t, store, olaptest.Release(t, schema.MigrationPlacement))
+	const run = "INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at) VALUES ('acme', " +
+		"'0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10', '0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10', 'COMPLETED', " +
+		"'2026-01-01 09:30:00', '2026-01-01 09:31:00')" // is one of those of ingestTwoDays
+	if err := store.Conn().Exec(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(older, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []part{{backupRecords, schema.BackupRecords}, {backupLists, schema.BackupLists}} {
+		if err := store.Backup(t.Context(), filepath.Join(older, p.folder), func(to string) string {
+			return schema.BackupSQL(store.Database(), to, p.tables)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noted := func(version uint) {
+		t.Helper()
+		text := fmt.Sprintf(`{"begun_at":"2026-11-24T19:00:00Z","schema":%d,"records":true}`, version)
+		if err := os.WriteFile(filepath.Join(older, backupNote), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restore := func(backup, into string) (there []string, code int, said string) {
+		t.Helper()
+		there = []string{"--data-dir", filepath.Join(dir, into), "--engine-lib", flags[3]}
+		code, out, stderr := command(t, "", append([]string{"engine", "restore", backup}, there...)...)
+		return there, code, out + stderr
+	}
+	for version, want := range map[uint]string{99: "then upgrade", 9000: "or upgrade runlens"} {
+		noted(version)
+		if _, code, said := restore(older, "refused"); code != exitFailed || !strings.Contains(said, want) {
+			t.Errorf("of schema %d: %d %s", version, code, said)
+		}
+	}
+	noted(schema.MigrationPlacement)
+
+	ingestTwoDays(t, flags) // by this binary, which upgrades the store
+	if code, out, stderr := command(t, "", append([]string{"engine", "backup", upgraded}, flags...)...); code != exitDone {
+		t.Fatal(out, stderr)
+	}
+	for backup, want := range map[string]string{older: `"rows":[[1]]`, upgraded: `"rows":[[2]]`} {
+		there, code, said := restore(backup, "of-"+filepath.Base(backup))
+		if code != exitDone {
+			t.Errorf("%s: %d %s", backup, code, said)
+			continue
+		}
+		base, _, stop := started(t, there...)
+		_, key := createKey(t, there)
+		if code, text := post(t, base, key, totals); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", backup, code, text, want)
+		}
+		stop()
 	}
 }

@@ -1,7 +1,10 @@
 package olaptest
 
 import (
+	"bytes"
+	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"strings"
 	"testing"
@@ -25,24 +28,35 @@ ALTER TABLE rollup_runs ADD COLUMN IF NOT EXISTS newer UInt64 MATERIALIZED cityH
 ALTER TABLE api_keys ADD COLUMN IF NOT EXISTS newer Array(String) DEFAULT ['all']
 `
 
-// Release100 returns the migrations of the first release.
-func Release100(t testing.TB) schema.Series { return series(t, "0100_", nil) }
+// Release returns the migrations of an earlier release, by the number of its newest one. Its tables have the granules
+// that they had before the size of two of them was changed.
+func Release(t testing.TB, newest int) schema.Series { return series(t, newest, nil) }
 
 // Newer returns the migrations of a binary that has, besides those of this one, further ones: SQL by number and name,
 // such as 9000_next.
-func Newer(t testing.TB, more map[string]string) schema.Series { return series(t, "", more) }
+func Newer(t testing.TB, more map[string]string) schema.Series { return series(t, math.MaxInt, more) }
 
-func series(t testing.TB, prefix string, more map[string]string) schema.Series {
+func series(t testing.TB, newest int, more map[string]string) schema.Series {
 	t.Helper()
 	files := fstest.MapFS{}
-	names, err := fs.Glob(schema.Own().Files, "migrations/"+prefix+"*.sql")
+	names, err := fs.Glob(schema.Own().Files, "migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
+		var number int
+		if _, err := fmt.Sscanf(path.Base(name), "%d_", &number); err != nil {
+			t.Fatal(err)
+		}
+		if number > newest {
+			continue
+		}
 		content, err := fs.ReadFile(schema.Own().Files, name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if newest < math.MaxInt {
+			content = bytes.ReplaceAll(content, []byte("SETTINGS index_granularity = 512, "), []byte("SETTINGS "))
 		}
 		files[name] = &fstest.MapFile{Data: content}
 	}
