@@ -143,8 +143,10 @@ func (s *Server) connect(ctx context.Context) error {
 	}
 	if err != nil {
 		conn.Close()
-		if !errors.Is(err, ErrOtherNode) {
-			err = errors.Join(err, creating)
+		if err = unreached(err); creating != nil && !errors.Is(err, ErrOtherNode) {
+			if creating = unreached(creating); creating.Error() != err.Error() {
+				err = errors.Join(err, creating)
+			}
 		}
 		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), err)
 	}

@@ -3,6 +3,9 @@ package clickhouse_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +56,44 @@ func TestFailedConnectionKeepsThePasswordToItself(t *testing.T) {
 			t.Errorf("%s: connected", url)
 		} else if strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: the message repeats the password: %v", url, err)
+		}
+	}
+}
+
+// An address without a ClickHouse is refused in a line, once, that says why.
+func TestAddressWithoutClickHouse(t *testing.T) {
+	page := httptest.NewServer(http.NotFoundHandler())
+	defer page.Close()
+	elsewhere := page.Listener.Addr().String()
+	impatient, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer impatient.Close()
+	native := impatient.Addr().String()
+	go func() {
+		for {
+			conn, err := impatient.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			conn.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	const refused = "127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"
+	for url, want := range map[string]string{
+		"http://127.0.0.1:1/db":        refused,
+		"clickhouse://127.0.0.1:1/db":  refused,
+		"http://" + elsewhere + "/db":  "what answers is no ClickHouse, or does not take this user and password (HTTP 404)",
+		"clickhouse://" + native + "/": "for a port of HTTP the address begins with http:// or https:// ",
+	} {
+		s, err := clickhouse.Open(context.Background(), clickhouse.Config{URL: url})
+		if err == nil {
+			s.Close()
+			t.Errorf("%s: connected", url)
+		} else if got := err.Error(); !strings.Contains(got, want) || len(got) > 300 || strings.Contains(got, "\n") {
+			t.Errorf("%s: %s\nwant %s", url, got, want)
 		}
 	}
 }

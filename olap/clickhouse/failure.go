@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // reportTailBytes is how much of the end of an engine's log is read after a failure.
@@ -37,6 +40,26 @@ func explain(err error, log string) error {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("the data directory is a link to what does not exist; make that, or set RUNLENS_DATA_DIR to "+
 			"another directory: %w", err)
+	}
+	return err
+}
+
+// unreached is why ClickHouse was not reached, without what the driver puts around it: its steps, the address with
+// every setting, and pages of what answered instead.
+func unreached(err error) error {
+	var exception *clickhouse.Exception
+	var unsent *url.Error
+	var other *clickhouse.HTTPError
+	switch {
+	case errors.As(err, &exception):
+	case errors.As(err, &unsent):
+		return unsent.Err
+	case errors.As(err, &other):
+		return fmt.Errorf("what answers is no ClickHouse, or does not take this user and password (HTTP %d)",
+			other.StatusCode)
+	case strings.Contains(err.Error(), "unexpected packet"):
+		return fmt.Errorf("what answers does not speak the native protocol; for a port of HTTP the address begins with "+
+			"http:// or https:// (%w)", err)
 	}
 	return err
 }
