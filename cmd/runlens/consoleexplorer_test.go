@@ -26,7 +26,7 @@ func consoleExplorer(t *testing.T, o office) {
 	d.choose("#over", "week")
 	d.rows("15 Dec 2025 not over | 0 | 0", "22 Dec 2025 | 0 | 0", "29 Dec 2025 | 1 | 1", "5 Jan 2026 | 8 | 3",
 		"12 Jan 2026 not over | 1 | 1")
-	d.shows(".notes", "The week of 15 Dec 2025 is a part of it: 17 Dec 2025 to 21 Dec 2025.")
+	d.shows(".notes", "The week of 15 Dec 2025 is counted in part: 17 Dec 2025 to 21 Dec 2025.")
 	d.choose("#over", "none")
 	d.rows() // totals only
 	d.shows(".tile", "Runs 10")

@@ -152,7 +152,7 @@ export class Report {
         const grain = this.question.grain;
         for (const { whole, covered } of [cut[0], cut.at(-1)]) {
             if (spanText(whole) !== spanText(covered)) {
-                this.#note(`The ${grain} of ${textOf(whole.start)} is a part of it: ${spanText(covered)}.`);
+                this.#note(`The ${grain} of ${textOf(whole.start)} is counted in part: ${spanText(covered)}.`);
             }
         }
         const label = { name: grain, type: "date", member: "", kind: "date" };

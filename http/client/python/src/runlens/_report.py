@@ -177,7 +177,7 @@ class Report:
         for period in (cut[0], cut[-1]):
             if period.covered != period.whole:
                 self.note(
-                    f"The {self.question.grain} of {period.whole.start} is a part of it: {period.covered}."
+                    f"The {self.question.grain} of {period.whole.start} is counted in part: {period.covered}."
                 )
 
         def rows() -> Iterator[Row]:
