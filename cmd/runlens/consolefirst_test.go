@@ -58,7 +58,10 @@ func consoleFirst(t *testing.T, o office) {
 	d.open(d.base + "/explore?metrics=run_count&dimensions=day&start=2020-01-01&end=2020-01-02" +
 		"&filter=user_type%3Dexternal")
 	d.shows(".empty", "Nothing was counted from 1 Jan 2020 to 2 Jan 2020 with these filters. Try Without filters, "+
-		"Last 30 days")
+		"Last 30 days, Last 90 days, Last 366 days.")
+	d.until(`!document.querySelector(".empty").textContent.includes("runlens")`) // the filters may be why
+	d.open(d.base + "/explore?metrics=run_count&dimensions=day&start=2020-01-01&end=2020-01-30")
+	d.shows(".empty", "Last 366 days. If there are no records yet, copy some: runlens ingest and runlens worker do.")
 	d.open(d.base + "/explore?metrics=run_count&grain=week&last=366d&compare=year")
 	d.shows(".offer", "By week this takes 10")
 	d.click(".offer a")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"syscall"
 
 	"github.com/runlens/runlens/http/conns"
 )
@@ -18,9 +19,17 @@ func (c serveCmd) listen(flag, address string, logger *slog.Logger) (*conns.List
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
+		return nil, cannotListen(flag, err)
 	}
 	return conns.Limit(listener, caps, logger), nil
+}
+
+// cannotListen says what to do where another program has the address.
+func cannotListen(flag string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s: %w, perhaps by another runlens; choose another port, 0 for a free one", flag, err)
+	}
+	return fmt.Errorf("%s: %w", flag, err)
 }
 
 // secure puts TLS over the API's listener if a certificate is given.
@@ -52,7 +61,7 @@ func listenFew(flag, address string, logger *slog.Logger) (net.Listener, error) 
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
+		return nil, cannotListen(flag, err)
 	}
 	return conns.Limit(listener, caps, logger), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,5 +42,19 @@ func TestEveryAddressIsBounded(t *testing.T) {
 	}
 	if len(found["net.Listen"]) != 2 || len(found["http.Server{"]) != 1 {
 		t.Errorf("this test finds %v", found)
+	}
+}
+
+// An address that another program has is refused with what to do.
+func TestTakenAddress(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	t.Setenv("RUNLENS_API_KEY", "rl_nobody")
+	code, _, stderr := command(t, "", "mcp", "--url", "http://127.0.0.1:1", "--listen", taken.Addr().String())
+	if code != exitFailed || !strings.Contains(stderr, "in use") || !strings.Contains(stderr, "choose another port") {
+		t.Errorf("%d %s", code, stderr)
 	}
 }

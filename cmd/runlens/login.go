@@ -105,7 +105,7 @@ func (s serverFlags) client(given map[string]bool, io streams, quiet bool) (*cli
 type loginCmd struct {
 	URL     string `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"@login_url"`
 	KeyFile string `env:"RUNLENS_API_KEY_FILE" placeholder:"FILE" help:"@login_key_file"`
-	Profile string `default:"default" placeholder:"NAME" help:"The name to keep them under."`
+	Profile string `env:"RUNLENS_PROFILE" default:"default" placeholder:"NAME" help:"The name to keep them under."`
 }
 
 func (loginCmd) Help() string {
@@ -178,7 +178,7 @@ func typedKey(ctx context.Context, streams streams) (string, error) {
 }
 
 type logoutCmd struct {
-	Profile string `default:"default" placeholder:"NAME" help:"The name that they are kept under."`
+	Profile string `env:"RUNLENS_PROFILE" default:"default" placeholder:"NAME" help:"The name that they are kept under."`
 }
 
 func (logoutCmd) Help() string {

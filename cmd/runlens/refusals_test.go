@@ -218,9 +218,11 @@ func queryProfiles(t *testing.T, o office) {
 		t.Errorf("no key: %d %s", code, stderr)
 	}
 	file := fileOf(t, "key", []byte(d.key))
-	if code, _, _ := login("", "--url", d.base, "--profile", "work", "--key-file", file); code != 0 {
+	t.Setenv("RUNLENS_PROFILE", "work")
+	if code, out, _ := login("", "--url", d.base, "--key-file", file); code != 0 || !strings.HasSuffix(out, " as work\n") {
 		t.Errorf("a key from a file: %d", code)
 	}
+	t.Setenv("RUNLENS_PROFILE", "")
 	d.answers("a named profile", asked+" --profile work", "run_count,run_success_rate\n1,1\n")
 	// Address and key come each from a flag, else a variable, else the profile, else the default. The key of a profile
 	// goes to no other server.

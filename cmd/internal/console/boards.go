@@ -175,7 +175,7 @@ func (v *answerView) alone() *answerView {
 		}
 	}
 	if v.Empty != nil {
-		v.Empty.Links = nil
+		v.Empty.Links, v.Empty.Hint = nil, false
 	}
 	if v.Offer != nil {
 		v.Offer.Links = nil

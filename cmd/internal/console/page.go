@@ -92,6 +92,7 @@ type tile struct {
 type emptyView struct {
 	Text  string
 	Links []link
+	Hint  bool // that there may be no records at all
 }
 
 // An offerView says what an answer costs, and which ones cost less.

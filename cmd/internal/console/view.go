@@ -196,6 +196,7 @@ func (c *Console) empty(s *shown) *emptyView {
 		wider.Filter = nil
 		e.Links = append(e.Links, link{Text: "Without filters", Href: wider.address()})
 	}
+	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30
 	for _, period := range []string{"last=30d", "last=90d", "last=366d"} {
 		wider := s.look
 		if wider.setPeriod(period); s.look.period() != period {
