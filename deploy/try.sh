@@ -82,6 +82,7 @@ if command -v prometheus >/dev/null; then
         --web.listen-address="$prometheus_address"
 fi
 
+question=(--metrics run_count,completed_run_count --dimensions agent_id --last 7d)
 key=$data/key
 bin/runlens keys create --org acme --output json 2>"$data/keys.log" | sed -E 's/.*"key":"([^"]+)".*/\1/' >"$key"
 
@@ -90,6 +91,7 @@ if [ -n "$check" ]; then
     until_true bin/runlens health --admin-listen "$worker_admin"
     # A run that the writer began is counted.
     until_true bin/runlens query --url "$url" --key-file "$key" --metrics run_count --fail-if 'run_count < 1'
+    bin/runlens query --url "$url" --key-file "$key" "${question[@]}" >"$data/question.out"
     echo "PostgreSQL, writer, worker and server work together"
     if [ ${#processes[@]} = 4 ]; then
         until_true curl -fsS "http://$prometheus_address/-/ready"
@@ -110,7 +112,7 @@ cat <<EOF
 
 The API answers at $url, and runs are counted a second after they begin:
 
-bin/runlens query --url $url --key-file $key --metrics run_count,completed_run_count --dimensions agent_name --last 7d
+bin/runlens query --url $url --key-file $key ${question[*]}
 
 Worker: bin/runlens worker status --admin-listen $worker_admin
 Logs:   $data/*.log

@@ -179,10 +179,10 @@ func everyTable(t *testing.T, conn driver.Conn) {
 func TestBackupRecipe(t *testing.T) {
 	text := strings.Join(strings.Fields(read(t, "../../deploy/backup.md")), " ")
 	for _, want := range []string{
-		schema.BackupSQL("runlens", "Disk('backups', 'monday-records');", schema.BackupRecords),
-		schema.BackupSQL("runlens", "Disk('backups', 'monday-lists');", schema.BackupLists),
-		schema.RestoreSQL("runlens", "Disk('backups', 'latest-lists')", schema.BackupLists) + ";",
-		schema.RestoreSQL("runlens", "Disk('backups', 'monday-records')", schema.BackupRecords) + ";",
+		schema.BackupSQL("runlens", "Disk('backups', '2026-11-23-records');", schema.BackupRecords),
+		schema.BackupSQL("runlens", "Disk('backups', '2026-11-23-lists');", schema.BackupLists),
+		schema.RestoreSQL("runlens", "Disk('backups', '2026-11-25-lists')", schema.BackupLists) + ";",
+		schema.RestoreSQL("runlens", "Disk('backups', '2026-11-23-records')", schema.BackupRecords) + ";",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("deploy/backup.md lacks %s", want)

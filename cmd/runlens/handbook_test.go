@@ -1,34 +1,34 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// Every command that a page for operators tells to type is one that runlens has, with these flags.
-func TestCommandsForOperators(t *testing.T) {
-	block := regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$")
+// Every command that a page tells to type is one that runlens has, with these flags.
+func TestCommandsOnPages(t *testing.T) {
+	block := regexp.MustCompile("(?ms)^ *```(?:sh|cron)\n(.*?)^ *```$")
+	inline := regexp.MustCompile("`((?:bin/)?runlens [^`]+)`")
+	ours := regexp.MustCompile(`(?m)(?:^|[|(=] ?|\* |&& |[A-Z_]+=\S+ )(?:bin/)?runlens (.*)$`)
 	incomplete := regexp.MustCompile(`missing|^expected |EOL`)
-	typed := 0
-	for _, page := range []string{"handbook.md", "backup.md", "README.md", "upgrades.md", "prometheus/runbook.md"} {
-		text := read(t, "../../deploy", page)
+	parser, typed := testParser(t), 0
+	for _, page := range pages(t) {
+		text := strings.ReplaceAll(read(t, "../..", page), `\|`, "|")
 		var lines []string
 		for _, code := range block.FindAllStringSubmatch(text, -1) {
-			lines = append(lines, strings.Split(code[1], "\n")...)
+			lines = append(lines, strings.Split(strings.ReplaceAll(code[1], "\\\n", ""), "\n")...)
 		}
-		for _, code := range regexp.MustCompile("`(runlens [^`]+)`").FindAllStringSubmatch(text, -1) {
+		for _, code := range inline.FindAllStringSubmatch(text, -1) {
 			lines = append(lines, strings.Join(strings.Fields(code[1]), " "))
 		}
 		for _, line := range lines {
-			line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
-			if args, ours := strings.CutPrefix(line, "runlens "); ours {
+			for _, command := range ours.FindAllStringSubmatch(strings.TrimSpace(line), -1) {
 				typed++
-				parser, err := newParser(&cli{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = parser.Parse(strings.Fields(strings.ReplaceAll(args, "KIND", "run")))
+				_, err := parser.Parse(shellWords(command[1]))
 				// A sentence may name a command without what it needs.
 				if err != nil && !incomplete.MatchString(err.Error()) {
 					t.Errorf("%s: %s: %v", page, line, err)
@@ -36,8 +36,59 @@ func TestCommandsForOperators(t *testing.T) {
 			}
 		}
 	}
-	if typed < 20 {
+	if typed < 150 {
 		t.Errorf("only %d commands were found", typed)
+	}
+}
+
+// pages are all pages of the repository, by their paths in it.
+func pages(t *testing.T) (names []string) {
+	t.Helper()
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err == nil && entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "data"):
+			return fs.SkipDir
+		case path.Ext(name) == ".md":
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// shellWords are the words of a command up to a pipe, a redirection or a comment, without their quotes. What only a
+// page has is left out: ellipses, and kinds that stand for one.
+func shellWords(line string) (words []string) {
+	line = regexp.MustCompile(`\d?>`).ReplaceAllString(line, ">")
+	word := regexp.MustCompile(`^\s*((?:"[^"]*"|'[^']*'|[^\s"'|<>#&;)])+)`)
+	for {
+		match := word.FindStringSubmatch(line)
+		if match == nil {
+			return words
+		}
+		line = line[len(match[0]):]
+		switch text := strings.NewReplacer(`"`, "", "'", "").Replace(match[1]); text {
+		case "…":
+		case "KIND":
+			words = append(words, "run")
+		default:
+			words = append(words, text)
+		}
+	}
+}
+
+// deploy/README.md lists every variable that a command reads.
+func TestVariablesOnPage(t *testing.T) {
+	page := read(t, "../../deploy/README.md")
+	for name := range variables(t) {
+		secret := "`" + strings.TrimSuffix(name, "_FILE") + "`, `…_FILE`"
+		if strings.HasPrefix(name, "RUNLENS_") && !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, secret) {
+			t.Errorf("deploy/README.md lacks %s", name)
+		}
 	}
 }
 
