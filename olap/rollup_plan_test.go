@@ -29,13 +29,13 @@ func TestSumsUseTheProjections(t *testing.T) {
 	for _, organization := range []string{"abel", "acme", "zoe"} {
 		for _, insert := range []string{
 			`INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-				SELECT '` + organization + `', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, ` +
-				`toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`,
+				SELECT '` + organization + `', generateUUIDv4(), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 40 * number, ` +
+				`toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(50000)`,
 			`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type, ` +
 				`run_initiation_type, source, occurred_at)
 				SELECT '` + organization + `', generateUUIDv4(), generateUUIDv4(), ` +
 				`toUUID('00000000-0000-0000-0000-000000000001'), 'ada@example.com', 'interacted', 'human', 'web',
-					toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number FROM numbers(200000)`,
+					toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 40 * number FROM numbers(50000)`,
 		} {
 			if err := conn.Exec(ctx, insert); err != nil {
 				t.Fatal(err)
@@ -66,11 +66,11 @@ func TestSumsUseTheProjections(t *testing.T) {
 			`"range":RANGE}`, 1},
 		// What no projection has comes from the rollup rows themselves, 256 a granule.
 		{"rollup_runs", `{"model":"agent_runs","metrics":["unique_initiator_count","run_count"],"dimensions":["day"],` +
-			`"range":RANGE}`, 782},
+			`"range":RANGE}`, 196},
 		{"rollup_runs", `{"model":"agent_runs","metrics":["completed_run_count"],"dimensions":["user_identifier",` +
-			`"agent_id"],"range":RANGE}`, 782},
+			`"agent_id"],"range":RANGE}`, 196},
 		{"rollup_attributions", `{"model":"agent_user_activity","metrics":["interaction_count"],` +
-			`"dimensions":["activity_type"],"range":RANGE}`, 782},
+			`"dimensions":["activity_type"],"range":RANGE}`, 196},
 	} {
 		plan := explain(t, conn, statementOf(t, c.body, time.Now()))
 		if !strings.Contains(plan, "ReadFromMergeTree ("+c.projection+")") &&
@@ -93,14 +93,14 @@ func TestDeltaUsesTheSortingKeys(t *testing.T) {
 	for _, organization := range []string{"abel", "acme", "zoe"} {
 		if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
 			SELECT '`+organization+`', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + `+
-			`10 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(200000)`); err != nil {
+			`40 * number, toUUID('00000000-0000-0000-0000-000000000001'), now64(3) FROM numbers(50000)`); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refreshed(t, rollup.New(conn, quiet, 0))
 	before := time.Now()
 	if err := conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, updated_at)
-		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 10 * number, `+
+		SELECT 'acme', reinterpretAsUUID(sipHash128(number)), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + 40 * number, `+
 		`toUUID('00000000-0000-0000-0000-000000000001'), 'COMPLETED', now64(3) + 1 FROM numbers(1000, 5)`); err != nil {
 		t.Fatal(err)
 	}
