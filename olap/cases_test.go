@@ -35,7 +35,7 @@ func TestQueryCasesBesideANewerBinary(t *testing.T) {
 	olaptest.Migrate(t, store, olaptest.Release(t, 100))
 	olaptest.Migrate(t, store, schema.Own())
 	olaptest.Migrate(t, store, olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive}))
-	conn, sample := store.Conn(), olaptest.NewSample(2)
+	conn, sample := store.Conn(), olaptest.NewSample(4)
 	eachScript(t, func(t *testing.T, script conform.Script) {
 		if !sample.Try() {
 			return

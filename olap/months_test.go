@@ -43,7 +43,7 @@ func TestRangesOfWholeMonths(t *testing.T) {
 	}
 	olaptest.Load(t, store.Conn(), records)
 
-	sample := olaptest.NewSample(2)
+	sample := olaptest.NewSample(4)
 	for _, year := range years {
 		for _, days := range [][2]string{{"01-01", "12-31"}, {"02-01", "08-31"}, {"02-02", "08-30"}, {"01-31", "09-01"}} {
 			for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York"} {

@@ -61,7 +61,7 @@ func TestWalk(t *testing.T) {
 		}
 	}
 	binary := filepath.Join(dir, "olap.test")
-	run("go", "test", "-c", "-o", binary, "-covermode=atomic", "-coverpkg=./...,../schema", ".")
+	run("go", "test", "-c", "-ldflags=-w", "-o", binary, "-covermode=atomic", "-coverpkg=./...,../schema", ".")
 	counts := func(named string) map[string]int {
 		t.Helper()
 		t.Setenv(walkVariable, named)

@@ -50,7 +50,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 	}
 	zones := strings.Split(strings.TrimSpace(string(list)), "\n")[1:]
 	const ranges = 60
-	rows := 0
+	rows, tried, sample := 0, 0, olaptest.NewSample(3)
 	for n := range ranges {
 		year := years[random.IntN(len(years))]
 		if n%4 == 0 {
@@ -63,6 +63,10 @@ func TestRangesOfEveryYear(t *testing.T) {
 		}
 		of := olaptest.Range{Start: start.Format(time.DateOnly), End: end.Format(time.DateOnly),
 			Timezone: zones[random.IntN(len(zones))]}
+		if !sample.Try() {
+			continue
+		}
+		tried++
 		for _, q := range []olaptest.Query{
 			{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"}, Range: of,
 				Limit: 100},
@@ -78,7 +82,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 			}
 		}
 	}
-	if rows < ranges {
-		t.Errorf("%d rows of %d ranges prove little", rows, ranges)
+	if rows < tried {
+		t.Errorf("%d rows of %d ranges prove little", rows, tried)
 	}
 }

@@ -95,7 +95,7 @@ func TestDamageIsRepaired(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	loadMonths(t, conn, 40, "RUNNING", 3)
 	all(t, conn)
-	sample := olaptest.NewSample(2)
+	sample := olaptest.NewSample(4)
 	for name, c := range damages {
 		if !sample.Try() {
 			continue
@@ -176,7 +176,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 	loadSmall(t, store, 8, "RUNNING")
 	all(t, store)
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
-	sample := olaptest.NewSample(4)
+	sample := olaptest.NewSample(6)
 	for crash := 0; ; crash++ {
 		if !sample.Try() {
 			continue
@@ -235,7 +235,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 	for range 3 {
 		checkers.Go(func() {
 			checker := rollup.NewChecker(conn, nil, quiet)
-			for range 60 {
+			for range 20 { // more than it takes
 				if _, err := checker.Step(ctx); err != nil {
 					t.Error(err)
 				}
@@ -269,7 +269,7 @@ func TestDamageDuringARepair(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	loadSmall(t, conn, 8, "RUNNING")
 	all(t, conn)
-	sample := olaptest.NewSample(3)
+	sample := olaptest.NewSample(5)
 	for number, hit := 1, true; hit; number += 3 {
 		if !sample.Try() {
 			continue
