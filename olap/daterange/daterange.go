@@ -82,21 +82,26 @@ func Parse(start, end, timezone string) (Range, error) {
 	}
 	// Also a range without instants, of a day that the zone skipped, has an offset.
 	for at, end := r.StartUTC.Unix(), r.EndUTC.Unix(); at < end || len(r.Offsets) == 0; {
-		offset, until := zone.offsetAt(at)
+		offset, until := offsetAt(zone, at)
 		at = min(until, end)
-		r.Offsets = append(r.Offsets, Offset{UntilUTC: time.Unix(at, 0).UTC(), Millis: offset * 1000})
+		o := Offset{UntilUTC: time.Unix(at, 0).UTC(), Millis: offset * 1000}
+		if last := len(r.Offsets) - 1; last >= 0 && r.Offsets[last].Millis == o.Millis {
+			r.Offsets[last] = o // only the name of the time changed, or the year
+		} else {
+			r.Offsets = append(r.Offsets, o)
+		}
 	}
 	return r, nil
 }
 
 // firstInstant is the first instant whose local date in zone is d or later. Where midnight exists twice it is the first
 // one; where d was skipped it is the instant at which the clock jumped over it.
-func firstInstant(d Date, zone *wallClock) time.Time {
+func firstInstant(d Date, zone *time.Location) time.Time {
 	midnight := int64(d) * secondsPerDay
 	// No wall clock is ever two days away from UTC, so the date d lies wholly after this.
 	at := midnight - 2*secondsPerDay
 	for {
-		offset, until := zone.offsetAt(at)
+		offset, until := offsetAt(zone, at)
 		if first := max(at, midnight-offset); first < until {
 			return time.Unix(first, 0).UTC()
 		}

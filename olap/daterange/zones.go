@@ -6,8 +6,10 @@ import (
 	_ "embed"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"sync"
+	"time"
 )
 
 //go:generate go run ./genzones -from /usr/share/zoneinfo
@@ -35,11 +37,11 @@ var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 // Zones are the canonical zones by name, sorted.
 func Zones() []string { return slices.Sorted(maps.Keys(zoneFiles())) }
 
-var loaded sync.Map // of name to *wallClock; bounded by the number of canonical zones
+var loaded sync.Map // of name to *time.Location; bounded by the number of canonical zones
 
-func loadZone(name string) (*wallClock, bool) {
+func loadZone(name string) (*time.Location, bool) {
 	if zone, ok := loaded.Load(name); ok {
-		return zone.(*wallClock), true
+		return zone.(*time.Location), true
 	}
 	file, ok := zoneFiles()[name]
 	if !ok {
@@ -53,7 +55,7 @@ func loadZone(name string) (*wallClock, bool) {
 	return zone, true
 }
 
-func readZone(file *zip.File) (*wallClock, error) {
+func readZone(file *zip.File) (*time.Location, error) {
 	r, err := file.Open()
 	if err != nil {
 		return nil, err
@@ -63,5 +65,26 @@ func readZone(file *zip.File) (*wallClock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readTZif(data)
+	return time.LoadLocationFromTZData(file.Name, data)
+}
+
+// never is the end of an offset that stays for ever.
+const never = math.MaxInt64
+
+// offsetAt returns a zone's offset at an instant, in seconds ahead of UTC, and a later instant until which it stays
+// (exclusive). Instants are seconds since 1970-01-01 UTC.
+//
+// Go's bound is too early by a day after the last change of a leap year: it ends a year after 365 days. There the
+// offset stays until the year ends.
+func offsetAt(zone *time.Location, at int64) (offset, until int64) {
+	local := time.Unix(at, 0).In(zone)
+	_, seconds := local.Zone()
+	_, end := local.ZoneBounds()
+	if end.IsZero() {
+		return int64(seconds), never
+	}
+	if until = end.Unix(); until <= at {
+		until = time.Date(local.UTC().Year()+1, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+	}
+	return int64(seconds), until
 }
