@@ -27,58 +27,51 @@ type Offset struct {
 	Millis   int64     // local time minus UTC in milliseconds
 }
 
-// A Reason says what is wrong with a range.
-type Reason uint8
-
-const (
-	BadStart Reason = iota + 1
-	BadEnd
-	BadTimezone
-	StartAfterEnd
-	TooLarge
-)
-
 // An Error says why a range was refused.
-type Error struct{ Reason Reason }
-
-func (e *Error) Error() string {
-	return [...]string{
-		BadStart:      "range.start is no calendar date of the form YYYY-MM-DD",
-		BadEnd:        "range.end is no calendar date of the form YYYY-MM-DD",
-		BadTimezone:   "range.timezone is no canonical IANA zone",
-		StartAfterEnd: "range.start is after range.end",
-		TooLarge:      "the range covers more than 366 days",
-	}[e.Reason]
+type Error struct {
+	Param  string // the place in the request: range.start, range.end, range.timezone, or range
+	Reason string
 }
 
+func (e *Error) Error() string { return e.Param + " " + e.Reason }
+
+// The errors of Parse.
+var (
+	ErrStart    = &Error{"range.start", "is no calendar date of the form YYYY-MM-DD"}
+	ErrEnd      = &Error{"range.end", "is no calendar date of the form YYYY-MM-DD"}
+	ErrTimezone = &Error{"range.timezone", "is no canonical IANA zone"}
+	ErrOrder    = &Error{"range.start", "is after range.end"}
+	ErrTooLarge = &Error{"range", "covers more than 366 days"}
+)
+
 // Parse builds the range of the local days start to end, both inclusive, in timezone (spec 2.12,
-// 4.2 rule 1, contract 4.8 and 4.9). The error is an *Error.
+// 4.2 rule 1, contract 4.8 and 4.9). The error is one of the above.
 func Parse(start, end, timezone string) (Range, error) {
 	r := Range{Timezone: timezone}
 	var ok bool
 	if r.Start, ok = ParseDate(start); !ok {
-		return Range{}, &Error{BadStart}
+		return Range{}, ErrStart
 	}
 	if r.End, ok = ParseDate(end); !ok {
-		return Range{}, &Error{BadEnd}
+		return Range{}, ErrEnd
 	}
 	zone, ok := loadZone(timezone)
 	switch {
 	case !ok:
-		return Range{}, &Error{BadTimezone}
+		return Range{}, ErrTimezone
 	case r.Start > r.End:
-		return Range{}, &Error{StartAfterEnd}
+		return Range{}, ErrOrder
 	case r.End-r.Start >= MaxDays:
-		return Range{}, &Error{TooLarge}
+		return Range{}, ErrTooLarge
 	}
 	r.StartUTC = firstInstant(r.Start, zone)
 	r.EndUTC = firstInstant(r.End+1, zone)
 	// RFC 3339 writes the years 0000 to 9999 only; a range that leaves them cannot be answered.
 	if r.StartUTC.Year() < 0 {
-		return Range{}, &Error{BadStart}
+		return Range{}, ErrStart
 	}
 	if r.EndUTC.Year() > 9999 {
-		return Range{}, &Error{BadEnd}
+		return Range{}, ErrEnd
 	}
 	// Also a range without instants, of a day that the zone skipped, has an offset.
 	for at, end := r.StartUTC.Unix(), r.EndUTC.Unix(); at < end || len(r.Offsets) == 0; {

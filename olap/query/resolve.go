@@ -107,19 +107,13 @@ func valuePlace(shape filterShape, place string, i int) string {
 func resolveRange(shape rangeShape) (daterange.Range, error) {
 	r, err := daterange.Parse(shape.Start, shape.End, shape.Timezone)
 	var fault *daterange.Error
-	if !errors.As(err, &fault) {
+	switch {
+	case !errors.As(err, &fault):
 		return r, err
+	case fault == daterange.ErrTooLarge:
+		return r, &Error{Code: RangeTooLarge, Param: fault.Param, Reason: fault.Error()}
 	}
-	switch fault.Reason {
-	case daterange.TooLarge:
-		return r, &Error{Code: RangeTooLarge, Param: "range", Reason: fault.Error()}
-	case daterange.BadEnd:
-		return r, invalid("range.end", fault.Error())
-	case daterange.BadTimezone:
-		return r, invalid("range.timezone", fault.Error())
-	default:
-		return r, invalid("range.start", fault.Error())
-	}
+	return r, invalid(fault.Param, fault.Error())
 }
 
 func (q *Query) resolveOrder(shapes []orderShape) ([]OrderTerm, error) {
