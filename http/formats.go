@@ -105,7 +105,7 @@ func weightOf(mediaType string, ranges []mediaRange) (w weight) {
 func setFacts(c *fiber.Ctx, f olap.Facts) {
 	var columns, warnings []string
 	for _, column := range f.Columns {
-		columns = append(columns, column.Name+";type="+column.Type+";member="+column.Member)
+		columns = append(columns, column.Name+";type="+column.Kind.Type()+";member="+column.Member)
 	}
 	for _, member := range f.NotAdditive {
 		warnings = append(warnings, member+";code=non_additive_metric")

@@ -69,7 +69,7 @@ func (r *Result) AppendJSON(b []byte) []byte {
 	b = fmt.Appendf(b, `"range":{"start":"%s","end":"%s","timezone":"%s","startUtc":"%s","endUtc":"%s"},"columns":`,
 		q.Range.Start, q.Range.End, q.Range.Timezone, Instant(q.Range.StartUTC), Instant(q.Range.EndUTC))
 	b = appendList(b, r.table.Columns, func(b []byte, c compile.Column) []byte {
-		return fmt.Appendf(b, `{"name":"%s","type":"%s","member":"%s"}`, c.Name, c.Type, c.Member)
+		return fmt.Appendf(b, `{"name":"%s","type":"%s","member":"%s"}`, c.Name, c.Kind.Type(), c.Member)
 	})
 	b = append(b, `,"rows":`...)
 	b = appendList(b, r.table.Rows, func(b []byte, row []exec.Value) []byte {

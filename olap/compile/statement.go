@@ -46,20 +46,31 @@ type Param struct {
 // A Column describes one value of every row (spec 2.14).
 type Column struct {
 	Name   string
-	Type   string // string, number or date
 	Member string // the catalog member; a companion has its dimension's
 	Kind   Kind
 }
 
-// A Kind is the form in which ClickHouse returns a column.
+// A Kind is what a column's values are, and a value is, and in which form ClickHouse returns it.
 type Kind uint8
 
 const (
-	Text  Kind = iota // String or Nullable(String), of low cardinality or not
+	Null  Kind = iota // of a value only
+	Text              // String or Nullable(String), of low cardinality or not
 	Day               // Int64: days since FirstDay
 	Count             // UInt64
 	Ratio             // Nullable(Float64)
 )
+
+// Type is the published type of a column of the kind (spec 2.14).
+func (k Kind) Type() string {
+	switch k {
+	case Text:
+		return catalog.TypeString
+	case Day:
+		return catalog.TypeDate
+	}
+	return catalog.TypeNumber
+}
 
 // FirstDay is the day, counted from 1970-01-01, from which statements count days: before all that can be asked for, so
 // that no division meets a negative number, which it would round up.
@@ -163,20 +174,20 @@ func (w *printer) columns() (columns []Column, selected []string) {
 	}
 	for _, d := range w.Query.Dimensions {
 		if d.Kind == catalog.Day {
-			add(Column{d.Name, catalog.TypeDate, d.Name, Day}, w.inBits64("f_day", "toInt64"))
+			add(Column{d.Name, d.Name, Day}, w.inBits64("f_day", "toInt64"))
 		} else {
-			add(Column{d.Name, catalog.TypeString, d.Name, Text}, shown(d, "f_"+d.Field))
+			add(Column{d.Name, d.Name, Text}, shown(d, "f_"+d.Field))
 		}
 		for _, c := range d.Companions {
 			sql := "a_agent_name"
 			if c.Field != "" {
 				sql = "n_" + c.Name
 			}
-			add(Column{c.Name, catalog.TypeString, d.Name, Text}, sql)
+			add(Column{c.Name, d.Name, Text}, sql)
 		}
 	}
 	for _, m := range w.Query.Metrics {
-		column := Column{m.Name, catalog.TypeNumber, m.Name, Count}
+		column := Column{m.Name, m.Name, Count}
 		switch {
 		case m.Kind == catalog.Ratio:
 			column.Kind = Ratio

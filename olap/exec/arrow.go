@@ -48,13 +48,13 @@ var arrowTypes = map[compile.Kind]arrow.DataType{
 
 func (v Value) appendArrow(column array.Builder) {
 	switch v.kind {
-	case text:
+	case compile.Text:
 		column.(*array.StringBuilder).Append(v.text)
-	case day:
+	case compile.Day:
 		column.(*array.Date32Builder).Append(arrow.Date32(int64(v.bits)))
-	case count:
+	case compile.Count:
 		column.(*array.Int64Builder).Append(int64(v.bits))
-	case ratio:
+	case compile.Ratio:
 		column.(*array.Float64Builder).Append(math.Float64frombits(v.bits))
 	default:
 		column.AppendNull()

@@ -171,15 +171,15 @@ func (s *scanner) values() []Value {
 		switch target := target.(type) {
 		case **string:
 			if *target != nil {
-				values[i] = Value{kind: text, text: **target}
+				values[i] = Value{kind: compile.Text, text: **target}
 			}
 		case *int64:
-			values[i] = Value{kind: day, bits: uint64(*target + compile.FirstDay)}
+			values[i] = Value{kind: compile.Day, bits: uint64(*target + compile.FirstDay)}
 		case *uint64:
-			values[i] = Value{kind: count, bits: *target}
+			values[i] = Value{kind: compile.Count, bits: *target}
 		case **float64:
 			if *target != nil {
-				values[i] = Value{kind: ratio, bits: math.Float64bits(**target)}
+				values[i] = Value{kind: compile.Ratio, bits: math.Float64bits(**target)}
 			}
 		}
 	}
@@ -188,31 +188,21 @@ func (s *scanner) values() []Value {
 
 // A Value is one value of a row: null, a text, a day, a count or a ratio. The zero Value is null.
 type Value struct {
-	kind kind
+	kind compile.Kind
 	text string
 	bits uint64 // a day as int64, a count, or a ratio's IEEE 754 bits
 }
 
-type kind uint8
-
-const (
-	null kind = iota
-	text
-	day
-	count
-	ratio
-)
-
 // AppendJSON appends the value as spec 2.14 wants it: a string, a number or null; a day as YYYY-MM-DD.
 func (v Value) AppendJSON(b []byte) []byte {
 	switch v.kind {
-	case text:
+	case compile.Text:
 		return appendText(b, v.text)
-	case day:
+	case compile.Day:
 		return appendText(b, daterange.Date(v.bits).String())
-	case count:
+	case compile.Count:
 		return strconv.AppendUint(b, v.bits, 10)
-	case ratio:
+	case compile.Ratio:
 		return strconv.AppendFloat(b, math.Float64frombits(v.bits), 'f', -1, 64)
 	default:
 		return append(b, "null"...)
@@ -222,9 +212,9 @@ func (v Value) AppendJSON(b []byte) []byte {
 // AppendCSV appends the value as a field of CSV (RFC 4180): what JSON has as a string is quoted, null is nothing.
 func (v Value) AppendCSV(b []byte) []byte {
 	switch v.kind {
-	case null:
+	case compile.Null:
 		return b
-	case text:
+	case compile.Text:
 		return append(append(append(b, '"'), strings.ReplaceAll(v.text, `"`, `""`)...), '"')
 	default:
 		return v.AppendJSON(b) // the same for a number, and for a day, which nothing in quotes has to be escaped of
@@ -237,21 +227,13 @@ func (v Value) TextLen() int { return len(v.text) }
 // Key is the value as a cursor keeps it. Only dimensions have keys: null, text or day.
 func (v Value) Key() cursor.Value {
 	switch v.kind {
-	case text:
+	case compile.Text:
 		return cursor.Value{Kind: cursor.Text, Text: v.text}
-	case day:
+	case compile.Day:
 		return cursor.Value{Kind: cursor.Day, Day: int64(v.bits)}
 	default:
 		return cursor.Value{Kind: cursor.Null}
 	}
-}
-
-// Count is the value of a count; 0 of any other.
-func (v Value) Count() uint64 {
-	if v.kind != count {
-		return 0
-	}
-	return v.bits
 }
 
 // appendText appends s as a JSON string. Bytes that are no UTF-8, which no record can have
