@@ -63,7 +63,7 @@ func (s Series) Up(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	for dirtySince := time.Now(); ; {
-		state, err := s.status(ctx, db, m)
+		state, err := s.Status(ctx, db)
 		if err == nil {
 			err = state.compatible()
 		}
@@ -123,7 +123,7 @@ func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 	if err != nil {
 		return err
 	}
-	state, err := s.status(ctx, db, m)
+	state, err := s.Status(ctx, db)
 	switch {
 	case err != nil:
 	case state.newer():
@@ -142,27 +142,17 @@ func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 	return nil
 }
 
-// Status reads the state of the store; it changes nothing but for the bookkeeping tables, which it makes if absent.
+// Status reads the state of the store, which may have no tables. It changes nothing.
 func Status(ctx context.Context, db *sql.DB) (State, error) { return own.Status(ctx, db) }
 
 // Status is the function Status with the migrations of a series.
 func (s Series) Status(ctx context.Context, db *sql.DB) (State, error) {
-	m, err := s.open(ctx, db)
-	if err != nil {
-		return State{}, err
-	}
-	return s.status(ctx, db, m)
-}
-
-func (s Series) status(ctx context.Context, db *sql.DB, m *migrate.Migrate) (State, error) {
-	version, dirty, err := m.Version()
-	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
-		return State{}, fmt.Errorf("schema: read version: %w", err)
-	}
-	floor, err := recorded(ctx, db, tableFloor)
+	floor, last, err := records(ctx, db)
 	if err != nil {
 		return State{}, fmt.Errorf("schema: read version: %w", err)
 	}
 	latest, err := s.latest()
-	return State{Version: version, Latest: latest, Oldest: uint(max(floor.version, 0)), Dirty: dirty}, err
+	return State{
+		Version: uint(max(last.version, 0)), Latest: latest, Oldest: uint(max(floor.version, 0)), Dirty: last.dirty,
+	}, err
 }

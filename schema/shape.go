@@ -1,16 +1,12 @@
 package schema
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"regexp"
 	"strings"
-
-	"github.com/golang-migrate/migrate/v4/database"
 )
 
 // A Shape is how a table or a view of the store is made, as far as answers rest on it.
@@ -56,27 +52,4 @@ func Shapes() (shapes []Shape, err error) {
 		return nil, fmt.Errorf("schema: read migrations: %w", err)
 	}
 	return shapes, nil
-}
-
-// Inspect is Status for a database that may have no tables, of which it makes none.
-func Inspect(ctx context.Context, db *sql.DB) (state State, err error) {
-	var last, floor record
-	for table, into := range map[string]*record{tableVersions: &last, tableFloor: &floor} {
-		var exists bool
-		const find = "SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?"
-		if err := db.QueryRowContext(ctx, find, table).Scan(&exists); err != nil {
-			return state, fmt.Errorf("schema: find %s: %w", table, err)
-		}
-		if *into = (record{version: database.NilVersion}); !exists {
-			continue
-		}
-		if *into, err = recorded(ctx, db, table); err != nil {
-			return state, fmt.Errorf("schema: read version: %w", err)
-		}
-	}
-	state.Oldest = uint(max(floor.version, 0))
-	last = later(floor, last)
-	state.Version, state.Dirty = uint(max(last.version, 0)), last.dirty
-	state.Latest, err = own.latest()
-	return state, err
 }

@@ -115,24 +115,10 @@ func (v versions) record(table string, r record) error {
 	return nil
 }
 
-// Version returns the version recorded last, database.NilVersion for none. A binary of schema 100 records it in
-// tableFloor only: whatever is the latest there counts.
+// Version returns the version recorded last, database.NilVersion for none.
 func (v versions) Version() (version int, dirty bool, err error) {
-	floor, err := recorded(v.ctx, v.db, tableFloor)
-	if err != nil {
-		return 0, false, err
-	}
-	last, err := recorded(v.ctx, v.db, tableVersions)
-	last = later(floor, last)
+	_, last, err := records(v.ctx, v.db)
 	return last.version, last.dirty, err
-}
-
-// later is the record that counts of those that count in the two tables.
-func later(floor, last record) record {
-	if floor.sequence > last.sequence {
-		return floor
-	}
-	return last
 }
 
 // A record is a row of a bookkeeping table. The one with the greatest sequence counts.
@@ -142,11 +128,27 @@ type record struct {
 	sequence uint64
 }
 
-// recorded reads the record that counts; its version is database.NilVersion if there is none.
+// records reads the records that count: of tableFloor, and of the newest migration that was applied. A binary of schema
+// 100 records that in tableFloor only: whatever is the latest there counts.
+func records(ctx context.Context, db *sql.DB) (floor, last record, err error) {
+	if floor, err = recorded(ctx, db, tableFloor); err != nil {
+		return floor, last, err
+	}
+	if last, err = recorded(ctx, db, tableVersions); err == nil && floor.sequence > last.sequence {
+		last = floor
+	}
+	return floor, last, err
+}
+
+// recorded reads the record of a table that counts; its version is database.NilVersion if there is none, or no table.
 func recorded(ctx context.Context, db *sql.DB, table string) (r record, err error) {
-	err = db.QueryRowContext(ctx, "SELECT version, dirty != 0, sequence FROM "+table+" ORDER BY sequence DESC LIMIT 1").
-		Scan(&r.version, &r.dirty, &r.sequence)
-	if errors.Is(err, sql.ErrNoRows) {
+	var exists bool
+	const find = "SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?"
+	if err = db.QueryRowContext(ctx, find, table).Scan(&exists); err == nil && exists {
+		err = db.QueryRowContext(ctx, "SELECT version, dirty != 0, sequence FROM "+table+" ORDER BY sequence DESC LIMIT 1").
+			Scan(&r.version, &r.dirty, &r.sequence)
+	}
+	if err == nil && !exists || errors.Is(err, sql.ErrNoRows) {
 		return record{version: database.NilVersion}, nil
 	}
 	return r, err

@@ -74,7 +74,7 @@ func TestOlderStoreHasOneRemedy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := schema.Status(context.Background(), db); err != nil {
+	if err := schema.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 53, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {

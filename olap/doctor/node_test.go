@@ -107,7 +107,7 @@ func patient(store *clickhouse.Server) doctor.Store {
 				return schema.State{}, err
 			}
 			defer db.Close()
-			return schema.Inspect(ctx, db)
+			return schema.Status(ctx, db)
 		}}
 }
 
