@@ -2,12 +2,6 @@ package catalog
 
 import "github.com/runlens/runlens/schema"
 
-// A pair is one person and one run, as the 128 bits that the table keeps of both (schema/DESIGN.md);
-// attributions are immutable, so repeats of a record do not change a distinct count of pairs.
-const pair = "f_pair"
-
-var pairFields = []string{"pair"}
-
 const (
 	isInitiated  = "f_activity_type = 'initiated'"
 	isInteracted = "f_activity_type = 'interacted'"
@@ -43,17 +37,11 @@ var agentUserActivity = Model{
 	People: Metric{Name: "people", Aggregate: "uniqExact(f_user_identifier)", Fields: []string{"user_identifier"}},
 
 	Metrics: []Metric{
-		{
-			Name:        "attributed_run_count",
-			Description: "How many different combinations of a person and a run have at least one attribution record.",
-			Aggregate:   countPairs(""), Pairs: true, Fields: pairFields,
-		},
-		{
-			Name:        "initiated_run_count",
-			Description: "How many different combinations of a person and a run have a record of the person starting the run.",
-			Aggregate:   countPairs(isInitiated), Pairs: true, When: isInitiated,
-			Fields: append([]string{"activity_type"}, pairFields...),
-		},
+		pairs("attributed_run_count",
+			"How many different combinations of a person and a run have at least one attribution record.", ""),
+		pairs("initiated_run_count",
+			"How many different combinations of a person and a run have a record of the person starting the run.",
+			isInitiated, "activity_type"),
 		{
 			Name: "associated_run_count",
 			Description: "attributed_run_count less initiated_run_count: the combinations without a record of the person " +
@@ -61,12 +49,9 @@ var agentUserActivity = Model{
 			Derived: "m_attributed_run_count - m_initiated_run_count",
 			From:    []string{"attributed_run_count", "initiated_run_count"},
 		},
-		{
-			Name:        "interacted_run_count",
-			Description: "How many different combinations of a person and a run have at least one recorded interaction.",
-			Aggregate:   countPairs(isInteracted), Pairs: true, When: isInteracted,
-			Fields: append([]string{"activity_type"}, pairFields...),
-		},
+		pairs("interacted_run_count",
+			"How many different combinations of a person and a run have at least one recorded interaction.",
+			isInteracted, "activity_type"),
 		{
 			Name: "interaction_count", Additive: true,
 			Description: "How many interactions were recorded. Every one counts, also several by one person in one run.",
@@ -129,20 +114,21 @@ var agentUserActivity = Model{
 	},
 }
 
-// pairsWithStatus counts pairs by the run's current status. A run that is not copied yet has no
-// status and counts in none of these metrics (contract 4.11).
-func pairsWithStatus(name, description string, statuses ...schema.RunStatus) Metric {
+// pairs counts the different pairs of a person and a run in the rows that satisfy when, SQL over the fields, of all
+// rows where it is empty. A pair is the 128 bits that the table keeps of both (schema/DESIGN.md); attributions are
+// immutable, so repeats of a record do not change the count.
+func pairs(name, description, when string, fields ...string) Metric {
+	aggregate := "uniqExact(f_pair)"
+	if when != "" {
+		aggregate = "uniqExactIf(f_pair, " + when + ")"
+	}
 	return Metric{
-		Name: name, Description: description,
-		Aggregate: countPairs(statusIn(statuses...)), Pairs: true, When: statusIn(statuses...),
-		Fields: append([]string{"status", "run_id"}, pairFields...),
+		Name: name, Description: description, Aggregate: aggregate, Pairs: true, When: when, Fields: append(fields, "pair"),
 	}
 }
 
-// countPairs is the SQL of a distinct count of pairs, of all rows where when is empty.
-func countPairs(when string) string {
-	if when == "" {
-		return "uniqExact(" + pair + ")"
-	}
-	return "uniqExactIf(" + pair + ", " + when + ")"
+// pairsWithStatus counts pairs by the run's current status. A run that is not copied yet has no
+// status and counts in none of these metrics (contract 4.11).
+func pairsWithStatus(name, description string, statuses ...schema.RunStatus) Metric {
+	return pairs(name, description, statusIn(statuses...), "status", "run_id")
 }
