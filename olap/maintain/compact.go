@@ -18,19 +18,18 @@ import (
 // while it reads. ClickHouse merges by itself, but stops long before one part is left. Several compactors on
 // one store do no harm: a partition that is in one part is left alone. It is a Task.
 type Compactor struct {
-	conn    driver.Conn
-	quiet   time.Duration
-	pending prometheus.Gauge
+	prometheus.Collector // of pending
+	conn                 driver.Conn
+	quiet                time.Duration
+	pending              prometheus.Gauge
 }
 
 // NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet is left
 // alone until a tenth of its rows are outside its largest part: it would soon be in several parts again.
 func NewCompactor(conn driver.Conn, quiet time.Duration) *Compactor {
-	return &Compactor{
-		conn: conn, quiet: quiet,
-		pending: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_compactions_pending",
-			Help: "Partitions that are to be merged into one part."}),
-	}
+	pending := prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_compactions_pending",
+		Help: "Partitions that are to be merged into one part."})
+	return &Compactor{Collector: pending, conn: conn, quiet: quiet, pending: pending}
 }
 
 // A partition that is in several parts, or in one that was never merged and so may hold several
@@ -88,9 +87,3 @@ func (c *Compactor) find(ctx context.Context) (found []partition, err error) {
 		clickhouse.Named("tables", compacted()), clickhouse.Named("quiet", int64(c.quiet/time.Second)))
 	return found, err
 }
-
-// Describe is part of prometheus.Collector.
-func (c *Compactor) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
-
-// Collect is part of prometheus.Collector.
-func (c *Compactor) Collect(out chan<- prometheus.Metric) { c.pending.Collect(out) }

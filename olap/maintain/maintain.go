@@ -34,8 +34,10 @@ const (
 	mostOwed = 5 * time.Minute
 )
 
-// A Worker does one task. It is a prometheus.Collector, of the task's metrics too.
+// A Worker does one task.
 type Worker struct {
+	prometheus.Collector // of its metrics and the task's
+
 	name   string
 	task   Task
 	logger *slog.Logger
@@ -63,12 +65,16 @@ func New(
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: metric, Help: help,
 			ConstLabels: prometheus.Labels{"task": name}})
 	}
-	return &Worker{
+	w := &Worker{
 		name: name, task: task, logger: logger, share: share, idle: idle, alive: alive,
 		seconds: counter("runlens_maintenance_seconds_total", "Time spent on maintenance."),
 		steps:   counter("runlens_maintenance_steps_total", "Steps of maintenance."),
 		failed:  counter("runlens_maintenance_failures_total", "Steps of maintenance that failed and are tried again."),
 	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(w.seconds, w.steps, w.failed, task)
+	w.Collector = metrics
+	return w
 }
 
 // Hurry has the urgent steps of an Urgent task take a share of their own, from 0 to 1 (both exclusive), and returns w.
@@ -148,20 +154,4 @@ func (w *Worker) step(ctx context.Context) (more bool, took time.Duration, err e
 	more, err = w.task.Step(ctx)
 	done()
 	return more, max(0, time.Since(began)-<-stopped), err
-}
-
-// Describe is part of prometheus.Collector.
-func (w *Worker) Describe(out chan<- *prometheus.Desc) {
-	w.seconds.Describe(out)
-	w.steps.Describe(out)
-	w.failed.Describe(out)
-	w.task.Describe(out)
-}
-
-// Collect is part of prometheus.Collector.
-func (w *Worker) Collect(out chan<- prometheus.Metric) {
-	w.seconds.Collect(out)
-	w.steps.Collect(out)
-	w.failed.Collect(out)
-	w.task.Collect(out)
 }
