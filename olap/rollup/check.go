@@ -90,14 +90,8 @@ func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Differenc
 // claimPatience is how long a check waits for the batches of refreshers.
 const claimPatience = 10 * time.Second
 
-// A suspicion is a claim under which differences are confirmed.
-type suspicion struct {
-	*claim
-	until time.Time // the watermark while the claim is valid
-}
-
-// suspect waits for its turn and takes a claim. The error is errClaimed or errClaimLost where others do not let it.
-func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
+// awaitClaim waits for its turn and takes a claim. The error is errClaimed or errClaimLost where others do not let it.
+func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 	for began := time.Now(); ; {
 		state, err := snapshot.ReadLog(ctx, s.conn)
 		if err != nil {
@@ -107,11 +101,8 @@ func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 			return nil, errClaimed
 		}
 		c, err := s.claim(ctx, state)
-		if err == nil {
-			return &suspicion{c, state.Until}, nil
-		}
 		if !errors.Is(err, errClaimed) || time.Since(began) > claimPatience {
-			return nil, err
+			return c, err
 		}
 		if err := snapshot.Pause(ctx, claimPoll); err != nil {
 			return nil, err
@@ -135,7 +126,7 @@ func (s *Refresher) suspect(ctx context.Context) (*suspicion, error) {
 //     multiplied with hashes of their groups, whichever groups, rows and parts there are, also groups of zeros.
 //  5. A projection that a part does not have is not compared.
 //  6. Names are written before the rows that need them.
-func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference, under *suspicion, err error) {
+func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference, under *claim, err error) {
 	for range 2 {
 		state, err := snapshot.ReadLog(ctx, s.conn)
 		if err != nil || state.Number == 0 { // nobody has refreshed yet
@@ -148,7 +139,7 @@ func (s *Refresher) confirm(ctx context.Context, of section) (found []Difference
 			return nil, nil, err
 		}
 	}
-	if under, err = s.suspect(ctx); err != nil {
+	if under, err = s.awaitClaim(ctx); err != nil {
 		return nil, nil, err
 	}
 	if found, err = compare(ctx, s.conn, of, under.until, snapshot.RefreshQueryID()); err == nil {

@@ -23,6 +23,8 @@ const CheckShare = 0.02
 // base tables, and repairs it. So it does with entries that others wrote and did not finish. Several checkers may run
 // on one store. It is a maintain.Task.
 type Checker struct {
+	prometheus.Collector // of its metrics
+
 	refresher *Refresher
 	logger    *slog.Logger
 	here      Here
@@ -39,7 +41,6 @@ type Checker struct {
 
 	rounds, differences, repaired prometheus.Counter
 	damages                       prometheus.Gauge
-	age                           prometheus.GaugeFunc
 }
 
 // A Here reads which organizations a store is there for: not for those that are being copied to it.
@@ -72,20 +73,13 @@ func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
 	}
 	now := time.Now()
 	c.compared.Store(&now)
-	c.age = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_check_age_seconds",
+	age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_check_age_seconds",
 		Help: "Every part of the rollup was compared since so many seconds ago, or since this server started."},
 		func() float64 { return time.Since(*c.compared.Load()).Seconds() })
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(c.rounds, c.differences, c.repaired, c.damages, age)
+	c.Collector = metrics
 	return c
-}
-
-// Describe is part of prometheus.Collector.
-func (c *Checker) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
-
-// Collect is part of prometheus.Collector.
-func (c *Checker) Collect(out chan<- prometheus.Metric) {
-	for _, metric := range []prometheus.Collector{c.rounds, c.differences, c.repaired, c.damages, c.age} {
-		metric.Collect(out)
-	}
 }
 
 // Step repairs what is damaged, or else compares the next section. It reports whether there may be more to do at once:
@@ -167,7 +161,7 @@ func atWork(err error) bool {
 }
 
 // report writes damage into the rollup log, and logs it. That of which the log has an entry is known.
-func (c *Checker) report(ctx context.Context, under *suspicion, found []Difference) error {
+func (c *Checker) report(ctx context.Context, under *claim, found []Difference) error {
 	here, err := c.here(ctx)
 	if err != nil {
 		return err

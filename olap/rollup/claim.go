@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -50,7 +51,29 @@ var (
 //
 // This depends on two properties of ClickHouse: a statement is listed in system.processes before it evaluates its
 // conditions, and a part becomes visible by one rename (TestRefreshSurvivesKillsAtRenames, TestClaimsExcludeEachOther).
-type claim struct{ entry }
+//
+// Numbers in the log only grow, so a claim that was once lost never comes back, and one that is valid now was so all
+// the time since it was taken.
+type claim struct {
+	conn   driver.Conn
+	number uint64
+	writer int64     // the claimant's name
+	fence  string    // the condition that the claim is valid, as SQL
+	lost   error     // what check returns when it is not
+	until  time.Time // the watermark while it is valid
+}
+
+// check returns the claim's error lost when it is not valid.
+func (c *claim) check(ctx context.Context) error {
+	var valid bool
+	if err := c.conn.QueryRow(ctx, "SELECT toBool("+c.fence+")").Scan(&valid); err != nil {
+		return fmt.Errorf("rollup: read the rollup log: %w", err)
+	}
+	if !valid {
+		return c.lost
+	}
+	return nil
+}
 
 // claim takes the next batch. The error is errClaimed where another process has it.
 func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, error) {
@@ -68,7 +91,7 @@ func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name i
 			return nil, cmp.Or(err, errClaimed)
 		}
 	}
-	c := &claim{entry{conn: conn, number: state.Next(), writer: name, lost: lost}}
+	c := &claim{conn: conn, number: state.Next(), writer: name, lost: lost, until: state.Until}
 	claimed := inLog("maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d)", c.number,
 		c.writer)
 	c.fence = "(" + sql.All(claimed, unchanged(state)) + ")"

@@ -21,7 +21,7 @@ func (c *claim) insert(ctx context.Context, t *schema.RollupTable, from, until t
 	partitions := []string{""}
 	if rows > 2*chunkRows {
 		var err error
-		if partitions, err = c.partitions(ctx, t, from, until); err != nil {
+		if partitions, err = c.partitionsOf(ctx, t, from, until); err != nil {
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func (c *claim) insert(ctx context.Context, t *schema.RollupTable, from, until t
 	return nil
 }
 
-func (c *claim) partitions(ctx context.Context, t *schema.RollupTable, from, until time.Time) (found []string,
+func (c *claim) partitionsOf(ctx context.Context, t *schema.RollupTable, from, until time.Time) (found []string,
 	err error) {
 	listed := sql.Select{
 		Columns: []string{"arraySort(groupUniqArray(toString(" + t.Partition() + ")))"}, From: refreshed(t.Source),

@@ -66,7 +66,7 @@ func abandonedLease(state snapshot.Log) bool {
 // writeDamage writes entries of damage of a source, for every organization that a query selects. One without an
 // organization has to be among them, if there is any: it is never taken out, and says that there was one
 // (snapshot.Log.LastDamage). announced says that the damage is made on purpose.
-func (e *entry) writeDamage(
+func (c *claim) writeDamage(
 	ctx context.Context, source string, announced bool, organizations sql.Select, args ...any,
 ) error {
 	value := 0
@@ -76,14 +76,14 @@ func (e *entry) writeDamage(
 	entries := sql.Select{
 		Columns: []string{"'" + schema.LogDamage + "'", "organization", "if(organization = '', '', {source:String})",
 			fmt.Sprintf("({number:UInt64}, %d, now64(3, 'UTC'))", value)},
-		From: sql.Query(organizations), Where: []string{e.fence},
+		From: sql.Query(organizations), Where: []string{c.fence},
 	}
-	err := e.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)\n"+
-		entries.String(), append(args, clickhouse.Named("source", source), clickhouse.Named("number", e.number))...)
+	err := c.conn.Exec(entering(ctx), "INSERT INTO "+schema.TableRollupLog+" (kind, organization_id, source, latest)\n"+
+		entries.String(), append(args, clickhouse.Named("source", source), clickhouse.Named("number", c.number))...)
 	if err != nil {
-		return fmt.Errorf("rollup: write damage %d: %w", e.number, err)
+		return fmt.Errorf("rollup: write damage %d: %w", c.number, err)
 	}
-	return e.check(ctx)
+	return c.check(ctx)
 }
 
 // damage writes entries of some organizations.

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -35,9 +34,10 @@ const (
 	quietFor = 5 * time.Second
 )
 
-// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim). It is
-// a prometheus.Collector.
+// A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim).
 type Refresher struct {
+	prometheus.Collector // of its metrics
+
 	conn   driver.Conn
 	logger *slog.Logger
 	margin time.Duration
@@ -49,7 +49,6 @@ type Refresher struct {
 	quietAt time.Time // when no rows were found last, by the store's clock
 
 	records     prometheus.Counter
-	age         prometheus.GaugeFunc
 	newest      atomic.Int64 // the watermark in Unix milliseconds; 0 before it was read
 	conflicting *prometheus.GaugeVec
 	counted     bool // conflicting was set once
@@ -62,7 +61,7 @@ func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher
 		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_rollup_rows_total",
 			Help: "Stored rows whose records were refreshed."}),
 	}
-	r.age = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_age_seconds",
+	age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_age_seconds",
 		Help: "Age of the watermark: the rollup has everything that was stored before it. 0 before the first refresh."},
 		func() float64 {
 			if newest := r.newest.Load(); newest != 0 {
@@ -70,27 +69,16 @@ func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher
 			}
 			return 0
 		})
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(r.records, age, r.conflicting)
+	r.Collector = metrics
 	return r
-}
-
-// Describe is part of prometheus.Collector.
-func (s *Refresher) Describe(out chan<- *prometheus.Desc) {
-	s.records.Describe(out)
-	s.age.Describe(out)
-	s.conflicting.Describe(out)
-}
-
-// Collect is part of prometheus.Collector.
-func (s *Refresher) Collect(out chan<- prometheus.Metric) {
-	s.records.Collect(out)
-	s.age.Collect(out)
-	s.conflicting.Collect(out)
 }
 
 // Step refreshes the next rows, unless there are so few that it waits for more, and reports whether there may be
 // more to do at once.
 func (s *Refresher) Step(ctx context.Context) (more bool, err error) {
-	if more, err = s.step(ctx, true); errors.Is(err, errClaimed) || errors.Is(err, errClaimLost) {
+	if more, err = s.step(ctx, true); atWork(err) {
 		return false, nil
 	}
 	return more, err
@@ -101,7 +89,7 @@ func (s *Refresher) Refresh(ctx context.Context) error {
 	for {
 		more, err := s.step(ctx, false)
 		switch {
-		case errors.Is(err, errClaimed), errors.Is(err, errClaimLost):
+		case atWork(err):
 			err = snapshot.Pause(ctx, claimPoll)
 		case !more:
 			return err

@@ -84,14 +84,14 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 }
 
 // section does 2 to 4.
-func (r *repair) section(ctx context.Context, under *suspicion, found []Difference) error {
+func (r *repair) section(ctx context.Context, under *claim, found []Difference) error {
 	if err := under.damage(ctx, r.table.Source, r.of.Announced, string(r.of.Organization)); err != nil {
 		return err
 	}
 	s := *r.next
 	for _, fix := range []struct {
 		what func(Difference) bool
-		do   func(context.Context, *suspicion, section) error
+		do   func(context.Context, *claim, section) error
 	}{
 		{ofNames, r.name}, {ofRecords, r.rewrite}, {func(Difference) bool { return true }, r.merge},
 	} {
@@ -131,8 +131,8 @@ func (r *repair) ofDamaged(c *claim) string {
 	})
 }
 
-func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
-	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under.claim)+" AND "+
+func (r *repair) name(ctx context.Context, under *claim, s section) error {
+	if err := under.Alter(ctx, schema.TableInitiatorKeys, "DELETE", r.ofDamaged(under)+" AND "+
 		misnamed); err != nil {
 		return err
 	}
@@ -142,13 +142,13 @@ func (r *repair) name(ctx context.Context, under *suspicion, s section) error {
 	return under.markShared(ctx, s.texts(), s.args()...)
 }
 
-func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error {
+func (r *repair) rewrite(ctx context.Context, under *claim, s section) error {
 	if s.table.Key("initiator_key") != nil {
 		if err := under.name(ctx, s.where(), s.args()...); err != nil {
 			return err
 		}
 	}
-	err := under.alterIn(ctx, s.table.Table, "DELETE", r.ofDamaged(under.claim), s.id())
+	err := under.alterIn(ctx, s.table.Table, "DELETE", r.ofDamaged(under), s.id())
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (r *repair) rewrite(ctx context.Context, under *suspicion, s section) error
 	return under.check(ctx)
 }
 
-func (r *repair) merge(ctx context.Context, under *suspicion, s section) error {
+func (r *repair) merge(ctx context.Context, under *claim, s section) error {
 	optimize := "OPTIMIZE TABLE " + s.table.Table + " PARTITION ID '" + s.id() + "' FINAL"
 	if err := r.refresher.conn.Exec(inserting(ctx, nil), optimize); err != nil {
 		return fmt.Errorf("rollup: merge %s: %w", s.table.Table, err)
@@ -177,7 +177,7 @@ func (r *repair) merge(ctx context.Context, under *suspicion, s section) error {
 
 // end does 5.
 func (r *repair) end(ctx context.Context) (ended bool, err error) {
-	under, err := r.refresher.suspect(ctx)
+	under, err := r.refresher.awaitClaim(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -202,11 +202,11 @@ func (r *repair) unlessRepaired(ctx context.Context) (bool, error) {
 
 // takeOut takes the entry out of the log. To find it without its organization, it is written once more with the claim's
 // number. Rows with smaller numbers, which may not be merged yet, go first: they are found by the greatest.
-func (r *repair) takeOut(ctx context.Context, under *suspicion) error {
+func (r *repair) takeOut(ctx context.Context, under *claim) error {
 	if err := under.damage(ctx, r.table.Source, r.of.Announced, string(r.of.Organization)); err != nil {
 		return err
 	}
-	older := fmt.Sprintf("%s < %d AND %s", r.entries(), under.number, r.ofDamaged(under.claim))
+	older := fmt.Sprintf("%s < %d AND %s", r.entries(), under.number, r.ofDamaged(under))
 	if err := under.Alter(ctx, schema.TableRollupLog, "DELETE", older); err != nil {
 		return err
 	}

@@ -15,46 +15,23 @@ import (
 	"github.com/runlens/runlens/schema/sql"
 )
 
-// An entry of the rollup log gives the process that wrote it an exclusive right, for as long as a condition on the log
-// is true. Numbers in the log only grow, so a right that was once lost never comes back, and one that is there now was
-// there all the time since it was taken.
-type entry struct {
-	conn   driver.Conn
-	number uint64
-	writer int64  // a random name of the writer
-	fence  string // the condition, as SQL
-	lost   error  // what check returns when the condition is false
-}
-
-// check returns the entry's error lost when the right is gone.
-func (e *entry) check(ctx context.Context) error {
-	var valid bool
-	if err := e.conn.QueryRow(ctx, "SELECT toBool("+e.fence+")").Scan(&valid); err != nil {
-		return fmt.Errorf("rollup: read the rollup log: %w", err)
-	}
-	if !valid {
-		return e.lost
-	}
-	return nil
-}
-
 // mostNamed is how many partitions a statement that changes rows names at most, which bounds its text.
 const mostNamed = 24
 
 // Alter changes rows of a table: change is DELETE or UPDATE with assignments, where the condition of the rows. It
 // returns when every part that has such rows is written again, projections included, on all replicas. Parts that are
-// merged meanwhile are waited for. Where the right is lost before or meanwhile, nothing or not everything is changed
+// merged meanwhile are waited for. Where the claim is lost before or meanwhile, nothing or not everything is changed
 // and the error says so.
 //
 // The partitions are looked up beforehand: ClickHouse evaluates the condition for every part that the statement does
 // not exclude, and where no row is to be changed no statement is needed. A row never leaves its partition, and one that
 // comes after the look-up comes after the change.
-func (e *entry) Alter(ctx context.Context, table, change, where string) error {
-	partitions, err := e.partitions(ctx, table, where)
+func (c *claim) Alter(ctx context.Context, table, change, where string) error {
+	partitions, err := c.partitions(ctx, table, where)
 	if err != nil || len(partitions) == 0 {
-		return cmp.Or(err, e.check(ctx))
+		return cmp.Or(err, c.check(ctx))
 	}
-	return e.alterIn(ctx, table, change, where, partitions...)
+	return c.alterIn(ctx, table, change, where, partitions...)
 }
 
 // everywhere stands for all partitions.
@@ -62,7 +39,7 @@ const everywhere = ""
 
 // partitions returns in which partitions a condition is true of any row. Of a table of several replicas it returns
 // everywhere: one may lack rows that another has.
-func (e *entry) partitions(ctx context.Context, table, where string) (ids []string, err error) {
+func (c *claim) partitions(ctx context.Context, table, where string) (ids []string, err error) {
 	looked := sql.Select{
 		Columns: []string{"if((SELECT max(match(engine, '^(Replicated|Shared)')) FROM system.tables" +
 			" WHERE database = currentDatabase() AND name = {table:String}), ['" + everywhere + "']," +
@@ -71,7 +48,7 @@ func (e *entry) partitions(ctx context.Context, table, where string) (ids []stri
 	}
 	// ClickHouse refuses a statement over virtual columns that it answers from a projection.
 	base := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"optimize_use_projections": 0}))
-	err = e.conn.QueryRow(base, looked.String(), clickhouse.Named("table", table)).Scan(&ids)
+	err = c.conn.QueryRow(base, looked.String(), clickhouse.Named("table", table)).Scan(&ids)
 	if err != nil {
 		return nil, fmt.Errorf("rollup: look up what is changed of %s: %w", table, err)
 	}
@@ -82,23 +59,23 @@ func (e *entry) partitions(ctx context.Context, table, where string) (ids []stri
 }
 
 // alterIn is Alter in some partitions, at least one.
-func (e *entry) alterIn(ctx context.Context, table, change, where string, partitions ...string) error {
+func (c *claim) alterIn(ctx context.Context, table, change, where string, partitions ...string) error {
 	changes := make([]string, len(partitions))
 	for i, partition := range partitions {
 		if partition != everywhere {
 			partition = " IN PARTITION ID '" + partition + "'"
 		}
-		changes[i] = change + partition + " WHERE (" + where + ") AND " + e.fence
+		changes[i] = change + partition + " WHERE (" + where + ") AND " + c.fence
 	}
-	// Replicas evaluate the condition each for itself. What the subqueries read changes only with the right.
+	// Replicas evaluate the condition each for itself. What the subqueries read changes only with the claim.
 	statement := "ALTER TABLE " + table + " " + strings.Join(changes, ", ") +
 		" SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"
-	// The name shows that the right is alive while the statement runs.
+	// The name shows that the claim is alive while the statement runs.
 	named := clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()))
-	if err := e.conn.Exec(named, statement); err != nil {
+	if err := c.conn.Exec(named, statement); err != nil {
 		return fmt.Errorf("rollup: change %s: %w", table, err)
 	}
-	return e.check(ctx)
+	return c.check(ctx)
 }
 
 // waitForInserts waits for the inserts into the log and into the rollup that run now. After it, every insert whose
