@@ -38,10 +38,8 @@ func (m *Model) Restricting(name string) *Dimension {
 	if d := m.Dimension(name); d != nil {
 		return d
 	}
-	for i := range m.Unpublished {
-		if m.Unpublished[i].Name == name {
-			return &m.Unpublished[i]
-		}
+	if d := find(m.Unpublished, func(d *Dimension) bool { return d.Name == name }); d != nil {
+		return d
 	}
 	panic("catalog: no dimension to restrict " + m.Name + " by: " + name) // a test has it that there is one
 }
@@ -157,29 +155,24 @@ func Find(name string) *Model {
 
 // Metric returns the metric called name, or nil.
 func (m *Model) Metric(name string) *Metric {
-	for i := range m.Metrics {
-		if m.Metrics[i].Name == name {
-			return &m.Metrics[i]
-		}
-	}
-	return nil
+	return find(m.Metrics, func(metric *Metric) bool { return metric.Name == name })
 }
 
 // Dimension returns the dimension called name, or nil.
 func (m *Model) Dimension(name string) *Dimension {
-	for i := range m.Dimensions {
-		if m.Dimensions[i].Name == name {
-			return &m.Dimensions[i]
-		}
-	}
-	return nil
+	return find(m.Dimensions, func(d *Dimension) bool { return d.Name == name })
 }
 
 // Field returns the field called name, or nil.
 func (s *Source) Field(name string) *Field {
-	for i := range s.Fields {
-		if s.Fields[i].Name == name {
-			return &s.Fields[i]
+	return find(s.Fields, func(f *Field) bool { return f.Name == name })
+}
+
+// find returns the first element of which something is true, or nil.
+func find[E any](elements []E, is func(*E) bool) *E {
+	for i := range elements {
+		if is(&elements[i]) {
+			return &elements[i]
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/daterange"
 )
@@ -62,24 +64,16 @@ func (q *Query) Totals() bool { return len(q.Dimensions) == 0 }
 // Pages reports whether the answer may continue through cursors: a grouped query that is ordered
 // by dimensions only (spec 4.2 rules 4 and 5).
 func (q *Query) Pages() bool {
-	for _, term := range q.Order {
-		if term.Metric != nil {
-			return false
-		}
-	}
-	return !q.Totals()
+	return !q.Totals() && !slices.ContainsFunc(q.Order, func(term OrderTerm) bool { return term.Metric != nil })
 }
 
 // Completed is the total order of the answer: the requested terms, then the remaining dimensions
 // in the order selected, ascending (contract 4.2).
 func (q *Query) Completed() []OrderTerm {
-	terms := append([]OrderTerm(nil), q.Order...)
+	terms := slices.Clone(q.Order)
 	for _, dimension := range q.Dimensions {
-		ordered := false
-		for _, term := range q.Order {
-			ordered = ordered || term.Dimension == dimension
-		}
-		if !ordered {
+		ordered := func(term OrderTerm) bool { return term.Dimension == dimension }
+		if !slices.ContainsFunc(q.Order, ordered) {
 			terms = append(terms, OrderTerm{Dimension: dimension})
 		}
 	}
