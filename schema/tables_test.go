@@ -94,33 +94,3 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 		}
 	}
 }
-
-// The attribute look-ups rely on projections; ClickHouse refuses the query when it cannot use one.
-func TestProjectionsServeLookups(t *testing.T) {
-	ctx := context.Background()
-	store, db := open(t)
-	if err := schema.Up(ctx, db); err != nil {
-		t.Fatal(err)
-	}
-	conn := store.Conn()
-	if err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, `+
-		`user_identifier, activity_type, run_initiation_type, source, occurred_at)
-		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), `+
-		`'@example.com'), 'interacted', 'human', 'web',
-			toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(20000)`); err != nil {
-		t.Fatal(err)
-	}
-	forced := clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"force_optimize_projection": 1}))
-	for name, query := range map[string]string{
-		"by_person": "SELECT toInt64(count()) FROM (SELECT run_id FROM attributions WHERE organization_id = 'acme' AND " +
-			"user_identifier IN ('user7@example.com') AND occurred_at >= '2026-01-01')",
-	} {
-		var n int64
-		if err := conn.QueryRow(forced, query).Scan(&n); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if n == 0 {
-			t.Errorf("%s: no rows", name)
-		}
-	}
-}
