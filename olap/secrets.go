@@ -61,14 +61,14 @@ func CursorSecrets(ctx context.Context, conn driver.Conn) ([][]byte, error) {
 		return nil, errors.New("olap: the cursor secret that was just kept is not there")
 	}
 	signing := signingOf(kept)
-	secrets := [][]byte{kept[signing].value}
+	secrets := [][]byte{[]byte(kept[signing].Value)}
 	oldest := max(signing-1, 0)
 	for i := oldest; i < len(kept); i++ {
 		if i != signing {
-			secrets = append(secrets, kept[i].value)
+			secrets = append(secrets, []byte(kept[i].Value))
 		}
 	}
-	accepted, err := readAccepted(ctx, conn, kept[oldest].signsFrom.Add(-CursorSecretDelay))
+	accepted, err := readAccepted(ctx, conn, kept[oldest].SignsFrom.Add(-CursorSecretDelay))
 	return append(secrets, accepted...), err
 }
 
@@ -125,7 +125,7 @@ func RotateCursorSecret(ctx context.Context, conn driver.Conn) (signsFrom time.T
 	}
 	newest := kept[len(kept)-1]
 	if signingOf(kept) != len(kept)-1 {
-		return time.Time{}, &PendingSecretError{newest.signsFrom}
+		return time.Time{}, &PendingSecretError{newest.SignsFrom}
 	}
 	if err := addSecret(ctx, conn, newest.number+1); err != nil {
 		return time.Time{}, err
@@ -133,21 +133,22 @@ func RotateCursorSecret(ctx context.Context, conn driver.Conn) (signsFrom time.T
 	if kept, err = readSecrets(ctx, conn); err != nil {
 		return time.Time{}, err
 	}
-	return kept[len(kept)-1].signsFrom, nil
+	return kept[len(kept)-1].SignsFrom, nil
 }
 
 // A keptSecret is a row of rule 1.
 type keptSecret struct {
+	Name      string    `ch:"name"`
+	Value     string    `ch:"value"`
+	SignsFrom time.Time `ch:"signs_from"`
+	Signs     bool      `ch:"signs"`
 	number    int
-	value     []byte
-	signsFrom time.Time
-	signs     bool
 }
 
 // signingOf is the index of the secret that signs.
 func signingOf(kept []keptSecret) int {
 	for i := len(kept) - 1; i > 0; i-- {
-		if kept[i].signs {
+		if kept[i].Signs {
 			return i
 		}
 	}
@@ -179,29 +180,22 @@ func readSecrets(ctx context.Context, conn driver.Conn) ([]keptSecret, error) {
 		Where: []string{"(name = {name:String} OR startsWith(name, {name:String} || '/'))"}, Group: []string{"name"},
 	}
 	list := sql.Select{
-		Columns: []string{"name", "value", "signs_from", "signs_from <= now64(9, 'UTC')"}, From: sql.Query(secrets),
+		Columns: []string{"name", "value", "signs_from", "signs_from <= now64(9, 'UTC') AS signs"}, From: sql.Query(secrets),
 		Order: []string{"length(name)", "name"},
 	}
-	rows, err := conn.Query(ctx, list.String(),
+	var kept []keptSecret
+	err := conn.Select(ctx, &kept, list.String(),
 		clickhouse.Named("name", cursorSecretName), clickhouse.Named("delay", int64(CursorSecretDelay/time.Second)))
 	if err != nil {
 		return nil, fmt.Errorf("olap: read the cursor secrets: %w", err)
 	}
-	defer rows.Close()
-	var kept []keptSecret
-	for rows.Next() {
-		var name, value string
-		secret := keptSecret{number: 1}
-		if err := rows.Scan(&name, &value, &secret.signsFrom, &secret.signs); err != nil {
-			return nil, fmt.Errorf("olap: read the cursor secrets: %w", err)
-		}
-		if number, numbered := strings.CutPrefix(name, cursorSecretName+"/"); numbered {
-			if secret.number, err = strconv.Atoi(number); err != nil {
-				return nil, fmt.Errorf("olap: the cursor secret %q has no number", name)
+	for i := range kept {
+		kept[i].number = 1
+		if number, numbered := strings.CutPrefix(kept[i].Name, cursorSecretName+"/"); numbered {
+			if kept[i].number, err = strconv.Atoi(number); err != nil {
+				return nil, fmt.Errorf("olap: the cursor secret %q has no number", kept[i].Name)
 			}
 		}
-		secret.value = []byte(value)
-		kept = append(kept, secret)
 	}
-	return kept, rows.Err()
+	return kept, nil
 }

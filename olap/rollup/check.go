@@ -52,23 +52,17 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 // uncounted are the attribution records none of whose clocks counts, which a rebuild repairs.
 func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
 	counted := sql.Select{
-		Columns: []string{"toString(organization_id)", "toInt64(count())"},
+		Columns: []string{"toString(organization_id) AS organization", "toInt64(count()) AS records"},
 		From:    sql.Query(schema.WronglySuperseded(compared)),
 		Group:   []string{"organization_id"}, Order: []string{"organization_id"},
 	}
-	rows, err := conn.Query(ctx, counted.String())
-	if err != nil {
+	if err := conn.Select(ctx, &found, counted.String()); err != nil {
 		return nil, fmt.Errorf("rollup: look for records that do not count: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		d := Difference{Table: schema.TableConflicts}
-		if err := rows.Scan(&d.Organization, &d.Records); err != nil {
-			return nil, err
-		}
-		found = append(found, d)
+	for i := range found {
+		found[i].Table = schema.TableConflicts
 	}
-	return found, rows.Err()
+	return found, nil
 }
 
 // checkPatiently waits for its turn.

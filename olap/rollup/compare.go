@@ -22,12 +22,13 @@ import (
 type Difference struct {
 	Table string `json:"table"`
 	// Projection is the one whose sums differ from those of its own table's rows; empty where the rows themselves differ.
-	Projection   string `json:"projection,omitempty"`
-	Organization string `json:"organization_id"`
+	Projection   string `json:"projection,omitempty" ch:"part"`
+	Organization string `json:"organization_id" ch:"organization"`
 	Span         string `json:"span"` // of the event clock in UTC: year and quarter, 2026-Q1
 	// by the source; of a projection by the rows; of the initiator keys those that rows have
-	Records  int64 `json:"records"`
-	InRollup int64 `json:"in_rollup"` // by the table or projection; with as many records their contents differ
+	Records int64 `json:"records" ch:"records"`
+	// by the table or projection; with as many records their contents differ
+	InRollup int64 `json:"in_rollup" ch:"in_rollup"`
 }
 
 // compare compares a section of the rollup with its source, in one statement and one snapshot of each table:
@@ -60,28 +61,25 @@ func compare(
 		parts = append(parts, s.ofNames(), s.ofSharedKeys())
 	}
 	differences := sql.Select{
-		Columns: []string{"organization", "part", "sum(expected)", "sum(found)"}, From: sql.Query(parts),
-		Group:  []string{"organization", "part"},
-		Having: "sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0",
-		Order:  []string{"organization", "part"},
+		Columns: []string{"organization", "part", "sum(expected) AS records", "sum(found) AS in_rollup"},
+		From:    sql.Query(parts),
+		Group:   []string{"organization", "part"},
+		Having:  "sum(expected) != sum(found) OR sum(broken) != 0 OR sum(checksum) != 0",
+		Order:   []string{"organization", "part"},
 	}
-	rows, err := conn.Query(background(ctx, id), differences.String(),
+	err = conn.Select(background(ctx, id), &found, differences.String(),
 		append(s.args(), clickhouse.Named("until", watermark.UnixMilli()), clickhouse.Named("partition", s.id()))...)
 	if err != nil {
 		return nil, fmt.Errorf("rollup: compare %s %s: %w", s.table.Table, s.span(), err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		d := Difference{Table: s.table.Table, Span: s.span()}
-		if err := rows.Scan(&d.Organization, &d.Projection, &d.Records, &d.InRollup); err != nil {
-			return nil, err
-		}
+	for i := range found {
+		d := &found[i]
+		d.Table, d.Span = s.table.Table, s.span()
 		if d.Projection == schema.TableInitiatorKeys || d.Projection == schema.TableSharedKeys {
 			d.Table, d.Projection = d.Projection, ""
 		}
-		found = append(found, d)
 	}
-	return found, rows.Err()
+	return found, nil
 }
 
 // selected are the columns of every part of a comparison.
