@@ -52,16 +52,6 @@ func (s *service) leave(key, body string) net.Conn {
 	return c
 }
 
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in a minute: %s", what)
-		}
-	}
-}
-
 // endlessStatements are how many statements of the test ClickHouse executes.
 func endlessStatements(t *testing.T, conn driver.Conn) (n uint64) {
 	t.Helper()
@@ -93,7 +83,7 @@ func TestAbandonedQueriesEnd(t *testing.T) {
 	for range slots {
 		clients = append(clients, s.leave(key, valid))
 	}
-	eventually(t, "every slot has a statement", func() bool { return endlessStatements(t, conn) == slots })
+	olaptest.Until(t, "every slot has a statement", func() bool { return endlessStatements(t, conn) == slots })
 	abandoned.Store(true)
 	s.post(key, valid).want(t, 429, "rate_limited", "")
 	for _, c := range clients {
@@ -101,12 +91,12 @@ func TestAbandonedQueriesEnd(t *testing.T) {
 	}
 	left := time.Now()
 	var freed, stopped time.Duration
-	eventually(t, "the slots are free", func() bool { return s.post(key, valid).status == 200 })
+	olaptest.Until(t, "the slots are free", func() bool { return s.post(key, valid).status == 200 })
 	freed = time.Since(left)
-	eventually(t, "no statement is left", func() bool { return endlessStatements(t, conn) == 0 })
+	olaptest.Until(t, "no statement is left", func() bool { return endlessStatements(t, conn) == 0 })
 	stopped = time.Since(left)
 	t.Logf("slots were free after %v, statements had ended after %v", freed, stopped)
-	eventually(t, "all are logged", func() bool {
+	olaptest.Until(t, "all are logged", func() bool {
 		return strings.Count(s.log.String(), `"status":499`) == slots &&
 			strings.Count(s.log.String(), `"code":"client_closed_request"`) == slots
 	})

@@ -78,7 +78,7 @@ func TestCopyInFlight(t *testing.T) {
 		_, _, err := c.page(ctx, source.Changed, postgres.Key{})
 		copied <- err
 	}()
-	until(t, "the page is being read", func() bool {
+	olaptest.Until(t, "the page is being read", func() bool {
 		var waiting bool
 		if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT "+
 			"granted)").Scan(&waiting); err != nil {
@@ -93,7 +93,7 @@ func TestCopyInFlight(t *testing.T) {
 		taken <- w.take(ctx, part, []uuid.UUID{id}, func(uuid.UUID) bool { return false }, &ReconcileStatus{})
 	}()
 	// The comparison either waits for the page, as it must, or it is done before it.
-	until(t, "the comparison waits or is done", func() bool {
+	olaptest.Until(t, "the comparison waits or is done", func() bool {
 		if len(taken) > 0 {
 			return true
 		}
@@ -112,14 +112,5 @@ func TestCopyInFlight(t *testing.T) {
 	report, err := verify.Compare(ctx, verify.Options{Source: verify.Postgres{Database: source}, Conn: store, MaxIDs: 1})
 	if err != nil || len(report.Differences) != 0 || report.Rows != 1 {
 		t.Errorf("%+v, %v", report, err)
-	}
-}
-
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
-		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	server "github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
@@ -35,4 +36,14 @@ func EngineIn(t testing.TB, dataDir string) *server.Server {
 	t.Cleanup(func() { engine.Close() })
 	Migrate(t, engine, schema.Own())
 	return engine
+}
+
+// Until waits until something holds, a minute at most.
+func Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in a minute: %s", what)
+		}
+	}
 }

@@ -10,22 +10,10 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
-
-// until polls a condition.
-func until(t *testing.T, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !condition(); {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not come to that within a minute")
-		}
-		if err := snapshot.Pause(ctx, 5*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // kept checks that all runs are there and that the rollup is right after a lost claim.
 func kept(t *testing.T, conn driver.Conn, runs int64) {
@@ -206,7 +194,7 @@ func TestFenceIsEvaluatedInTheStore(t *testing.T) {
 	}()
 	const mutating = "SELECT toInt64(uniqExact(mutation_id)) FROM system.mutations" + // it has a row for each partition
 		" WHERE database = currentDatabase() AND NOT is_done"
-	until(t, func() bool {
+	olaptest.Until(t, "the mutation runs", func() bool {
 		return number(t, conn, mutating) == 1
 	})
 	// Another process takes over, as it may when no statement of the change runs.

@@ -29,7 +29,7 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 		}
 		load(t, conn, 10*n, []string{"RUNNING", "COMPLETED", "PAUSED"}[n%3])
 		detach := clickhousetest.KillAtRename(t, dir, n)
-		until(t, func() bool { return rollup.New(conn, quiet, 0).Refresh(ctx) == nil })
+		olaptest.Until(t, "it is refreshed", func() bool { return rollup.New(conn, quiet, 0).Refresh(ctx) == nil })
 		if killed = detach(); killed {
 			last = n
 		}
@@ -147,7 +147,7 @@ func TestClaimWaitsForRunningInserts(t *testing.T) {
 		slow := clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryPrefix+"slow"))
 		ended <- conn.Exec(slow, "SELECT sleepEachRow(0.5) FROM numbers(4) SETTINGS max_block_size = 1 FORMAT Null")
 	}()
-	until(t, func() bool { return number(t, conn, runs) == 1 })
+	olaptest.Until(t, "the insert runs", func() bool { return number(t, conn, runs) == 1 })
 	if _, err := rollup.New(conn, quiet, 0).Claim(ctx); err != nil {
 		t.Error(err)
 	}

@@ -3,6 +3,7 @@ package rollup_test
 import (
 	"testing"
 
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -16,7 +17,7 @@ func TestRowsOfInsertsInFlightAreRefreshed(t *testing.T) {
 			FROM numbers(4) WHERE sleepEachRow(0.5) = 0`)
 	}()
 	const inserts = "SELECT toInt64(count()) FROM system.processes WHERE query_kind = 'Insert'"
-	until(t, func() bool { return number(t, conn, inserts) == 1 })
+	olaptest.Until(t, "the insert runs", func() bool { return number(t, conn, inserts) == 1 })
 	for n := 0; number(t, conn, inserts) == 1; n++ { // something is there to be refreshed each time
 		load(t, conn, 2+n, "RUNNING")
 		if _, err := rollup.New(conn, quiet, 0).Step(ctx); err != nil {

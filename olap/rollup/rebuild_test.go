@@ -46,7 +46,9 @@ func TestARebuildThatDied(t *testing.T) {
 		t.Error("a refresh batch does not wait for mutations")
 		exec("SYSTEM START MERGES rollup_runs")
 	}
-	until(t, func() bool { return number(t, conn, "SELECT toInt64(countIf(NOT is_done)) FROM system.mutations") == 0 })
+	olaptest.Until(t, "every mutation is done", func() bool {
+		return number(t, conn, "SELECT toInt64(countIf(NOT is_done)) FROM system.mutations") == 0
+	})
 	if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 80 || !state(t, conn).Until.After(zero) {
 		t.Errorf("%d runs are refreshed until %s, want 80", n, state(t, conn).Until)
 	}

@@ -79,7 +79,7 @@ func damage(t *testing.T, conn driver.Conn, statements []string) {
 // steps lets a checker work until a condition is true.
 func steps(t *testing.T, c *rollup.Checker, ended func() bool) {
 	t.Helper()
-	until(t, func() bool {
+	olaptest.Until(t, "the steps of the checker", func() bool {
 		if ended() {
 			return true
 		}
@@ -186,7 +186,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		dying := &dyingConn{Conn: store, left: crash}
 		checker := rollup.NewChecker(dying, nil, quiet)
 		noted, ended := false, false
-		until(t, func() bool {
+		olaptest.Until(t, "the damage is repaired", func() bool {
 			_, err := checker.Step(ctx)
 			if err != nil && !errors.Is(err, errDied) {
 				t.Fatal(err)
