@@ -70,6 +70,38 @@ func TestTypesOfOrganizations(t *testing.T) {
 	}
 }
 
+// Pages find each organization, also where the column takes two for the same.
+func TestPagesOfLikeOrganizations(t *testing.T) {
+	for _, at := range []string{"'2026-01-01Z'", "NULL"} {
+		url, conn := layout(t)
+		do(t, conn, `CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+			ALTER TABLE runs DROP CONSTRAINT runs_pkey, ALTER organization_id TYPE text COLLATE nocase,
+				ALTER updated_at DROP NOT NULL;
+			INSERT INTO runs (organization_id, run_id, agent_id, status, updated_at)
+				SELECT organization, lpad('1', 32, '0')::uuid, gen_random_uuid(), 'RUNNING', `+at+`::timestamptz
+				FROM unnest(ARRAY['ACME', 'Acme', 'acme']) AS organization`)
+		database := open(t, url)
+		read := database.Changed
+		if at == "NULL" {
+			read = database.Timeless
+		}
+		var found []string
+		for after, n := (postgres.Key{}), 1; n == 1; {
+			var err error
+			n, err = read(t.Context(), normalize.KindRun, after, 1, func(r *source.Record, key postgres.Key) error {
+				found, after = append(found, string(key.Organization)), key
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := []string{"ACME", "Acme", "acme"}; !slices.Equal(found, want) {
+			t.Errorf("of %s the pages have %q, want %q", at, found, want)
+		}
+	}
+}
+
 // A row without an id or an organization has no place in the order of changes. Pages leave it out, however many there
 // are, and find every other row, also one whose id is an empty text; one statement reads those that pages leave out.
 func TestRowsWithoutAKey(t *testing.T) {
