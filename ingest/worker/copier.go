@@ -39,7 +39,7 @@ type copier struct {
 	inFlight sync.RWMutex
 	recent   *recent // changed by the copier under a reading lock, by others under a writing one
 
-	timeless rejectedOnce // used by the copier in its first pass, and by the comparison after it
+	timeless rejectedOnce // used by the copier in its first pass, and by what begins after it
 }
 
 // A position is what a checkpoint of a worker contains.

@@ -12,8 +12,9 @@ import (
 )
 
 // Rows whose updated_at is NULL or infinite have no place in the order of changes, so that every poll would read all of
-// them again; nor do rows without an id or an organization. They are read in the first pass and in the full comparisons
-// only, and each that breaks a rule is rejected once.
+// them again. They are read in the first pass and in the full comparisons only, and each that breaks a rule is rejected
+// once. Nor do rows without an id or an organization: they are read in the full comparisons, or after the first pass if
+// there are none.
 
 // maxRejectedOnce bounds the memory of a rejectedOnce, to 40 MB about.
 const maxRejectedOnce = 1_000_000
@@ -55,23 +56,31 @@ func (r *rejectedOnce) add(hash uint64) int32 {
 	return n
 }
 
-// copyTimeless copies the rows without a time, and rejects those without a key.
+// copyTimeless copies the rows without a time.
 func (c *copier) copyTimeless(ctx context.Context) error {
 	for at := (postgres.Key{}); ; {
 		last, _, err := c.page(ctx, c.Source.Timeless, at)
-		if err != nil {
+		if err != nil || last == nil {
 			return err
-		}
-		if last == nil {
-			break
 		}
 		at = *last
 	}
-	return c.reading(ctx, "read "+string(c.kind)+" records without an id", func() error {
-		var seen rejectedOnce
-		_, err := c.rejectKeyless(ctx, &seen, false)
-		return err
-	})
+}
+
+// rejectKeyless rejects the rows without a key that a worker finds at its start. No index has them, so that no copier
+// may wait for it.
+func (w *worker) rejectKeyless(ctx context.Context) error {
+	for _, kind := range normalize.Kinds {
+		err := w.reading(ctx, "read "+string(kind)+" records without an id", func() error {
+			var seen rejectedOnce
+			_, err := w.copiers[kind].rejectKeyless(ctx, &seen, false)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rejectKeyless adds the rows without a key to those of a reading, and rejects what has not been rejected. If full says

@@ -82,18 +82,19 @@ func run(ctx context.Context, o Options) error {
 	for _, c := range w.copiers {
 		group.Go(func() error { return c.run(ctx, firstPass) })
 	}
-	if o.ReconcileEvery > 0 {
-		group.Go(func() error {
-			for range normalize.Kinds {
-				select {
-				case <-firstPass:
-				case <-ctx.Done():
-					return nil
-				}
+	group.Go(func() error {
+		for range normalize.Kinds {
+			select {
+			case <-firstPass:
+			case <-ctx.Done():
+				return nil
 			}
-			return w.reconcileEvery(ctx)
-		})
-	}
+		}
+		if o.ReconcileEvery == 0 {
+			return w.rejectKeyless(ctx)
+		}
+		return w.reconcileEvery(ctx)
+	})
 	return group.Wait()
 }
 
