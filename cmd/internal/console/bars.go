@@ -75,13 +75,13 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 	return all
 }
 
-// onlyGroup is the address of the look at a row's group; empty where a value is null, which no filter chooses.
+// onlyGroup is the address of the look at a row's group; empty where no filter chooses one of its values.
 func (l look) onlyGroup(columns []report.Column, row report.Row) string {
 	for i, column := range columns {
 		if column.Kind != report.Text || column.Name != column.Member {
 			continue
 		}
-		if row[i].IsNull() || len([]rune(row[i].String())) > client.MaxFilterLength {
+		if !fits(row[i]) {
 			return ""
 		}
 		l = l.onlyValue(column.Name, row[i].String())

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -76,7 +75,7 @@ func (d *drawing) keep(top *answer, count int) {
 			continue
 		}
 		var values []string
-		fits, null := len(d.question.Filter) < client.MaxFilters, false
+		chosen, null := len(d.question.Filter) < client.MaxFilters, false // by a filter
 		for _, row := range top.rows[:count] {
 			value := row[i].String()
 			switch {
@@ -84,10 +83,10 @@ func (d *drawing) keep(top *answer, count int) {
 				null = true
 			case !slices.Contains(values, value):
 				values = append(values, value)
-				fits = fits && value != "" && utf8.RuneCountInString(value) <= client.MaxFilterLength
+				chosen = chosen && fits(row[i])
 			}
 		}
-		if !fits || len(values) == 0 {
+		if !chosen || len(values) == 0 {
 			continue
 		}
 		d.question.Filter = append(d.question.Filter, report.FilterText(column.Name, values...))

@@ -131,6 +131,7 @@ func (s *shown) cells(row report.Row, open map[string]bool) (cells []cell) {
 	return cells
 }
 
+// fits reports whether a filter can choose a value, which null is none of.
 func fits(v client.Value) bool {
 	return v.String() != "" && len([]rune(v.String())) <= client.MaxFilterLength
 }
