@@ -111,7 +111,7 @@ func (b tab) rest() {
 // until waits for a condition of the page.
 func (b tab) until(condition string) {
 	b.Helper()
-	if harness.Poll(b.Context(), 20*time.Second, 5*time.Millisecond, func() bool {
+	if harness.Poll(b.Context(), 20*time.Second, 25*time.Millisecond, func() bool {
 		// A page that is just being replaced cannot be asked.
 		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](condition))
 		return err == nil && holds

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,7 +124,7 @@ func drained(t *testing.T, p *process, pipe *os.File) {
 // holds waits for a condition that a running process brings about.
 func holds(t *testing.T, p *process, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !condition(); runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		select {
 		case <-p.ended:
 			t.Fatalf("%v ended by itself: %v\n%s", p.Args[1:], p.ProcessState, p.err.String())

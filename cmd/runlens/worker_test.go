@@ -95,7 +95,7 @@ func copied(t *testing.T, url string, flags ...string) (report worker.Report, te
 		}
 		return true
 	}
-	if !harness.Poll(t.Context(), 2*time.Minute, 0, caughtUp) {
+	if !harness.Poll(t.Context(), 2*time.Minute, 100*time.Millisecond, caughtUp) {
 		t.Fatal("the worker does not catch up")
 	}
 	_, text, _ = command(t, "", "worker", "status", "--admin-listen", address)

@@ -40,7 +40,7 @@ func TestAWorkerOfCells(t *testing.T) {
 		}
 		return true
 	}
-	if !harness.Poll(t.Context(), 2*time.Minute, 20*time.Millisecond, done) {
+	if !harness.Poll(t.Context(), 2*time.Minute, 200*time.Millisecond, done) {
 		t.Fatalf("the worker does not catch up: %+v", reports)
 	}
 	if _, text, _ := command(t, "", "worker", "status", "--admin-listen", address); strings.Count(text, "cell ") != 3 {
@@ -59,7 +59,7 @@ func TestAWorkerOfCells(t *testing.T) {
 	d.run("", "cells", "move", moved, "--to", to)
 	again := append([]string{"verify", "--source", url, "--recheck-after", "0s"}, d.flags...)
 	var out, stderr string
-	if !harness.Poll(t.Context(), 2*time.Minute, 100*time.Millisecond, func() bool {
+	if !harness.Poll(t.Context(), 2*time.Minute, time.Second, func() bool {
 		_, out, stderr = command(t, "", again...)
 		return strings.Count(out, "the store holds exactly what the source holds") == 3
 	}) {

@@ -177,7 +177,7 @@ func (b *bed) options(change func(*worker.Options)) worker.Options {
 // until waits for a condition.
 func (b *bed) until(what string, condition func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.Fatalf("still not: %s", what)
 		}
