@@ -171,6 +171,9 @@ func (c restoreCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 			return unrestored("restore the "+p.folder, err)
 		}
 	}
+	if err := requireOfCopy(ctx, store); err != nil {
+		return unrestored("read where organizations are", err)
+	}
 	if err := derive(ctx, store.Conn(), logger); err != nil {
 		return unrestored("build what is derived", err)
 	}

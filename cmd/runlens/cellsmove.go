@@ -95,16 +95,31 @@ func openForMoves(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.DB()
-	if err == nil {
-		defer db.Close()
-		err = schema.Require(ctx, db, schema.MigrationMoves)
-	}
-	if err != nil {
+	if err := requireMoves(ctx, store); err != nil {
 		store.Close()
 		return nil, err
 	}
 	return store, nil
+}
+
+// requireMoves has binaries that don't know moves refuse a store from now on.
+func requireMoves(ctx context.Context, store *clickhouse.Server) error {
+	db, err := store.DB()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return schema.Require(ctx, db, schema.MigrationMoves)
+}
+
+// requireOfCopy has a store that was copied or restored refuse the binaries that a cell refuses, if it is a cell's.
+// What the store of before required of binaries is not copied.
+func requireOfCopy(ctx context.Context, store *clickhouse.Server) error {
+	told, err := cells.Read(ctx, store.Conn())
+	if err != nil || told.Version() == 0 {
+		return err
+	}
+	return requireMoves(ctx, store)
 }
 
 // Close leaves the stores.

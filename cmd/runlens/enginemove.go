@@ -57,6 +57,9 @@ func (c engineMoveCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 	of := transfer.Copy{From: from.Conn(), To: to.Conn(), Logger: logger, Send: sent.Send}
 	rows, err := of.Run(ctx)
 	if err == nil {
+		err = requireOfCopy(ctx, to)
+	}
+	if err == nil {
 		err = derive(ctx, to.Conn(), logger)
 	}
 	if err == nil {

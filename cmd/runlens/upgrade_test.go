@@ -137,6 +137,27 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 	if code, out, stderr := command(t, "", append([]string{"engine", "backup", upgraded}, flags...)...); code != exitDone {
 		t.Fatal(out, stderr)
 	}
+	inCells := filepath.Join(dir, "in-cells")
+	const slots = "INSERT INTO placement (subject, cell, revision) SELECT 'slot:' || toString(number), 'one', 65536" +
+		" FROM numbers(256)"
+	if err := store.Conn().Exec(t.Context(), slots); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := command(t, "", append([]string{"engine", "backup", inCells}, flags...)...)
+	if code != exitDone {
+		t.Fatal(out, stderr)
+	}
+	for backup, want := range map[string]uint{older: 100, inCells: schema.MigrationMoves} {
+		there, code, said := restore(backup, "required-by-"+filepath.Base(backup))
+		if code != exitDone {
+			t.Fatal(backup, code, said)
+		}
+		// That it was a cell's store does not go with its records: binaries that don't know moves would misread it.
+		restored, _ := unmigrated(t, there[1])
+		if state, err := schemaOf(t.Context(), restored); err != nil || state.Oldest != want {
+			t.Errorf("%s: %+v, %v, want %d", backup, state, err, want)
+		}
+	}
 	for backup, want := range map[string]string{older: `"rows":[[1]]`, upgraded: `"rows":[[2]]`} {
 		there, code, said := restore(backup, "of-"+filepath.Base(backup))
 		if code != exitDone {
