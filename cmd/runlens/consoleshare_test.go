@@ -155,7 +155,7 @@ func consoleSharing(t *testing.T, o office) {
 	d.unknown.Store(true)
 	later.Store(int64(10 * time.Second))
 	for _, path := range []string{"", "/0"} {
-		if w := get("/share/" + token + path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "ada") {
+		if w := get("/share/" + token + path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "ada@") {
 			t.Errorf("revoked: %d %s", w.Code, w.Body)
 		}
 	}
