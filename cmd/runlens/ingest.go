@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -20,16 +19,6 @@ import (
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/clickhouse"
 )
-
-// ingestMemoryBytes is where the Go runtime begins to collect garbage eagerly. The batches in flight and their
-// encoding, or the rows that are compared, need less, so that the process stays within 256 MiB (ingest/README.md).
-const ingestMemoryBytes = 180 << 20
-
-// boundMemory is for commands that read sources of any size.
-func boundMemory() {
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(ingestMemoryBytes)
-}
 
 type ingestCmd struct {
 	storeFlags
@@ -63,7 +52,7 @@ Example:
 }
 
 func (c ingestCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	boundMemory()
+	readingMemory.bound()
 	in, err := c.open(c.Files, io)
 	if err != nil {
 		return usageError{err}

@@ -78,6 +78,7 @@ type streams struct {
 }
 
 func main() {
+	ownProcess = true
 	stderr := output.Guarded(os.Stderr)
 	forgetEmptyVariables()
 	log.SetOutput(stderr) // where libraries log that take no logger

@@ -51,7 +51,7 @@ func (c pushCmd) Run(ctx context.Context, command *kong.Context, logger *slog.Lo
 }
 
 func (c pushCmd) push(ctx context.Context, given map[string]bool, logger *slog.Logger, io streams) error {
-	boundMemory()
+	readingMemory.bound()
 	in, err := c.open(c.Files, io)
 	if err != nil {
 		return usageError{err}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -46,19 +45,12 @@ Example:
   runlens query --metrics run_success_rate --today --fail-if 'run_success_rate < 0.9' --quiet   # in cron: exit code 4`
 }
 
-// queryMemoryBytes is from where on the command gives memory back rather than take more: an export streams.
-const queryMemoryBytes = 26 << 20
-
-// queryGarbagePercent is a quarter of Go's default: a Parquet export then peaks 3 MiB lower, of 64.
-const queryGarbagePercent = 25
-
 func (c queryCmd) Run(ctx context.Context, command *kong.Context, io streams) error {
 	return interruptible(ctx, 0, func(ctx context.Context) error { return c.ask(ctx, command, io) })
 }
 
 func (c queryCmd) ask(ctx context.Context, command *kong.Context, io streams) error {
-	debug.SetMemoryLimit(queryMemoryBytes)
-	debug.SetGCPercent(queryGarbagePercent)
+	queryMemory.bound()
 	if err := c.refuseSaving(command, io.in); err != nil {
 		return err
 	}

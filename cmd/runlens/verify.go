@@ -41,7 +41,7 @@ Example:
 }
 
 func (c verifyCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	boundMemory()
+	readingMemory.bound()
 	options := verify.Options{Subset: c.Subset, MaxIDs: c.IDs}
 	if c.Org != "" {
 		organization, err := schema.ParseOrganizationID(c.Org)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -72,7 +71,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	if c.DeleteMissingShare < 0 || c.DeleteMissingShare > 1 {
 		return usageError{errors.New("--delete-missing-share must be between 0 and 1")}
 	}
-	debug.SetMemoryLimit(ingestMemoryBytes)
+	workerMemory.bound()
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	stopped := func(err error) error { // a signal before anything is copied is no failure
