@@ -60,6 +60,8 @@ $(CONSOLE): deploy/console/package.json deploy/console/package-lock.json
 	cd deploy/console && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
+# The checker of code takes a sixth less time if it collects garbage less often.
+lint: export GOGC := 400
 lint: ## Fail on unformatted or suspicious code, and on dependencies that may not be used
 	@files=$$(gofmt -l cmd olap ingest http schema deploy/engine/*.go); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
 	go vet $(PACKAGES)
