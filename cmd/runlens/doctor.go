@@ -28,9 +28,9 @@ type doctorCmd struct {
 
 func (doctorCmd) Help() string {
 	return `Checks ClickHouse: version, servers and tables, migrations, rights of the user, clock, disks, open files,
-ClickHouse's own log tables, and settings that fail statements or cost much. With --source also what a worker needs of
-PostgreSQL, and with --redis-url whether that Redis works. Every finding says what is wrong and what to do: the GRANT,
-the SQL or the XML to paste. It changes nothing.
+mutations that fail, ClickHouse's own log tables, and settings that fail statements or cost much. With --source also
+what a worker needs of PostgreSQL, and with --redis-url whether that Redis works. Every finding says what is wrong and
+what to do: the GRANT, the SQL or the XML to paste. It changes nothing.
 The exit code is 1 if there is a problem. Warnings, and what is not known because a right is missing, leave it 0.
 serve and worker make the quick ones of these checks when they start, and log what is wrong.
 

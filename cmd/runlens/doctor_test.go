@@ -47,8 +47,7 @@ func TestDoctor(t *testing.T) {
 	flags := store(t)
 	d := diagnose(t, exitDone, flags...)
 	for _, check := range []string{"version", "topology", "grants", "clock", "damaged parts", "settings", "migrations",
-		"tables",
-		"open files", "log tables"} {
+		"tables", "mutations", "open files", "log tables"} {
 		if !strings.HasPrefix(d.told(check), "ok: ") {
 			t.Errorf("%s: %s", check, d.told(check))
 		}

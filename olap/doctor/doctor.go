@@ -68,6 +68,7 @@ var glance = []check{
 var rest = []check{
 	{"migrations", nil, Store.migrations},
 	{"tables", nil, Store.tables},
+	{"mutations", []string{"mutations"}, Store.mutations},
 	{"open files", []string{"server_settings"}, Store.openFiles},
 	{"log tables", nil, Store.logTables},
 }

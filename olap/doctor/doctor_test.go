@@ -73,6 +73,25 @@ func TestDiskThatIsFull(t *testing.T) {
 	expect(t, about(p.Glance(t.Context()), "disks"), finding.Problem, "about to fail", "free some space")
 }
 
+// A mutation that fails, as one of an operator's own may, is tried for ever.
+func TestMutationThatFails(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	olaptest.Load(t, conn, olaptest.Records{Agents: []olaptest.Agent{{Organization: "acme", ID: olaptest.ID(1)}}})
+	const failing = "ALTER TABLE agents DELETE WHERE throwIf(organization_id = 'acme') SETTINGS mutations_sync = 0"
+	if err := conn.Exec(t.Context(), failing); err != nil {
+		t.Fatal(err)
+	}
+	found := func() []finding.Finding { return about(patient(store).Examine(t.Context()), "mutations") }
+	olaptest.Until(t, "the mutation has failed", func() bool { return found()[0].Result != finding.OK })
+	expect(t, found(), finding.Problem, "table agents fails again and again", "KILL MUTATION WHERE database = '"+
+		store.Database()+"' AND table = 'agents' AND mutation_id = 'mutation_")
+	if err := conn.Exec(t.Context(), "KILL MUTATION WHERE database = currentDatabase() SYNC"); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, found(), finding.OK, "no mutation fails", "")
+}
+
 // A small file system of its own, of which almost nothing is free.
 func TestSmallDisk(t *testing.T) {
 	dir := t.TempDir()
