@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/runlens/runlens/cmd/internal/harness"
 )
 
 // A signal ends an ingest whose input is open and idle: at once, with what was read stored and in the summary.
@@ -124,14 +126,17 @@ func drained(t *testing.T, p *process, pipe *os.File) {
 // holds waits for a condition that a running process brings about.
 func holds(t *testing.T, p *process, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !condition(); time.Sleep(time.Millisecond) {
+	if !harness.Poll(t.Context(), 2*time.Minute, time.Millisecond, func() bool {
+		if condition() {
+			return true
+		}
 		select {
 		case <-p.ended:
 			t.Fatalf("%v ended by itself: %v\n%s", p.Args[1:], p.ProcessState, p.err.String())
 		default:
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%v: waited in vain:\n%s", p.Args[1:], p.err.String())
-		}
+		return false
+	}) {
+		t.Fatalf("%v: waited in vain:\n%s", p.Args[1:], p.err.String())
 	}
 }

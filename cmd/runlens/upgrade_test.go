@@ -93,7 +93,7 @@ func TestOlderStoreHasOneRemedy(t *testing.T) {
 // binary made, whose tables keep what they were made with.
 func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 	dir := t.TempDir()
-	older, upgraded := filepath.Join(dir, "older"), filepath.Join(dir, "upgraded")
+	older, upgraded, inCells := filepath.Join(dir, "older"), filepath.Join(dir, "upgraded"), filepath.Join(dir, "in-cells")
 	store, flags := unmigrated(t, filepath.Join(dir, "store"))
 	olaptest.Migrate(t, store, olaptest.Release(t, schema.MigrationPlacement))
 	const run = "INSERT INTO runs (organization_id, run_id, agent_id, status, created_at, updated_at) VALUES ('acme', " +
@@ -134,40 +134,39 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 	noted(schema.MigrationPlacement)
 
 	ingestTwoDays(t, flags) // by this binary, which upgrades the store
-	if code, out, stderr := command(t, "", append([]string{"engine", "backup", upgraded}, flags...)...); code != exitDone {
-		t.Fatal(out, stderr)
+	backUp := func(to string) {
+		t.Helper()
+		if code, out, stderr := command(t, "", append([]string{"engine", "backup", to}, flags...)...); code != exitDone {
+			t.Fatal(out, stderr)
+		}
 	}
-	inCells := filepath.Join(dir, "in-cells")
+	backUp(upgraded)
 	const slots = "INSERT INTO placement (subject, cell, revision) SELECT 'slot:' || toString(number), 'one', 65536" +
 		" FROM numbers(256)"
 	if err := store.Conn().Exec(t.Context(), slots); err != nil {
 		t.Fatal(err)
 	}
-	code, out, stderr := command(t, "", append([]string{"engine", "backup", inCells}, flags...)...)
-	if code != exitDone {
-		t.Fatal(out, stderr)
-	}
-	for backup, want := range map[string]uint{older: 100, inCells: schema.MigrationMoves} {
-		there, code, said := restore(backup, "required-by-"+filepath.Base(backup))
-		if code != exitDone {
-			t.Fatal(backup, code, said)
-		}
-		// That it was a cell's store does not go with its records: binaries that don't know moves would misread it.
-		restored, _ := unmigrated(t, there[1])
-		if state, err := schemaOf(t.Context(), restored); err != nil || state.Oldest != want {
-			t.Errorf("%s: %+v, %v, want %d", backup, state, err, want)
-		}
-	}
-	for backup, want := range map[string]string{older: `"rows":[[1]]`, upgraded: `"rows":[[2]]`} {
+	backUp(inCells)
+	for backup, want := range map[string]struct {
+		rows   string
+		oldest uint
+	}{
+		older: {`"rows":[[1]]`, 100}, upgraded: {`"rows":[[2]]`, 100},
+		inCells: {`"rows":[[2]]`, schema.MigrationMoves}, // which other binaries would misread
+	} {
 		there, code, said := restore(backup, "of-"+filepath.Base(backup))
 		if code != exitDone {
 			t.Errorf("%s: %d %s", backup, code, said)
 			continue
 		}
+		restored, _ := unmigrated(t, there[1])
+		if state, err := schemaOf(t.Context(), restored); err != nil || state.Oldest != want.oldest {
+			t.Errorf("%s: %+v, %v, want %d", backup, state, err, want.oldest)
+		}
 		base, _, stop := started(t, there...)
 		_, key := createKey(t, there)
-		if code, text := post(t, base, key, totals); code != 200 || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %s, want %s", backup, code, text, want)
+		if code, text := post(t, base, key, totals); code != 200 || !strings.Contains(text, want.rows) {
+			t.Errorf("%s: %d %s, want %s", backup, code, text, want.rows)
 		}
 		stop()
 	}
