@@ -194,7 +194,7 @@ func printFindings(w io.Writer, found []finding.Finding, asJSON bool) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d problems, %d warnings, %d not known, %d ok\n", counts[finding.Problem],
-		counts[finding.Warning], counts[finding.Unknown], counts[finding.OK])
+	_, err := fmt.Fprintf(w, "%s, %s, %d not known, %d ok\n", plural(counts[finding.Problem], "problem"),
+		plural(counts[finding.Warning], "warning"), counts[finding.Unknown], counts[finding.OK])
 	return err
 }

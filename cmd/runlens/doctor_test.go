@@ -61,7 +61,7 @@ func TestDoctor(t *testing.T) {
 	}
 	code, out, _ := command(t, "", append([]string{"doctor"}, flags...)...)
 	if code != exitFailed || !strings.Contains(out, "problem    tables               count_inserted_runs is missing\n") ||
-		!strings.Contains(out, "1 problems, ") {
+		!strings.Contains(out, "1 problem, ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/cmd/internal/report"
 )
 
@@ -114,7 +113,7 @@ func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(d); err != nil && !errors.Is(err, io.EOF) {
-		line, text := placeOf(err)
+		line, text := profile.Fault(err)
 		return nil, &fault{file, line, text}
 	}
 	d.Title = cmp.Or(d.Title, strings.TrimSuffix(filepath.Base(file), ".yaml"))
@@ -125,7 +124,7 @@ func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error
 	_ = yaml.Unmarshal(content, &places) // as it was decoded before
 	for i := range d.Panels {
 		if err := c.preparePanel(d, &d.Panels[i]); err != nil {
-			line, text := placeOf(err)
+			line, text := profile.Fault(err)
 			return nil, &fault{file, cmp.Or(line, d.Panels[i].Question.Line, places.Panels[i].Line),
 				fmt.Sprintf("panel %d: %s", i+1, text)}
 		}
@@ -135,21 +134,6 @@ func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error
 			"other uses of the key have half of its rate", d.Refresh, d.queries(c.Now()), least)}
 	}
 	return d, nil
-}
-
-var (
-	yamlPlace = regexp.MustCompile(`(?s)^(?:yaml: )?(?:unmarshal errors:\s*)?line ([0-9]+): (.*)`)
-	goType    = regexp.MustCompile(` in type [a-zA-Z.]+`)
-)
-
-// placeOf is the line that an error of a YAML file names, 0 for none, and the error without it.
-func placeOf(err error) (line int, text string) {
-	text = err.Error()
-	if parts := yamlPlace.FindStringSubmatch(text); parts != nil {
-		line, _ = strconv.Atoi(parts[1]) // digits
-		text, _, _ = strings.Cut(parts[2], "\n")
-	}
-	return line, goType.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "")
 }
 
 func (c *Console) preparePanel(d *dashboard, p *panel) error {

@@ -113,10 +113,15 @@ func (f Folder) Forget(name string) (ok bool, err error) {
 func decode(r io.Reader, into any) error {
 	d := yaml.NewDecoder(r)
 	d.KnownFields(true)
-	if err := d.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		return err
+	err := d.Decode(into)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
 	}
-	return nil
+	line, text := Fault(err)
+	if line == 0 {
+		return errors.New(text)
+	}
+	return fmt.Errorf("line %d: %s", line, text)
 }
 
 // write replaces a file as a whole. One that was not there can be read by its owner only.
