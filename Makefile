@@ -17,21 +17,26 @@ help: ## Show these targets
 run: build engine ## Set up everything and run the API over sample data
 	@deploy/demo/run.sh
 
-# What runs concurrently, and takes less than a minute. It is tested once more with the race detector: that takes half a
-# minute of processor time, and as much again when the packages are compiled for it the first time. (ingest/worker and
-# the query engine take minutes: run `go test -race` on them when you change them.)
+# What runs concurrently, and takes less than a minute: it is tested with the race detector where there is a C compiler.
+# (ingest/worker and the query engine take minutes: run `go test -race` on them when you change them.)
 RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain ./olap/snapshot
+RACE   = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# The client is a module of its own, and so not among ./... The first three are tested first, since they take longest.
-PACKAGES := ./cmd/runlens ./olap/rollup ./olap ./... github.com/runlens/runlens/http/client/...
+# The client is a module of its own, and so not among ./...
+CLIENT   := github.com/runlens/runlens/http/client/...
+PACKAGES := ./... $(CLIENT)
+# The first three are tested first, since they take longest.
+UNRACED   = ./cmd/runlens ./olap/rollup ./olap $(CLIENT) \
+	$(filter-out $(RACED:./%=github.com/runlens/runlens/%),$(shell go list ./...))
 
 # With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
 # Without debug information (-w), of which no failure shows anything, the 60 test binaries are linked in a third of the
 # time.
 test: engine postgres generators console lint ## Set up everything and run every test
-	go test -short -vet=off -ldflags=-w -timeout 30m $(PACKAGES)
-	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then echo go test -race $(RACED); go test -race -vet=off -ldflags=-w -timeout 10m $(RACED); \
-	else echo 'WARNING: not tested for data races: go test -race needs a C compiler'; fi
+	@echo go test -short, of all packages but those that come later with -race
+	@go test -short -vet=off -ldflags=-w -timeout 30m $(UNRACED)
+	go test $(RACE) -vet=off -ldflags=-w -timeout 10m $(RACED)
+	@[ -n "$(RACE)" ] || echo 'WARNING: not tested for data races: go test -race needs a C compiler'
 
 build: ## Build bin/runlens
 	go build -ldflags '$(LDFLAGS)' -o bin/runlens ./cmd/runlens

@@ -47,8 +47,11 @@ var walks = []walk{
 
 // The walk of one query in deploy/development.md names the files that a question passes through: those of which more
 // statements are executed with it than without it. A test binary of its own, which counts them, prepares the same store
-// both times.
+// both times. With -short it is left out: it compiles the engine once more, to count.
 func TestWalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the walk is traced without -short")
+	}
 	if named := os.Getenv(walkVariable); named != "" {
 		takeWalk(t, named)
 		return

@@ -55,7 +55,7 @@ func TestRangesOfWholeWeeks(t *testing.T) {
 	olaptest.Load(t, store.Conn(), rollupRuns)
 	refreshed(t, rollup.New(store.Conn(), quiet, 0))
 
-	records, sample := rollupRuns, olaptest.NewSample(12)
+	records, sample := rollupRuns, olaptest.NewSample(36)
 	for _, change := range []olaptest.Records{{}, changes} {
 		olaptest.Load(t, store.Conn(), change)
 		records.Runs = slices.Concat(records.Runs, change.Runs)

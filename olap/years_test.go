@@ -50,7 +50,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 	}
 	zones := strings.Split(strings.TrimSpace(string(list)), "\n")[1:]
 	const ranges = 60
-	rows, tried, sample := 0, 0, olaptest.NewSample(3)
+	rows, tried, sample := 0, 0, olaptest.NewSample(6)
 	for n := range ranges {
 		year := years[random.IntN(len(years))]
 		if n%4 == 0 {

@@ -28,7 +28,7 @@ func TestBench(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var ofRows, ofFiles []string
-	sample := olaptest.NewSample(4)
+	sample := olaptest.NewSample(8)
 	for _, s := range scenarios {
 		if !sample.Try() {
 			continue

@@ -58,7 +58,7 @@ func working(t *testing.T, url string, flags ...string) (address string, stop fu
 	var out, log bytes.Buffer
 	ended := make(chan int, 1)
 	args := append(
-		[]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "10ms", "--reconcile-every", "0"},
+		[]string{"worker", "--source", url, "--admin-listen", address, "--poll-interval", "200ms", "--reconcile-every", "0"},
 		flags...)
 	go func() { ended <- run(ctx, args, streams{strings.NewReader(""), &out, &log}) }()
 	stop = sync.OnceFunc(func() {

@@ -59,7 +59,7 @@ func TestAWorkerOfCells(t *testing.T) {
 	d.run("", "cells", "move", moved, "--to", to)
 	again := append([]string{"verify", "--source", url, "--recheck-after", "0s"}, d.flags...)
 	var out, stderr string
-	if !harness.Poll(t.Context(), 2*time.Minute, time.Second, func() bool {
+	if !harness.Poll(t.Context(), 2*time.Minute, 5*time.Second, func() bool {
 		_, out, stderr = command(t, "", again...)
 		return strings.Count(out, "the store holds exactly what the source holds") == 3
 	}) {

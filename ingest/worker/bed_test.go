@@ -160,7 +160,7 @@ func (b *bed) options(change func(*worker.Options)) worker.Options {
 	options := worker.Options{
 		Source: b.source, Name: "test", Conn: b.store, Logger: slog.New(slog.DiscardHandler),
 		Status:       worker.NewStatus(time.Now),
-		PollInterval: 50 * time.Millisecond, Overlap: time.Second,
+		PollInterval: 200 * time.Millisecond, Overlap: time.Second,
 		OnReject: func(r ingest.Reject) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -177,7 +177,7 @@ func (b *bed) options(change func(*worker.Options)) worker.Options {
 // until waits for a condition.
 func (b *bed) until(what string, condition func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.Fatalf("still not: %s", what)
 		}

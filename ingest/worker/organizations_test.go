@@ -23,7 +23,7 @@ func TestOrganizationsOfAnotherType(t *testing.T) {
 	const own = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"
 	b.insert(own, 1, 20)
 	status, stop := b.start(func(o *worker.Options) {
-		o.ReconcileEvery, o.DeleteMissing = 50*time.Millisecond, true
+		o.ReconcileEvery, o.DeleteMissing = 500*time.Millisecond, true
 	})
 	b.reconciled(status)
 	// A version that the source no longer has is replaced.

@@ -124,7 +124,7 @@ func TestDeletesOnlyWhatIsAbsent(t *testing.T) {
 func TestDeletesAFewAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	const n, gone = 4000, 3900
+	const n, gone = 1400, 1300
 	b.insert("acme", 1, n)
 	b.copied()
 	b.do(

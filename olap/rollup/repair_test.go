@@ -176,7 +176,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 	loadSmall(t, store, 8, "RUNNING")
 	all(t, store)
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
-	sample := olaptest.NewSample(6)
+	sample := olaptest.NewSample(12)
 	for crash := 0; ; crash++ {
 		if !sample.Try() {
 			continue
@@ -235,7 +235,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 	for range 3 {
 		checkers.Go(func() {
 			checker := rollup.NewChecker(conn, nil, quiet)
-			for range 20 { // more than it takes
+			for range 8 { // more than it takes
 				if _, err := checker.Step(ctx); err != nil {
 					t.Error(err)
 				}
@@ -269,7 +269,7 @@ func TestDamageDuringARepair(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	loadSmall(t, conn, 8, "RUNNING")
 	all(t, conn)
-	sample := olaptest.NewSample(5)
+	sample := olaptest.NewSample(10)
 	for number, hit := 1, true; hit; number += 3 {
 		if !sample.Try() {
 			continue
