@@ -16,13 +16,15 @@
 //     state closing on nothing that is stored in the old cell is acknowledged: whoever stores something looks at the
 //     cell's own state before and after (cells.Gate). Questions are answered there as before. A crash leaves writers
 //     waiting until the command is run again.
-//  4. Agree. Inserts in flight are waited for: what they store is seen in the old cell before it is acknowledged, and
-//     should not be missing in the new one for a while. The old cell refreshes what it has until an instant, so that
-//     conflicts are found and rows of purged people are taken out, and what came since 2 is copied. That is done again
-//     until nothing was counted since before that instant, and no copied row is stamped after it: what is copied
-//     without a refresh of the old cell seems older than the new one's watermark, and no refresh would look at it.
-//     Then each table has the same rows in both cells, which ClickHouse computes. Where one has not, because rows were
-//     purged or replaced during 2, the new cell's are taken out and copied again.
+//  4. Agree. Inserts are waited for that began before 3, or within a Lease after it, for which a writer may rely on
+//     what it has read: what they store is seen in the old cell before it is acknowledged, and should not be missing in
+//     the new one for a while. (What a writer stores later, because it was stopped or stores a batch for longer, is.)
+//     The old cell refreshes what it has until an instant, so that conflicts are found and rows of purged people are
+//     taken out, and what came since 2 is copied. That is done again until nothing was counted since before that
+//     instant, and no copied row is stamped after it: what is copied without a refresh of the old cell seems older than
+//     the new one's watermark, and no refresh would look at it. Then each table has the same rows in both cells, which
+//     ClickHouse computes. Where one has not, because rows were purged or replaced during 2, the new cell's are taken
+//     out and copied again.
 //  5. The rollup of the organizations is damaged in the new cell, because their rows are older than its watermark: they
 //     are answered from the base tables until a server has built it again.
 //  6. The new cell's clock passes that of the old one, and the stamps of all rows, so that no asOf is earlier than a

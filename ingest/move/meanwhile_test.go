@@ -106,6 +106,28 @@ func TestAnInsertOverTheChangeOfState(t *testing.T) {
 	}
 }
 
+// Writers rely for a Lease on what a cell said. So the old cell is not looked at before a Lease has passed since it was
+// closed: what they stored meanwhile is moved.
+func TestWhatWasReadBeforeACellWasClosedIsOutOfDate(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.store(records(b.acme, 0, 2))
+	held := olaptest.Hold(b.conns["a"])
+	conns := maps.Clone(b.conns)
+	conns["a"] = held
+	var closed, looked time.Time
+	b.must(b.moveOver(conns, b.subject(), "b", func(s move.Step) error {
+		if s == move.Closed {
+			held.Before(held.Sent()+1, func() { looked = time.Now() })
+			closed = time.Now()
+		}
+		return nil
+	}))
+	if waited := looked.Sub(closed); waited < lease {
+		t.Errorf("the old cell was looked at %v after it was closed", waited)
+	}
+}
+
 // A writer that has read that it may write, and stores what it has only when both cells have been compared, is not
 // acknowledged before that is in the new cell.
 func TestAnInsertAfterTheComparison(t *testing.T) {

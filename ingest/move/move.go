@@ -130,6 +130,9 @@ func (m *mover) bring(ctx context.Context) error {
 	if err := m.o.Reached(Closed); err != nil {
 		return err
 	}
+	if err := snapshot.Pause(ctx, m.o.Lease); err != nil { // for which writers rely on what they have read
+		return err
+	}
 	if organizations, err = m.agree(ctx, since); err != nil {
 		return err
 	}
