@@ -36,9 +36,12 @@ func (s *Split) ReadPurged(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Excludes is that of the Writer of the record's organization.
+// Excludes is that of the Writer of the record's organization; nil where none is, of which Write says that.
 func (s *Split) Excludes(a *normalize.Attribution) error {
-	return s.writers[s.of(a.OrganizationID)].Excludes(a)
+	if i := s.of(a.OrganizationID); i >= 0 {
+		return s.writers[i].Excludes(a)
+	}
+	return nil
 }
 
 // movedPoll is the pause between two looks whether a move is over, movedSay that between two lines of the log about it.

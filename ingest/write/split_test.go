@@ -1,6 +1,7 @@
 package write_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -10,16 +11,17 @@ import (
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
 
 // Each record goes to the store of its organization and to no other, and what a purged person did stays out of that
-// one, with its place in the batch.
+// one, with its place in the batch. One of an organization that no store has is refused.
 func TestSplit(t *testing.T) {
 	a, b := olaptest.OpenStore(t).Conn(), olaptest.OpenStore(t).Conn()
 	organizations := []schema.OrganizationID{"acme", "globex", "initech"}
-	of := func(o schema.OrganizationID) int { return slices.Index(organizations, o) % 2 } // globex is in b
+	of := func(o schema.OrganizationID) int { return slices.Index(organizations, o) % 2 } // globex is in b; -1 for none
 	ada := purged.Person{Organization: "globex", Identifier: "ada@example.com"}
 	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	if err := purged.Add(t.Context(), b, ada, at); err != nil {
@@ -51,6 +53,14 @@ func TestSplit(t *testing.T) {
 		if inA != want[0] || inB != want[1] {
 			t.Errorf("%s: %d and %d, want %v", table, inA, inB, want)
 		}
+	}
+	nowhere := normalize.Attribution{OrganizationID: "umbrella", UserIdentifier: ada.Identifier}
+	if err := s.Excludes(&nowhere); err != nil {
+		t.Errorf("an organization that is in no cell: %v", err)
+	}
+	unknown := write.Batch{Attributions: []normalize.Attribution{nowhere}}
+	if err := s.Write(t.Context(), &unknown); !errors.Is(err, cells.ErrUnknownCell) {
+		t.Errorf("an organization that is in no cell: %v", err)
 	}
 	var excluded []int
 	for _, e := range batch.Excluded {
