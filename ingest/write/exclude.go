@@ -27,21 +27,39 @@ import (
 // freshFor is how old the list may be that is applied before an insert. It spares one of two statements a batch.
 const freshFor = time.Second
 
+// A reading is the list of purged people as it was read.
+type reading struct {
+	*purged.List
+	began time.Time
+}
+
+// purged is the list of purged people as the Writer read it last; nil before that.
+func (w *Writer) purged() *purged.List {
+	if last := w.read.Load(); last != nil {
+		return last.List
+	}
+	return nil
+}
+
 // Excludes reports whether an attribution record stays out, by the list of purged people as the Writer read it last.
 // The error says why; it is a *normalize.Error.
-func (w *Writer) Excludes(a *normalize.Attribution) error { return w.purged.Load().Excludes(a) }
+func (w *Writer) Excludes(a *normalize.Attribution) error { return w.purged().Excludes(a) }
 
 // ReadPurged reads the list of purged people.
 func (w *Writer) ReadPurged(ctx context.Context) error {
 	return w.retry.Do(ctx, "read the list of purged people", func() error { return w.readPurged(ctx) })
 }
 
+// readPurged keeps what it reads, unless a reading that began later has ended before: who was purged between the two is
+// only on that one, which the other batch is about to apply.
 func (w *Writer) readPurged(ctx context.Context) error {
 	began := time.Now()
-	list, err := purged.Read(ctx, w.conn, w.purged.Load())
-	if err == nil {
-		w.purged.Store(list)
-		w.readAt.Store(&began)
+	list, err := purged.Read(ctx, w.conn, w.purged())
+	for err == nil {
+		last := w.read.Load()
+		if last != nil && last.began.After(began) || w.read.CompareAndSwap(last, &reading{list, began}) {
+			break
+		}
 	}
 	return err
 }
@@ -52,7 +70,7 @@ type late map[purged.Person]time.Time
 
 // exclude applies the list of purged people to a batch, and adds to found whose records it applied to.
 func (w *Writer) exclude(b *Batch, found late) {
-	list := w.purged.Load()
+	list := w.purged()
 	if list.Empty() {
 		return
 	}

@@ -186,6 +186,35 @@ func TestReadingsOfTheListOfPurgedPeople(t *testing.T) {
 	}
 }
 
+// Of two batches of a writer the one whose reading of the list began later applies what it has read, whatever the other
+// one is answered meanwhile.
+func TestAnEarlierReadingOfTheListHidesNobody(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	held := olaptest.Hold(conn)
+	w := write.NewWriter(held, quiet)
+	ada := &ofAda(-1).Attributions[0]
+	for _, when := range []string{"the first reading", "a later one"} {
+		late := *ada
+		if when == "a later one" {
+			late.UserIdentifier = "bob@example.com"
+		}
+		held.After(schema.TablePurgedPeople, func() {
+			if err := purge.Person("acme", late.UserIdentifier).Run(t.Context(), conn, func(purge.Step) {}); err != nil {
+				t.Error(err)
+			}
+			if err := w.ReadPurged(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := w.ReadPurged(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.Excludes(&late) == nil {
+			t.Errorf("%s: who was purged meanwhile is forgotten", when)
+		}
+	}
+}
+
 // What a writer stored that was killed right after its insert is taken out by a server, before it is in the rollup.
 func TestAServerTakesOutWhatADeadWriterStored(t *testing.T) {
 	for _, table := range []string{schema.TableRuns, schema.TableAttributions} {

@@ -13,7 +13,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
@@ -70,10 +69,9 @@ func (b *Batch) Len() int { return len(b.Agents) + len(b.Runs) + len(b.Attributi
 
 // A Writer sends batches. It is safe for concurrent use, and so are several writers on one store.
 type Writer struct {
-	conn   driver.Conn
-	retry  Retry
-	purged atomic.Pointer[purged.List] // as it was read last
-	readAt atomic.Pointer[time.Time]   // when that reading began
+	conn  driver.Conn
+	retry Retry
+	read  atomic.Pointer[reading] // of who was purged, the one that began last; nil before the first
 
 	// LeftOut is told of everything that Write did to batches because people were purged: n attribution records that
 	// stay out, or n runs without their initiator. Nil for nobody.
@@ -103,7 +101,7 @@ func (w *Writer) Write(ctx context.Context, b *Batch) error {
 
 func (w *Writer) write(ctx context.Context, b *Batch) error {
 	b.indexes = b.indexes[:0]
-	if at := w.readAt.Load(); at == nil || time.Since(*at) > freshFor {
+	if last := w.read.Load(); last == nil || time.Since(last.began) > freshFor {
 		if err := w.ReadPurged(ctx); err != nil {
 			return err
 		}
