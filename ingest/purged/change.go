@@ -90,10 +90,12 @@ func (l *List) find(keys []key, p Person) (people [][16]byte) {
 	return people
 }
 
-// revise stores another revision of an entry.
+// revise stores another revision of an entry. Its number is not less than until in Unix milliseconds: a process that
+// was stopped between reading the list and this may have lost its claim meanwhile, and what it stores then must not
+// replace the entry of a later purge.
 func revise(ctx context.Context, conn driver.Conn, person [16]byte, e entry) error {
 	return insert(ctx, conn, "INSERT INTO "+schema.TablePurgedPeople+" (person, revision, until, lifted)",
-		string(person[:]), e.revision+1, time.UnixMilli(e.until).UTC(), e.lifted)
+		string(person[:]), max(e.revision+1, uint64(max(e.until, 0))), time.UnixMilli(e.until).UTC(), e.lifted)
 }
 
 // insert stores a row, as data and not in a statement's text.

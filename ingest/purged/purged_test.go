@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/olaptest"
@@ -87,5 +89,61 @@ func TestList(t *testing.T) {
 	}
 	if list = read(); !out("acme", "ada@x.example", until) {
 		t.Error("an earlier purge moved a later one back")
+	}
+}
+
+// A stoppedConn does something when its first insert is about to begin, as if its process was stopped before it.
+type stoppedConn struct {
+	driver.Conn
+	stop func()
+}
+
+func (c *stoppedConn) PrepareBatch(
+	ctx context.Context, query string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
+	if stop := c.stop; stop != nil {
+		c.stop = nil
+		stop()
+	}
+	return c.Conn.PrepareBatch(ctx, query, options...)
+}
+
+// A purge whose process was stopped so long that another one of the same person was made moves that one back no more,
+// however often the person was purged before, nor does a lift.
+func TestAStoppedPurgeDoesNotReplaceALaterOne(t *testing.T) {
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	ada := purged.Person{Organization: "acme", Identifier: "ada@x.example"}
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	add := func(conn driver.Conn, until time.Time) {
+		t.Helper()
+		if err := purged.Add(ctx, conn, ada, until); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(conn, at)
+	for before := range 2 {
+		at = at.Add(2 * time.Hour)
+		later := at.Add(time.Hour)
+		if before > 0 {
+			if err := purged.Lift(ctx, conn, ada); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(&stoppedConn{conn, func() { add(conn, later) }}, at)
+		list, err := purged.Read(ctx, conn, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if until, ok := list.Until(ada); !ok || !until.Equal(later) {
+			t.Errorf("after %d lifts: out until %v (%t), want %v", before, until, ok, later)
+		}
+	}
+	lifting := &stoppedConn{conn, func() { add(conn, at.Add(24*time.Hour)) }}
+	if err := purged.Lift(ctx, lifting, ada); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := purged.Read(ctx, conn, nil); err != nil || list.Empty() {
+		t.Errorf("a lift of before the last purge lifts that, %v", err)
 	}
 }
