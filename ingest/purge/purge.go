@@ -141,8 +141,10 @@ func Moved(only string, audited bool, organizations ...schema.OrganizationID) *P
 // is normalized as at ingest. Records go that were stored by now, and those of event clocks up to now, which stay out
 // from then on (package purged).
 func Person(organization schema.OrganizationID, identifier string) *Purge {
+	// What is stored while the purge runs has no stamp ahead of the clock; what was before that was set back has.
 	p := person(organization, identifier, func(clock string) string {
-		return "(" + clock + " <= " + untilToken + " OR first_stored_at <= " + untilToken + ")"
+		return "(" + clock + " <= " + untilToken + " OR first_stored_at <= " + untilToken +
+			" OR first_stored_at > now64(3, 'UTC'))"
 	})
 	p.person = &purged.Person{Organization: organization, Identifier: identifier}
 	return p
