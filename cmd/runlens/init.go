@@ -169,27 +169,11 @@ func (c *initCmd) copyTo(
 			return err
 		}
 		defer store.Close()
-		copying, stop := context.WithCancel(ctx)
-		defer stop()
-		status, ended := worker.NewStatus(time.Now), make(chan error, 1)
-		go func() {
-			ended <- worker.Run(copying, worker.Options{Source: database, Name: database.Name(), Conn: store.Conn(),
-				Logger: logger, Status: status, Owns: f.owns(), PollInterval: firstPoll, OnReject: shared.add})
-		}()
-		for status.Ready() != nil {
-			select {
-			case err := <-ended:
-				return errors.Join(err, ctx.Err())
-			case <-time.After(firstPoll):
-			}
-		}
-		stop()
-		return <-ended
+		err = worker.Run(ctx, worker.Options{Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger,
+			Status: worker.NewStatus(time.Now), Owns: f.owns(), Once: true, OnReject: shared.add})
+		return errors.Join(err, ctx.Err())
 	})
 }
-
-// firstPoll is the pause between two looks whether everything is copied.
-const firstPoll = 100 * time.Millisecond
 
 // organization is the one of --org, or the only one.
 func (c initCmd) organization(

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/runlens/runlens/ingest/source/postgres"
 )
 
 // A database or files are copied once; a key and a dashboard are there then, which work. A second time changes nothing.
@@ -64,6 +66,17 @@ func initFirst(t *testing.T, o office) {
 	if code != exitRejected || err != nil || strings.Count(string(kept), "\n") != 1 ||
 		!strings.Contains(out, "runlens serve") {
 		t.Errorf("%d %s%s\nrejects, %v:\n%s", code, out, stderr, err, kept)
+	}
+	// So are rows without an id, however long it takes to find them.
+	computed := fileOf(t, "computed.sql", []byte(strings.Replace(postgres.DefaultMapping, "run_id, agent_id, kind",
+		"computed(run_id) AS run_id, agent_id, kind", 1)))
+	execute(t, conn, `ALTER TABLE runs DROP CONSTRAINT runs_pkey; ALTER TABLE runs ALTER run_id DROP NOT NULL;
+		INSERT INTO runs (organization_id, agent_id, status) VALUES ('acme', gen_random_uuid(), 'RUNNING');
+		CREATE FUNCTION computed(id uuid) RETURNS uuid LANGUAGE plpgsql AS $$ BEGIN
+			IF id IS NULL THEN PERFORM pg_sleep(1); END IF; RETURN id; END $$`)
+	code, out, stderr = command(t, "", append(flags, "--source", url, "--mapping", computed)...)
+	if code != exitRejected || !strings.Contains(stderr, "rejected: postgres:run line 1: run_id ") {
+		t.Errorf("%d %s%s", code, out, stderr)
 	}
 	execute(t, conn, "DROP TABLE runs")
 	for says, args := range map[string][]string{

@@ -88,6 +88,9 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 		if first {
 			c.Logger.Info("caught up", "kind", c.kind)
 			firstPass <- struct{}{}
+			if c.Once {
+				return nil
+			}
 		}
 		if snapshot.Pause(ctx, c.PollInterval) != nil {
 			return ctx.Err()

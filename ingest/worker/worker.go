@@ -43,7 +43,10 @@ type Options struct {
 	PollInterval   time.Duration // between the end of one pass over the changes and the next
 	Overlap        time.Duration // every pass reads again what changed so long before the last one
 	ReconcileEvery time.Duration // 0 for never
-	DeleteMissing  bool          // a reconcile takes out what the source no longer has, and no other source has
+	// Once ends a worker that makes no full comparisons when it has copied everything, and has rejected what breaks a
+	// rule.
+	Once          bool
+	DeleteMissing bool // a reconcile takes out what the source no longer has, and no other source has
 	// DeleteMissingShare is the largest part of a kind's rows that one reconcile may take out, 0 to 1 inclusive,
 	// where that is more than a few: a source that was emptied by mistake must not empty the store.
 	DeleteMissingShare float64
@@ -56,7 +59,7 @@ type Options struct {
 // not show all of its transactions.
 const maxReach = 10 * time.Minute
 
-// Run copies until ctx is done, which is no failure. Outages of either side are waited for; any
+// Run copies until ctx is done, which is no failure, or Once ends it. Outages of either side are waited for; any
 // other failure ends it.
 func Run(ctx context.Context, o Options) error {
 	err := run(ctx, o)
