@@ -80,7 +80,8 @@ func refuseKeys(args []string) error {
 }
 
 // refuseNotUTF8 fails if an argument or a variable of ours is not UTF-8. kong passes values on as JSON, in which such
-// bytes become other ones, so that another file or folder would be used than the one that was named.
+// bytes become other ones, so that another file or folder would be used than the one that was named. What a variable
+// has is not shown, since it may be a password.
 func refuseNotUTF8(args, environ []string) error {
 	for _, arg := range args {
 		if !utf8.ValidString(arg) {
@@ -89,7 +90,7 @@ func refuseNotUTF8(args, environ []string) error {
 	}
 	for name, value := range ourVariables(environ) {
 		if !utf8.ValidString(value) {
-			return fmt.Errorf("%s is not UTF-8: %q; rename what it names", name, value)
+			return fmt.Errorf("%s is not UTF-8; rename what it names", name)
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ func TestRotate(t *testing.T) {
 	for _, args := range [][]string{
 		{"keys", "revoke", whole}, {"usage", "--key-id", whole}, {whole}, {"login", whole}, {"login", "--" + whole},
 		{"query", "@" + whole}, {"query", "--limit", whole}, {"query", "--limit=" + whole}, {"serve", whole, "--help"},
-		{"query", "--filter", "source=Bearer " + whole + ",web"},
+		{"query", "--filter", "source=Bearer " + whole + ",web"}, {"query", "@\xff" + whole},
 	} {
 		code, out, stderr := command(t, "", args...)
 		if code != exitUsage || strings.Contains(out+stderr, whole) || !strings.Contains(stderr, third["key_id"].(string)) {

@@ -45,11 +45,12 @@ func TestDataDirectoryIsALinkToNothing(t *testing.T) {
 	}
 }
 
-// A variable is refused as an argument is.
+// A variable is refused as an argument is. Some are passwords.
 func TestVariableThatIsNotUTF8(t *testing.T) {
-	t.Setenv("RUNLENS_DATA_DIR", filepath.Join(t.TempDir(), "raw\xff"))
-	code, _, stderr := command(t, "", "migrate", "status", "--engine-lib", clickhousetest.Library())
-	if code != exitUsage || !strings.Contains(stderr, "RUNLENS_DATA_DIR is not UTF-8") {
-		t.Errorf("%d %s", code, stderr)
+	t.Setenv("RUNLENS_CLICKHOUSE_URL", "http://runlens:secret\xff@127.0.0.1:1/none")
+	code, out, stderr := command(t, "", "migrate", "status")
+	if code != exitUsage || !strings.Contains(stderr, "RUNLENS_CLICKHOUSE_URL is not UTF-8") ||
+		strings.Contains(out+stderr, "secret") {
+		t.Errorf("%d %s%s", code, out, stderr)
 	}
 }
