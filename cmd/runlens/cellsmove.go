@@ -95,31 +95,36 @@ func openForMoves(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	if err != nil {
 		return nil, err
 	}
-	if err := requireMoves(ctx, store); err != nil {
+	if err := require(ctx, store, schema.MigrationMoves); err != nil {
 		store.Close()
 		return nil, err
 	}
 	return store, nil
 }
 
-// requireMoves has binaries that don't know moves refuse a store from now on.
-func requireMoves(ctx context.Context, store *clickhouse.Server) error {
+// require has binaries that don't know a migration refuse a store from now on.
+func require(ctx context.Context, store *clickhouse.Server, migration int) error {
 	db, err := store.DB()
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	return schema.Require(ctx, db, schema.MigrationMoves)
+	return schema.Require(ctx, db, migration)
 }
 
 // requireOfCopy has a store that was copied or restored refuse the binaries that a cell refuses, if it is a cell's.
 // What the store of before required of binaries is not copied.
 func requireOfCopy(ctx context.Context, store *clickhouse.Server) error {
 	told, err := cells.Read(ctx, store.Conn())
-	if err != nil || told.Version() == 0 {
+	switch {
+	case err != nil:
 		return err
+	case told.Version() > 0: // something was moved
+		return require(ctx, store, schema.MigrationMoves)
+	case told.Name() != "":
+		return require(ctx, store, schema.MigrationPlacement)
 	}
-	return requireMoves(ctx, store)
+	return nil
 }
 
 // Close leaves the stores.

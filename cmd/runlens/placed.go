@@ -158,12 +158,7 @@ func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
 		if err := f.directory.Placement().Admit(ctx, f.cell, store.Conn()); err != nil {
 			return err
 		}
-		db, err := store.DB()
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		return schema.Require(ctx, db, schema.MigrationPlacement)
+		return require(ctx, store, schema.MigrationPlacement)
 	case f.Cells != "":
 		return usageError{errors.New("with --cells, this command needs to know the cell")}
 	default:

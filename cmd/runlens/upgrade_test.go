@@ -171,3 +171,30 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 		stop()
 	}
 }
+
+// Binaries that don't know cells would answer from one for all organizations, those that don't know moves for some that
+// are elsewhere. A store that was copied refuses them before anything else opens it.
+func TestWhatACopyOfACellRefuses(t *testing.T) {
+	store, _ := unmigrated(t, t.TempDir())
+	olaptest.Migrate(t, store, schema.Own())
+	for _, c := range []struct {
+		placed string
+		oldest uint
+	}{
+		{"", 100}, {"'self', 'one', 1", schema.MigrationPlacement}, {"'slot:7', 'one', 1", schema.MigrationPlacement},
+		{"'slot:7', 'one', 65536", schema.MigrationMoves},
+	} {
+		if c.placed != "" {
+			err := store.Conn().Exec(t.Context(), "INSERT INTO placement (subject, cell, revision) VALUES ("+c.placed+")")
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := requireOfCopy(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := schemaOf(t.Context(), store); err != nil || state.Oldest != c.oldest {
+			t.Errorf("%s: %+v, %v, want %d", c.placed, state, err, c.oldest)
+		}
+	}
+}

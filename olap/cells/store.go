@@ -35,6 +35,9 @@ type Told struct {
 	places map[Subject]Place
 }
 
+// Name is the cell that the store is; empty for none.
+func (t Told) Name() string { return t.name }
+
 // Place is what the store says of a subject; of an organization that is not pinned, of its slot.
 func (t Told) Place(s Subject) Place {
 	at, ok := t.places[s]
