@@ -182,7 +182,7 @@ func queryGrain(t *testing.T, o office) {
 	_, _, stderr = d.query(weeks + "--grain week --dimensions user_identifier --limit 1")
 	if !strings.Contains(stderr, "further rows") ||
 		!strings.Contains(stderr, "The week of 2025-12-29 is counted in part: 2026-01-01 to 2026-01-04.") ||
-		strings.Contains(stderr, "2026-01-12 is a part") {
+		strings.Contains(stderr, "2026-01-12 is counted in part") {
 		t.Errorf("%s", stderr)
 	}
 }
