@@ -36,8 +36,9 @@ type killStore struct {
 	product process.Product
 	folders map[string]string // of the tables
 	keeper  *process.Keeper
-	deaths  int // since the keeper was started
-	killed  int // the process of the last engine that was killed
+	deaths  int  // since the keeper was started
+	keep    bool // the data, which shows what is wrong
+	killed  int  // the process of the last engine that was killed
 
 	conn *clickhouse.Server // to the engine of pid
 	pid  int
@@ -212,12 +213,14 @@ func lastOf(text string, most int) string {
 	return strings.TrimSpace(text[max(0, len(text)-most):])
 }
 
-// close ends the engine and removes the data.
+// close ends the engine, and removes the data unless it is kept.
 func (k *killStore) close() {
 	k.leave()
 	if k.keeper != nil {
 		k.keeper.Stop()
 	}
 	k.product.AwaitEngineEnd()
-	os.RemoveAll(k.product.DataDir)
+	if !k.keep {
+		os.RemoveAll(k.product.DataDir)
+	}
 }

@@ -187,6 +187,7 @@ func (r *relocation) close() {
 		}
 	}
 	for _, cell := range r.cells {
+		cell.keep = r.tallies.notes.count() > 0
 		cell.close()
 	}
 	r.log.Close()

@@ -66,10 +66,11 @@ func (s *soak) prove(ctx context.Context) (err error) {
 	return nil
 }
 
-// clean removes what the run left. The servers' logs stay where they are needed to explain a miss.
+// clean removes what the run left. The servers' logs, and the stores of moves, stay where they are needed to explain a
+// miss.
 func (s *soak) clean(all bool) {
 	if s.folder.Dir != "" && !all {
-		s.say("the servers' logs are in %s", s.folder.Dir)
+		s.say("the servers' logs, and stores that are not right after moves, are in %s", s.folder.Dir)
 		return
 	}
 	s.folder.Remove()
