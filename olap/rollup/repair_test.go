@@ -235,7 +235,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 	for range 3 {
 		checkers.Go(func() {
 			checker := rollup.NewChecker(conn, nil, quiet)
-			for range 8 { // more than it takes
+			for range 12 { // more than it takes: 7 to 9 steps repair all
 				if _, err := checker.Step(ctx); err != nil {
 					t.Error(err)
 				}
