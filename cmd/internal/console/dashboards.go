@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -110,9 +109,7 @@ func (c *Console) readDashboard(file string) (*dashboard, error) {
 // parseDashboard reads the content of a file. The error is a *fault.
 func (c *Console) parseDashboard(file string, content []byte) (*dashboard, error) {
 	d := &dashboard{file: file}
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(d); err != nil && !errors.Is(err, io.EOF) {
+	if err := profile.Decode(bytes.NewReader(content), d); err != nil {
 		line, text := profile.Fault(err)
 		return nil, &fault{file, line, text}
 	}

@@ -12,8 +12,8 @@ var (
 	yamlValue = regexp.MustCompile("^cannot unmarshal !!\\S+ ?(`.*`)? ?into (.*)")
 )
 
-// Fault is the line of a YAML file that an error of its decoder is about, 0 for none, and what is wrong there, without
-// the names of Go's types. Other errors keep their text.
+// Fault is the line of a YAML file that an error of Decode, or of a node's Decode, is about, 0 for none, and what is
+// wrong there, without the names of Go's types. Other errors keep their text.
 func Fault(err error) (line int, text string) {
 	text = err.Error()
 	if parts := yamlLine.FindStringSubmatch(text); parts != nil {

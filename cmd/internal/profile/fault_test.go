@@ -28,7 +28,7 @@ func TestFaultsOfFiles(t *testing.T) {
 			Ada   Profile
 		}
 		said := ""
-		if err := decode(strings.NewReader(text), &into); err != nil {
+		if err := Decode(strings.NewReader(text), &into); err != nil {
 			said = err.Error()
 		}
 		if said != want {

@@ -80,7 +80,7 @@ func (f Folder) all() (map[string]Profile, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s holds keys and can be used by others: chmod 600 %s", f.profiles(), f.profiles())
 	}
-	if err := decode(file, &all); err != nil {
+	if err := Decode(file, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.profiles(), err)
 	}
 	return all, nil
@@ -109,8 +109,8 @@ func (f Folder) Forget(name string) (ok bool, err error) {
 	return true, f.write(f.profiles(), all)
 }
 
-// decode reads YAML without unknown fields.
-func decode(r io.Reader, into any) error {
+// Decode reads YAML without unknown fields. Fault says what an error is about.
+func Decode(r io.Reader, into any) error {
 	d := yaml.NewDecoder(r)
 	d.KnownFields(true)
 	err := d.Decode(into)

@@ -43,7 +43,7 @@ func (f Folder) Question(name string, into any) error {
 		return err
 	}
 	defer file.Close()
-	if err := decode(file, into); err != nil {
+	if err := Decode(file, into); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
