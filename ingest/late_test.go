@@ -1,18 +1,16 @@
 package ingest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
 )
 
 // atEnd does something when all of a file has been read.
@@ -28,21 +26,6 @@ func (r *atEnd) Read(p []byte) (int, error) {
 		r.do = nil
 	}
 	return n, err
-}
-
-// atInsert does something when the insert of attribution records is about to begin.
-type atInsert struct {
-	driver.Conn
-	do func()
-}
-
-func (c *atInsert) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption,
-) (driver.Batch, error) {
-	if c.do != nil && strings.HasPrefix(query, "INSERT INTO attributions ") {
-		c.do()
-		c.do = nil
-	}
-	return c.Conn.PrepareBatch(ctx, query, options...)
 }
 
 // Records of a person who is purged after they were read are rejected with the file and the line that they came from,
@@ -69,9 +52,9 @@ func TestPurgedAfterReading(t *testing.T) {
 			}
 		}
 		first, second := text("a", c.first...), text("b", c.second...)
-		var through driver.Conn = conn
+		through := olaptest.Hold(conn)
 		if c.inserting {
-			through = &atInsert{conn, purgeOne}
+			through.BeforeInsert(schema.TableAttributions, purgeOne)
 		} else {
 			second.Open = func() (io.ReadCloser, error) {
 				return io.NopCloser(&atEnd{strings.NewReader(strings.Join(c.second, "\n")), purgeOne}), nil

@@ -92,22 +92,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A stoppedConn does something when its first insert is about to begin, as if its process was stopped before it.
-type stoppedConn struct {
-	driver.Conn
-	stop func()
-}
-
-func (c *stoppedConn) PrepareBatch(
-	ctx context.Context, query string, options ...driver.PrepareBatchOption,
-) (driver.Batch, error) {
-	if stop := c.stop; stop != nil {
-		c.stop = nil
-		stop()
-	}
-	return c.Conn.PrepareBatch(ctx, query, options...)
-}
-
 // A purge whose process was stopped so long that another one of the same person was made moves that one back no more,
 // however often the person was purged before, nor does a lift.
 func TestAStoppedPurgeDoesNotReplaceALaterOne(t *testing.T) {
@@ -121,6 +105,11 @@ func TestAStoppedPurgeDoesNotReplaceALaterOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	stopped := func(meanwhile time.Time) driver.Conn { // before it stores the entry
+		held := olaptest.Hold(conn)
+		held.BeforeInsert(schema.TablePurgedPeople, func() { add(conn, meanwhile) })
+		return held
+	}
 	add(conn, at)
 	for before := range 2 {
 		at = at.Add(2 * time.Hour)
@@ -130,7 +119,7 @@ func TestAStoppedPurgeDoesNotReplaceALaterOne(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		add(&stoppedConn{conn, func() { add(conn, later) }}, at)
+		add(stopped(later), at)
 		list, err := purged.Read(ctx, conn, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -139,8 +128,7 @@ func TestAStoppedPurgeDoesNotReplaceALaterOne(t *testing.T) {
 			t.Errorf("after %d lifts: out until %v (%t), want %v", before, until, ok, later)
 		}
 	}
-	lifting := &stoppedConn{conn, func() { add(conn, at.Add(24*time.Hour)) }}
-	if err := purged.Lift(ctx, lifting, ada); err != nil {
+	if err := purged.Lift(ctx, stopped(at.Add(24*time.Hour)), ada); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := purged.Read(ctx, conn, nil); err != nil || list.Empty() {

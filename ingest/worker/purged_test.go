@@ -2,34 +2,22 @@ package worker_test
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
 )
 
-// A holdingConn purges somebody when an insert into runs and the next one into attributions is about to begin, as if
-// the worker was paused with what it has read.
-type holdingConn struct {
-	driver.Conn
-	purge func(table string)
-	once  map[string]*atomic.Bool // by table, until it was done
-}
-
-func (c *holdingConn) PrepareBatch(ctx context.Context, query string, options ...driver.PrepareBatchOption,
-) (driver.Batch, error) {
-	for table, once := range c.once {
-		if strings.HasPrefix(query, "INSERT INTO "+table+" ") && once.CompareAndSwap(true, false) {
-			c.purge(table)
-		}
+// purge purges a person of acme.
+func (b *bed) purge(who string) {
+	if err := purge.Person("acme", who).Run(context.Background(), b.store, func(purge.Step) {}); err != nil {
+		b.Error(err)
 	}
-	return c.Conn.PrepareBatch(ctx, query, options...)
 }
 
 // A person who is purged while a worker holds a page stays out, for polling and for the full comparison, which finds
@@ -38,15 +26,12 @@ func TestPurgedWhileAPageIsHeld(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 60)
-	holding := &holdingConn{Conn: b.store, once: map[string]*atomic.Bool{"runs": {}, "attributions": {}},
-		purge: func(table string) {
-			who := map[string]string{"runs": "person1@example.com", "attributions": "+15550101"}[table]
-			if err := purge.Person("acme", who).Run(context.Background(), b.store, func(purge.Step) {}); err != nil {
-				t.Error(err)
-			}
-		}}
-	holding.once["runs"].Store(true)
-	holding.once["attributions"].Store(true)
+	holding := olaptest.Hold(b.store)
+	for table, who := range map[string]string{
+		schema.TableRuns: "person1@example.com", schema.TableAttributions: "+15550101",
+	} {
+		holding.BeforeInsert(table, func() { b.purge(who) })
+	}
 	status, stop := b.start(func(o *worker.Options) { o.Conn, o.ReconcileEvery = holding, time.Hour })
 	b.until("the first comparison has ended", func() bool { return status.Report().Reconcile != nil })
 	stop()
@@ -75,24 +60,21 @@ func TestPurgedWhileAPageIsHeld(t *testing.T) {
 func TestPurgedWhileAComparisonCopies(t *testing.T) {
 	b := newBed(t)
 	b.insert("acme", 1, 10)
-	var armed atomic.Bool
-	holding := &holdingConn{Conn: b.store, once: map[string]*atomic.Bool{"attributions": &armed},
-		purge: func(string) {
-			err := purge.Person("acme", "late@example.com").Run(context.Background(), b.store, func(purge.Step) {})
-			if err != nil {
-				t.Error(err)
-			}
-		}}
+	holding := olaptest.Hold(b.store)
 	status, stop := b.start(func(o *worker.Options) { o.Conn, o.ReconcileEvery = holding, 10*time.Millisecond })
 	b.until("the first comparison has ended", func() bool { return status.Report().Reconcile != nil })
-	armed.Store(true)
+	var late atomic.Bool
+	holding.BeforeInsert(schema.TableAttributions, func() {
+		b.purge("late@example.com")
+		late.Store(true)
+	})
 	// Polling does not see it: it changed long before the checkpoint.
 	b.do(`INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, activity_type,
 		run_initiation_type, source, occurred_at, updated_at) VALUES ('acme', gen_random_uuid(), gen_random_uuid(),
 		gen_random_uuid(), 'late@example.com', 'initiated', 'human', 'web', '2020-01-01Z', '2020-01-01Z')`)
 	const left = "SELECT count() FROM attributions WHERE user_identifier = 'late@example.com'"
 	b.until("the record is left out", func() bool {
-		return !armed.Load() && status.Report().Kinds[normalize.KindAttribution].Purged > 0 && b.count(left) == 0
+		return late.Load() && status.Report().Kinds[normalize.KindAttribution].Purged > 0 && b.count(left) == 0
 	})
 	stop()
 	if n := status.Report().Kinds[normalize.KindAttribution].Purged; n != 1 {

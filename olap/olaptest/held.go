@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,9 +23,10 @@ type Held struct {
 	shift     atomic.Int64 // in milliseconds
 	executing atomic.Int64
 
-	mu    sync.Mutex
-	sent  int
-	hooks []*hook
+	mu      sync.Mutex
+	sent    int
+	hooks   []*hook
+	inserts []insertHook
 }
 
 // A hook is what happens at one statement, once.
@@ -32,6 +34,12 @@ type hook struct {
 	fits  func(sql string, number int) bool
 	after bool
 	do    func() // nil to send the statement once more
+}
+
+// An insertHook is what happens when a batch into a table is about to begin, once.
+type insertHook struct {
+	table string
+	do    func()
 }
 
 // Hold returns a connection of which no statement is held yet.
@@ -54,6 +62,14 @@ func (h *Held) Sent() int {
 // Before holds the statement of a number until do has returned.
 func (h *Held) Before(number int, do func()) {
 	h.add(&hook{fits: func(_ string, n int) bool { return n == number }, do: do})
+}
+
+// BeforeInsert holds the next batch into a table until do has returned, as if the process was stopped before it.
+// Batches have no number.
+func (h *Held) BeforeInsert(table string, do func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.inserts = append(h.inserts, insertHook{table, do})
 }
 
 // Repeat sends the statement of a number twice, as after a lost answer. Where it is held as well, it is held in
@@ -180,4 +196,23 @@ func (h *Held) Exec(ctx context.Context, sql string, args ...any) error {
 	sql, answered := h.hold(sql, func(sql string) { _ = h.Conn.Exec(ctx, sql, args...) })
 	defer answered()
 	return accepted(func() error { return h.Conn.Exec(ctx, sql, args...) })
+}
+
+func (h *Held) PrepareBatch(
+	ctx context.Context, sql string, options ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
+	var before []func()
+	h.mu.Lock()
+	h.inserts = slices.DeleteFunc(h.inserts, func(one insertHook) bool {
+		fits := strings.HasPrefix(sql, "INSERT INTO "+one.table+" ")
+		if fits {
+			before = append(before, one.do)
+		}
+		return fits
+	})
+	h.mu.Unlock()
+	for _, do := range before {
+		do()
+	}
+	return h.Conn.PrepareBatch(ctx, sql, options...)
 }
