@@ -22,7 +22,11 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 	conn := engine.Conn()
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
 	const most = 30                                 // merges rename, too
-	last, sample := 0, olaptest.NewSample(2)
+	least := 7                                      // the claim, a part for names, two for each table, the commit
+	if testing.Short() {
+		least-- // the seventh may be none of the sample
+	}
+	last, late, sample := 0, 0, olaptest.NewSample(2)
 	for n, killed := 1, true; killed && n <= most; n++ {
 		if !sample.Try() {
 			continue
@@ -41,10 +45,9 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 				t.Errorf("killed at rename %d: %d, want %d: %s", n, got, want, query)
 			}
 		}
-	}
-	least := 7 // the claim, a part for names, two for each table, the commit
-	if testing.Short() {
-		least-- // the seventh may be none of the sample
+		if !killed && n <= least && late < 5 { // what traces the engine may come too late on a busy machine
+			late, killed = late+1, true
+		}
 	}
 	if last < least {
 		t.Errorf("the last kill that hit a refresh was at rename %d", last)

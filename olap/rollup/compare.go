@@ -33,8 +33,7 @@ type Difference struct {
 
 // compare compares a section of the rollup with its source, in one statement and one snapshot of each table:
 //
-//   - the rows with the source: numbers, and sums of checksums over all columns, of all records none of which has a row
-//     that was stored after the watermark;
+//   - the rows with the source: numbers, and sums of checksums over all columns, of the records that are chosen;
 //   - the columns that a row derives from others with the expressions that define them;
 //   - each projection with the rows: sums of the products of a hash of the group and the group's sums. They do not
 //     depend on how rows are merged into groups or parts, so that no merge changes them;
@@ -44,13 +43,13 @@ type Difference struct {
 // Checksums are sums of 64 bits of a hash, so that a difference of two is zero by chance once in 10^19 comparisons.
 // id names the statement in ClickHouse; empty for any name.
 func compare(
-	ctx context.Context, conn driver.Conn, s section, watermark time.Time, id string,
+	ctx context.Context, conn driver.Conn, s section, records chosen, watermark time.Time, id string,
 ) (found []Difference, err error) {
 	projections, err := completeProjections(ctx, conn, s.table)
 	if err != nil {
 		return nil, err
 	}
-	parts := sql.Union(s.ofSource(), s.ofRollup())
+	parts := sql.Union(records(s)...)
 	for _, r := range projections {
 		parts = append(parts, s.ofProjection(r))
 	}
@@ -89,12 +88,27 @@ func selected(part, expected, found, broken, checksum string) []string {
 		"toInt64(" + checksum + ") AS checksum"}
 }
 
-// rollupOnly is the condition that no row of a record was stored after the watermark.
-func (s section) rollupOnly() string {
-	return "(" + strings.Join(s.table.RecordKey(), ", ") + ") NOT IN" + sql.In(sql.Select{
-		Columns: s.table.RecordKey(), From: compared(s.table.Source),
-		Where: []string{s.where(), s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC')"},
+// chosen are the parts of a comparison that compare rows with the source.
+type chosen func(section) []sql.Select
+
+// settled compares the records none of whose rows was stored after the watermark: of those the rollup says what the
+// source says.
+func settled(s section) []sql.Select {
+	settled := "(" + strings.Join(s.table.RecordKey(), ", ") + ") NOT IN" + sql.In(sql.Select{
+		Columns: s.table.RecordKey(), From: compared(s.table.Source), Where: []string{s.where(), s.since()},
 	})
+	return []sql.Select{s.ofSource(settled), s.ofRollup(settled)}
+}
+
+// current compares all records: of the others the rollup and the delta say together what the source says. A row that is
+// stored while the statement begins may be in one of both alone, and then differs without any damage.
+func current(s section) []sql.Select {
+	return []sql.Select{s.ofSource("true"), s.ofRollup("true"), s.ofDelta()}
+}
+
+// since is the condition that a row of the source was stored after the watermark.
+func (s section) since() string {
+	return s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
 }
 
 // hash is the checksum of a record, whose columns are SQL. It is of a tuple: of several values one of which is null it
@@ -104,21 +118,33 @@ func (s section) hash(columns []string) string {
 	return "reinterpretAsInt64(cityHash64(tuple(" + strings.Join(columns, ", ") + ")))"
 }
 
-func (s section) ofSource() sql.Select {
+func (s section) ofSource(chosen string) sql.Select {
 	ofSource, _, _ := s.table.Lists(len(s.table.Columns))
 	return sql.Select{
 		Columns: selected("", "count()", "0", "0", "sum("+s.hash(ofSource)+")"),
 		From:    compared(s.table.Source).Final(true),
-		Where:   []string{s.where(), s.table.Counts(compared), s.rollupOnly()}, Group: []string{"organization_id"},
+		Where:   []string{s.where(), s.table.Counts(compared), chosen}, Group: []string{"organization_id"},
 	}
 }
 
-func (s section) ofRollup() sql.Select {
+func (s section) ofRollup(chosen string) sql.Select {
 	_, ofRollup, _ := s.table.Lists(len(s.table.Columns))
 	broken := "countIf(NOT (" + strings.Join(s.derived(), " AND ") + "))"
 	return sql.Select{
 		Columns: selected("", "0", "sum(sign)", broken, "-sum(sign * "+s.hash(ofRollup)+")"),
-		From:    compared(s.table.Table), Where: []string{s.where(), s.rollupOnly()}, Group: []string{"organization_id"},
+		From:    compared(s.table.Table), Where: []string{s.where(), chosen}, Group: []string{"organization_id"},
+	}
+}
+
+func (s section) ofDelta() sql.Select {
+	n := len(s.table.Columns)
+	_, _, names := s.table.Lists(n)
+	changed := s.table.Changed(schema.Reading{
+		Read: compared, Known: []string{s.where()}, Stored: []string{s.where(), s.since(), s.table.Counts(compared)},
+	}, n)
+	return sql.Select{
+		Columns: selected("", "0", "sum(sign)", "0", "-sum(sign * "+s.hash(names)+")"),
+		From:    sql.Query(s.table.Signed(changed, n, s.table.RecordKey()...)), Group: []string{"organization_id"},
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 // does it: whatever a crash leaves, the entry of the damage stays in the log, and the next checker of any server begins
 // a repair of its own.
 //
-//  1. Begin. Mutations of processes that died are waited for. Then the sections are compared, one after the other. A
-//     crash: the entry is there, begin again.
+//  1. Begin. Mutations of processes that died are waited for. Then the sections are compared, one after the other, and
+//     all of their records. Where a row was stored after the watermark, the next refresh adds what it says to what the
+//     rollup has of its record. So that has to be right as well, and may not be: a move copies rows of a record that
+//     are older than the watermark and rows that are not. A crash: the entry is there, begin again.
 //  2. A section differs under a claim. The entry is written again with the claim's number, by which statements find the
 //     organization. A query that read the log before the first entry finds it in its own snapshot
 //     (schema.RollupUnchanged). A crash leaves two rows of the entry, of which the greater number counts.
@@ -25,7 +27,8 @@ import (
 //     stored after the watermark too: a delta is relative to what the rollup has. If a projection still differs, the
 //     partition is merged, which makes all of its projections from rows. Every statement carries the claim's fence, but
 //     the merge, which changes nothing that is right. A crash leaves a part of that, and the entry.
-//  4. The section is compared again. A difference is an error; the entry stays.
+//  4. The section is compared again, without the records of which a row was stored after the watermark, since such rows
+//     go on arriving. A difference is an error; the entry stays.
 //  5. End. When all sections were compared, and the entry has the number that it had at 1, which says that no other
 //     process repaired anything meanwhile, it is taken out of the log, under a claim. Else begin again.
 //
@@ -69,7 +72,7 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 		ended, err = r.end(ctx)
 		return true, ended, err
 	}
-	found, under, err := r.refresher.confirm(ctx, *r.next)
+	found, under, err := r.refresher.confirm(ctx, *r.next, current)
 	if under != nil {
 		r.report(found)
 		err = r.section(ctx, under, found)
@@ -102,7 +105,7 @@ func (r *repair) section(ctx context.Context, under *claim, found []Difference) 
 			return err
 		}
 		var err error
-		if found, err = compare(ctx, r.refresher.conn, s, under.until, snapshot.RefreshQueryID()); err != nil {
+		if found, err = compare(ctx, r.refresher.conn, s, settled, under.until, snapshot.RefreshQueryID()); err != nil {
 			return err
 		}
 	}
