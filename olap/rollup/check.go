@@ -68,7 +68,7 @@ func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err e
 // checkPatiently waits for its turn.
 func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Difference, error) {
 	for {
-		found, under, err := s.confirm(ctx, of, settled)
+		found, under, err := s.confirm(ctx, of, refreshedRecords)
 		if under != nil {
 			err = under.end(ctx)
 		}
@@ -121,7 +121,7 @@ func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 //  5. A projection that a part does not have is not compared.
 //  6. Names are written before the rows that need them.
 //
-// This is so of settled records. Of current ones 3 does not hold: what differs is to be made right, and may be whole.
+// That is of refreshedRecords. Of allRecords 3 does not hold: what differs is made right again, and may be right.
 func (s *Refresher) confirm(
 	ctx context.Context, of section, records chosen,
 ) (found []Difference, under *claim, err error) {

@@ -145,7 +145,7 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 		}
 		return false, nil
 	}
-	found, under, err := c.refresher.confirm(ctx, *c.next, settled)
+	found, under, err := c.refresher.confirm(ctx, *c.next, refreshedRecords)
 	if under != nil {
 		err = c.report(ctx, under, found)
 	}

@@ -91,18 +91,18 @@ func selected(part, expected, found, broken, checksum string) []string {
 // chosen are the parts of a comparison that compare rows with the source.
 type chosen func(section) []sql.Select
 
-// settled compares the records none of whose rows was stored after the watermark: of those the rollup says what the
-// source says.
-func settled(s section) []sql.Select {
-	settled := "(" + strings.Join(s.table.RecordKey(), ", ") + ") NOT IN" + sql.In(sql.Select{
+// refreshedRecords compares the records none of whose rows was stored after the watermark: of those the rollup says
+// what the source says.
+func refreshedRecords(s section) []sql.Select {
+	chosen := "(" + strings.Join(s.table.RecordKey(), ", ") + ") NOT IN" + sql.In(sql.Select{
 		Columns: s.table.RecordKey(), From: compared(s.table.Source), Where: []string{s.where(), s.since()},
 	})
-	return []sql.Select{s.ofSource(settled), s.ofRollup(settled)}
+	return []sql.Select{s.ofSource(chosen), s.ofRollup(chosen)}
 }
 
-// current compares all records: of the others the rollup and the delta say together what the source says. A row that is
-// stored while the statement begins may be in one of both alone, and then differs without any damage.
-func current(s section) []sql.Select {
+// allRecords compares all of them: of the others the rollup and the delta say together what the source says. A row that
+// is stored while the statement begins may be in one of both alone, and then differs without any damage.
+func allRecords(s section) []sql.Select {
 	return []sql.Select{s.ofSource("true"), s.ofRollup("true"), s.ofDelta()}
 }
 

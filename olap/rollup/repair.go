@@ -72,7 +72,7 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 		ended, err = r.end(ctx)
 		return true, ended, err
 	}
-	found, under, err := r.refresher.confirm(ctx, *r.next, current)
+	found, under, err := r.refresher.confirm(ctx, *r.next, allRecords)
 	if under != nil {
 		r.report(found)
 		err = r.section(ctx, under, found)
@@ -105,7 +105,8 @@ func (r *repair) section(ctx context.Context, under *claim, found []Difference) 
 			return err
 		}
 		var err error
-		if found, err = compare(ctx, r.refresher.conn, s, settled, under.until, snapshot.RefreshQueryID()); err != nil {
+		found, err = compare(ctx, r.refresher.conn, s, refreshedRecords, under.until, snapshot.RefreshQueryID())
+		if err != nil {
 			return err
 		}
 	}
