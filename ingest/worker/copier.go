@@ -30,6 +30,7 @@ type copier struct {
 	log        *checkpoint.Log
 	normalizer *normalize.Normalizer
 	horizon    horizon
+	clock      snapshot.ClockWatch // of the source
 	saved      position
 	known      bool   // the store has a checkpoint
 	warned     string // what was last said to keep rows from being certain
@@ -66,7 +67,6 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 	if err := c.load(ctx); err != nil {
 		return err
 	}
-	c.horizon.floor = c.saved.Certain
 	for first := true; ; first = false {
 		from, asOf, err := c.passStart(ctx, first)
 		if err != nil {
@@ -96,67 +96,6 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// passStart reads what is in progress at the source and returns from where the pass has to read that begins now, and
-// the instant whose state it will see. The source's clock counts, and no row's time does: a row with a time in the
-// future hides nothing.
-func (c *copier) passStart(ctx context.Context, first bool) (from, asOf time.Time, err error) {
-	var activity postgres.Activity
-	err = c.reading(ctx, "read what is in progress at the source", func() (err error) {
-		began := time.Now()
-		activity, err = c.Source.Activity(ctx)
-		asOf = began.Add(-activity.Behind)
-		return err
-	})
-	if err != nil {
-		return from, asOf, err
-	}
-	from = c.horizon.advance(activity)
-	if first && c.horizon.blind() {
-		// Not what was certain, which may be nothing: that is read when what hides it has ended.
-		from = back(c.saved.Until, maxReach)
-	}
-	c.inFlight.RLock()
-	c.recent.forget(c.readAgain(activity.Now, from, first))
-	c.inFlight.RUnlock()
-	c.warn()
-	return back(from, c.Overlap), asOf, nil
-}
-
-// readAgain is the instant from which this pass or a later one may read what an earlier one has read, within bounds.
-// The source shows a transaction some time after its begin, which the overlap is for. So later passes may begin an
-// overlap before the clock of this one, and each reads an overlap more.
-func (c *copier) readAgain(now, from time.Time, first bool) time.Time {
-	again, _ := c.horizon.oldest(separate)
-	again = earlier(again, back(now, c.Overlap))
-	if !first {
-		again = earlier(again, from)
-	}
-	if reach := now.Add(-maxReach); again.Before(reach) {
-		again = reach
-	}
-	return back(again, c.Overlap)
-}
-
-// back is an instant earlier by d, or the zero one.
-func back(at time.Time, d time.Duration) time.Time {
-	if at.Before(time.Time{}.Add(d)) {
-		return time.Time{}
-	}
-	return at.Add(-d)
-}
-
-// warn says once what the source does not show.
-func (c *copier) warn() {
-	_, name := c.horizon.oldest(everything)
-	if name != postgres.Hidden && name != postgres.Standby {
-		name = ""
-	}
-	if name != c.warned && name != "" {
-		c.Logger.Warn("late commits may go unseen until a full comparison", "kind", c.kind, "because", name)
-	}
-	c.warned = name
 }
 
 // pass copies everything that changed at an instant or later.

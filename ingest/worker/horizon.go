@@ -27,23 +27,28 @@ type horizon struct {
 }
 
 type span struct {
-	since time.Time // the begin, or a bound below it
+	since time.Time // the begin, or a bound below it and below all times that it writes
 	known bool      // the source showed it
 }
 
-// advance takes note of what is in progress and returns from where the pass has to read that begins now.
-func (h *horizon) advance(a postgres.Activity) (from time.Time) {
+// advance takes note of what is in progress and returns from where the pass has to read that begins now. All that has
+// changed since the last Activity, or since the floor, has a time at or after since, which is before it only where the
+// source's clock was set back. Then a transaction in progress may write times before its begin, too.
+func (h *horizon) advance(a postgres.Activity, since time.Time) (from time.Time) {
 	if from = h.now; h.open == nil {
 		from = h.floor
 	}
+	setBack := since.Before(from)
 	open := make(map[string]span, len(a.Open))
 	for _, t := range a.Open {
-		s := span{t.Since, true}
-		if t.Since.IsZero() {
-			var again bool
-			if s, again = h.open[t.Name]; !again {
-				s = span{h.bound(a, t.Name), false}
-			}
+		s, again := h.open[t.Name]
+		if !again && t.Since.IsZero() {
+			s = span{h.bound(a, t.Name), false}
+		} else if !again {
+			s = span{t.Since, true}
+		}
+		if setBack {
+			s.since = earlier(s.since, since)
 		}
 		open[t.Name] = s
 	}
@@ -53,7 +58,7 @@ func (h *horizon) advance(a postgres.Activity) (from time.Time) {
 		}
 	}
 	h.now, h.open = a.Now, open
-	return from
+	return earlier(from, since)
 }
 
 // bound is an instant at or before the begin of a transaction that was not in progress under its name at the last pass.

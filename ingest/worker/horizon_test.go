@@ -55,7 +55,7 @@ func TestHorizonOfPreparedTransactions(t *testing.T) {
 		h := horizon{floor: at(0)}
 		var from time.Time
 		for _, a := range c.passes {
-			from = h.advance(a)
+			from = h.advance(a, a.Now)
 		}
 		if !from.Equal(at(c.from)) || !h.certain().Equal(at(c.certain)) {
 			t.Errorf("%s: reads from %d, certain until %d, want %d and %d", name, from.Unix(), h.certain().Unix(), c.from,
@@ -87,7 +87,7 @@ func TestWhatIsReadAgainIsRemembered(t *testing.T) {
 					a.Open = append(a.Open, postgres.Transaction{Name: string(rune('a' + i)), Since: at(x.begin)})
 				}
 			}
-			from := c.horizon.advance(a)
+			from := c.horizon.advance(a, a.Now)
 			if reads := back(from, c.Overlap); pass > 0 && reads.Before(forgotten) {
 				t.Fatalf("pass %d at %d reads from %d, what lies before %d is forgotten", pass, now, reads.Unix(),
 					forgotten.Unix())

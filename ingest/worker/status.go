@@ -127,6 +127,15 @@ func (s *Status) passed(kind normalize.Kind, seenUntil, certain time.Time, waits
 	}
 }
 
+// setBack takes note that rows may have changed since an instant of the source's clock that are not stored.
+func (s *Status) setBack(kind normalize.Kind, since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.kinds[kind]; k.CertainUntil != nil && since.Before(*k.CertainUntil) {
+		k.CertainUntil = &since
+	}
+}
+
 func (s *Status) checkpoint(kind normalize.Kind, at position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,7 @@ type Options struct {
 
 // maxReach is how far back rows are remembered that were copied, for passes that reach back for the sake of
 // a transaction. It is also how far before its checkpoint a worker begins on a source that does
-// not show all of its transactions.
+// not show all of its transactions, and how far before the source's clock if that is behind the checkpoint.
 const maxReach = 10 * time.Minute
 
 // Run copies until ctx is done, which is no failure, or Once ends it. Outages of either side are waited for; any

@@ -163,8 +163,8 @@ const Tolerance = ClockMargin / 2
 // drift is how fast the two clocks may part from each other, of a second.
 const drift = time.Millisecond / 2
 
-// A ClockWatch compares the store's clock with the monotonic one of this process, and notices when the former is set
-// back by the Tolerance or more.
+// A ClockWatch compares the store's clock, or that of a source, with the monotonic one of this process, and notices
+// when the former is set back by the Tolerance or more.
 type ClockWatch struct {
 	origin time.Time // of this process; zero before the first reading
 	// By how much the store's clock is ahead of the time since origin: at least, as was read at an instant, and at most,

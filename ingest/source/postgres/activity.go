@@ -19,6 +19,11 @@ type Activity struct {
 	Behind time.Duration
 }
 
+// Standby reports whether the database is a standby.
+func (a Activity) Standby() bool {
+	return slices.ContainsFunc(a.Open, func(t Transaction) bool { return t.Name == Standby })
+}
+
 // A Transaction may still commit changes that later statements will see. Those carry times at or after its begin.
 type Transaction struct {
 	Name  string    // no other transaction has it
