@@ -35,6 +35,7 @@ type initCmd struct {
 	Rejects string   `placeholder:"FILE" help:"@rejects"`
 	Org     string   `placeholder:"ORG" help:"@init_org"`
 	URL     string   `env:"RUNLENS_URL" nopassword:"the API takes a key" default:"http://127.0.0.1:8080" help:"@init_url"`
+	Profile string   `env:"RUNLENS_PROFILE" default:"default" placeholder:"NAME" help:"The name to keep the key under."`
 }
 
 func (initCmd) Help() string {
@@ -95,15 +96,22 @@ func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.
 		fmt.Fprintf(io.out, "  runlens worker%s --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n",
 			store, output.Quoted(c.Mapping))
 	}
-	fmt.Fprintln(io.out, "  runlens console")
+	console := "  runlens console"
+	if given["profile"] {
+		console += " --profile " + c.Profile
+	}
+	fmt.Fprintln(io.out, console)
 	if rejected {
 		return exitError{exitRejected}
 	}
 	return nil
 }
 
-// choose asks for the source, where neither flags nor variables name one.
+// choose checks the profile, and asks for the source, where neither flags nor variables name one.
 func (c *initCmd) choose(io streams) error {
+	if err := profile.CheckName(c.Profile); err != nil {
+		return usageError{fmt.Errorf("--profile: %w", err)}
+	}
 	if c.Source != "" && len(c.Files) > 0 {
 		return usageError{errors.New("--source and --files exclude each other")}
 	}
@@ -202,11 +210,12 @@ func (c initCmd) complete(ctx context.Context, one orgs.Organization, logger *sl
 	if err != nil {
 		return err
 	}
-	if _, known, err := home.Profile(profile.Default); err != nil || known {
+	if _, known, err := home.Profile(c.Profile); err != nil || known {
 		if err != nil {
 			return usageError{err}
 		}
-		fmt.Fprintln(io.out, "the key of the profile default stays as it is; 'runlens logout' forgets it")
+		fmt.Fprintf(io.out, "the key of the profile %s stays as it is; 'runlens logout --profile %[1]s' forgets it\n",
+			c.Profile)
 	} else if err := c.keep(ctx, home, one.ID, logger, io); err != nil {
 		return err
 	}
@@ -235,7 +244,7 @@ func (c initCmd) keep(
 	if err != nil {
 		return err
 	}
-	path, err := home.Keep(profile.Default, profile.Profile{URL: c.URL, Key: text})
+	path, err := home.Keep(c.Profile, profile.Profile{URL: c.URL, Key: text})
 	if err == nil {
 		fmt.Fprintf(io.out, "made a key for %s; it is in %s\n", organization, path)
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/ingest/source/postgres"
 )
 
@@ -89,6 +91,20 @@ func initFirst(t *testing.T, o office) {
 		if code, _, stderr := command(t, "", append(flags, args...)...); code == exitDone || !strings.Contains(stderr, says) {
 			t.Errorf("%v: %d %s", args, code, stderr)
 		}
+	}
+	// The key goes where RUNLENS_PROFILE says, or a flag, as that of login does.
+	t.Setenv("RUNLENS_PROFILE", "work")
+	code, out, stderr = command(t, "", append(flags, "--files", files)...)
+	if code != exitDone || !strings.Contains(out, "made a key for acme") {
+		t.Errorf("%d %s%s", code, out, stderr)
+	}
+	code, out, stderr = command(t, "", append(flags, "--files", files, "--profile", "home")...)
+	if code != exitDone || !strings.Contains(out, "runlens console --profile home\n") {
+		t.Errorf("%d %s%s", code, out, stderr)
+	}
+	profiles, err := profile.Folder(filepath.Join(config, "runlens")).Profiles()
+	if want := []string{"default", "home", "work"}; err != nil || !slices.Equal(profiles, want) {
+		t.Errorf("%v, %v; want %v", profiles, err, want)
 	}
 }
 
