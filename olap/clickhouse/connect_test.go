@@ -62,9 +62,13 @@ func TestFailedConnectionKeepsThePasswordToItself(t *testing.T) {
 
 // An address without a ClickHouse is refused in a line, once, that says why.
 func TestAddressWithoutClickHouse(t *testing.T) {
-	page := httptest.NewServer(http.NotFoundHandler())
-	defer page.Close()
-	elsewhere := page.Listener.Addr().String()
+	answering := func(status int) string {
+		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "a page", status)
+		}))
+		t.Cleanup(page.Close)
+		return page.URL + "/db"
+	}
 	impatient, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +89,13 @@ func TestAddressWithoutClickHouse(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://127.0.0.1:1/db":        refused,
 		"clickhouse://127.0.0.1:1/db":  refused,
-		"http://" + elsewhere + "/db":  "what answers is no ClickHouse, or does not take this user and password (HTTP 404)",
+		answering(404):                 "what answers is no ClickHouse (HTTP 404)",
+		answering(500):                 "what answers is no ClickHouse (HTTP 500)",
+		answering(401):                 "what answers does not take this user and password, or is no ClickHouse (HTTP 401)",
+		answering(403):                 "what answers does not take this user and password, or is no ClickHouse (HTTP 403)",
+		answering(502):                 "a gateway or load balancer answers, and ClickHouse behind it does not (HTTP 502)",
+		answering(503):                 "a gateway or load balancer answers, and ClickHouse behind it does not (HTTP 503)",
+		answering(504):                 "a gateway or load balancer answers, and ClickHouse behind it does not (HTTP 504)",
 		"clickhouse://" + native + "/": "for a port of HTTP the address begins with http:// or https:// ",
 	} {
 		s, err := clickhouse.Open(context.Background(), clickhouse.Config{URL: url})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -55,13 +56,23 @@ func unreached(err error) error {
 	case errors.As(err, &unsent):
 		return unsent.Err
 	case errors.As(err, &other):
-		return fmt.Errorf("what answers is no ClickHouse, or does not take this user and password (HTTP %d)",
-			other.StatusCode)
+		return fmt.Errorf("%s (HTTP %d)", likely(other.StatusCode), other.StatusCode)
 	case strings.Contains(err.Error(), "unexpected packet"):
 		return fmt.Errorf("what answers does not speak the native protocol; for a port of HTTP the address begins with "+
 			"http:// or https:// (%w)", err)
 	}
 	return err
+}
+
+// likely says what gives an answer of a status that ClickHouse explains in a header, without that header.
+func likely(status int) string {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "what answers does not take this user and password, or is no ClickHouse"
+	case status >= http.StatusBadGateway: // 502 to 504, and those of gateways that have more
+		return "a gateway or load balancer answers, and ClickHouse behind it does not"
+	}
+	return "what answers is no ClickHouse"
 }
 
 // diskFull reports whether the file system of dir has less space than an engine needs to come up, and perhaps too
