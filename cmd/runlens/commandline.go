@@ -22,8 +22,7 @@ import (
 
 // vet refuses command lines that kong takes, before anything is opened.
 func vet(command *kong.Context, stdin io.Reader) error {
-	return cmp.Or(refusePasswords(command.Path), refuseEmpty(command.Path), refuseNoAddress(command.Flags()),
-		refuseOverwriting(command, stdin))
+	return cmp.Or(refuseEmpty(command.Path), refuseNoAddress(command.Flags()), refuseOverwriting(command, stdin))
 }
 
 // forgetEmptyVariables makes a variable of ours that is empty the same as none: files of services and containers pass

@@ -115,7 +115,7 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, io streams
 		complete(ctx, parser.Model, args[1:], io)
 		return exitDone
 	}
-	if err := cmp.Or(refuseKeys(args), refuseNotUTF8(args, os.Environ())); err != nil {
+	if err := cmp.Or(refuseKeys(args), refusePasswords(args), refuseNotUTF8(args, os.Environ())); err != nil {
 		say(io.err, "runlens: %v", err)
 		return exitUsage
 	}

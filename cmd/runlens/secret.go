@@ -1,14 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/alecthomas/kong"
 )
 
 // Secrets come from files or the environment. A command line can be read by every user of the host, and stays in the
@@ -44,13 +43,28 @@ var passwordPlaces = map[string]string{
 	"url":            "the API takes a key, in RUNLENS_API_KEY",
 }
 
-// refusePasswords fails if an address on the command line has a password. The same address in the environment may.
-func refusePasswords(path []*kong.Path) error {
-	for _, flag := range givenFlags(path) {
-		place, address := passwordPlaces[flag.Name]
-		if address && hasPassword(flag.Target.String()) {
-			return fmt.Errorf("--%s: a password must not be on the command line, where other users can read it: %s",
-				flag.Name, place)
+// refusePasswords fails if an address on the command line has a password, or a variable stands there, wherever it is:
+// nothing shows it before, such as that no flag takes it. The same address in the environment may.
+func refusePasswords(args []string) error {
+	const refusal = "a password must not be on the command line, where other users can read it: "
+	before := "" // the flag whose value comes next, perhaps
+	for _, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		flag := name
+		if !joined || !strings.HasPrefix(arg, "--") {
+			flag, value = before, arg
+		}
+		place, address := passwordPlaces[strings.TrimPrefix(flag, "--")]
+		switch {
+		case address && hasPassword(value):
+			return fmt.Errorf("%s: %s%s", flag, refusal, place)
+		case strings.Contains(value, "://") && hasPassword(value):
+			return errors.New(refusal + "set a variable, or name a file")
+		case joined && flag == "" && strings.HasPrefix(name, "RUNLENS_"):
+			return fmt.Errorf("%s is a variable, which comes before the command", name)
+		}
+		if before = ""; strings.HasPrefix(arg, "--") && !joined {
+			before = arg
 		}
 	}
 	return nil

@@ -51,6 +51,13 @@ func TestSecretsAreRefusedOnTheCommandLine(t *testing.T) {
 		"Redis": {[]string{"serve", "--redis-url", "rediss://:hunter2@redis"}, "RUNLENS_REDIS_URL"},
 		"API": {[]string{"query", "--url", "http://u:hunter2@api", "--metrics", "run_count"},
 			"RUNLENS_API_KEY"},
+		"not UTF-8":         {[]string{"worker", "--source", "postgres://u:hunter2\xff@db/d"}, "PGPASSFILE"},
+		"not UTF-8, joined": {[]string{"worker", "--source=host=db password=hunter2\xff"}, "PGPASSFILE"},
+		"an argument":       {[]string{"ingest", "http://u:hunter2@db/d"}, "a password must not be"},
+		"of another flag":   {[]string{"serve", "--listen", "http://u:hunter2@db/d"}, "a password must not be"},
+		"of no flag":        {[]string{"serve", "--clickhouse=http://u:hunter2@db/d"}, "a password must not be"},
+		"a variable":        {[]string{"RUNLENS_CLICKHOUSE_PASSWORD=hunter2\xff", "serve"}, "is a variable"},
+		"a late variable":   {[]string{"serve", "RUNLENS_CURSOR_SECRET=hunter2"}, "is a variable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, "", c.args...)
