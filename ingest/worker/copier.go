@@ -40,7 +40,7 @@ type copier struct {
 	inFlight sync.RWMutex
 	recent   *recent // changed by the copier under a reading lock, by others under a writing one
 
-	timeless rejectedOnce // used by the copier in its first pass, and by what begins after it
+	timeless, keyless rejectedOnce // used by the copier in its first pass, and by what begins after it
 }
 
 // A position is what a checkpoint of a worker contains.

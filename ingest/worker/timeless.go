@@ -72,9 +72,7 @@ func (c *copier) copyTimeless(ctx context.Context) error {
 func (w *worker) rejectKeyless(ctx context.Context) error {
 	for _, kind := range normalize.Kinds {
 		err := w.reading(ctx, "read "+string(kind)+" records without an id", func() error {
-			var seen rejectedOnce
-			_, err := w.copiers[kind].rejectKeyless(ctx, &seen, false)
-			return err
+			return w.copiers[kind].rejectKeyless(ctx)
 		})
 		if err != nil {
 			return err
@@ -83,46 +81,53 @@ func (w *worker) rejectKeyless(ctx context.Context) error {
 	return nil
 }
 
-// rejectKeyless adds the rows without a key to those of a reading, and rejects what has not been rejected. If full says
-// that this is not known of all, it only counts those of which it is not.
-func (c *copier) rejectKeyless(ctx context.Context, seen *rejectedOnce, full bool) (unknown int, err error) {
+// rejectKeyless rejects the rows without a key that have not been rejected. They are remembered by themselves, so that
+// a table of which a million others have no time does not hide them.
+func (c *copier) rejectKeyless(ctx context.Context) error {
 	normalizer := normalize.NewNormalizer()
-	err = c.Source.Keyless(ctx, c.kind, func(r *source.Record) error {
+	full, unknown := len(c.keyless) == maxRejectedOnce, 0
+	var now rejectedOnce
+	err := c.Source.Keyless(ctx, c.kind, func(r *source.Record) error {
 		if !c.owns(organizationOf(r)) {
 			return nil
 		}
 		fault := normalizer.Check(&r.Raw) // every kind needs both
 		row := hashRecord(r)
-		if fault == nil || seen.add(row) <= c.timeless[row] {
+		if fault == nil || now.add(row) <= c.keyless[row] {
 			return nil
 		}
-		if full {
+		if full { // it may have been rejected already
 			unknown++
 			return nil
 		}
 		if err := c.OnReject(c.reject(r, fault)); err != nil {
 			return err
 		}
-		c.timeless.add(row)
+		c.keyless.add(row)
 		c.Status.rejected(c.kind, 1)
 		return nil
 	})
-	return unknown, err
+	if err != nil {
+		return err
+	}
+	c.keyless = now
+	c.warnUnknown(unknown)
+	return nil
 }
 
 // rejectTimeless rejects the rows without a time or a key that break a rule now and did not at the last reading. Those
 // that break none have been compared.
 func (c *copier) rejectTimeless(ctx context.Context) error {
-	normalizer := normalize.NewNormalizer()
-	full := len(c.timeless) == maxRejectedOnce
-	var now rejectedOnce
-	unknown, err := c.rejectKeyless(ctx, &now, full)
-	if err != nil {
+	if err := c.rejectKeyless(ctx); err != nil {
 		return fmt.Errorf("read records without an id: %w", err)
 	}
+	normalizer := normalize.NewNormalizer()
+	full, unknown := len(c.timeless) == maxRejectedOnce, 0
+	var now rejectedOnce
 	for at, n := (postgres.Key{}), pageRows; n == pageRows; {
 		var rejects []ingest.Reject
 		var rows []uint64 // their hashes
+		var err error
 		n, err = c.Source.Timeless(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
 			at = key
 			if !c.owns(organizationOf(r)) {
@@ -153,9 +158,14 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 		c.Status.rejected(c.kind, len(rejects))
 	}
 	c.timeless = now
-	if unknown > 0 {
-		c.Logger.Warn("more records without a time or an id break a rule than can be remembered; these are not rejected "+
-			"again", "kind", c.kind, "count", unknown)
-	}
+	c.warnUnknown(unknown)
 	return nil
+}
+
+// warnUnknown says how many rows break a rule and may have been rejected or not.
+func (c *copier) warnUnknown(n int) {
+	if n > 0 {
+		c.Logger.Warn("more records without a time or an id break a rule than can be remembered; these are not rejected "+
+			"again", "kind", c.kind, "count", n)
+	}
 }
