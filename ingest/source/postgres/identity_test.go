@@ -70,16 +70,16 @@ func TestTypesOfOrganizations(t *testing.T) {
 	}
 }
 
-// Pages find each organization, also where the column takes two for the same.
-func TestPagesOfLikeOrganizations(t *testing.T) {
+// Pages find each organization and each id, also where the column takes two for the same.
+func TestPagesOfLikeTexts(t *testing.T) {
 	for _, at := range []string{"'2026-01-01Z'", "NULL"} {
 		url, conn := layout(t)
 		do(t, conn, `CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 			ALTER TABLE runs DROP CONSTRAINT runs_pkey, ALTER organization_id TYPE text COLLATE nocase,
-				ALTER updated_at DROP NOT NULL;
+				ALTER run_id TYPE text COLLATE nocase, ALTER updated_at DROP NOT NULL;
 			INSERT INTO runs (organization_id, run_id, agent_id, status, updated_at)
-				SELECT organization, lpad('1', 32, '0')::uuid, gen_random_uuid(), 'RUNNING', `+at+`::timestamptz
-				FROM unnest(ARRAY['ACME', 'Acme', 'acme']) AS organization`)
+				SELECT organization, id, gen_random_uuid(), 'RUNNING', `+at+`::timestamptz
+				FROM unnest(ARRAY['ACME', 'Acme', 'acme']) AS organization, unnest(ARRAY['x', 'X', 'y']) AS id`)
 		database := open(t, url)
 		read := database.Changed
 		if at == "NULL" {
@@ -89,14 +89,15 @@ func TestPagesOfLikeOrganizations(t *testing.T) {
 		for after, n := (postgres.Key{}), 1; n == 1; {
 			var err error
 			n, err = read(t.Context(), normalize.KindRun, after, 1, func(r *source.Record, key postgres.Key) error {
-				found, after = append(found, string(key.Organization)), key
+				found, after = append(found, key.ID+string(key.Organization)), key
 				return nil
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if want := []string{"ACME", "Acme", "acme"}; !slices.Equal(found, want) {
+		want := []string{"XACME", "XAcme", "Xacme", "xACME", "xAcme", "xacme", "yACME", "yAcme", "yacme"}
+		if !slices.Equal(found, want) {
 			t.Errorf("of %s the pages have %q, want %q", at, found, want)
 		}
 	}

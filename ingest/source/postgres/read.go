@@ -56,21 +56,23 @@ func hasKey(kind normalize.Kind) string {
 	return " AND s." + idColumn(kind) + " IS NOT NULL AND s.organization_id IS NOT NULL"
 }
 
-// organizationText orders rows of one id. To citext and to some collations other texts are equal, and a page that ended
+// texts order rows after their ids. To citext and to some collations other texts are equal, and a page that ended
 // between two of them would leave one out.
-const organizationText = `s.organization_id::text COLLATE "C"`
+func texts(kind normalize.Kind) string {
+	return "s." + idColumn(kind) + `::text COLLATE "C", s.organization_id::text COLLATE "C"`
+}
 
 // changedAfter returns a condition for the rows after a key, their order, and the arguments before the limit.
 func changedAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
-	id := "s." + idColumn(kind)
-	order = " ORDER BY s.updated_at, " + id + ", " + organizationText
+	columns := "s.updated_at, s." + idColumn(kind) + ", " + texts(kind)
+	order = " ORDER BY " + columns
 	switch {
 	case after.At.IsZero():
 		where = "s.updated_at > '-infinity'"
 	case !after.OfRow:
 		where, args = "s.updated_at >= $1", []any{after.literal()}
 	default:
-		where = "(s.updated_at, " + id + ", " + organizationText + ") > ($1, $2, $3)"
+		where = "(" + columns + ") > ($1, $2, $2, $3)"
 		args = []any{after.literal(), after.ID, string(after.Organization)}
 	}
 	return where + " AND s.updated_at < " + tooLate + hasKey(kind), limited(order, args), args
@@ -79,8 +81,8 @@ func changedAfter(kind normalize.Kind, after Key) (where, order string, args []a
 // timelessAfter is changedAfter for the rows with the updated_at of a key that is no instant. The index has those
 // without one, too, after all others.
 func timelessAfter(kind normalize.Kind, after Key) (where, order string, args []any) {
-	id := "s." + idColumn(kind)
-	order = " ORDER BY " + id + ", " + organizationText
+	columns := "s." + idColumn(kind) + ", " + texts(kind)
+	order = " ORDER BY " + columns
 	switch {
 	case after.At.Equal(Null):
 		where = "s.updated_at IS NULL"
@@ -90,7 +92,7 @@ func timelessAfter(kind normalize.Kind, after Key) (where, order string, args []
 		where = "s.updated_at = '" + after.literal() + "'"
 	}
 	if after.OfRow {
-		where += " AND (" + id + ", " + organizationText + ") > ($1, $2)"
+		where += " AND (" + columns + ") > ($1, $1, $2)"
 		args = []any{after.ID, string(after.Organization)}
 	}
 	return where + hasKey(kind), limited(order, args), args
