@@ -205,12 +205,13 @@ const microsColumn = "CASE WHEN NOT isfinite(s.updated_at) THEN s.updated_at::te
 
 // text is an expression for a column as text. A time is RFC 3339; what that cannot write (infinity, years
 // outside 1 to 9999) is as PostgreSQL writes it, so that the rules of a record refuse it. It is compared before the
-// cast, which fails for some dates, and for some texts (Check lets a deleted_at be one where it is hardly seen).
+// cast, which fails for some dates, and for some texts (Check lets a deleted_at be one where it is hardly seen). With a
+// NULL beside it a column has the type that its domain is of.
 func text(column string, isTime bool) string {
 	if !isTime {
 		return column + "::text"
 	}
-	return "CASE WHEN pg_typeof(" + column + ") <> 'text'::regtype AND " + column + " >= '0001-01-01 00:00:00Z' AND " +
-		column + " < '10000-01-01 00:00:00Z' THEN to_char(" + column +
+	return "CASE WHEN pg_typeof(coalesce(" + column + ", NULL)) <> 'text'::regtype AND " + column +
+		" >= '0001-01-01 00:00:00Z' AND " + column + " < '10000-01-01 00:00:00Z' THEN to_char(" + column +
 		`::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') ELSE ` + column + "::text END"
 }

@@ -148,13 +148,23 @@ func TestNothingIsDeleted(t *testing.T) {
 		}
 	}
 	// Where a plan does not show what is a text, the rules of a record judge each row alone.
-	do(t, conn, "ALTER TABLE agents ADD gone text; INSERT INTO agents VALUES ('acme', gen_random_uuid(), 'Bea'); "+
-		"UPDATE agents SET gone = CASE name WHEN 'Ada' THEN 'soon' ELSE '2026-01-01T00:00:00Z' END")
-	names, err := agentsOf(t, url, "SELECT DISTINCT organization_id, agent_id, name, NULL AS slug, gone AS deleted_at, "+
-		"updated_at FROM agents")
-	slices.Sort(names)
-	if err != nil || !slices.Equal(names, []string{"Ada soon", "Bea 2026-01-01T00:00:00Z"}) {
-		t.Errorf("texts: %q, %v", names, err)
+	do(t, conn, "CREATE DOMAIN words AS text; ALTER TABLE agents ADD gone text; INSERT INTO agents VALUES ('acme', "+
+		"gen_random_uuid(), 'Bea'); UPDATE agents SET gone = CASE name WHEN 'Ada' THEN '1 soon' ELSE "+
+		"'2026-01-01T00:00:00Z' END")
+	for _, declared := range []string{"text", "words"} {
+		do(t, conn, "ALTER TABLE agents ALTER gone TYPE "+declared)
+		names, err := agentsOf(t, url, "SELECT DISTINCT organization_id, agent_id, name, NULL AS slug, gone AS deleted_at, "+
+			"updated_at FROM agents")
+		slices.Sort(names)
+		if err != nil || !slices.Equal(names, []string{"Ada 1 soon", "Bea 2026-01-01T00:00:00Z"}) {
+			t.Errorf("%s: %q, %v", declared, names, err)
+		}
+	}
+	do(t, conn, "CREATE DOMAIN moment AS timestamptz; ALTER TABLE agents ALTER deleted_at TYPE moment; "+
+		"UPDATE agents SET deleted_at = '2026-01-01Z' WHERE name = 'Ada'")
+	names, err := agentsOf(t, url, of+"agents WHERE name = 'Ada'")
+	if err != nil || !slices.Equal(names, []string{"Ada 2026-01-01T00:00:00.000000Z"}) {
+		t.Errorf("a domain of times: %q, %v", names, err)
 	}
 }
 
