@@ -1,9 +1,13 @@
 package olap_test
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
@@ -12,10 +16,10 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// What an organization was answered in the middle of a purge is not answered from a cache after it. Another one has the
-// same answers all the time.
-func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
+// purging is a store with two organizations, of which both have two people, and what asks both by several engines that
+// cache answers.
+func purging(t *testing.T) (conn driver.Conn, askAll func(when string, wanted map[string]float64)) {
+	conn = olaptest.OpenStore(t).Conn()
 	ada, created := "ada@example.com", time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	for _, organization := range []string{"acme", "globex"} {
 		records := olaptest.Records{Runs: []olaptest.Run{{Organization: organization, ID: olaptest.ShortID(9),
@@ -38,7 +42,7 @@ func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
 		engines[name].Use(options)
 	}
 	q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"}, Range: january, Limit: 5}
-	askAll := func(when string, wanted map[string]float64) {
+	return conn, func(when string, wanted map[string]float64) {
 		t.Helper()
 		for name, engine := range engines {
 			for organization, want := range wanted {
@@ -48,6 +52,12 @@ func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What an organization was answered in the middle of a purge is not answered from a cache after it. Another one has the
+// same answers all the time.
+func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
+	conn, askAll := purging(t)
 	held := olaptest.Hold(conn)
 	asked := false
 	held.After("ALTER TABLE initiator_keys DELETE", func() {
@@ -61,6 +71,24 @@ func TestAnswersOfAPurgeAreNotKept(t *testing.T) {
 	}
 	if !asked {
 		t.Error("nothing was asked in the middle")
+	}
+	askAll("after it", map[string]float64{"acme": 2, "globex": 4})
+}
+
+// Nor is it when the purge fails after it has changed more.
+func TestAnswersOfAPurgeThatFailsAreNotKept(t *testing.T) {
+	conn, askAll := purging(t)
+	held := olaptest.Hold(conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	held.After("ALTER TABLE initiator_keys DELETE", func() {
+		for range 3 { // the second answer is cached
+			askAll("in the middle", map[string]float64{"acme": 4, "globex": 4})
+		}
+	})
+	held.After("ALTER TABLE attributions DELETE", cancel)
+	err := purge.Person("acme", "ada@example.com").Run(ctx, held, func(purge.Step) {})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it is canceled", err)
 	}
 	askAll("after it", map[string]float64{"acme": 2, "globex": 4})
 }

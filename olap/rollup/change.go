@@ -1,7 +1,6 @@
 package rollup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +44,10 @@ var ErrLost = errors.New("rollup: the claim was lost: " +
 //     change that is made in part, which is its caller's to make again; and see 2.
 //  4. Sign of life. The entry of the claim is written again with the time. Who finds that the claim is lost cancels the
 //     change with ErrLost.
-//  5. End. An entry of damage of no organization says that what was answered meanwhile is out of date (snapshot.Same).
-//     A crash before: see 2. Then the entries are taken out, where the change left the rollup as if the records had
-//     never been there, and the claim ends. A crash in between: the rest of them is repaired, which finds nothing.
+//  5. End. An entry of damage of no organization says that what was answered meanwhile is out of date (snapshot.Same),
+//     also where the change failed. A crash before: see 2, a repair begins with such an entry. Then the entries are
+//     taken out, where the change left the rollup as if the records had never been there, and the claim ends. A crash
+//     in between: the rest of them is repaired, which finds nothing.
 //
 // What ClickHouse mutates goes on when it starts again, and no statement shows it. A part that it began to write again
 // under a valid fence replaces the old one when the claim is lost. So whoever writes to the rollup what a change may
@@ -206,10 +206,25 @@ func (c *Change) run(ctx context.Context, change func(context.Context, *Change) 
 	stop()
 	<-ended
 	if context.Cause(changing) == ErrLost {
-		return ErrLost
+		err = ErrLost
+	} else if endErr := c.end(ctx); err == nil { // however the change ended
+		err = endErr
 	}
-	endErr := c.end(ctx) // however the change ended
-	return cmp.Or(err, endErr)
+	if err != nil {
+		c.outdate(ctx)
+	}
+	return err
+}
+
+// outdate writes the entry of 5 after a failure. The claim has ended or is lost: of what was sent under it, what is not
+// done when mutations were waited for is not going to be. If this fails too, a repair writes the entry, later.
+func (c *Change) outdate(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*endPatience)
+	defer cancel()
+	waiting, stop := context.WithTimeout(ctx, endPatience)
+	defer stop()
+	_ = waitForMutations(waiting, c.conn)
+	_ = outdate(ctx, c.conn, c.number)
 }
 
 // sign is 4.

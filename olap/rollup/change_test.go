@@ -122,6 +122,28 @@ func TestChangeThatFailed(t *testing.T) {
 	kept(t, conn, 80)
 }
 
+// What was answered in the middle of a change that died is out of date when a repair begins, not only when it ends.
+func TestARepairOutdatesAnswersFirst(t *testing.T) {
+	conn := refreshed(t, 40)
+	failChange(t, conn)
+	taken := func() snapshot.Snapshot {
+		t.Helper()
+		s, err := snapshot.NewView(conn).Take(ctx, 0, "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	before, asked := taken(), false
+	held := olaptest.Hold(conn)
+	held.After("FROM system.parts", func() { // before anything is compared
+		if asked = true; !before.Altered(taken()) {
+			t.Error("what was answered before is answered again")
+		}
+	})
+	steps(t, rollup.NewChecker(held, nil, quiet), func() bool { return asked })
+}
+
 // What a change says that it leaves damaged is repaired.
 func TestChangeLeavesDamage(t *testing.T) {
 	conn := refreshed(t, 40)

@@ -93,6 +93,12 @@ func (c *claim) damage(ctx context.Context, source string, announced bool, organ
 		clickhouse.Named("organizations", append([]string{""}, organizations...)))
 }
 
+// outdate writes the entry of damage of no organization, whoever has the claim: what was answered until now is not
+// answered again.
+func outdate(ctx context.Context, conn driver.Conn, number uint64) error {
+	return write(ctx, conn, schema.LogDamage, number, schema.LogAnnounced, "true")
+}
+
 // damaged is the condition that a row of the log is a damage of some organization.
 const damaged = "kind = '" + schema.LogDamage + "' AND organization_id != ''"
 
