@@ -96,6 +96,11 @@ func (c *cell) Changed(ctx context.Context, since any) (schema.APIKeyChanges, er
 	if _, err := c.here(ctx, 0); err != nil {
 		return schema.APIKeyChanges{}, err
 	}
+	if conn := c.conn.Load(); conn != nil {
+		if err := c.settings.directory.Remind(ctx, c.name, *conn); err != nil {
+			c.logger.Warn("the cell could not be told where organizations are", "error", err)
+		}
+	}
 	return store.Changed(ctx, since)
 }
 

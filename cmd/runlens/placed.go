@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,12 +62,17 @@ func (f storeFlags) place(ctx context.Context, logger *slog.Logger) (*placed, er
 		p.Close()
 		return nil, err
 	}
+	p.know(placement)
+	return p, nil
+}
+
+// know has everything that uses a cell begin with a placement.
+func (p *placed) know(placement *cells.Placement) {
 	p.directory = cells.NewDirectory(placement)
 	for name, of := range p.flags {
-		of.directory = p.directory
+		of.directory, of.placement = p.directory, placement
 		p.flags[name] = of
 	}
-	return p, nil
 }
 
 // find asks all cells at once where organizations are. The first that knows is enough, so that one that is away costs
@@ -158,6 +164,10 @@ func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
 		if err := f.directory.Placement().Admit(ctx, f.cell, store.Conn()); err != nil {
 			return err
 		}
+		// Who opens all cells knows what the newest of them says, whichever was the first that was asked.
+		if _, err := f.directory.Told(ctx, f.cell, store.Conn(), time.Now()); err != nil {
+			return err
+		}
 		return require(ctx, store, schema.MigrationPlacement)
 	case f.Cells != "":
 		return usageError{errors.New("with --cells, this command needs to know the cell")}
@@ -166,12 +176,13 @@ func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
 	}
 }
 
-// owns reports of an organization whether it is in a cell, as is known now.
+// owns reports of an organization whether it is in a cell, as was known at the beginning: so who goes through all cells
+// has each organization in one of them, although some are moved meanwhile.
 func (f storeFlags) owns() func(schema.OrganizationID) bool {
 	if f.directory == nil {
 		return nil
 	}
-	placement := f.directory.Placement()
+	placement := f.placement
 	return func(organization schema.OrganizationID) bool { return placement.Of(organization) == f.cell }
 }
 

@@ -29,6 +29,7 @@ type storeFlags struct {
 	queries   int              // of the API that this process runs at once
 	cell      string           // the name of the cell that the fields above name; empty for none
 	directory *cells.Directory // of organizations in cells; nil where there are none, or it is not known yet
+	placement *cells.Placement // what was known at the beginning; nil likewise
 }
 
 func (f storeFlags) config(logger *slog.Logger) (config clickhouse.Config, err error) {

@@ -63,8 +63,8 @@
 //     copies rest on it (TestAGate, TestAMoveThatEndedEarly).
 //   - A statement is listed in system.processes before it evaluates its conditions (rollup,
 //     TestClaimsExcludeEachOther).
-//   - A process that starts tells a cell what it does not know, and never writes a row of a subject that is under way
-//     or of which the cell knows where it is (cells.Admit, TestAMoveThatEndedLast).
+//   - A process that starts, or serves, tells a cell what it does not know, and never writes a row of a subject that is
+//     under way or of which the cell knows where it is (cells.Admit, TestAMoveThatEndedLast).
 //   - Rows that are stored again with their stamps, or twice, are the same records (TestAMove).
 //   - cityHash64 of equal rows is equal in both cells: an error otherwise, and nothing is switched.
 package move

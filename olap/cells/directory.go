@@ -84,8 +84,9 @@ func (h *heard) read(ctx context.Context, conn driver.Conn) (parts.State, Told, 
 	return changes.State, told, err
 }
 
-// Here says which organizations are in a cell, as Told says it; all of them where d is nil, for a store that is no
-// cell.
+// Here says which organizations are in a cell, as Told says it, but for those that another store says, by a greater
+// revision, are elsewhere: the cell was restored to what it was before a move. It is all of them where d is nil, for a
+// store that is no cell.
 func (d *Directory) Here(
 	ctx context.Context, cell string, conn driver.Conn, since time.Time,
 ) (func(schema.OrganizationID) bool, error) {
@@ -93,7 +94,23 @@ func (d *Directory) Here(
 		return func(schema.OrganizationID) bool { return true }, nil
 	}
 	told, err := d.Told(ctx, cell, conn, since)
-	return func(o schema.OrganizationID) bool { return told.Reads(cell, o) }, err
+	return func(o schema.OrganizationID) bool { return told.Reads(cell, o) && d.Placement().Of(o) == cell }, err
+}
+
+// Remind tells a cell's own store where others say, by greater revisions, that organizations are, if it said otherwise
+// when it was read last: it was restored to what it was before a move, or could not be told.
+func (d *Directory) Remind(ctx context.Context, cell string, conn driver.Conn) error {
+	if d == nil || !d.Placement().corrects(d.last(cell)) {
+		return nil
+	}
+	return d.Placement().Admit(ctx, cell, conn)
+}
+
+func (d *Directory) last(cell string) Told {
+	h := d.heard(cell)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return h.told
 }
 
 func (d *Directory) heard(cell string) *heard {

@@ -22,7 +22,8 @@
 // what may be done in the store that has the row, and nowhere else:
 //
 //   - Whether an organization is in a cell, only the cell's own store says (Told.Reads, Told.Writes). What others say
-//     finds the cell to ask.
+//     finds the cell to ask. A store that says so, while another one says by a greater revision that it is elsewhere,
+//     was restored: nobody reads it there (Directory.Here), and servers tell it (Directory.Remind).
 //   - Who answers from a cell has read the cell's own rows after the instant that lies Lease before the answer is
 //     given. It looks when the answer is there: a process that was paused in between reads the rows again.
 //   - Who stores something in a cell reads the cell's own rows before and after. Only if the same revision lets it
@@ -208,6 +209,22 @@ func (p *Placement) with(told Told) *Placement {
 		return p
 	}
 	return &next
+}
+
+// corrects reports whether something is elsewhere than a store says.
+func (p *Placement) corrects(told Told) bool {
+	moved := func(at, own Place) bool { return at.Revision > own.Revision && at.Cell != own.Cell }
+	for slot, at := range p.slots {
+		if moved(at, told.Own(SlotSubject(slot))) {
+			return true
+		}
+	}
+	for organization, at := range p.pins {
+		if moved(at, told.Own(OrganizationSubject(organization))) {
+			return true
+		}
+	}
+	return false
 }
 
 // Merged is where everything is by what several stores say, of which some may not have the newest rows.
