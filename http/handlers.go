@@ -110,6 +110,24 @@ func (s *Server) answerQuery(ctx context.Context, c *fiber.Ctx, body *body) erro
 
 // authorize checks the credential, its rate and its scope, in this order (spec 5.2).
 func (s *Server) authorize(ctx context.Context, c *fiber.Ctx, rates limit.Rates, scope string) error {
+	if err := s.authenticate(ctx, c); err != nil {
+		return err
+	}
+	principal := exchangeOf(c).principal
+	conns.Authenticated(c.Context().Conn(), true)
+	admitted, state := rates.Take(principal.KeyID, time.Now())
+	setRateHeaders(c, state)
+	if !admitted {
+		return limited(limitRate, messageTooMany, state.Reset)
+	}
+	if !principal.May(scope) {
+		return refuse(codeInsufficientScope)
+	}
+	return nil
+}
+
+// authenticate finds who sends the request.
+func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx) error {
 	credential, err := auth.ParseKey(bearer(c))
 	if err != nil {
 		return refuse(codeUnauthorized)
@@ -127,15 +145,6 @@ func (s *Server) authorize(ctx context.Context, c *fiber.Ctx, rates limit.Rates,
 	}
 	span.End() // not of strangers
 	exchangeOf(c).principal = principal
-	conns.Authenticated(c.Context().Conn(), true)
-	admitted, state := rates.Take(principal.KeyID, time.Now())
-	setRateHeaders(c, state)
-	if !admitted {
-		return limited(limitRate, messageTooMany, state.Reset)
-	}
-	if !principal.May(scope) {
-		return refuse(codeInsufficientScope)
-	}
 	return nil
 }
 

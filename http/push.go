@@ -64,11 +64,15 @@ func (s *Server) pushRecords(c *fiber.Ctx) error {
 		return &refusal{code: codeInvalidBody, cause: err}
 	}
 	body.release()
+	ctx, end = s.work(c)
+	defer end()
+	// The body may have taken a minute, and the key may have been revoked since.
+	if err := s.failed(ctx, c, s.authenticate(ctx, c)); err != nil {
+		return err
+	}
 	if !memory.Take(records.Bytes) {
 		return body.full
 	}
-	ctx, end = s.work(c)
-	defer end()
 	if err := s.Push.Pusher.Store(ctx, records, func() { memory.Give(records.Bytes) }); err != nil {
 		if errors.Is(err, push.ErrMoving) {
 			return limited(limitMoving, messageMoving, time.Second)
