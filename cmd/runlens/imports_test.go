@@ -21,7 +21,7 @@ var arrows = map[string]string{
 	"http": "http/auth http/conns http/limit ingest/push olap olap/catalog olap/cost olap/failure olap/query olap/trace" +
 		" olap/usage schema",
 	"http/admin": "http/conns",
-	"http/auth":  "schema",
+	"http/auth":  "olap/elapsed schema",
 	// A client is for programs that have nothing else of ours.
 	"http/client":        "",
 	"http/client/report": "http/client",
@@ -37,7 +37,7 @@ var arrows = map[string]string{
 	"olap/audit":              "schema schema/sql",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
-	"olap/cells":              "olap/parts schema schema/sql",
+	"olap/cells":              "olap/elapsed olap/parts schema schema/sql",
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/trace deploy/engine",
 	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",
@@ -49,6 +49,7 @@ var arrows = map[string]string{
 	"olap/daterange/genzones": "",
 	"olap/doctor":             "olap/doctor/finding olap/failure olap/snapshot schema",
 	"olap/doctor/finding":     "",
+	"olap/elapsed":            "",
 	"olap/exec":               "olap/compile olap/cost olap/cursor olap/daterange olap/failure schema",
 	"olap/failure":            "",
 	"olap/keys":               "olap/parts schema schema/sql",
@@ -58,7 +59,7 @@ var arrows = map[string]string{
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot olap/trace schema schema/sql",
-	"olap/snapshot":           "olap/cache olap/failure olap/parts olap/trace schema schema/sql",
+	"olap/snapshot":           "olap/cache olap/elapsed olap/failure olap/parts olap/trace schema schema/sql",
 	"olap/trace":              "olap/cost",
 	"olap/usage":              "olap/cost olap/failure olap/query schema schema/sql",
 

@@ -7,17 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/olap/elapsed"
 	"github.com/runlens/runlens/schema"
 )
 
 // A cached is what is kept of a key that verified. There may be a million of them: with its place in the map and its
-// texts, one takes at most 200 bytes (TestMemoryOfAKey). Instants are those since Verifier.began.
+// texts, one takes at most 200 bytes (TestMemoryOfAKey). Durations are those since Verifier.began.
 type cached struct {
 	hash         Hash // of the secret that verified
 	organization schema.OrganizationID
 	scopes       *[]string         // shared with other keys
 	limits       *schema.KeyLimits // nil for none
-	proven       time.Duration     // when the statement had not been sent yet that showed the key to be valid
+	proven       time.Time         // when the statement had not been sent yet that showed the key to be valid
 	used         time.Duration     // last successful verification
 	recorded     time.Duration     // last use that the store has, or is about to have
 	current      bool              // no change of the key was found since the statement that read it was sent
@@ -59,7 +60,7 @@ func (k *cached) access() schema.Access {
 // A key that is current did not change between the statement that read it and the last one that looked for changes. So
 // it was valid when that one was sent.
 func (v *Verifier) trusts(k *cached, now time.Time) bool {
-	return now.Sub(v.began)-k.proven < trustFor || k.current && now.Sub(v.checked) < trustFor
+	return elapsed.Between(k.proven, now) < trustFor || k.current && elapsed.Between(v.checked, now) < trustFor
 }
 
 // trustedPrincipal is whose credential it is, if that needs no statement. The epoch is that of a statement that is sent
@@ -105,7 +106,7 @@ func (v *Verifier) keep(key schema.APIKey, proven time.Time, epoch uint64) *cach
 		limits := key.KeyLimits // nothing else of the key is kept with them
 		k.limits = &limits
 	}
-	k.proven, k.current = proven.Sub(v.began), v.isCurrent(key.KeyID, epoch)
+	k.proven, k.current = proven, v.isCurrent(key.KeyID, epoch)
 	return k
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/http/limit"
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -162,6 +163,39 @@ func TestAStoppedProcessTrustsNothing(t *testing.T) {
 		}
 		if err := verify(t, v, c); !errors.Is(err, ErrUnauthorized) {
 			t.Errorf("stopped during a refresh: %v; then %v", during, err)
+		}
+	}
+}
+
+// A machine that slept, during a refresh or after it, trusts nothing of before: its monotonic clock stood still.
+func TestAMachineThatSleptTrustsNothing(t *testing.T) {
+	for _, during := range []bool{false, true} {
+		for name, slept := range map[string]func(time.Time) time.Time{
+			"awake": func(at time.Time) time.Time { return at.Add(time.Second) },
+			"slept": func(at time.Time) time.Time { return olaptest.Slept(at.Add(time.Second), time.Hour) },
+		} {
+			shelf, clock := newShelf(), &clock{time.Now()}
+			v := NewVerifier(shelf, limit.NewWindow(100, time.Minute), clock.now, quiet)
+			refresh(t, v)
+			c := shelf.add()
+			refresh(t, v)
+			if err := verify(t, v, c); err != nil {
+				t.Fatal(err)
+			}
+			sleeps := func() error {
+				shelf.revoke(c, clock.at)
+				clock.at = slept(clock.at)
+				return nil
+			}
+			if during {
+				shelf.during = sleeps
+				refresh(t, v)
+			} else if err := sleeps(); err != nil {
+				t.Fatal(err)
+			}
+			if err := verify(t, v, c); (err == nil) != (name == "awake") {
+				t.Errorf("%s during a refresh: %v; then %v", name, during, err)
+			}
 		}
 	}
 }

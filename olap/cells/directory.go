@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/elapsed"
 	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
 )
@@ -127,7 +128,7 @@ func (d *Directory) heard(cell string) *heard {
 func (d *Directory) recent(h *heard, since time.Time) (Told, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return h.told, !h.began.IsZero() && !h.began.Before(since)
+	return h.told, !h.began.IsZero() && elapsed.Between(h.began, since) <= 0
 }
 
 // A Gate says of a cell whether what was stored there may be acknowledged.

@@ -106,6 +106,19 @@ func TestADirectoryHearsWhatIsNew(t *testing.T) {
 	hear("again", cells.Open, false)
 	tell(cells.Moving)
 	hear("moving", cells.Moving, true)
+	believed := func(what string, since time.Time, state cells.State) {
+		t.Helper()
+		told, err := directory.Told(t.Context(), "a", held, since)
+		if got := told.Place(cells.OrganizationSubject("acme")).State; err != nil || got != state {
+			t.Errorf("%s: %s, %v; want %s", what, got, err, state)
+		}
+	}
+	tell(cells.Open)
+	lease := time.Now().Add(-cells.Lease)
+	believed("within the lease", lease, cells.Moving)
+	believed("the machine slept", olaptest.Slept(lease, time.Hour), cells.Open)
+	tell(cells.Moving)
+	hear("moving again", cells.Moving, true)
 	merge()
 	hear("a merge", cells.Moving, false)
 	tell(cells.Closing)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -20,6 +21,9 @@ func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, mos
 	read, err := readOverview(ctx, conn, selection{all: true}, within, most)
 	return slices.Collect(maps.Keys(read.active)), err
 }
+
+// Slept is as if the machine had slept since the last overview.
+func (v *View) Slept(d time.Duration) { v.overview.at = olaptest.Slept(v.overview.at, -d) }
 
 // SetPatience changes how long a snapshot may take.
 func (v *View) SetPatience(d time.Duration) { v.patience = d }

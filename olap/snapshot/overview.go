@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/elapsed"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
@@ -61,7 +62,7 @@ type overviews struct {
 func (v *View) Size(ctx context.Context, of Records) (Size, error) {
 	o := &v.overview
 	o.mu.Lock()
-	fresh := time.Since(o.at) < o.maxAge
+	fresh := elapsed.Between(o.at, time.Now()) < o.maxAge
 	o.mu.Unlock()
 	if !fresh {
 		if err := v.readOverview(ctx); err != nil {

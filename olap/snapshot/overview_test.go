@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -169,4 +170,26 @@ func TestSizesAreRight(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An overview of before the machine slept is not believed, however short the monotonic clock says that this was.
+func TestAnOverviewOfBeforeTheMachineSlept(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	view := snapshot.NewView(conn)
+	want := func(conflicts bool) {
+		t.Helper()
+		size, err := view.Size(t.Context(), snapshot.Records{Organization: "acme", Source: schema.TableAttributions})
+		if err != nil || size.Conflicts != conflicts {
+			t.Errorf("conflicts: %v, want %v (%v)", size.Conflicts, conflicts, err)
+		}
+	}
+	want(false)
+	err := conn.Exec(t.Context(), "INSERT INTO "+schema.TableConflicts+" (organization_id, kind, clock, id) VALUES"+
+		" ('acme', '"+schema.ConflictAttribution+"', now64(3), generateUUIDv4())")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(false) // believed for 10 s
+	view.Slept(time.Hour)
+	want(true)
 }
