@@ -15,11 +15,12 @@ import (
 // does it: whatever a crash leaves, the entry of the damage stays in the log, and the next checker of any server begins
 // a repair of its own.
 //
-//  1. Begin. Mutations of processes that died are waited for. What was answered in the middle of a change that died is
-//     out of date then (outdate). The sections are compared, one after the other, and all of their records. Where a row
-//     was stored after the watermark, the next refresh adds what it says to what the rollup has of its record. So that
-//     has to be right as well, and may not be: a move copies rows of a record that are older than the watermark and
-//     rows that are not. A crash: the entry is there, begin again.
+//  1. Begin. A claim is taken and ended, so that the batch that wrote the entry has ended: it does so before it changes
+//     which rows count (resolve). Mutations of processes that died are waited for. What was answered in the middle of a
+//     change that died is out of date then (outdate). The sections are compared, one after the other, and all of their
+//     records. Where a row was stored after the watermark, the next refresh adds what it says to what the rollup has of
+//     its record. So that has to be right as well, and may not be: a move copies rows of a record that are older than
+//     the watermark and rows that are not. A crash: the entry is there, begin again.
 //  2. A section differs under a claim. The entry is written again with the claim's number, by which statements find the
 //     organization. A query that read the log before the first entry finds it in its own snapshot
 //     (schema.RollupUnchanged). A crash leaves two rows of the entry, of which the greater number counts.
@@ -47,7 +48,14 @@ type repair struct {
 func (s *Refresher) newRepair(ctx context.Context, of snapshot.Damage, report func([]Difference)) (r *repair,
 	err error) {
 	r = &repair{refresher: s, report: report, of: of, table: schema.RollupOf(of.Source)}
-	if err := waitForMutations(ctx, s.conn); err != nil {
+	under, err := s.awaitClaim(ctx)
+	if err == nil {
+		err = under.end(ctx)
+	}
+	if err == nil {
+		err = waitForMutations(ctx, s.conn)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if of.Announced {
