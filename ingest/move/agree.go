@@ -133,7 +133,10 @@ func (m *mover) damage(ctx context.Context) error {
 }
 
 // clear takes out of the new cell what it has of the organizations, as long as they are arriving.
-func (m *mover) clear(ctx context.Context) error { return m.purge(ctx, &m.to) }
+func (m *mover) clear(ctx context.Context) error {
+	m.conflicting = time.Time{}
+	return m.purge(ctx, &m.to)
+}
 
 // purge takes out what a cell has of the organizations, as long as its row is this command's.
 func (m *mover) purge(ctx context.Context, s *side) error {

@@ -42,8 +42,9 @@ var ofKeys = "key_id IN" + sql.In(sql.Select{
 	Columns: []string{"key_id"}, From: ofAll(schema.TableAPIKeys), Where: []string{ofOrganizations},
 })
 
-// records are copied in 2, and what is new of them in 4.
+// records are copied in 2, and what is new of them in 4. Conflicts come first, since servers get to know them late.
 var records = []table{
+	{name: schema.TableConflicts, compared: true},
 	{name: schema.TableAgents, compared: true},
 	{name: schema.TableRuns, storedAt: "last_stored_at", compared: true},
 	{name: schema.TableAttributions, storedAt: "first_stored_at", compared: true},
@@ -52,7 +53,6 @@ var records = []table{
 // lists are copied in 4. A revocation that was acknowledged before is in them, and none is acknowledged until 9. People
 // who were purged are known by hashes alone, so that all of them are copied, with the keys of the hashes.
 var lists = []table{
-	{name: schema.TableConflicts, compared: true},
 	{name: schema.TableAPIKeys, compared: true},
 	{name: schema.TableAPIKeyUses, where: ofKeys},
 	{name: schema.TableReplacements, once: true},
@@ -98,6 +98,11 @@ func (m *mover) copy(ctx context.Context, organizations []string, since time.Tim
 		for _, some := range parts {
 			if err := m.copyTable(ctx, t, columns, some, since); err != nil {
 				return fmt.Errorf("copy %s: %w", t.name, err)
+			}
+		}
+		if t.name == schema.TableConflicts {
+			if err := m.noteConflicts(ctx, organizations); err != nil {
+				return err
 			}
 		}
 	}

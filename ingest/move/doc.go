@@ -11,7 +11,9 @@
 //     new cell has of its organizations is taken out. A crash leaves rows in the new cell that nobody reads, as it does
 //     up to 6, and the organization pinned.
 //  2. Copy. Everything of the organizations is stored in the new cell as it is, with its stamps, while they are written
-//     and queried in the old one. A crash: as 1.
+//     and queried in the old one. Where attribution records have conflicts, every server of the new cell gets to know
+//     it within snapshot.OverviewAge, which is waited for here, and before 7 of those that are found later: it would
+//     count each record under all of its clocks. A crash: as 1.
 //  3. Close, if neither clock is 10 seconds behind what it has to pass in 4 and 6, which 1 finds out first. From the
 //     state closing on nothing that is stored in the old cell is acknowledged: whoever stores something looks at the
 //     cell's own state before and after (cells.Gate). Questions are answered there as before. A crash leaves writers

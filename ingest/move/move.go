@@ -47,6 +47,8 @@ type Options struct {
 	Reached func(Step) error
 	Lease   time.Duration // cells.Lease but for tests
 	Margin  time.Duration // rollup.Margin but for tests
+	// Overview is snapshot.OverviewAge but for tests.
+	Overview time.Duration
 }
 
 // A mover makes one move.
@@ -61,12 +63,15 @@ type mover struct {
 	known    map[string][]string // the columns of tables
 	resumed  bool                // another command began it
 	stamped  time.Time           // the greatest stamp of all rows that were compared
+	// conflicting is since when the new cell has conflicts of attribution records; zero for none.
+	conflicting time.Time
 }
 
 // Run moves a subject to a cell. A move that ended early is gone on with by the same call. The error is ErrThere if
 // there is nothing to do, ErrTaken if another command makes the same move.
 func Run(ctx context.Context, o Options, subject cells.Subject, to string) error {
 	o.Lease, o.Margin = cmp.Or(o.Lease, cells.Lease), cmp.Or(o.Margin, rollup.Margin)
+	o.Overview = cmp.Or(o.Overview, snapshot.OverviewAge)
 	m := &mover{o: o, subject: subject, to: side{name: to, conn: o.Cells[to]}, number: rand.Uint64() | 1,
 		known: map[string][]string{}}
 	if err := m.find(ctx); err != nil {
@@ -121,7 +126,10 @@ func (m *mover) bring(ctx context.Context) error {
 	if err := m.o.Reached(Copied); err != nil {
 		return err
 	}
-	if _, err := m.checkClocks(ctx, organizations); err != nil { // while writers may go on
+	if err := m.awaitServers(ctx); err != nil { // while writers may go on
+		return err
+	}
+	if _, err := m.checkClocks(ctx, organizations); err != nil {
 		return err
 	}
 	if err := m.from.become(ctx, m.subject, m.place(m.from.name, cells.Closing)); err != nil {
@@ -143,6 +151,9 @@ func (m *mover) bring(ctx context.Context) error {
 		return err
 	}
 	if err := m.o.Reached(Damaged); err != nil {
+		return err
+	}
+	if err := m.awaitServers(ctx); err != nil { // of conflicts that were found since
 		return err
 	}
 	if err := m.passClock(ctx, organizations); err != nil {

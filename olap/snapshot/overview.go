@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// overviewAge is how long an overview is believed, which decides between ways to the same answer, and how long it may
+	// OverviewAge is how long an overview is believed, which decides between ways to the same answer, and how long it may
 	// take until attribution records with conflicts are collapsed.
-	overviewAge = 10 * time.Second
+	OverviewAge = 10 * time.Second
 	// countedFrom is the number of rows from which the size of an organization's records matters.
 	countedFrom = 10_000
 	// maxActive is of how many organizations it is read that rows arrive, and maxActiveBytes what is cached of them.
@@ -48,7 +48,7 @@ type Size struct {
 // A size decides between ways to the same answer: should one be wrong, it costs time. Conflicts change answers, so they
 // are all read every time, beside what the counts of a snapshot say (Snapshot.Conflicts).
 type overviews struct {
-	maxAge  time.Duration // overviewAge but for tests
+	maxAge  time.Duration // OverviewAge but for tests
 	reading cache.Group[struct{}]
 
 	mu        sync.Mutex

@@ -43,7 +43,7 @@ type View struct {
 // NewView returns a View that knows nothing yet.
 func NewView(conn driver.Conn) *View {
 	v := &View{conn: conn, patience: takePatience}
-	v.overview.maxAge = overviewAge
+	v.overview.maxAge = OverviewAge
 	v.SetIdleFrom(ClockMargin)
 	return v
 }
