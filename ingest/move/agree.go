@@ -109,16 +109,19 @@ func (m *mover) refresh(ctx context.Context, now time.Time) error {
 	}
 }
 
-// damage is 5.
+// damage is 5. What arrived is found by its rows: counts of them may be lost with the power.
 func (m *mover) damage(ctx context.Context) error {
 	where := fmt.Sprintf("cityHash64(organization_id) %% %d = %d", cells.Slots, m.subject.Slot())
 	if organization := m.subject.Organization(); organization != "" {
 		where = fmt.Sprintf("cityHash64(organization_id) = %d", cells.Hash(organization))
 	}
-	arrived := sql.Select{
-		Distinct: true, Columns: []string{"organization_id"}, From: ofAll(schema.TableInsertCounters),
-		Where: []string{where, "organization_id != ''"},
-	}.String()
+	var rows sql.Rows
+	for _, t := range schema.RollupTables {
+		rows = append(rows, sql.Select{
+			Distinct: true, Columns: []string{"organization_id"}, From: ofAll(t.Source), Where: []string{where},
+		})
+	}
+	arrived := rows.String()
 	return rollup.WithChange(ctx, m.to.conn, func(ctx context.Context, c *rollup.Change) error {
 		if err := c.Damage(ctx, arrived); err != nil {
 			return err

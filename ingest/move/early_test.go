@@ -131,3 +131,22 @@ func TestAnArrivalIsNoDamage(t *testing.T) {
 	}
 	b.repaired("b")
 }
+
+// Counts of inserts may be lost with the power. The rollup of what has arrived is to be built all the same.
+func TestAnArrivalThatIsNotCounted(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.fill(b.acme)
+	b.must(rollup.New(b.conns["b"], quiet, 0).Refresh(t.Context()))
+	b.must(b.move(b.subject(), "b", func(s move.Step) error {
+		if s == move.Agreed {
+			return b.conns["b"].Exec(t.Context(), "TRUNCATE TABLE insert_counters")
+		}
+		return nil
+	}))
+	log, err := snapshot.ReadLog(t.Context(), b.conns["b"])
+	b.must(err)
+	if len(log.Damaged) != 2 {
+		t.Errorf("%+v is to be built, want runs and attributions of %s", log.Damaged, b.acme)
+	}
+}
