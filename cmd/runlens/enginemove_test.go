@@ -18,6 +18,7 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 	"github.com/runlens/runlens/olap/conform"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -115,6 +116,10 @@ func TestEngineMove(t *testing.T) {
 			return sending.Send(ctx, query, insert)
 		}}
 	if _, err := interrupted.Run(t.Context()); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	// Somebody starts a server there too early, which refreshes what there is.
+	if err := rollup.New(target.Conn(), quiet, 0).Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// The next one does not see that somebody makes a key meanwhile, says so, and the one after it has the key.

@@ -115,15 +115,16 @@ func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger, io strea
 			return err
 		}
 		defer store.Close()
-		if err := rollup.Rebuild(ctx, store.Conn()); err != nil {
-			return err
-		}
 		return derive(ctx, store.Conn(), logger)
 	})
 }
 
-// derive derives from the records what a rebuilt or new store lacks, and takes out of them who was purged.
+// derive derives all that is derived from the records, and takes out of them who was purged. It does not rely on what
+// is there: a server that ran while records came with their stamps has refreshed the rollup past them.
 func derive(ctx context.Context, conn driver.Conn, logger *slog.Logger) error {
+	if err := rollup.Rebuild(ctx, conn); err != nil {
+		return err
+	}
 	if err := rollup.Count(ctx, conn); err != nil {
 		return err
 	}
