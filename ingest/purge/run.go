@@ -58,7 +58,8 @@ func (p *Purge) Run(ctx context.Context, conn driver.Conn, after func(Step)) err
 // do does a step of a purge that began at an instant of the store's clock.
 func (p *Purge) do(ctx context.Context, change *rollup.Change, s Step, began time.Time) error {
 	if s.again != "" {
-		stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')", began.UnixMilli())
+		stored := fmt.Sprintf("UPDATE last_stored_at = fromUnixTimestamp64Milli(%d, 'UTC')",
+			change.Again(began).UnixMilli())
 		if err := change.Alter(ctx, s.Table, stored, p.sql(s.again)); err != nil {
 			return err
 		}

@@ -107,6 +107,15 @@ func (c *Change) LeaveDamaged(ctx context.Context, source, organizations string)
 	return err
 }
 
+// Again is a stamp with which rows are refreshed again after the change: an instant, or later where the store's clock
+// was set back and that is not after the watermark.
+func (c *Change) Again(at time.Time) time.Time {
+	if first := c.until.Add(time.Millisecond); first.After(at) {
+		return first
+	}
+	return at
+}
+
 func (c *Change) count(ctx context.Context, counted sql.Select) (n uint64, err error) {
 	if err = c.conn.QueryRow(ctx, counted.String()).Scan(&n); err != nil {
 		err = fmt.Errorf("rollup: read what a change damages: %w", err)
