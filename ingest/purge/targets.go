@@ -29,7 +29,8 @@ const (
 	targetIdentifier   targetKind = "identifier" // of the person
 	targetRun          targetKind = "run"        // id of a run that the person started
 	targetName         targetKind = "name"       // of the person
-	// targetRecord is the id of a record; of a run, one whose rollup rows are the person's, or of who shares a key.
+	// targetRecord is the id of a record; of a run, one whose rollup rows are the person's, or of who shares a key. After
+	// the name of its source: of a record of the person that was stamped ahead of the clock.
 	targetRecord targetKind = "record"
 )
 
