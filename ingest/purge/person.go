@@ -117,10 +117,6 @@ func person(organization schema.OrganizationID, identifier string,
 		// The number of an identifier says who it is just as well.
 		change: "UPDATE record = " + recordWithout + ", initiator = " + initiatorWithout,
 	})
-	// What is stored in the place of a record may have another clock, so that conflicts go with the rows. They go before
-	// them: a purge that ended in between finds them again. A copy under another clock, with another person, counts when
-	// the one that did is gone; it is not in the rollup.
-	p.delete(schema.TableConflicts, "kind = '"+schema.ConflictAttribution+"'", "(clock, id) IN"+records)
 	// A row with the same key that stays counts from then on. It is not in the rollup.
 	stays := sql.Select{
 		Columns: []string{"organization_id"}, From: ofTarget(schema.TableAttributions),
@@ -130,7 +126,19 @@ func person(organization schema.OrganizationID, identifier string,
 		Table: schema.TableAttributions, What: WhatDeleted, change: deletes,
 		where:  sql.All(p.where(ofPerson)...),
 		damage: stays.String(),
-	}, Step{
+	})
+	// What is stored in the place of a record may have another clock, so that conflicts go with the rows. Those of clocks
+	// with a row that stays do not, and none goes before the rows: what does not count would count twice.
+	stay := sql.In(sql.Select{
+		Columns: []string{"occurred_at", "attribution_id"}, From: ofTarget(schema.TableAttributions),
+		Where: p.where("attribution_hash IN"+sql.In(sql.Select{
+			Columns: []string{strings.Replace(schema.AttributionHashSQL, "?", "id", 1)}, From: ofTarget(schema.TableConflicts),
+			Where: p.where(),
+		}), "NOT ("+ofPerson+")"),
+	})
+	p.delete(schema.TableConflicts, "kind = '"+schema.ConflictAttribution+"'", "(clock, id) NOT IN"+stay)
+	// A copy under another clock, with another person, counts when the one that did is gone. It is not in the rollup.
+	p.Steps = append(p.Steps, Step{
 		Table: schema.TableConflicts, What: WhatDeleted, change: deletes,
 		where:  sql.All(p.where(schema.OfWronglySuperseded(ofTarget, p.ofOrganization()))...),
 		damage: schema.WronglySuperseded(ofTarget, p.ofOrganization()).String(),
