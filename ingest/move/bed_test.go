@@ -102,8 +102,12 @@ func (b *bed) moveOver(
 		began := time.Now()
 		reached = func(s move.Step) error { b.Log(s, time.Since(began)); return nil }
 	}
-	return move.Run(b.Context(), move.Options{Cells: conns, Logger: quiet, Secrets: olap.AcceptCursorSecrets,
-		Progress: func(uint64) {}, Reached: reached, Lease: lease, Margin: lease}, subject, to)
+	return move.Run(b.Context(), b.options(conns, reached), subject, to)
+}
+
+func (b *bed) options(conns map[string]driver.Conn, reached func(move.Step) error) move.Options {
+	return move.Options{Cells: conns, Logger: quiet, Secrets: olap.AcceptCursorSecrets, Progress: func(uint64) {},
+		Reached: reached, Lease: lease, Margin: lease}
 }
 
 func (b *bed) subject() cells.Subject { return cells.OrganizationSubject(b.acme) }

@@ -21,7 +21,13 @@ func (m *mover) find(ctx context.Context) error {
 		told[name], all = said, append(all, said)
 		own := said.Own(m.subject)
 		m.newest = max(m.newest, own.Revision)
-		if own.Revision > 0 && own.State != cells.Open && own.To != m.to.name {
+		m.resumed = m.resumed || own.To == m.to.name
+	}
+	for _, said := range told {
+		own := said.Own(m.subject)
+		// A command that told the new cell, and came too late to tell the old one, has begun nothing.
+		late := own.State == cells.Arriving && told[own.Cell].Own(m.subject).To != own.To
+		if own.Revision > 0 && own.State != cells.Open && own.To != m.to.name && !late {
 			return fmt.Errorf("%s is being moved to the cell %s: run that again first", m.subject, own.To)
 		}
 		if err := m.overlaps(said); err != nil {
@@ -46,14 +52,15 @@ func (m *mover) find(ctx context.Context) error {
 	}
 	m.from.at, m.to.at = told[m.from.name].Own(m.subject), told[m.to.name].Own(m.subject)
 	m.slot = told[m.from.name].Own(cells.SlotSubject(m.subject.Slot()))
-	for _, at := range []cells.Place{m.from.at, m.to.at} {
-		m.resumed = m.resumed || at.Revision > 0 && at.State != cells.Open
-	}
 	return nil
 }
 
-// overlaps refuses a subject some of whose organizations are being moved with another one.
+// overlaps refuses a subject some of whose organizations are being moved with another one. An organization whose move
+// has begun is pinned, so that a slot's move leaves it alone: it goes on first where both ended early.
 func (m *mover) overlaps(told cells.Told) error {
+	if m.resumed && m.subject.Organization() != "" {
+		return nil
+	}
 	for _, other := range told.UnderWay() {
 		if other != m.subject && other.Overlaps(m.subject) {
 			return fmt.Errorf("%s is being moved to the cell %s: run that again first", other, told.Own(other).To)
