@@ -61,6 +61,10 @@ func (m *mover) agree(ctx context.Context, since time.Time) ([]string, error) {
 		if err := m.copyCheckpoints(ctx); err != nil {
 			return nil, err
 		}
+		// A copy that is under way twice, and comes late the other time, might have what was taken out meanwhile.
+		if err := m.renew(ctx, &m.to); err != nil {
+			return nil, err
+		}
 		different, err := m.differs(ctx, organizations)
 		if err != nil {
 			return nil, err

@@ -47,10 +47,14 @@
 // A command names itself by a random number in every row that it writes. A row is written on condition that the one
 // before it is still the newest, and then what others write to the same store is waited for and the row read again, so
 // that one of two goes on. What it copies and takes out carries the condition that its row is the newest one, evaluated
-// by ClickHouse. A command that takes over from another one waits for a Lease before it opens what that had closed.
+// by ClickHouse. It writes the new cell's row again before both cells are compared in 4, and when 10 has copied: a copy
+// that reaches ClickHouse twice, the other time late, would bring back what was purged meanwhile. A command that takes
+// over from another one waits for a Lease before it opens what that had closed.
 //
-// Of two commands for a slot and one of its organizations the one that begins later ends with an error. What it read
-// before may be out of date by then, so that conditions in the old cell keep the two apart:
+// Of two commands for one subject to different cells, both may tell theirs that it is arriving: what the old cell says
+// counts. Of two commands for a slot and one of its organizations the one that begins later ends with an error, unless
+// both had begun and ended early: then the organization goes on first. What a command read before may be out of date by
+// then, so that conditions in the old cell keep the two apart:
 //
 //   - An organization is pinned on condition that its slot's row there is still the one that was found: the slot is not
 //     being moved, and was not moved since. Nothing is told of the organization anywhere before that, since a row of it

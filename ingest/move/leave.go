@@ -27,6 +27,9 @@ func (m *mover) leave(ctx context.Context) error {
 	if err := m.purge(ctx, &m.from); err != nil {
 		return err
 	}
+	if err := m.renew(ctx, &m.to); err != nil { // no copy comes later than a purge that waits for this
+		return err
+	}
 	next := m.place(m.to.name, cells.Open)
 	if err := m.from.become(ctx, m.subject, next); err != nil {
 		return err

@@ -104,16 +104,21 @@ func (s *side) becomeWhile(
 	return nil
 }
 
+// renew writes the row again. What was sent before on condition of it, and comes late, changes nothing from then on.
+func (m *mover) renew(ctx context.Context, s *side) error {
+	return s.become(ctx, m.subject, m.place(s.at.Cell, s.at.State))
+}
+
 // fence is the condition that the row is still what the mover wrote last. It names no organization: ClickHouse keeps
 // the texts of some statements.
 func (s *side) fence() string {
 	last := sql.Select{
-		Columns: []string{"argMax((mover, toString(state)), revision) AS last"}, From: ofAll(schema.TablePlacement),
+		Columns: []string{"(argMax(mover, revision), max(revision)) AS last"}, From: ofAll(schema.TablePlacement),
 		Group: []string{"subject"},
 	}
 	mine := sql.Select{
 		Columns: []string{"count()"}, From: sql.Query(last),
-		Where: []string{fmt.Sprintf("last = (toUInt64(%d), '%s')", s.at.Mover, s.at.State)},
+		Where: []string{fmt.Sprintf("last = (toUInt64(%d), toUInt64(%d))", s.at.Mover, s.at.Revision)},
 	}
 	return sql.In(mine) + " = 1"
 }

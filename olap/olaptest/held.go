@@ -34,6 +34,7 @@ type hook struct {
 	fits  func(sql string, number int) bool
 	after bool
 	do    func() // nil to send the statement once more
+	keep  func(again func())
 }
 
 // An insertHook is what happens when a batch into a table is about to begin, once.
@@ -78,6 +79,16 @@ func (h *Held) Repeat(number int) {
 	h.add(&hook{fits: func(_ string, n int) bool { return n == number }})
 }
 
+// Late lets the next statement that has a text be sent again, later, as what a proxy has sent twice, and comes late the
+// other time.
+func (h *Held) Late(text string) (again func()) {
+	kept := func() {}
+	h.add(&hook{
+		fits: func(sql string, _ int) bool { return strings.Contains(sql, text) }, keep: func(again func()) { kept = again },
+	})
+	return func() { kept() }
+}
+
 // Executing is how many statements ClickHouse executes now. A statement that is held is not one of them.
 func (h *Held) Executing() int { return int(h.executing.Load()) }
 
@@ -119,6 +130,8 @@ func (h *Held) hold(sql string, first func(sql string)) (sent string, answered f
 		switch {
 		case !one.fits(sql, h.sent):
 			kept = append(kept, one)
+		case one.keep != nil:
+			one.keep(func() { first(shifted(sql, h.shift.Load())) })
 		case one.do == nil:
 			twice = true
 		case one.after:
