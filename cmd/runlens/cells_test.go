@@ -32,11 +32,16 @@ const cellsFile = "cells:\n- {name: a, data_dir: a}\n- {name: b, data_dir: b}\n-
 
 func inThreeCells(t *testing.T) *deployment {
 	t.Helper()
+	return inCellsOf(t, cellsFile)
+}
+
+func inCellsOf(t *testing.T, file string) *deployment {
+	t.Helper()
 	t.Parallel() // it waits more than it works
 	dir := memory.TempDir(t)
 	d := &deployment{T: t, dir: dir, cells: map[string]*clickhouse.Server{}, of: map[string]string{}}
 	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(),
-		"--cells", d.file("cells.yaml", cellsFile)}
+		"--cells", d.file("cells.yaml", file)}
 	quiet := slog.New(slog.DiscardHandler)
 	p, err := storeFlags{Cells: d.flags[5], EngineLib: d.flags[3], EngineMemory: 1 << 30}.place(t.Context(), quiet)
 	if err != nil {
