@@ -71,7 +71,7 @@ func (p *placed) try(
 ) (done bool, err error) {
 	name := p.nameOf(organization)
 	if how == changing {
-		moved, err := p.change(ctx, name, []schema.OrganizationID{organization}, logger,
+		moved, err := p.change(ctx, name, []schema.OrganizationID{organization}, cells.Pass.Open, logger,
 			func(store *clickhouse.Server, _ []schema.OrganizationID) error { return do(store) })
 		return err == nil && len(moved) == 0, err
 	}
@@ -90,7 +90,8 @@ func (p *placed) try(
 // change changes something of organizations in a cell, of those that may be changed there. It returns the others, and
 // those that were moved meanwhile: it has to be done where they are then.
 func (p *placed) change(
-	ctx context.Context, name string, organizations []schema.OrganizationID, logger *slog.Logger,
+	ctx context.Context, name string, organizations []schema.OrganizationID,
+	may func(cells.Pass, schema.OrganizationID) bool, logger *slog.Logger,
 	do func(*clickhouse.Server, []schema.OrganizationID) error,
 ) (moved []schema.OrganizationID, err error) {
 	store, err := p.openOne(ctx, name, logger)
@@ -111,7 +112,7 @@ func (p *placed) change(
 	changed := map[schema.OrganizationID]bool{}
 	var here []schema.OrganizationID
 	for _, organization := range organizations {
-		if !pass.Open(organization) {
+		if !may(pass, organization) {
 			moved = append(moved, organization)
 			continue
 		}

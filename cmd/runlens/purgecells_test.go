@@ -42,6 +42,27 @@ func TestAPurgeBeforeAMoveEnds(t *testing.T) {
 	}
 }
 
+// A move that ended early has left a copy in another cell: a purge waits until it has ended. Then no cell has anything.
+func TestAPurgeAfterAMoveThatEndedEarly(t *testing.T) {
+	d := inThreeCells(t)
+	lines, _ := d.records()
+	d.run(lines, "ingest", "-")
+	organization, to := d.organizations()[4], "b"
+	if d.of[organization] == to {
+		to = "c"
+	}
+	d.die(organization, to, move.Copied)
+	d.run("", "purge", "--org", organization, "--dry-run")
+	purged := d.waiting("", "purge", "--org", organization, "--yes")
+	d.run("", "cells", "move", organization, "--to", to)
+	<-purged
+	for name, store := range d.cells {
+		if n := counted(t, store.Conn(), "SELECT count() FROM runs WHERE organization_id = $1", organization); n != 0 {
+			t.Errorf("%d runs in %s after the purge", n, name)
+		}
+	}
+}
+
 // A purge of several organizations, while a cell is away, is one of those that were never moved and are elsewhere. What
 // the cell may still hand over of another one nobody knows.
 func TestAPurgeWhileACellIsAway(t *testing.T) {

@@ -40,7 +40,8 @@
 //  10. Purge. What the old cell has noted of questions, and of what was done to the organizations, is copied. The old
 //     cell, which is leaving, takes out what it had. A crash leaves the rest of it, which nobody reads. Who purges an
 //     organization in the new cell waits until this has ended (cells.Told.Leaves): a copy that comes later would be
-//     there for good.
+//     there for good. Nobody who is asked to purge something does so in the old cell since 1 (cells.Pass.Rests): what
+//     was copied would stay until the command is run again.
 //
 // # Two commands at once
 //

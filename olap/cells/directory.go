@@ -164,6 +164,13 @@ func (p Pass) Open(organization schema.OrganizationID) bool {
 	return writes
 }
 
+// Rests reports whether an organization is in the cell, and no other cell has anything of it because of a move that is
+// under way.
+func (p Pass) Rests(organization schema.OrganizationID) bool {
+	at := p.told.Place(OrganizationSubject(organization))
+	return at.Cell == p.gate.cell && at.State == Open
+}
+
 // Refused is to be called when something was stored and is visible. It returns of which organizations that may not be
 // acknowledged: they were, or are being, moved. It is to be stored again where they are then.
 //
