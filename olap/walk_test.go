@@ -158,8 +158,8 @@ func moreExecuted(with, without map[string]int) map[string][]string {
 }
 
 // notEngine are packages that the engine uses as others do: vocabulary, and what a question is made of.
-var notEngine = []string{"schema", "olap/catalog", "olap/query", "olap/daterange", "olap/cost", "olap/failure",
-	"olap/trace"}
+var notEngine = []string{"schema", "olap/catalog", "olap/query", "olap/daterange", "olap/cost", "olap/elapsed",
+	"olap/failure", "olap/trace"}
 
 // describeWalk leaves out the connection, which looks after its engine meanwhile.
 func describeWalk(out *strings.Builder, title string, files map[string][]string) {
