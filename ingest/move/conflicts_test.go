@@ -44,7 +44,7 @@ func TestConflictsAreKnownWhenAMoveSwitches(t *testing.T) {
 		servers[name] = olap.NewEngine(conn, []byte("secret"))
 	}
 	b.must(b.move(b.subject(), "b", func(s move.Step) error {
-		if s == move.Copied {
+		if s == move.Begun {
 			b.interactions(servers["b"], b.other) // of somebody else: it has looked
 		}
 		if s == move.Switched {

@@ -15,7 +15,7 @@ func TestHorizonOfAClockThatIsSetBack(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	after := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
-	rapid.Check(t, func(t *rapid.T) {
+	history := func(t *rapid.T) {
 		type setBack struct{ at, by int }
 		setBacks := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) setBack {
 			return setBack{rapid.IntRange(3001, 60_000).Draw(t, "at"), rapid.IntRange(1000, 60_000).Draw(t, "by")}
@@ -66,5 +66,8 @@ func TestHorizonOfAClockThatIsSetBack(t *testing.T) {
 			}
 			seen, asked = read, answered+rapid.IntRange(0, 20_000).Draw(t, "until the next pass")
 		}
-	})
+	}
+	for range 20 { // of a hundred each: only some have a clock that is set back in a transaction
+		rapid.Check(t, history)
+	}
 }
