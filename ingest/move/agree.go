@@ -141,7 +141,7 @@ func (m *mover) damage(ctx context.Context) error {
 
 // clear takes out of the new cell what it has of the organizations, as long as they are arriving.
 func (m *mover) clear(ctx context.Context) error {
-	m.conflicting = time.Time{}
+	m.conflicting = 0
 	return m.purge(ctx, &m.to)
 }
 

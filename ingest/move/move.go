@@ -63,8 +63,9 @@ type mover struct {
 	known    map[string][]string // the columns of tables
 	resumed  bool                // another command began it
 	stamped  time.Time           // the greatest stamp of all rows that were compared
-	// conflicting is since when the new cell has conflicts of attribution records; zero for none.
-	conflicting time.Time
+	// Of so many organizations the new cell has conflicts of attribution records, and since when.
+	conflicting      uint64
+	conflictingSince time.Time
 }
 
 // Run moves a subject to a cell. A move that ended early is gone on with by the same call. The error is ErrThere if
