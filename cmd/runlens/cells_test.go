@@ -112,6 +112,14 @@ func (d *deployment) organizations() (names []string) {
 	return names
 }
 
+// elsewhere is a cell that an organization may be moved to, b or c.
+func (d *deployment) elsewhere(organization string) string {
+	if d.of[organization] == "b" {
+		return "c"
+	}
+	return "b"
+}
+
 func (d *deployment) key(organization string) (id, key string) {
 	d.Helper()
 	return createKey(d.T, d.flags, "--org", organization)

@@ -40,10 +40,7 @@ func TestMovingAnOrganization(t *testing.T) {
 	defer app.Close(context.WithoutCancel(t.Context()))
 	base := "http://" + app.Address()
 	moved, other := d.organizations()[4], d.organizations()[1]
-	from, to := d.of[moved], "b"
-	if from == to {
-		to = "c"
-	}
+	from, to := d.of[moved], d.elsewhere(moved)
 	id, key := d.key(moved)
 	_, others := d.key(other)
 	first := pageOf(t, base, key, "")

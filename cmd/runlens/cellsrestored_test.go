@@ -22,10 +22,7 @@ func TestACellRestoredToBeforeAMove(t *testing.T) {
 	lines, _ := d.records()
 	d.run(lines, "ingest", "-")
 	moved, quiet := d.organizations()[0], slog.New(slog.DiscardHandler)
-	from, to := d.of[moved], "b"
-	if from == to {
-		to = "c"
-	}
+	from, to := d.of[moved], d.elsewhere(moved)
 	early, key := d.key(moved)
 	late, _ := d.key(moved)
 	old := d.cells[from].Conn()

@@ -13,10 +13,8 @@ func TestAPurgeBeforeAMoveEnds(t *testing.T) {
 	d := inThreeCells(t)
 	lines, _ := d.records()
 	d.run(lines, "ingest", "-")
-	organization, to := d.organizations()[0], "b"
-	if d.of[organization] == to {
-		to = "c"
-	}
+	organization := d.organizations()[0]
+	to := d.elsewhere(organization)
 	from := d.cells[d.of[organization]].Conn()
 	if err := from.Exec(t.Context(), "INSERT INTO usage_log (organization_id, at, key_id, questions, took_us)"+
 		" VALUES ($1, now64(3), 'k', 1, 1)", organization); err != nil {
@@ -47,10 +45,8 @@ func TestAPurgeAfterAMoveThatEndedEarly(t *testing.T) {
 	d := inThreeCells(t)
 	lines, _ := d.records()
 	d.run(lines, "ingest", "-")
-	organization, to := d.organizations()[4], "b"
-	if d.of[organization] == to {
-		to = "c"
-	}
+	organization := d.organizations()[4]
+	to := d.elsewhere(organization)
 	d.die(organization, to, move.Copied)
 	d.run("", "purge", "--org", organization, "--dry-run")
 	purged := d.waiting("", "purge", "--org", organization, "--yes")

@@ -47,10 +47,8 @@ func TestAWorkerOfCells(t *testing.T) {
 		t.Error(text)
 	}
 	// An organization is moved while its records change: none is passed over, and none is copied again for ever.
-	moved, to := d.organizations()[5], "b"
-	if d.of[moved] == to {
-		to = "c"
-	}
+	moved := d.organizations()[5]
+	to := d.elsewhere(moved)
 	d.die(moved, to, move.Copied)
 	execute(t, source, `UPDATE runs SET status = 'COMPLETED', updated_at = now() WHERE organization_id = '`+moved+`'`)
 	d.die(moved, to, move.Closed)

@@ -180,6 +180,20 @@ func (b *bed) rows(cell string, organization schema.OrganizationID) map[string]s
 	return found
 }
 
+// allIn fails unless one cell has so many runs of acme, and the others have none.
+func (b *bed) allIn(cell string, n uint64) {
+	b.Helper()
+	for name := range b.conns {
+		want := uint64(0)
+		if name == cell {
+			want = n
+		}
+		if found := b.count(name, b.acme); found != want {
+			b.Errorf("%d records in %s, want %d", found, name, want)
+		}
+	}
+}
+
 // count is how many records of runs a cell has of an organization.
 func (b *bed) count(cell string, organization schema.OrganizationID) (n uint64) {
 	b.Helper()
