@@ -108,8 +108,8 @@ func TestUsage(t *testing.T) {
 	}
 	defer conn.Close()
 	var named uint64
-	if err := conn.Conn().QueryRow(context.Background(), "SELECT countIf(toString(tuple(*)) ILIKE '%ada%' OR "+
-		"toString(tuple(*)) LIKE '%1555%') FROM usage_log").Scan(&named); err != nil || named > 0 {
+	if err := conn.Conn().QueryRow(context.Background(), "SELECT countIf(toString(tuple(*)) ILIKE '%ada@%' OR "+
+		"toString(tuple(*)) LIKE '%+1555%') FROM usage_log").Scan(&named); err != nil || named > 0 {
 		t.Errorf("%d rows name a person, %v", named, err)
 	}
 }
