@@ -71,7 +71,7 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h.began, h.state, h.told = began, state, told
-	d.placement = d.placement.with(told)
+	d.placement = d.placement.with(told.Placement)
 	return told, nil
 }
 
@@ -183,20 +183,18 @@ func (p Pass) Refused(
 	if err != nil {
 		return nil, err
 	}
+	refused = map[schema.OrganizationID]bool{}
 	for organization := range organizations {
 		before, written := p.told.Writes(p.gate.cell, organization)
 		after, writes := now.Writes(p.gate.cell, organization)
 		if !written || !writes || before != after {
-			if refused == nil {
-				refused = map[schema.OrganizationID]bool{}
-			}
 			refused[organization] = true
 		}
 	}
 	return refused, nil
 }
 
-// Closed returns which organizations may not be written in the cell now; nil for none.
+// Closed returns which organizations may not be written in the cell now.
 func (g *Gate) Closed(
 	ctx context.Context, organizations map[schema.OrganizationID]bool,
 ) (closed map[schema.OrganizationID]bool, err error) {
@@ -204,11 +202,9 @@ func (g *Gate) Closed(
 	if err != nil {
 		return nil, err
 	}
+	closed = map[schema.OrganizationID]bool{}
 	for organization := range organizations {
 		if _, writes := told.Writes(g.cell, organization); !writes {
-			if closed == nil {
-				closed = map[schema.OrganizationID]bool{}
-			}
 			closed[organization] = true
 		}
 	}

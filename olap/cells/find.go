@@ -47,28 +47,24 @@ func Find(ctx context.Context, cells []Cell, reached map[string]driver.Conn) (*P
 
 // found is where the slots are; nil if no store says so.
 func found(ctx context.Context, reached map[string]driver.Conn) (*Placement, error) {
-	p, seen := &Placement{}, map[Subject]Place{}
+	p := &Placement{}
 	for _, conn := range reached {
 		told, err := Read(ctx, conn)
 		if err != nil {
 			return nil, err
 		}
 		for subject, at := range told.places {
-			known, ok := seen[subject]
-			if ok && known.Revision == at.Revision && known.Cell != at.Cell {
+			if known := p.Own(subject); known.Revision == at.Revision && known.Cell != at.Cell {
 				return nil, twice(subject.String(), []string{known.Cell, at.Cell})
 			}
-			if !ok || at.Revision > known.Revision {
-				seen[subject] = at
-			}
 		}
+		p = p.with(told.Placement)
 	}
-	if len(seen) == 0 {
+	if len(p.places) == 0 {
 		return nil, nil
 	}
-	p = p.with(Told{places: seen})
-	for slot, at := range p.slots {
-		if at.Cell == "" {
+	for slot := range Slots {
+		if p.Own(SlotSubject(slot)).Cell == "" {
 			return nil, fmt.Errorf("no cell says where slot %d is: the table placement is damaged", slot)
 		}
 	}
@@ -98,9 +94,7 @@ func placeFirst(ctx context.Context, cells []Cell, reached map[string]driver.Con
 	switch len(filled) {
 	case 0:
 	case 1:
-		for slot := range p.slots {
-			p.slots[slot].Cell = filled[0]
-		}
+		p = dealt([]Cell{{Name: filled[0], Weight: 1}})
 	default:
 		return fmt.Errorf("the cells %s have records, and none says which organizations belong where: start with at most "+
 			"one store that has records", strings.Join(filled, " and "))
@@ -142,7 +136,7 @@ func (p *Placement) Admit(ctx context.Context, name string, conn driver.Conn) er
 		}
 	}
 	var missing []row
-	for _, r := range p.with(s).rows() {
+	for _, r := range p.with(s.Placement).rows() {
 		subject, err := ParseSubject(r.subject)
 		known, ok := s.places[subject]
 		switch {

@@ -133,94 +133,82 @@ type Place struct {
 }
 
 // A Placement is in which cell each slot and each pinned organization is. It does not change.
-type Placement struct {
-	slots [Slots]Place
-	pins  map[schema.OrganizationID]Place
-}
+type Placement struct{ places map[Subject]Place }
 
-// at is the place of an organization.
-func (p *Placement) at(organization schema.OrganizationID) Place {
-	if pin, pinned := p.pins[organization]; pinned {
-		return pin
-	}
-	return p.slots[SlotOf(organization)]
-}
+// Own is where a subject itself is; the zero Place where nothing says so.
+func (p Placement) Own(s Subject) Place { return p.places[s] }
 
 // Place is where a subject is; of an organization that is not pinned, where its slot is.
-func (p *Placement) Place(s Subject) Place {
-	if s.organization != "" {
-		return p.at(s.organization)
+func (p Placement) Place(s Subject) Place {
+	at, ok := p.places[s]
+	if !ok && s.organization != "" {
+		return p.places[SlotSubject(s.slot)]
 	}
-	return p.slots[s.slot]
+	return at
 }
 
 // Moved reports whether an organization may have been in another cell before.
-func (p *Placement) Moved(organization schema.OrganizationID) bool {
-	return p.at(organization).Revision > first
+func (p Placement) Moved(organization schema.OrganizationID) bool {
+	return p.Place(OrganizationSubject(organization)).Revision > first
 }
 
 // Of is the name of the cell of an organization.
-func (p *Placement) Of(organization schema.OrganizationID) string { return p.at(organization).Cell }
+func (p Placement) Of(organization schema.OrganizationID) string {
+	return p.Place(OrganizationSubject(organization)).Cell
+}
 
 // Count is how many slots are in a cell.
-func (p *Placement) Count(cell string) int { return len(p.SlotsIn(cell)) }
+func (p Placement) Count(cell string) int { return len(p.SlotsIn(cell)) }
 
 // SlotsIn are the slots that are in a cell, ascending.
-func (p *Placement) SlotsIn(cell string) (slots []Subject) {
-	for slot, at := range p.slots {
-		if at.Cell == cell {
-			slots = append(slots, SlotSubject(slot))
+func (p Placement) SlotsIn(cell string) (slots []Subject) {
+	for slot := range Slots {
+		if s := SlotSubject(slot); p.places[s].Cell == cell {
+			slots = append(slots, s)
 		}
 	}
 	return slots
 }
 
 // PinnedIn are the organizations that are in a cell by themselves, in order.
-func (p *Placement) PinnedIn(cell string) (pinned []Subject) {
-	for _, organization := range slices.Sorted(maps.Keys(p.pins)) {
-		if p.pins[organization].Cell == cell {
-			pinned = append(pinned, OrganizationSubject(organization))
+func (p Placement) PinnedIn(cell string) []Subject {
+	return p.sorted(func(s Subject, at Place) bool { return s.organization != "" && at.Cell == cell })
+}
+
+// sorted are the subjects of which something is true, in the order of their texts.
+func (p Placement) sorted(is func(Subject, Place) bool) (subjects []Subject) {
+	for s, at := range p.places {
+		if is(s, at) {
+			subjects = append(subjects, s)
 		}
 	}
-	return pinned
+	slices.SortFunc(subjects, func(a, b Subject) int { return strings.Compare(a.String(), b.String()) })
+	return subjects
 }
 
 // has reports whether anything is in a cell.
-func (p *Placement) has(cell string) bool { return p.Count(cell) > 0 || len(p.PinnedIn(cell)) > 0 }
+func (p Placement) has(cell string) bool { return p.Count(cell) > 0 || len(p.PinnedIn(cell)) > 0 }
 
-// with is the placement with what a store says that is newer; the same one if nothing is.
-func (p *Placement) with(told Told) *Placement {
-	next := *p
-	next.pins = maps.Clone(p.pins)
-	changed := false
-	for subject, at := range told.places {
-		if s := subject; s.organization == "" {
-			if at.Revision > next.slots[s.slot].Revision {
-				next.slots[s.slot], changed = at, true
-			}
-		} else if at.Revision > next.pins[s.organization].Revision {
-			if next.pins == nil {
-				next.pins = map[schema.OrganizationID]Place{}
-			}
-			next.pins[s.organization], changed = at, true
+// with is the placement with what another one says that is newer; the same one if nothing is.
+func (p *Placement) with(other Placement) *Placement {
+	next := p
+	for s, at := range other.places {
+		if at.Revision <= next.places[s].Revision {
+			continue
 		}
+		if next == p {
+			next = &Placement{map[Subject]Place{}}
+			maps.Copy(next.places, p.places)
+		}
+		next.places[s] = at
 	}
-	if !changed {
-		return p
-	}
-	return &next
+	return next
 }
 
 // corrects reports whether something is elsewhere than a store says.
-func (p *Placement) corrects(told Told) bool {
-	moved := func(at, own Place) bool { return at.Revision > own.Revision && at.Cell != own.Cell }
-	for slot, at := range p.slots {
-		if moved(at, told.Own(SlotSubject(slot))) {
-			return true
-		}
-	}
-	for organization, at := range p.pins {
-		if moved(at, told.Own(OrganizationSubject(organization))) {
+func (p Placement) corrects(told Told) bool {
+	for s, at := range p.places {
+		if own := told.Own(s); at.Revision > own.Revision && at.Cell != own.Cell {
 			return true
 		}
 	}
@@ -231,7 +219,7 @@ func (p *Placement) corrects(told Told) bool {
 func Merged(told ...Told) *Placement {
 	p := &Placement{}
 	for _, t := range told {
-		p = p.with(t)
+		p = p.with(t.Placement)
 	}
 	return p
 }
@@ -243,34 +231,22 @@ func dealt(cells []Cell) *Placement {
 	for _, c := range cells {
 		all += c.Weight
 	}
-	p := &Placement{}
+	p := &Placement{map[Subject]Place{}}
 	slot, weight := 0, 0
 	for _, c := range cells {
 		weight += c.Weight
 		for ; slot*all < weight*Slots; slot++ {
-			p.slots[slot] = Place{Cell: c.Name, Revision: first, State: Open}
+			p.places[SlotSubject(slot)] = Place{Cell: c.Name, Revision: first, State: Open}
 		}
 	}
 	return p
 }
 
 // check refuses a placement in a cell that is not among those of the file.
-func (p *Placement) check(cells []Cell) error {
-	known := map[string]bool{}
-	for _, c := range cells {
-		known[c.Name] = true
-	}
-	unknown := func(name string) error {
-		return fmt.Errorf("organizations are in the cell %q, which the file of cells does not name", name)
-	}
-	for _, at := range p.slots {
-		if !known[at.Cell] {
-			return unknown(at.Cell)
-		}
-	}
-	for _, at := range p.pins {
-		if !known[at.Cell] {
-			return unknown(at.Cell)
+func (p Placement) check(cells []Cell) error {
+	for _, at := range p.places {
+		if !slices.ContainsFunc(cells, func(c Cell) bool { return c.Name == at.Cell }) {
+			return fmt.Errorf("organizations are in the cell %q, which the file of cells does not name", at.Cell)
 		}
 	}
 	return nil

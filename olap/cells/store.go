@@ -31,29 +31,16 @@ var ofAll = sql.AllOrganizations("where organizations are is no row of any of th
 
 // A Told is what a store says.
 type Told struct {
-	name   string // of itself; empty for none
-	places map[Subject]Place
+	Placement
+	name string // of itself; empty for none
 }
 
 // Name is the cell that the store is; empty for none.
 func (t Told) Name() string { return t.name }
 
-// Place is what the store says of a subject; of an organization that is not pinned, of its slot.
-func (t Told) Place(s Subject) Place {
-	at, ok := t.places[s]
-	if !ok && s.organization != "" {
-		return t.places[SlotSubject(s.slot)]
-	}
-	return at
-}
-
-// Own is what the store says of the subject itself; the zero Place for nothing.
-func (t Told) Own(s Subject) Place { return t.places[s] }
-
 // Reads reports whether questions of an organization are answered from the store, which is that of a cell.
 func (t Told) Reads(cell string, organization schema.OrganizationID) bool {
-	at := t.Place(OrganizationSubject(organization))
-	return at.Cell == cell
+	return t.Of(organization) == cell
 }
 
 // Writes reports whether what is stored of an organization in the store, which is that of a cell, is acknowledged, and
@@ -109,14 +96,8 @@ func (t Told) Version() (version uint64) {
 }
 
 // UnderWay are the subjects of which a move has not ended in the store, in order.
-func (t Told) UnderWay() (subjects []Subject) {
-	for subject, at := range t.places {
-		if at.State != Open {
-			subjects = append(subjects, subject)
-		}
-	}
-	slices.SortFunc(subjects, func(a, b Subject) int { return strings.Compare(a.String(), b.String()) })
-	return subjects
+func (t Told) UnderWay() []Subject {
+	return t.sorted(func(_ Subject, at Place) bool { return at.State != Open })
 }
 
 // Pins are the organizations of a slot that have a row of their own.
@@ -141,7 +122,7 @@ var readPlacement = sql.Select{
 
 // Read reads what a store says. Whatever was written before the call is in it.
 func Read(ctx context.Context, conn driver.Conn) (Told, error) {
-	t := Told{places: map[Subject]Place{}}
+	t := Told{Placement: Placement{map[Subject]Place{}}}
 	rows, err := conn.Query(ctx, readPlacement)
 	if err != nil {
 		return t, fmt.Errorf("read where organizations are: %w", err)
@@ -194,16 +175,9 @@ type row struct {
 }
 
 // rows are all that there is to tell a store that has no part in any move.
-func (p *Placement) rows() []row {
-	rows := make([]row, 0, Slots+len(p.pins))
-	told := func(s Subject, at Place) {
+func (p Placement) rows() (rows []row) {
+	for s, at := range p.places {
 		rows = append(rows, row{s.String(), Place{Cell: at.Cell, Revision: at.Revision, State: Open}})
-	}
-	for slot, at := range p.slots {
-		told(SlotSubject(slot), at)
-	}
-	for organization, at := range p.pins {
-		told(OrganizationSubject(organization), at)
 	}
 	return rows
 }
