@@ -23,11 +23,6 @@ const (
 	endPatience = 10 * time.Second
 )
 
-// ErrLost is the error of a change whose process was paused for so long that another one took its claim. The change is
-// not complete. It may be made again.
-var ErrLost = errors.New("rollup: the claim was lost: " +
-	"this process was paused for so long that another one took over; run the command again")
-
 // A Change takes records out of the store, or otherwise alters what was refreshed, under a claim (claim has the
 // protocol). What it changes in the rollup of some organizations is damage until it ends. Queries of all others use the
 // rollup meanwhile; nobody refreshes it.
@@ -178,7 +173,7 @@ func begin(ctx context.Context, conn driver.Conn, rebuilding bool) (*Change, err
 			err = writeFirst(ctx, conn, state)
 		case !state.Leased || rebuilding && abandonedLease(state):
 			var c *claim
-			if c, err = takeClaim(ctx, conn, state, -randomName(), ErrLost); err == nil {
+			if c, err = takeClaim(ctx, conn, state, -randomName()); err == nil {
 				return &Change{claim: c}, nil
 			}
 		case abandonedLease(state):

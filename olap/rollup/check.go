@@ -84,7 +84,7 @@ func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Differenc
 // claimPatience is how long a check waits for the batches of refreshers.
 const claimPatience = 10 * time.Second
 
-// awaitClaim waits for its turn and takes a claim. The error is errClaimed or errClaimLost where others do not let it.
+// awaitClaim waits for its turn and takes a claim. The error is errClaimed or ErrLost where others do not let it.
 func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 	for began := time.Now(); ; {
 		state, err := snapshot.ReadLog(ctx, s.conn)
@@ -105,7 +105,7 @@ func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 }
 
 // confirm compares a section. Where it differs twice, it compares once more under a claim, which comes with the
-// differences and is to be ended. The error is errClaimed or errClaimLost where others change the rollup.
+// differences and is to be ended. The error is errClaimed or ErrLost where others change the rollup.
 //
 // What differs under a claim is damage:
 //

@@ -157,7 +157,7 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 
 // atWork reports whether an error says that others change the rollup.
 func atWork(err error) bool {
-	return errors.Is(err, errClaimed) || errors.Is(err, errClaimLost)
+	return errors.Is(err, errClaimed) || errors.Is(err, ErrLost)
 }
 
 // report writes damage into the rollup log, and logs it. That of which the log has an entry is known.

@@ -19,8 +19,10 @@ import (
 var claimAge = 10 * time.Second // shorter only in tests
 
 var (
-	// errClaimLost is the error of a batch that another refresher, or a change, took over. What it wrote stays.
-	errClaimLost = errors.New("rollup: another process took the refresh batch over")
+	// ErrLost is the error of a batch or a change that another process took over, because this one was paused for so long.
+	// What a batch wrote stays. A change is not complete; it may be made again.
+	ErrLost = errors.New("rollup: the claim was lost: " +
+		"this process was paused for so long that another one took over; run the command again")
 	// errClaimed is the error of a batch that another refresher is working on.
 	errClaimed = errors.New("rollup: another process refreshes the rollup")
 )
@@ -59,30 +61,29 @@ type claim struct {
 	number uint64
 	writer int64     // the claimant's name
 	fence  string    // the condition that the claim is valid, as SQL
-	lost   error     // what check returns when it is not
 	until  time.Time // the watermark while it is valid
 }
 
-// check returns the claim's error lost when it is not valid.
+// check returns ErrLost when the claim is not valid.
 func (c *claim) check(ctx context.Context) error {
 	var valid bool
 	if err := c.conn.QueryRow(ctx, "SELECT toBool("+c.fence+")").Scan(&valid); err != nil {
 		return fmt.Errorf("rollup: read the rollup log: %w", err)
 	}
 	if !valid {
-		return c.lost
+		return ErrLost
 	}
 	return nil
 }
 
 // claim takes the next batch. The error is errClaimed where another process has it.
 func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, error) {
-	return takeClaim(ctx, s.conn, state, s.name, errClaimLost)
+	return takeClaim(ctx, s.conn, state, s.name)
 }
 
 // takeClaim does 1, and 4 where that is due: a change takes over from everybody but a change. The error is errClaimed
-// where another process has the claim. lost is the claim's.
-func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name int64, lost error) (*claim, error) {
+// where another process has the claim.
+func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name int64) (*claim, error) {
 	if state.Refreshing && state.Refresher != name && (name > 0 || state.Changing()) {
 		if state.Now.Sub(state.BegunAt).Abs() < claimAge {
 			return nil, errClaimed
@@ -91,7 +92,7 @@ func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name i
 			return nil, cmp.Or(err, errClaimed)
 		}
 	}
-	c := &claim{conn: conn, number: state.Next(), writer: name, lost: lost, until: state.Until}
+	c := &claim{conn: conn, number: state.Next(), writer: name, until: state.Until}
 	claimed := inLog("maxIf((tupleElement(latest, 1), tupleElement(latest, 2)), kind = 'begin') = (%d, %d)", c.number,
 		c.writer)
 	c.fence = "(" + sql.All(claimed, unchanged(state)) + ")"
@@ -103,7 +104,7 @@ func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name i
 		return nil, err
 	}
 	if err := c.check(ctx); err != nil {
-		if errors.Is(err, lost) {
+		if errors.Is(err, ErrLost) {
 			return nil, errClaimed
 		}
 		return nil, err
@@ -121,7 +122,7 @@ func (c *claim) commit(ctx context.Context, until time.Time) error {
 		return err
 	}
 	if state.Committed != c.number { // greater where another one has committed since: that says nothing of this batch
-		return c.lost
+		return ErrLost
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestClaimsExcludeEachOther(t *testing.T) {
 				switch err := batch.Done(ctx, before.Until); {
 				case err == nil:
 					done.Add(1)
-				case !errors.Is(err, rollup.ErrClaimLost):
+				case !errors.Is(err, rollup.ErrLost):
 					t.Error(err)
 				}
 			})
@@ -122,7 +122,7 @@ func TestLostClaimWritesNothing(t *testing.T) {
 		}
 	}
 	insert(stopped, 80)
-	if err := stopped.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) {
+	if err := stopped.Done(ctx, before.Now); !errors.Is(err, rollup.ErrLost) {
 		t.Errorf("committing without the claim: %v", err)
 	}
 	if s := state(t, conn); !s.Until.Equal(before.Until) {
@@ -179,7 +179,7 @@ func TestChangeEndsClaims(t *testing.T) {
 	if n := number(t, conn, "SELECT toInt64(count()) FROM rollup_runs"); n != 0 {
 		t.Errorf("%d rows were written", n)
 	}
-	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrClaimLost) ||
+	if err := batch.Done(ctx, before.Now); !errors.Is(err, rollup.ErrLost) ||
 		!state(t, conn).StoreWatermark().IsZero() {
 		t.Errorf("the emptied rollup is in use: %v", err)
 	}

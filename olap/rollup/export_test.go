@@ -14,8 +14,8 @@ func SetClaimAge(age time.Duration) (before time.Duration) {
 	return before
 }
 
-// ErrClaimLost and ErrClaimed are what a batch that another refresher has ends with.
-var ErrClaimLost, ErrClaimed = errClaimLost, errClaimed
+// ErrClaimed is what a batch that another refresher has ends with.
+var ErrClaimed = errClaimed
 
 // A Batch is a refresh batch that was claimed, to be done statement by statement.
 type Batch struct{ c *claim }
