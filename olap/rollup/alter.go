@@ -3,8 +3,6 @@ package rollup
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -113,11 +111,4 @@ func wait(ctx context.Context, conn driver.Conn, count string, args ...any) erro
 			return err
 		}
 	}
-}
-
-// randomName is greater than 0.
-func randomName() int64 {
-	var b [8]byte
-	rand.Read(b[:])
-	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -75,6 +76,9 @@ func (c *claim) check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// randomName is greater than 0.
+func randomName() int64 { return rand.Int64() | 1 }
 
 // claim takes the next batch. The error is errClaimed where another process has it.
 func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, error) {

@@ -3,20 +3,14 @@ package rollup
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
 
-// nameInitiatorKeys stores the texts of the initiator keys of the rows that are about to be refreshed, and marks shared
-// keys. Texts of rows that are not refreshed in the end do no harm. Without the claim it writes nothing: a purge may
-// have deleted the initiator keys of a person whose runs it has not changed yet.
-func (c *claim) nameInitiatorKeys(ctx context.Context, from, until time.Time) error {
-	return c.name(ctx, within(schema.RollupOf(schema.TableRuns).StoredAt), span(from, until)...)
-}
-
 // name stores the texts of the initiator keys of the rows of runs that satisfy a condition, and which keys are shared.
+// Texts of rows that are not refreshed in the end do no harm. Without the claim it writes nothing: a purge may have
+// deleted the initiator keys of a person whose runs it has not changed yet.
 func (c *claim) name(ctx context.Context, condition string, args ...any) error {
 	err := c.conn.Exec(inserting(ctx, nil), "INSERT INTO "+schema.TableInitiatorKeys+
 		" (organization_id, initiator_key, initiator_identifier, initiator_name) "+

@@ -221,7 +221,7 @@ func (s *Refresher) refresh(ctx context.Context, state snapshot.Log, until time.
 		if err := s.resolve(ctx, c, state.Until, until); err != nil {
 			return err
 		}
-		if err := c.nameInitiatorKeys(ctx, state.Until, until); err != nil {
+		if err := c.name(ctx, within("last_stored_at"), span(state.Until, until)...); err != nil {
 			return err
 		}
 		for _, t := range schema.RollupTables {
