@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -88,34 +89,32 @@ func (s Log) Damage(of Records) *Damage {
 	return nil
 }
 
-// logRows are rows of the log, of which the newest entries count. It is left to Go to find them: every function in the
-// text costs ClickHouse more than the few rows do.
-type logRows struct {
-	newest  map[string]storedRow
-	damaged Log // of which only Damaged is used
+// logRows are the newest rows of the log, by what they are of. It is left to Go to find them: every function in the text
+// costs ClickHouse more than the few rows do.
+type logRows map[logKey]storedRow
+
+// A logKey is what entries are of, of which the newest counts: a kind, of damages of some organization its records too.
+type logKey struct {
+	kind    string
+	records Records
 }
 
-func (l *logRows) add(row storedRow) {
-	if l.newest == nil {
-		l.newest = map[string]storedRow{}
-	}
-	last := l.newest[row.Kind]
-	switch {
-	case row.Kind == schema.LogDamage && row.Organization != "":
-		l.damaged.damaged(Damage{Records: Records{schema.OrganizationID(row.Organization), row.Source},
-			Number: row.Number, Announced: row.Value == schema.LogAnnounced})
-	case cmp.Or(cmp.Compare(row.Number, last.Number), cmp.Compare(row.Value, last.Value), row.At.Compare(last.At)) > 0:
-		l.newest[row.Kind] = row // the order of the column latest
+func (l logRows) add(row storedRow) {
+	of := logKey{row.Kind, Records{schema.OrganizationID(row.Organization), row.Source}}
+	last := l[of]
+	if cmp.Or(cmp.Compare(row.Number, last.Number), cmp.Compare(row.Value, last.Value), row.At.Compare(last.At)) > 0 {
+		l[of] = row // the order of the column latest
 	}
 }
 
 // log is what the rows say at an instant of the store's clock.
-func (l *logRows) log(now time.Time) Log {
-	s := Log{Now: now.UTC(), Damaged: l.damaged.Damaged}
-	if len(l.newest) == 0 {
+func (l logRows) log(now time.Time) Log {
+	s := Log{Now: now.UTC()}
+	if len(l) == 0 {
 		return s
 	}
-	committed, leased, begun := l.newest[schema.LogCommit], l.newest[schema.LogLease], l.newest[schema.LogBegin]
+	newest := func(kind string) storedRow { return l[logKey{kind: kind}] }
+	committed, leased, begun := newest(schema.LogCommit), newest(schema.LogLease), newest(schema.LogBegin)
 	s.Until = time.UnixMilli(-committed.Value).UTC()
 	s.Lease, s.LeasedAt = leased.Number, leased.At
 	s.Number = max(committed.Number, leased.Number)
@@ -123,20 +122,17 @@ func (l *logRows) log(now time.Time) Log {
 	s.Committed, s.CommittedAt = committed.Number, committed.At
 	s.Begun, s.Refresher, s.BegunAt = begun.Number, begun.Value, begun.At
 	s.Refreshing = s.Begun > s.Number && s.Refresher != schema.LogNobody
-	s.LastDamage = l.newest[schema.LogDamage].Number
+	s.LastDamage = newest(schema.LogDamage).Number
 	s.SetBack = s.CommittedAt.Sub(s.Now) >= Tolerance
-	return s
-}
-
-// damaged adds an entry, or notes that it was written again.
-func (s *Log) damaged(d Damage) {
-	if before := s.Damage(d.Records); before != nil {
-		if d.Number > before.Number {
-			*before = d
+	for of, row := range l {
+		if of.kind == schema.LogDamage && of.records.Organization != "" {
+			s.Damaged = append(s.Damaged, Damage{of.records, row.Number, row.Value == schema.LogAnnounced})
 		}
-		return
 	}
-	s.Damaged = append(s.Damaged, d)
+	slices.SortFunc(s.Damaged, func(a, b Damage) int {
+		return cmp.Or(cmp.Compare(a.Organization, b.Organization), cmp.Compare(a.Source, b.Source))
+	})
+	return s
 }
 
 // ReadLog reads the rollup log alone.
@@ -149,7 +145,7 @@ func ReadLog(ctx context.Context, conn driver.Conn) (s Log, err error) {
 		s.Now, err = Now(ctx, conn)
 		return s, err
 	}
-	var log logRows
+	log := logRows{}
 	for _, row := range rows {
 		log.add(row)
 	}

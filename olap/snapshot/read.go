@@ -203,7 +203,7 @@ func (s *Snapshot) readStored(
 // collect adds rows to a snapshot. All of them have the clock, and those of the log do not have the number of inserts
 // that failed.
 func (s *Snapshot) collect(rows []storedRow) {
-	var log logRows
+	log := logRows{}
 	for _, row := range rows {
 		if s.Now.IsZero() {
 			s.Now = row.Now.UTC()
