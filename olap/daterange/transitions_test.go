@@ -33,7 +33,7 @@ func inEveryZone(t *testing.T, check func(name string, zone *time.Location)) {
 	t.Helper()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for name := range zoneFiles() {
+	for _, name := range Zones() {
 		group.Go(func() error {
 			zone, _ := loadZone(name)
 			check(name, zone)

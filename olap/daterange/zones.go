@@ -4,8 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	_ "embed"
-	"io"
-	"maps"
+	"io/fs"
 	"math"
 	"slices"
 	"sync"
@@ -22,20 +21,22 @@ import (
 //go:embed zones.zip
 var zonesZip []byte
 
-var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
+var archive = sync.OnceValue(func() *zip.Reader {
 	archive, err := zip.NewReader(bytes.NewReader(zonesZip), int64(len(zonesZip)))
 	if err != nil {
 		panic("daterange: embedded zones: " + err.Error())
 	}
-	files := make(map[string]*zip.File, len(archive.File))
-	for _, f := range archive.File {
-		files[f.Name] = f
-	}
-	return files
+	return archive
 })
 
 // Zones are the canonical zones by name, sorted.
-func Zones() []string { return slices.Sorted(maps.Keys(zoneFiles())) }
+func Zones() (names []string) {
+	for _, f := range archive().File {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
 
 var loaded sync.Map // of name to *time.Location; bounded by the number of canonical zones
 
@@ -43,29 +44,16 @@ func loadZone(name string) (*time.Location, bool) {
 	if zone, ok := loaded.Load(name); ok {
 		return zone.(*time.Location), true
 	}
-	file, ok := zoneFiles()[name]
-	if !ok {
+	data, err := fs.ReadFile(archive(), name)
+	if err != nil {
 		return nil, false
 	}
-	zone, err := readZone(file)
+	zone, err := time.LoadLocationFromTZData(name, data)
 	if err != nil {
 		panic("daterange: embedded zone " + name + ": " + err.Error())
 	}
 	loaded.Store(name, zone)
 	return zone, true
-}
-
-func readZone(file *zip.File) (*time.Location, error) {
-	r, err := file.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return time.LoadLocationFromTZData(file.Name, data)
 }
 
 // never is the end of an offset that stays for ever.
