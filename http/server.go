@@ -4,7 +4,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -99,7 +98,7 @@ type Server struct {
 
 // New returns a server that does not listen yet.
 func New(config Config) (*Server, error) {
-	document, err := json.Marshal(catalog.Document())
+	document, err := catalog.Document()
 	if err != nil {
 		return nil, err
 	}

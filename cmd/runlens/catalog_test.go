@@ -32,7 +32,7 @@ func queryCatalog(t *testing.T, o office) {
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		t.Fatal(err)
 	}
-	for i, model := range catalog.Document().Models {
+	for i, model := range catalog.Models {
 		got := answer.Models[i]
 		for n, metric := range model.Metrics {
 			if got.Metrics[n].Name != metric.Name || got.Metrics[n].Unit == "" || !strings.Contains(table, metric.Description) {

@@ -14,7 +14,7 @@ import (
 // generatorOf draws from the catalog as the API returns it.
 func generatorOf(t *testing.T, client int) *generator {
 	t.Helper()
-	text, err := json.Marshal(catalog.Document())
+	text, err := catalog.Document()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,21 +9,21 @@ import "github.com/runlens/runlens/schema"
 // member that a caller could notice.
 const Version = "1.0"
 
-// A Model is a published model and its table.
+// A Model is a published model (spec 2.2) and its table.
 type Model struct {
-	Name        string
-	Description string
-	Grain       string
-	EventClock  string
-	Metrics     []Metric
-	Dimensions  []Dimension
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Grain       string      `json:"grain"`
+	EventClock  string      `json:"eventClock"`
+	Metrics     []Metric    `json:"metrics"`
+	Dimensions  []Dimension `json:"dimensions"`
 
-	Source Source
+	Source Source `json:"-"`
 
 	// Of keys that see less than the organization (query.Narrow), and not published: what else restrictions filter by, and
 	// how many different people are behind the rows of a group.
-	Unpublished []Dimension
-	People      Metric
+	Unpublished []Dimension `json:"-"`
+	People      Metric      `json:"-"`
 }
 
 // The dimensions by which the parts of a restriction filter; every model has all of them.
@@ -72,31 +72,31 @@ const (
 	Ratio                   // a fraction from 0 to 1 (inclusive), null where its denominator is zero
 )
 
-// A Metric is either an aggregate over rows or derived from other metrics of its model.
+// A Metric (spec 2.3) is either an aggregate over rows or derived from other metrics of its model.
 type Metric struct {
-	Name        string
-	Description string
-	Additive    bool
-	Deprecated  *Deprecated
+	Name        string      `json:"name"`
+	Kind        MetricKind  `json:"type"`
+	Description string      `json:"description"`
+	Additive    bool        `json:"additive"`
+	Deprecated  *Deprecated `json:"deprecated"`
 
-	Kind MetricKind
 	// Aggregate is SQL over the fields named in Fields. Empty for a derived metric.
-	Aggregate string
-	Fields    []string
+	Aggregate string   `json:"-"`
+	Fields    []string `json:"-"`
 	// Derived is SQL over the metrics named in From, each as m_<name>.
-	Derived string
-	From    []string
+	Derived string   `json:"-"`
+	From    []string `json:"-"`
 	// Pairs says that Aggregate counts the different pairs (the field pair) of the rows that satisfy
 	// When, SQL over the fields named in Fields; all rows where When is empty.
-	Pairs bool
-	When  string
+	Pairs bool   `json:"-"`
+	When  string `json:"-"`
 	// CountsRows says that a repeated row would be counted twice, so that versions must be
 	// collapsed first. Distinct counts of immutable rows do not need that.
-	CountsRows bool
+	CountsRows bool `json:"-"`
 	// RollupSum names the sum of the model's schema.RollupTable whose total the metric is; empty for none.
-	RollupSum string
+	RollupSum string `json:"-"`
 	// CountsInitiators says that the metric counts the different initiators of records in the rollup.
-	CountsInitiators bool
+	CountsInitiators bool `json:"-"`
 }
 
 // A DimensionKind says how a dimension is grouped, filtered and shown.
@@ -109,29 +109,30 @@ const (
 	Day                             // a local calendar day in the requested timezone
 )
 
-// A Dimension groups and filters rows.
+// A Dimension (spec 2.4) groups and filters rows.
 type Dimension struct {
-	Name        string
-	Description string
-	Companions  []Companion
-	Deprecated  *Deprecated
+	Name        string        `json:"name"`
+	Kind        DimensionKind `json:"type"`
+	Description string        `json:"description"`
+	Companions  []Companion   `json:"companions"`
+	Deprecated  *Deprecated   `json:"deprecated"`
 
-	Kind DimensionKind
 	// Field is the field to group by. Empty for Day, which is computed from the event clock.
-	Field string
+	Field string `json:"-"`
 	// Show is SQL that turns the grouped value, written as ?, into Nullable(String) or String.
 	// Empty where the value is shown as it is.
-	Show string
+	Show string `json:"-"`
 }
 
-// A Companion is a column that comes with its dimension and is no member itself (contract 4.19).
+// A Companion (spec 2.5) is a column that comes with its dimension and is no member itself (contract 4.19).
 type Companion struct {
-	Name        string
-	Description string
+	Name        string        `json:"name"`
+	Kind        DimensionKind `json:"type"` // Text
+	Description string        `json:"description"`
 
 	// Field is the field whose greatest non-null value in the group is shown. Empty for the
 	// agent's current name, which is joined by agent.
-	Field string
+	Field string `json:"-"`
 }
 
 // Deprecated marks a member that stays queryable but should no longer be used (spec 2.6).
