@@ -110,10 +110,10 @@ func (t *RollupTable) InlineDelta(r Reading, n int) sql.Select {
 	return t.Signed(t.Changed(r, n), n, t.Clock)
 }
 
-// DeltaRows selects the delta with the first DeltaColumns, and with the keys that are made of them and the sums of the
+// DeltaRows selects the delta with the first deltaColumns, and with the keys that are made of them and the sums of the
 // rollup row. ColumnsBefore are among its columns.
 func (t *RollupTable) DeltaRows(r Reading) sql.Select {
-	n := t.DeltaColumns
+	const n = deltaColumns
 	_, _, names := t.ranked(n)
 	selected, keys := slices.Concat(t.RecordKey(), names), t.RecordKey()
 	if t.First != "" {
@@ -134,6 +134,6 @@ func (t *RollupTable) DeltaRows(r Reading) sql.Select {
 
 // ColumnsBefore are the columns of DeltaRows that Changed needs of those before.
 func (t *RollupTable) ColumnsBefore() []string {
-	_, _, names := t.ranked(t.DeltaColumns)
+	_, _, names := t.ranked(deltaColumns)
 	return slices.Concat(t.RecordKey(), names, []string{"first_stored_at", "sign"})
 }

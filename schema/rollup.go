@@ -25,15 +25,10 @@ type RollupTable struct {
 	// of several versions the greatest in this order counts.
 	Columns []RollupColumn
 	// First is the column of the source, a UInt128, that is greatest in the copy that counts where records are
-	// immutable: the one with the earliest stamp. Empty where the greatest of Columns counts.
+	// immutable: the one with the earliest stamp. Whether they count at all, TableConflicts says (Counts). Empty where the
+	// greatest of Columns counts.
 	First string
-	// conflicts says that rows of the source have to be compared with TableConflicts, whether they count (Counts).
-	conflicts bool
-	// SumColumns is how many of the first Columns the sums are made of.
-	SumColumns int
-	// DeltaColumns is how many of the first Columns a delta has that is read apart from a statement (DeltaRows).
-	DeltaColumns int
-	// Sums are what the projections aggregate, as SQL over the columns and the sign.
+	// Sums are what the projections aggregate, as SQL over the first SumColumns and the sign.
 	Sums map[string]string
 	// Records is the one of Sums that counts the records.
 	Records string
@@ -42,6 +37,14 @@ type RollupTable struct {
 	// Projections, the smallest first.
 	Projections []Projection
 }
+
+const (
+	// SumColumns is how many of the first Columns of a rollup table its Sums are made of.
+	SumColumns = 1
+	// deltaColumns is how many of them a delta has that is read apart from a statement (DeltaRows): initiator keys are
+	// computed inline (decisions/delta.md).
+	deltaColumns = 2
+)
 
 // A RollupColumn is a column of a rollup table.
 type RollupColumn struct {
@@ -96,9 +99,7 @@ var RollupTables = []*RollupTable{
 			{Name: "initiator", SQL: initiator, InRollup: fmt.Sprintf("bitShiftRight(initiator_key, %d)", InitiatorKeyShift)},
 			{Name: "initiator_name", SQL: initiatorName},
 		},
-		Records:      "runs",
-		SumColumns:   1,
-		DeltaColumns: 2, // initiator keys are computed inline (decisions/delta.md)
+		Records: "runs",
 		Sums: map[string]string{
 			"runs":      agentRuns(""),
 			"completed": agentRuns(fmt.Sprintf("= %d", StatusCompleted.Bits())),
@@ -122,14 +123,12 @@ var RollupTables = []*RollupTable{
 	{
 		Table: "rollup_attributions", Source: TableAttributions, Clock: "occurred_at", ID: "attribution_id",
 		StoredAt: "first_stored_at",
-		First:    "inverted_timestamp", conflicts: true,
+		First:    "inverted_timestamp",
 		Columns: []RollupColumn{
 			{Name: "activity_type", SQL: "activity_type"},
 			{Name: "agent_id", SQL: "agent_id"},
 		},
-		Records:      "records",
-		SumColumns:   1,
-		DeltaColumns: 2,
+		Records: "records",
 		Sums: map[string]string{
 			"records":    "sign",
 			"interacted": "if(activity_type = 'interacted', sign, 0)",
@@ -192,7 +191,7 @@ func (t *RollupTable) Counts(read sql.Reader) string { return t.counts(read, "or
 func (t *RollupTable) CountsOfOrganization() string { return t.counts(sql.Table) }
 
 func (t *RollupTable) counts(read sql.Reader, key ...string) string {
-	if !t.conflicts {
+	if t.First == "" {
 		return "true"
 	}
 	return "(" + strings.Join(append(key, t.Clock, t.ID), ", ") + ") NOT IN" +

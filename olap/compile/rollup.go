@@ -209,7 +209,7 @@ func (in Input) DeltaRow(clock, firstStoredAt int64, takesAway bool) bool {
 // inlineDelta takes away what the rollup has of the records that were stored after the watermark, and adds what they
 // are now. Whichever of them a refresher writes meanwhile, the sum of both is the same.
 func (w *printer) inlineDelta() sql.Select {
-	n := w.Rollup.SumColumns
+	n := schema.SumColumns
 	for _, name := range w.RollupKeys {
 		n = max(n, w.Rollup.Key(name).Columns)
 	}
