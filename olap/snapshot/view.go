@@ -140,7 +140,8 @@ func (v *View) take(
 		v.log.observe(&s.Log)
 	}
 	if parts&InFlight != 0 {
-		v.keep(s)
+		last := s.For("") // without the counts of any
+		v.last.Store(&last)
 	}
 	for _, organization := range organizations {
 		if s.Idle(organization) < v.idleFrom {
@@ -148,12 +149,6 @@ func (v *View) take(
 		}
 	}
 	return s, nil
-}
-
-// keep makes it the last snapshot of the whole store.
-func (v *View) keep(s Snapshot) {
-	s.of = nil
-	v.last.Store(&s)
 }
 
 const (
