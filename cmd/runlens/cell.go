@@ -146,12 +146,13 @@ func (c *cell) maintenance(store *clickhouse.Server) []*maintain.Worker {
 	refresher := rollup.New(conn, c.logger, rollup.Margin)
 	refresher.TakeOutLate(takeOutLate(conn))
 	here := func(ctx context.Context) (func(schema.OrganizationID) bool, error) { return c.here(ctx, 0) }
+	checker := rollup.NewChecker(conn, here, c.logger)
 	return []*maintain.Worker{
 		maintain.New("refresh", refresher, c.logger, share/2, refreshIdle, conn.Ping),
 		maintain.New("compact", maintain.NewCompactor(conn, compactQuiet), c.logger, share/2, compactIdle, conn.Ping),
 		// A purge that dies leaves an organization damaged. Repairs take the share of refreshes while there are some.
-		maintain.New("check", rollup.NewChecker(conn, here, c.logger), c.logger, min(share/2, rollup.CheckShare), checkIdle,
-			conn.Ping).Hurry(share / 2),
+		maintain.New("check", checker, c.logger, min(share/2, rollup.CheckShare), checkIdle, conn.Ping).
+			Hurry(share/2, checker.Urgent),
 	}
 }
 

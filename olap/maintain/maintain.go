@@ -17,13 +17,6 @@ type Task interface {
 	Step(ctx context.Context) (more bool, err error)
 }
 
-// An Urgent task has steps that must not wait for the rest of others.
-type Urgent interface {
-	Task
-	// Urgent reports whether the next step is one. It ends with ctx, which has a deadline.
-	Urgent(ctx context.Context) bool
-}
-
 const (
 	// stepLimit is the longest time of one step. The largest merges take minutes; what takes longer hangs.
 	stepLimit = 10 * time.Minute
@@ -42,9 +35,11 @@ type Worker struct {
 	task   Task
 	logger *slog.Logger
 	share  float64
-	urgent float64 // share of urgent steps; 0 if they are like any other
 	idle   time.Duration
 	alive  func(context.Context) error
+
+	hurried float64                    // share of urgent steps
+	urgent  func(context.Context) bool // nil where none is
 
 	seconds prometheus.Counter
 	steps   prometheus.Counter
@@ -77,10 +72,11 @@ func New(
 	return w
 }
 
-// Hurry has the urgent steps of an Urgent task take a share of their own, from 0 to 1 (both exclusive), and returns w.
-// They are not kept waiting for the rest that other steps are owed: within 30 s it is seen that there is one.
-func (w *Worker) Hurry(share float64) *Worker {
-	w.urgent = share
+// Hurry has urgent steps take a share of their own, from 0 to 1 (both exclusive), and returns w. urgent reports whether
+// the next step is one, and ends with its context. They are not kept waiting for the rest that other steps are owed:
+// within 30 s it is seen that there is one.
+func (w *Worker) Hurry(share float64, urgent func(context.Context) bool) *Worker {
+	w.hurried, w.urgent = share, urgent
 	return w
 }
 
@@ -96,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) {
 		}
 		share, owed := w.share, &others
 		if hurries {
-			share, owed = w.urgent, &urgent
+			share, owed = w.hurried, &urgent
 		}
 		rest := time.Duration(float64(took) * (1 - share) / share)
 		if err != nil {
@@ -120,8 +116,7 @@ func (w *Worker) Run(ctx context.Context) {
 func (w *Worker) hurries(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, longestPause)
 	defer cancel()
-	task, is := w.task.(Urgent)
-	return is && w.urgent > 0 && task.Urgent(ctx)
+	return w.urgent != nil && w.urgent(ctx)
 }
 
 // pause pauses, after a step that was not urgent until the next one is, and returns for how long and whether it is.

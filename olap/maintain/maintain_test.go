@@ -112,7 +112,7 @@ func TestUrgentStepsWaitForNoOthers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		task := &hurried{script: script{steps: repeat(takes(2*s, true, nil), 5), done: cancel},
 			urgent: []bool{false, true, true, false, false, false}}
-		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5).Run(ctx)
+		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5, task.Urgent).Run(ctx)
 		// Each of the others is owed 98 s.
 		want := []time.Duration{0, 32 * s, 36 * s, 40 * s, 72 * s, 104 * s}
 		if !slices.Equal(task.begins, want) {
@@ -129,7 +129,7 @@ func TestAnUrgentStepEndsAPause(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		task := &hurried{script: script{steps: []step{takes(2*m, true, nil), takes(s, true, nil), takes(s, true, nil)},
 			done: cancel}, urgent: []bool{false, true, false}, created: time.Now(), since: 10*m + 10*s}
-		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5).Run(ctx)
+		New("script", task, slog.New(slog.DiscardHandler), 0.02, s, answers).Hurry(0.5, task.Urgent).Run(ctx)
 		// The first step is owed 98 minutes, 8.5 of which it has when the second one begins. The third is owed 49 s.
 		want := []time.Duration{0, 10*m + 30*s, 10*m + 32*s, 10*m + 33*s + 89*m + 30*s + 49*s - mostOwed}
 		if !slices.Equal(task.begins, want) {
@@ -152,7 +152,7 @@ func TestItIsNotKnownWhatIsUrgent(t *testing.T) {
 		const s = time.Second
 		ctx, cancel := context.WithCancel(t.Context())
 		task := &hanging{script{steps: repeat(takes(s, true, nil), 2), done: cancel}}
-		New("script", task, slog.New(slog.DiscardHandler), 0.2, s, answers).Hurry(0.5).Run(ctx)
+		New("script", task, slog.New(slog.DiscardHandler), 0.2, s, answers).Hurry(0.5, task.Urgent).Run(ctx)
 		if want := []time.Duration{0, 5*s + longestPause, 10*s + 2*longestPause}; !slices.Equal(task.begins, want) {
 			t.Errorf("steps began at %v, want %v", task.begins, want)
 		}

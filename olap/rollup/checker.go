@@ -15,7 +15,7 @@ import (
 )
 
 // CheckShare is the most part of one core that a server spends on comparing the rollup. Repairs do not wait for it:
-// they are urgent (maintain.Urgent).
+// they are urgent (Checker.Urgent).
 const CheckShare = 0.02
 
 // A Checker compares the rollup with its sources as long as the server runs, round after round, a section per step.
@@ -118,7 +118,7 @@ func (c *Checker) repairs(state snapshot.Log) bool {
 	return usable(state) && len(state.Damaged) > 0 && !c.failed
 }
 
-// Urgent is part of maintain.Urgent: until a repair an organization is answered from the base tables.
+// Urgent reports whether the next step is a repair: until then an organization is answered from the base tables.
 func (c *Checker) Urgent(ctx context.Context) bool {
 	state, err := snapshot.ReadLog(ctx, c.refresher.conn)
 	return err == nil && c.repairs(state)
