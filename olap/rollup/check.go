@@ -21,7 +21,7 @@ var ErrNothingToCheck = errors.New("nothing was compared: no record of runs or a
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
 // only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet.
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
-	w, err := newWalk(ctx, conn, schema.RollupTables...)
+	w, err := newWalk(ctx, conn)
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (c *Checker) Urgent(ctx context.Context) bool {
 func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 	if c.walk == nil {
 		c.began, c.gaps = time.Now(), false
-		if c.walk, err = newWalk(ctx, c.refresher.conn, schema.RollupTables...); err != nil {
+		if c.walk, err = newWalk(ctx, c.refresher.conn); err != nil {
 			return false, err
 		}
 	}

@@ -40,8 +40,7 @@ type repair struct {
 	report    func([]Difference) // of what is repaired
 	of        snapshot.Damage    // as it was at 1
 	table     *schema.RollupTable
-	walk      *walk
-	next      *section // nil after the last one
+	pending   []section // not compared yet
 }
 
 // newRepair does 1.
@@ -63,49 +62,37 @@ func (s *Refresher) newRepair(ctx context.Context, of snapshot.Damage, report fu
 			return nil, err
 		}
 	}
-	if r.walk, err = newWalk(ctx, s.conn, r.table); err != nil {
-		return nil, err
-	}
-	r.advance()
-	return r, nil
-}
-
-// advance goes on with the next partition.
-func (r *repair) advance() {
-	r.next = nil
-	if len(r.walk.pending) > 0 {
-		next := r.walk.pending[0].of(string(r.of.Organization))
-		r.next, r.walk.pending = &next, r.walk.pending[1:]
-	}
+	r.pending, err = partitions(ctx, s.conn, r.table)
+	return r, err
 }
 
 // step does 2 to 4 for one section, and 5 after the last one. ended says that nothing is left to do; over without
 // ended, that the repair has to begin again.
 func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
-	if r.next == nil {
+	if len(r.pending) == 0 {
 		ended, err = r.end(ctx)
 		return true, ended, err
 	}
-	found, under, err := r.refresher.confirm(ctx, *r.next, allRecords)
+	next := r.pending[0].of(string(r.of.Organization))
+	found, under, err := r.refresher.confirm(ctx, next, allRecords)
 	if under != nil {
 		r.report(found)
-		err = r.section(ctx, under, found)
+		err = r.section(ctx, under, next, found)
 		if endErr := under.end(ctx); err == nil {
 			err = endErr
 		}
 	}
 	if err == nil {
-		r.advance()
+		r.pending = r.pending[1:]
 	}
 	return false, false, err
 }
 
 // section does 2 to 4.
-func (r *repair) section(ctx context.Context, under *claim, found []Difference) error {
+func (r *repair) section(ctx context.Context, under *claim, s section, found []Difference) error {
 	if err := under.damage(ctx, r.table.Source, r.of.Announced, string(r.of.Organization)); err != nil {
 		return err
 	}
-	s := *r.next
 	for _, fix := range []struct {
 		what func(Difference) bool
 		do   func(context.Context, *claim, section) error

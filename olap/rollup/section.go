@@ -80,9 +80,15 @@ type walk struct {
 	sections []section
 }
 
-// newWalk begins a walk over some rollup tables.
-func newWalk(ctx context.Context, conn driver.Conn, tables ...*schema.RollupTable) (*walk, error) {
-	w := &walk{conn: conn}
+// newWalk begins a walk.
+func newWalk(ctx context.Context, conn driver.Conn) (w *walk, err error) {
+	w = &walk{conn: conn}
+	w.pending, err = partitions(ctx, conn, schema.RollupTables...)
+	return w, err
+}
+
+// partitions are those of some rollup tables and their sources, of which the organizations are not known yet.
+func partitions(ctx context.Context, conn driver.Conn, tables ...*schema.RollupTable) (all []section, err error) {
 	for _, t := range tables {
 		// The source is partitioned by month, the rollup by quarter.
 		var found []int64
@@ -94,10 +100,10 @@ func newWalk(ctx context.Context, conn driver.Conn, tables ...*schema.RollupTabl
 			return nil, fmt.Errorf("rollup: list partitions: %w", err)
 		}
 		for _, partition := range found {
-			w.pending = append(w.pending, section{table: t, partition: partition})
+			all = append(all, section{table: t, partition: partition})
 		}
 	}
-	return w, nil
+	return all, nil
 }
 
 // next returns the next section, or nil after the last one.
