@@ -80,7 +80,8 @@ func TestDamageHealsItself(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			maintain.New("check", rollup.NewChecker(store, nil, quiet), quiet, 0.5, 10*time.Millisecond, store.Ping).Run(ctx)
+			checker := rollup.NewChecker(store, olaptest.Anyone, quiet)
+			maintain.New("check", checker, quiet, 0.5, 10*time.Millisecond, store.Ping).Run(ctx)
 		}()
 		for deadline := time.Now().Add(10 * time.Minute); !damaged(); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {

@@ -195,7 +195,7 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
-	refresher, checker := rollup.New(conn, quiet, 0), rollup.NewChecker(conn, nil, quiet)
+	refresher, checker := rollup.New(conn, quiet, 0), rollup.NewChecker(conn, olaptest.Anyone, quiet)
 	at := func(n, minutes int, person string) olaptest.Records {
 		return olaptest.Records{Attributions: []olaptest.Attribution{{Organization: "acme", ID: olaptest.ShortID(n),
 			RunID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), Identifier: person, Activity: "interacted",

@@ -235,7 +235,7 @@ func TestContradictionsStoredAfterTheClockWasSetBack(t *testing.T) {
 			held.Shift(0)
 			refreshed(t, refresher) // which moves the watermark back
 			olaptest.Load(t, conn, c.last)
-			checker := rollup.NewChecker(held, nil, quiet)
+			checker := rollup.NewChecker(held, olaptest.Anyone, quiet)
 			for _, when := range []string{"before the refresh", "after it", "after a repair"} {
 				for name, engine := range engines {
 					if c.clocks && when == "before the refresh" {

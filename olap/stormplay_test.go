@@ -111,7 +111,7 @@ func (s *storm) begin(seed int) {
 	for range 4 {
 		held := olaptest.Hold(s.store)
 		p.machines = append(p.machines, &machine{held: held, refresher: rollup.New(held, quiet, rollup.Margin),
-			checker: rollup.NewChecker(held, nil, quiet)})
+			checker: rollup.NewChecker(held, olaptest.Anyone, quiet)})
 	}
 	for n := range 3 {
 		organization := []string{"acme", "acme", "umbra"}[p.IntN(3)]

@@ -223,7 +223,7 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	}
 	alarms := &warnings{Handler: slog.DiscardHandler}
 	for range 2 {
-		checker := rollup.NewChecker(conn, nil, slog.New(alarms))
+		checker := rollup.NewChecker(conn, olaptest.Anyone, slog.New(alarms))
 		untilStop(func() error {
 			_, err := checker.Step(ctx)
 			return err

@@ -70,6 +70,11 @@ func OpenStore(t testing.TB) *server.Server {
 	return store
 }
 
+// Anyone says of a store that it is there for whatever organization.
+func Anyone(context.Context) (func(schema.OrganizationID) bool, error) {
+	return func(schema.OrganizationID) bool { return true }, nil
+}
+
 // Migrate has a binary with a series of migrations apply them.
 func Migrate(t testing.TB, store *server.Server, series schema.Series) {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -23,7 +24,7 @@ func TestAComparisonLeavesWhatIsAnnouncedAlone(t *testing.T) {
 	}
 	var said bytes.Buffer
 	failing := &dyingConn{Conn: conn}
-	checker := rollup.NewChecker(failing, nil, slog.New(slog.NewTextHandler(&said, nil)))
+	checker := rollup.NewChecker(failing, olaptest.Anyone, slog.New(slog.NewTextHandler(&said, nil)))
 	for range 20 {
 		failing.left = 0
 		if _, err := checker.Step(ctx); !errors.Is(err, errDied) {

@@ -41,7 +41,7 @@ func TestARepairOfWhatWasStoredSince(t *testing.T) {
 				t.Fatal(err)
 			}
 			of := snapshot.Records{Organization: "acme", Source: schema.TableRuns}
-			steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return state(t, conn).Damage(of) == nil })
+			steps(t, rollup.NewChecker(conn, olaptest.Anyone, quiet), func() bool { return state(t, conn).Damage(of) == nil })
 			all(t, conn)
 			if found := check(t, conn); len(found) > 0 {
 				t.Errorf("%+v", found)

@@ -25,7 +25,7 @@ func kept(t *testing.T, conn driver.Conn, runs int64) {
 	if s := state(t, conn); s.Refreshing {
 		t.Errorf("the rollup stays claimed: %+v", s)
 	}
-	checker := rollup.NewChecker(conn, nil, quiet)
+	checker := rollup.NewChecker(conn, olaptest.Anyone, quiet)
 	steps(t, checker, func() bool { return len(state(t, conn).Damaged) == 0 })
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("%+v", found)
@@ -141,7 +141,7 @@ func TestARepairOutdatesAnswersFirst(t *testing.T) {
 			t.Error("what was answered before is answered again")
 		}
 	})
-	steps(t, rollup.NewChecker(held, nil, quiet), func() bool { return asked })
+	steps(t, rollup.NewChecker(held, olaptest.Anyone, quiet), func() bool { return asked })
 }
 
 // What a change says that it leaves damaged is repaired.

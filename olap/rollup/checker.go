@@ -46,16 +46,9 @@ type Checker struct {
 // A Here reads which organizations a store is there for: not for those that are being copied to it.
 type Here func(context.Context) (func(schema.OrganizationID) bool, error)
 
-func ofAnyone(context.Context) (func(schema.OrganizationID) bool, error) {
-	return func(schema.OrganizationID) bool { return true }, nil
-}
-
 // NewChecker returns a Checker that does nothing yet. Of organizations that the store is not there for it reports no
-// damage; here is nil for a store that is there for all that it has.
+// damage.
 func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
-	if here == nil {
-		here = ofAnyone
-	}
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}

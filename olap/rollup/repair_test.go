@@ -105,7 +105,7 @@ func TestDamageIsRepaired(t *testing.T) {
 			if found := check(t, conn); len(found) == 0 {
 				t.Fatal("the command does not find it")
 			}
-			checker := rollup.NewChecker(conn, nil, quiet)
+			checker := rollup.NewChecker(conn, olaptest.Anyone, quiet)
 			steps(t, checker, func() bool { return len(state(t, conn).Damaged) > 0 })
 			if !checker.Urgent(ctx) {
 				t.Error("a repair is not urgent")
@@ -184,7 +184,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 		damage(t, store, damages["a row missing"].statements)
 		damage(t, store, damages["a name altered"].statements)
 		dying := &dyingConn{Conn: store, left: crash}
-		checker := rollup.NewChecker(dying, nil, quiet)
+		checker := rollup.NewChecker(dying, olaptest.Anyone, quiet)
 		noted, ended := false, false
 		olaptest.Until(t, "the damage is repaired", func() bool {
 			_, err := checker.Step(ctx)
@@ -208,7 +208,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 			}
 			return
 		}
-		other := rollup.NewChecker(store, nil, quiet)
+		other := rollup.NewChecker(store, olaptest.Anyone, quiet)
 		if !noted {
 			steps(t, other, func() bool { return len(state(t, store).Damaged) > 0 })
 		}
@@ -234,7 +234,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 	var checkers sync.WaitGroup
 	for range 3 {
 		checkers.Go(func() {
-			checker := rollup.NewChecker(conn, nil, quiet)
+			checker := rollup.NewChecker(conn, olaptest.Anyone, quiet)
 			for range 12 { // more than it takes: 7 to 9 steps repair all
 				if _, err := checker.Step(ctx); err != nil {
 					t.Error(err)
@@ -243,7 +243,7 @@ func TestSeveralCheckersRepair(t *testing.T) {
 		})
 	}
 	checkers.Wait()
-	steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
+	steps(t, rollup.NewChecker(conn, olaptest.Anyone, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
 	if found := check(t, conn); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
@@ -255,7 +255,7 @@ func TestRebuildEndsDamages(t *testing.T) {
 	load(t, conn, 40, "RUNNING")
 	all(t, conn)
 	damage(t, conn, damages["a row missing"].statements)
-	steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
+	steps(t, rollup.NewChecker(conn, olaptest.Anyone, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
 	if err := rollup.Rebuild(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
@@ -277,13 +277,13 @@ func TestDamageDuringARepair(t *testing.T) {
 		hit = false
 		all(t, conn) // so that the watermark is in use
 		damage(t, conn, damages["a row missing"].statements)
-		steps(t, rollup.NewChecker(conn, nil, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
+		steps(t, rollup.NewChecker(conn, olaptest.Anyone, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
 		held := olaptest.Hold(conn)
 		held.Before(number, func() {
 			hit = true
 			failChange(t, conn)
 		})
-		steps(t, rollup.NewChecker(held, nil, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
+		steps(t, rollup.NewChecker(held, olaptest.Anyone, quiet), func() bool { return len(state(t, conn).Damaged) == 0 })
 		if found := check(t, conn); len(found) > 0 {
 			t.Errorf("damaged before statement %d of a repair: %+v", number, found)
 		}
