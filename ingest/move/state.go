@@ -34,23 +34,6 @@ func changing(ctx context.Context, more ...clickhouse.QueryOption) context.Conte
 	return clickhouse.Context(ctx, append(more, clickhouse.WithQueryID(id), clickhouse.WithSettings(settings))...)
 }
 
-// awaitOthers waits for the statements of moves that run in a store now.
-func awaitOthers(ctx context.Context, conn driver.Conn) error {
-	var running []string
-	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+
-		queryPrefix+"')").Scan(&running)
-	for n := uint64(len(running)); err == nil && n > 0; {
-		if err = snapshot.Pause(ctx, poll); err == nil {
-			err = conn.QueryRow(ctx, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}",
-				clickhouse.Named("running", running)).Scan(&n)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("wait for other moves: %w", err)
-	}
-	return nil
-}
-
 // A side is one of the two cells.
 type side struct {
 	name string
@@ -92,8 +75,8 @@ func (s *side) becomeWhile(
 	if err != nil {
 		return fmt.Errorf("cell %s: tell it that it is %s: %w", s.name, next.State, err)
 	}
-	if err := awaitOthers(ctx, s.conn); err != nil {
-		return err
+	if err := snapshot.AwaitStatements(ctx, s.conn, queryPrefix); err != nil {
+		return fmt.Errorf("cell %s: %w", s.name, err)
 	}
 	if _, err := s.read(ctx, subject); err != nil {
 		return err

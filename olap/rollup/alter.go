@@ -76,39 +76,12 @@ func (c *claim) alterIn(ctx context.Context, table, change, where string, partit
 	return c.check(ctx)
 }
 
-// waitForInserts waits for the inserts into the log and into the rollup that run now. After it, every insert whose
-// fence an earlier entry made false has ended or will find the fence false.
-func waitForInserts(ctx context.Context, conn driver.Conn) error {
-	var running []string
-	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+
-		snapshot.RefreshQueryPrefix+"')").Scan(&running)
-	if err != nil {
-		return fmt.Errorf("rollup: read the inserts that run: %w", err)
-	}
-	if len(running) == 0 {
-		return nil
-	}
-	return wait(ctx, conn, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}",
-		driver.NamedValue{Name: "running", Value: running})
-}
-
 // waitForMutations waits for what ClickHouse mutates: statements of a process that died may still run.
 func waitForMutations(ctx context.Context, conn driver.Conn) error {
-	return wait(ctx, conn, "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done")
-}
-
-// wait polls until a count is zero.
-func wait(ctx context.Context, conn driver.Conn, count string, args ...any) error {
-	for {
-		var n uint64
-		if err := conn.QueryRow(ctx, count, args...).Scan(&n); err != nil {
-			return fmt.Errorf("rollup: wait: %w", err)
-		}
-		if n == 0 {
-			return nil
-		}
-		if err := snapshot.Pause(ctx, claimPoll); err != nil {
-			return err
-		}
+	err := snapshot.AwaitNone(ctx, conn,
+		"SELECT count() FROM system.mutations WHERE database = currentDatabase() AND NOT is_done")
+	if err != nil {
+		err = fmt.Errorf("rollup: %w", err)
 	}
+	return err
 }

@@ -104,8 +104,10 @@ func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name i
 	if err := write(ctx, conn, schema.LogBegin, c.number, c.writer, free); err != nil {
 		return nil, err
 	}
-	if err := waitForInserts(ctx, conn); err != nil {
-		return nil, err
+	// After it, every insert into the log and into the rollup whose fence an earlier entry made false has ended or will
+	// find the fence false.
+	if err := snapshot.AwaitStatements(ctx, conn, snapshot.RefreshQueryPrefix); err != nil {
+		return nil, fmt.Errorf("rollup: %w", err)
 	}
 	if err := c.check(ctx); err != nil {
 		if errors.Is(err, ErrLost) {

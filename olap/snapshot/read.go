@@ -109,6 +109,40 @@ func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Tim
 	}
 }
 
+// statementPoll is the pause between two looks at statements of others.
+const statementPoll = 50 * time.Millisecond
+
+// AwaitStatements waits for the statements that run now and whose query_id begins with a prefix.
+func AwaitStatements(ctx context.Context, conn driver.Conn, prefix string) error {
+	var running []string
+	err := conn.QueryRow(ctx, "SELECT groupArray(query_id) FROM system.processes WHERE startsWith(query_id, '"+prefix+
+		"')").Scan(&running)
+	if err != nil {
+		return failure.Of("read which statements run", err)
+	}
+	if len(running) == 0 {
+		return nil
+	}
+	return AwaitNone(ctx, conn, "SELECT count() FROM system.processes WHERE query_id IN {running:Array(String)}",
+		clickhouse.Named("running", running))
+}
+
+// AwaitNone waits until a count is zero.
+func AwaitNone(ctx context.Context, conn driver.Conn, count string, args ...any) error {
+	for {
+		var n uint64
+		if err := conn.QueryRow(ctx, count, args...).Scan(&n); err != nil {
+			return failure.Of("wait for what runs", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		if err := Pause(ctx, statementPoll); err != nil {
+			return err
+		}
+	}
+}
+
 // Pause waits for a while, or for the end of ctx, which is the error.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
