@@ -139,7 +139,7 @@ func RotateCursorSecret(ctx context.Context, conn driver.Conn) (signsFrom time.T
 // A keptSecret is a row of rule 1.
 type keptSecret struct {
 	Name      string    `ch:"name"`
-	Value     string    `ch:"value"`
+	Value     string    `ch:"kept"`
 	SignsFrom time.Time `ch:"signs_from"`
 	Signs     bool      `ch:"signs"`
 	number    int
@@ -173,14 +173,11 @@ func keepSecret(ctx context.Context, conn driver.Conn, name, value string) error
 
 // readSecrets returns the secrets by their numbers, ascending.
 func readSecrets(ctx context.Context, conn driver.Conn) ([]keptSecret, error) {
-	secrets := sql.Select{
-		Columns: []string{"name", "argMin(value, (created_at, value)) AS value",
-			"min(created_at) + toIntervalSecond({delay:Int64}) AS signs_from"},
+	list := sql.Select{
+		Columns: []string{"name", "argMin(value, (created_at, value)) AS kept",
+			"min(created_at) + toIntervalSecond({delay:Int64}) AS signs_from", "signs_from <= now64(9, 'UTC') AS signs"},
 		From:  sql.AllOrganizations("secrets are the deployment's")(schema.TableSecrets),
 		Where: []string{"(name = {name:String} OR startsWith(name, {name:String} || '/'))"}, Group: []string{"name"},
-	}
-	list := sql.Select{
-		Columns: []string{"name", "value", "signs_from", "signs_from <= now64(9, 'UTC') AS signs"}, From: sql.Query(secrets),
 		Order: []string{"length(name)", "name"},
 	}
 	var kept []keptSecret
