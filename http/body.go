@@ -41,7 +41,7 @@ func (b *body) release() {
 // releases the body, also after an error.
 func (s *Server) readBody(c *fiber.Ctx) (*body, error) {
 	b := &body{budget: s.bodies, full: limited(limitBodies, messageTooMany, conns.Grace)}
-	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := fieldOf(c, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return b, malformed("the body is encoded")
 	}
 	if !isJSON(c.Get(fiber.HeaderContentType)) {

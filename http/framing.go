@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 )
 
@@ -37,6 +39,12 @@ var (
 // maxLengthDigits keeps a Content-Length within 63 bits.
 const maxLengthDigits = 18
 
+// whiteSpace around the value of a field is no part of it (RFC 9110, section 5.5). fasthttp takes the spaces away.
+const whiteSpace = " \t"
+
+// fieldOf is the value of the first field of a name; empty without one.
+func fieldOf(c *fiber.Ctx, name string) string { return strings.Trim(c.Get(name), whiteSpace) }
+
 // framingOf reads how long a request's body is, or says why nobody can know.
 func framingOf(header *fasthttp.RequestHeader) (framing, error) {
 	protocol := string(header.Protocol())
@@ -54,7 +62,7 @@ func framingOf(header *fasthttp.RequestHeader) (framing, error) {
 			break
 		}
 		name, value, found := bytes.Cut(line, []byte(":"))
-		value = bytes.Trim(value, " \t")
+		value = bytes.Trim(value, whiteSpace)
 		if !found || !isToken(name) || !isFieldValue(value) {
 			return framing{}, errHeaderLine
 		}

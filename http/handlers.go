@@ -154,7 +154,7 @@ func bearer(c *fiber.Ctx) string {
 	if len(headers) != 1 {
 		return ""
 	}
-	scheme, credential, _ := strings.Cut(string(headers[0]), " ")
+	scheme, credential, _ := strings.Cut(strings.Trim(string(headers[0]), whiteSpace), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ""
 	}

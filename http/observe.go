@@ -92,7 +92,7 @@ func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
 
 // begin takes the caller's identifier, or makes one where it is absent or invalid (spec 5.4).
 func (s *Server) begin(c *fiber.Ctx, x *exchange) {
-	x.requestID, x.began = c.Get(headerRequestID), time.Now()
+	x.requestID, x.began = fieldOf(c, headerRequestID), time.Now()
 	if !requestIDPattern.MatchString(x.requestID) {
 		x.requestID = uuid.NewString()
 	}

@@ -56,7 +56,8 @@ func (s *Server) pushRecords(c *fiber.Ctx) error {
 	case err != nil:
 		return asPush(err)
 	}
-	records, err := push.Read(bytes.NewReader(body.bytes), c.Get(fiber.HeaderContentEncoding), x.principal.Organization())
+	coding := fieldOf(c, fiber.HeaderContentEncoding)
+	records, err := push.Read(bytes.NewReader(body.bytes), coding, x.principal.Organization())
 	switch {
 	case errors.Is(err, push.ErrTooLarge):
 		return &refusal{code: codeBodyTooLarge, cause: err}

@@ -241,3 +241,15 @@ func TestTheLargestQueryFits(t *testing.T) {
 	}
 	s.post(s.reader(), body).want(t, 200, "", "")
 }
+
+// White space around the value of a field is no part of it (RFC 9110, section 5.5), also a tab.
+func TestTabsAroundFieldsDoNotCount(t *testing.T) {
+	s := serve(t, nil)
+	text := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization:\t Bearer %s\t\r\nx-request-id:\ttabbed \t\r\n"+
+		"Content-Type:\tapplication/json\r\nContent-Encoding: identity\t\r\nContent-Length: %d\r\n\r\n%s",
+		queryPath, s.reader(), len(valid), valid)
+	answers := s.raw(t, text)
+	if len(answers) != 1 || answers[0].StatusCode != 200 || answers[0].Header.Get("x-request-id") != "tabbed" {
+		t.Errorf("answered %v", answers)
+	}
+}
