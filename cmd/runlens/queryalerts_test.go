@@ -79,6 +79,15 @@ func queryMissing(t *testing.T, o office) {
 			t.Errorf("%s: %d %s", filter, code, stderr)
 		}
 	}
+	// What each filter finds by itself is there, also where it is not named as answers name it.
+	for _, filter := range []string{"agent_id=billing", "agent_id=" + strings.ToUpper(agentOfDesk),
+		"user_identifier=ADA@x.example"} {
+		code, _, stderr := d.query(january, "--filter", filter, "--filter", "user_type=external")
+		if code != 0 || strings.Count(stderr, "note: ") != 1 ||
+			!strings.Contains(stderr, "no user_type is external in these days; did you mean internal?") {
+			t.Errorf("%s: %d %s", filter, code, stderr)
+		}
+	}
 	if _, _, stderr := d.query(january+"-q", "--filter", "user_identifier=zzz"); stderr != "" {
 		t.Errorf("-q says %s", stderr)
 	}

@@ -12,21 +12,35 @@ import (
 )
 
 // Missing says of the filters of a query that found nothing which values there are none of in its days, and what may
-// have been meant. It asks one query for each filter, and says nothing where that fails.
+// have been meant. It asks one query for each filter, a further one for the values that it does not find, and says
+// nothing where that fails.
 func Missing(ctx context.Context, c *client.Client, q client.Query) (hints []string) {
 	for _, f := range q.Filters {
-		page, err := c.Query(ctx, client.Query{Model: q.Model, Metrics: q.Metrics[:1], Dimensions: []string{f.Member},
-			Range: q.Range, Limit: client.MaxLimit})
+		asked := client.Query{Model: q.Model, Metrics: q.Metrics[:1], Dimensions: []string{f.Member},
+			Range: q.Range, Limit: client.MaxLimit}
+		page, err := c.Query(ctx, asked)
 		if err != nil {
 			return hints
 		}
 		if len(page.Rows) == 0 {
 			return []string{"nothing was counted in these days, whatever the filters"}
 		}
+		var of, values []string
 		for _, value := range append(slices.Clone(f.Values), f.Value) {
 			if hint := missing(page, f.Member, value); hint != "" {
-				hints = append(hints, hint)
+				of, values = append(of, hint), append(values, value)
 			}
+		}
+		if len(values) == 0 {
+			continue
+		}
+		// A filter takes more than an answer has: slugs, and identifiers in any letter case.
+		asked.Filters = []client.Filter{client.In(f.Member, values...)}
+		if page, err = c.Query(ctx, asked); err != nil {
+			return hints
+		}
+		if len(page.Rows) == 0 {
+			hints = append(hints, of...)
 		}
 	}
 	return hints
