@@ -113,6 +113,8 @@ func queryFormats(t *testing.T, o office) {
 		"run_count,run_success_rate\n1,0\n")
 	d.answers("nothing yet", january+"--filter user_type=external --output ndjson",
 		`{"run_count":0,"run_success_rate":null}`+"\n")
+	d.answers("nothing alone", "--start 2026-01-01 --end 2026-01-31 --metrics run_success_rate --filter "+
+		"user_type=external --output csv", "run_success_rate\n\"\"\n")
 	d.answers("no rows", january+"--filter user_type=external --dimensions day --output markdown",
 		"| day | run_count | run_success_rate |\n| --- | ---: | ---: |\n")
 	d.answers("bars", january+"--dimensions user_type --output plot -q", "run_count\ninternal  "+strings.Repeat("█", 68)+

@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/csv"
+	"errors"
 	"io"
 	"regexp"
 	"slices"
@@ -12,7 +13,8 @@ import (
 	"github.com/runlens/runlens/http/client"
 )
 
-// csvFile is RFC 4180 with the values as they are; null is empty.
+// csvFile is RFC 4180 with the values as they are; null is empty. An empty value alone is quoted: readers skip empty
+// lines.
 type csvFile struct {
 	w            *csv.Writer
 	out          io.Writer
@@ -59,7 +61,12 @@ func (c *csvFile) write(row report.Row, text func(i int) bool) error {
 			}
 		}
 	}
-	return c.w.Write(c.record)
+	if len(c.record) != 1 || c.record[0] != "" {
+		return c.w.Write(c.record)
+	}
+	c.w.Flush()
+	_, err := io.WriteString(c.out, `""`+"\n")
+	return errors.Join(c.w.Error(), err)
 }
 
 // formula is one whose result is the text: spreadsheets show it, and neither compute nor reformat it. A literal of a
