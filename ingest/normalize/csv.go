@@ -66,9 +66,9 @@ func (c *CSV) unknown(name string) error {
 }
 
 // Fill puts cells into raw. An empty cell is null where the field may be null, an empty text elsewhere; Null without
-// quotes is null. The values are copied to the end of buffer, which is returned.
+// quotes is null. The values are copied to the end of buffer, which is returned. quoted is Quoted of a cell.
 func (c *CSV) Fill(
-	raw *Raw, positions []int, cells []string, buffer []byte, isQuoted func(cell int) bool,
+	raw *Raw, positions []int, cells []string, buffer []byte, quoted func(cell int) []byte,
 ) ([]byte, *Error) {
 	raw.Kind = c.Kind
 	size := 0
@@ -87,10 +87,14 @@ func (c *CSV) Fill(
 				fault = &Error{"record", "must be " + string(c.Kind) + ", the kind of all records of this file"}
 			}
 		case cell == "" && Nullable(fields[position]):
-		case cell == c.Null && cell != "" && !isQuoted(i):
+		case cell == c.Null && cell != "" && quoted(i) == nil:
 		default:
 			begin := len(buffer)
-			buffer = append(buffer, cell...)
+			if strings.Contains(cell, "\n") {
+				buffer = appendUnquoted(buffer, quoted(i))
+			} else {
+				buffer = append(buffer, cell...)
+			}
 			raw.Values[position] = buffer[begin:len(buffer):len(buffer)]
 		}
 	}
@@ -113,9 +117,9 @@ func (c *CSV) Read(text []byte, raw *Raw) *Error {
 	if err != nil {
 		return CSVFault(err)
 	}
-	_, fault := c.Fill(raw, positions, cells, []byte{}, func(i int) bool {
+	_, fault := c.Fill(raw, positions, cells, []byte{}, func(i int) []byte {
 		line, column := in.FieldPos(i)
-		return IsQuoted(text, line-1, column)
+		return Quoted(text, line-1, column)
 	})
 	if fault != nil {
 		return fault
@@ -126,12 +130,30 @@ func (c *CSV) Read(text []byte, raw *Raw) *Error {
 	return nil
 }
 
-// IsQuoted reports whether the cell has quotes that begins at a column, counted in bytes from 1, after some line feeds.
-func IsQuoted(text []byte, lineFeeds, column int) bool {
+// Quoted is text from the quote on of the cell that begins at a column, counted in bytes from 1, after some line feeds;
+// nil if the cell has no quotes.
+func Quoted(text []byte, lineFeeds, column int) []byte {
 	for range lineFeeds {
 		text = text[bytes.IndexByte(text, '\n')+1:]
 	}
-	return column <= len(text) && text[column-1] == '"'
+	if column > len(text) || text[column-1] != '"' {
+		return nil
+	}
+	return text[column-1:]
+}
+
+// appendUnquoted appends what is in the quotes of the cell that a text begins with. encoding/csv would take a carriage
+// return before a line feed away.
+func appendUnquoted(b, text []byte) []byte {
+	for i := 1; i < len(text); i++ {
+		if text[i] == '"' {
+			if i++; i == len(text) || text[i] != '"' {
+				break
+			}
+		}
+		b = append(b, text[i])
+	}
+	return b
 }
 
 // CSVFault puts the reason of encoding/csv in words for whoever wrote the record.

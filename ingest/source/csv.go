@@ -119,7 +119,7 @@ func (r *csvRecords) Next() (*Record, error) {
 				continue
 			}
 			var fault *normalize.Error
-			if r.cells, fault = r.dialect.Fill(&r.record.Raw, r.positions, cells, r.cells[:0], r.isQuoted); fault != nil {
+			if r.cells, fault = r.dialect.Fill(&r.record.Raw, r.positions, cells, r.cells[:0], r.quoted); fault != nil {
 				r.record.Fault = fault
 			}
 		}
@@ -201,10 +201,10 @@ func quotedBytes(text []byte) int {
 	return len(text)
 }
 
-// isQuoted reports whether a cell of the last record has quotes.
-func (r *csvRecords) isQuoted(cell int) bool {
+// quoted is the text of the last record from the quote of a cell on, nil if the cell has no quotes.
+func (r *csvRecords) quoted(cell int) []byte {
 	line, column := r.csv.FieldPos(cell)
-	return normalize.IsQuoted(r.text, line-r.textLine, column)
+	return normalize.Quoted(r.text, line-r.textLine, column)
 }
 
 // advance moves the position after the last record and keeps the record's text, which is valid until the

@@ -68,7 +68,7 @@ func TestCSVRecords(t *testing.T) {
 		"nothing but commas": {",,,,,\n", `2 agent "" "" "" - - ""`},
 		"spaces stay":        {" o,a , ,s,d,t\n", `2 agent " o" "a " " " "s" "d" "t"`},
 		"quotes and commas":  {"o,a,\"\"\"n\"\", m\",s,d,t\n", `2 agent "o" "a" "\"n\", m" "s" "d" "t"`},
-		"line feeds in quotes": {"o,a,\"1\n2\r\n\n4\",,,t\no,b,n,,,t", "2 agent \"o\" \"a\" \"1\\n2\\n\\n4\" - - \"t\"\n" +
+		"line feeds in quotes": {"o,a,\"1\n2\r\n\n4\",,,t\no,b,n,,,t", "2 agent \"o\" \"a\" \"1\\n2\\r\\n\\n4\" - - \"t\"\n" +
 			"6 agent \"o\" \"b\" \"n\" - - \"t\""},
 		"blank lines": {"\n\r\no,a,n,,,t\n\n\no,b,n,,,t\n\n", "4 agent \"o\" \"a\" \"n\" - - \"t\"\n7 agent " +
 			"\"o\" \"b\" \"n\" - - \"t\""},
@@ -120,7 +120,7 @@ func TestCSVNull(t *testing.T) {
 	for name, c := range map[string]struct{ null, in, want string }{
 		"bare":              {`\N`, `o,a,n,\N,\N,t`, `2 agent "o" "a" "n" - - "t"`},
 		"quoted":            {`\N`, `"o","a","\N","\N",\N,"t"`, `2 agent "o" "a" "\\N" "\\N" - "t"`},
-		"after line feeds":  {`\N`, "o,\"\n\r\n\",\"\n,\\N\",\\N,\"\\N\",t", `2 agent "o" "\n\n" "\n,\\N" - "\\N" "t"`},
+		"after line feeds":  {`\N`, "o,\"\n\r\n\",\"\n,\\N\",\\N,\"\\N\",t", `2 agent "o" "\n\r\n" "\n,\\N" - "\\N" "t"`},
 		"after blank lines": {`\N`, "\n\no,a,n,\\N,\"\\N\",t", `4 agent "o" "a" "n" - "\\N" "t"`},
 		"required":          {`\N`, `\N,a,\N,,,t`, `2 agent - "a" - - - "t"`},
 		"another text":      {"NULL", `o,a,NULL,NULL,"NULL",\N`, `2 agent "o" "a" - - "NULL" "\\N"`},
