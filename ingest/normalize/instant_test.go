@@ -45,10 +45,13 @@ func TestInstants(t *testing.T) {
 		"2024-03-01 00:00:00+00:00:60", "2024-03-01 00:00:00+00 BC", "2024-03-01 00:00:00 CET", "2024-03-01 00:00:00 ",
 		"2024-03-01 00:00:00+",
 		"2024-03-01 00:00:00+00:00:00:00", "2024-03-01 00:00:00+a0", "2024-03-01 00:00:00 UTC ", "2024-03-01  00:00:00Z",
-		"2024-03-01 00:00:00  Z", "２024-03-01 00:00:00Z",
+		"2024-03-01 00:00:00  Z", "２024-03-01 00:00:00Z", "2024-03-01 0:00:00Z", "2024-03-01 00:00:00,1Z",
+		"2024-03-01 00:00:00+24:00", "2024-03-01 00:00:00+23:60",
 	} {
-		if ms, reason := parseInstant([]byte(text)); !strings.HasPrefix(reason, "must be") {
-			t.Errorf("%q: %d, %q", text, ms, reason)
+		for _, text := range []string{text, strings.Replace(text, " ", "T", 1)} {
+			if ms, reason := parseInstant([]byte(text)); !strings.HasPrefix(reason, "must be") {
+				t.Errorf("%q: %d, %q", text, ms, reason)
+			}
 		}
 	}
 }
