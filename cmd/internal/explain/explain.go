@@ -32,8 +32,8 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 	case errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused):
 		return err.Error(), false
 	case refused.Status == 401:
-		return refused.Error() + "; the key is unknown or revoked: 'runlens keys create --org ORG' makes one, " +
-			"'runlens login' keeps it", false
+		return refused.Error() + "; the key is unknown or revoked, has expired, or is used from outside its networks: " +
+			"'runlens keys create --org ORG' makes one, 'runlens login' keeps it", false
 	case refused.Code == client.CodeRestrictedKey:
 		return restricted(refused), true
 	case refused.Status == 403:
@@ -113,8 +113,8 @@ func place(ctx context.Context, q client.Query, param string, catalog Catalog) s
 	case param == "range.timezone":
 		return zone(q.Range.Timezone)
 	case param == "range.start" || param == "range.end" || param == "range":
-		return fmt.Sprintf("the range %s to %s must be two days of the form 2026-01-31, the first not after the last",
-			q.Range.Start, q.Range.End)
+		return fmt.Sprintf("the range %s to %s must be two days of the form 2026-01-31, the first not after the last, and "+
+			"end before the year 10000 in UTC", q.Range.Start, q.Range.End)
 	case field == "limit":
 		return fmt.Sprintf("the limit is %d, and must be 1 to %d", q.Limit, client.MaxLimit)
 	case field == "filters" && n >= 0 && n < len(q.Filters) && parts[3] != "member":

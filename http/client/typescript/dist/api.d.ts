@@ -39,9 +39,10 @@ export interface paths {
          *
          *     With `Accept: text/csv`, `application/x-ndjson` or `application/vnd.apache.arrow.stream` the answer has the rows alone, and the
          *     headers `x-runlens-*` have the rest. Without these, with `*\/*`, and for errors, it is JSON. CSV (RFC 4180) has a header line, quotes
-         *     what is a string in JSON, and has nothing for null; values are as they are, so a spreadsheet may take a text that begins with `=`
-         *     for a formula: import such columns as text. NDJSON has an object for each row, with the names of the columns as keys. An Arrow
-         *     stream has one batch: texts are `utf8`, days `date32`, counts `int64` and other numbers `float64`.
+         *     what is a string in JSON, and has nothing for null, but `""` for one that is alone in its row; values are as they are, so a
+         *     spreadsheet may take a text that begins with `=` for a formula: import such columns as text. NDJSON has an object for each row,
+         *     with the names of the columns as keys. An Arrow stream has one batch: texts are `utf8`, days `date32`, counts `int64` and other
+         *     numbers `float64`.
          *     (They are described here and not as content of the response: generated clients would have to tell a table from a text.)
          */
         post: operations["runQuery"];
@@ -340,7 +341,7 @@ export interface components {
         ETag: string;
         /** @description That the answer depends on `Accept` and `Accept-Encoding`. */
         Vary: string;
-        /** @description The `queryId` of an answer that has only rows, CSV or NDJSON. */
+        /** @description The `queryId` of an answer that has only rows. */
         QueryId: string;
         /** @description The `catalogVersion` of an answer that has only rows. */
         CatalogVersion: string;
