@@ -99,8 +99,10 @@ func (b *body) grow(most int) error {
 	if len(b.bytes) < cap(b.bytes) {
 		return nil
 	}
-	// One byte more than allowed shows that a body is too large.
-	size := min(max(2*cap(b.bytes), bytes.MinRead), most+1)
+	size := max(2*cap(b.bytes), bytes.MinRead)
+	if size > most {
+		size = most + 1 // one byte more than allowed shows that a body is too large
+	}
 	if more := int64(size-freeBodyBytes) - b.taken; more > 0 {
 		if !b.budget.Take(more) {
 			return b.full

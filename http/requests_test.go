@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -106,6 +107,13 @@ func TestBodySize(t *testing.T) {
 			t.Errorf("request id %q", a.Error.RequestID)
 		}
 	}
+}
+
+// Without a limit that counts, bodies are read as they come.
+func TestAnyBodySize(t *testing.T) {
+	s := serve(t, func(c *httpapi.Config) { c.MaxBodyBytes, c.BodyBytes = math.MaxInt, math.MaxInt64 })
+	s.post(s.reader(), valid).want(t, 200, "", "")
+	s.post(s.reader(), valid+strings.Repeat(" ", 1<<20)).want(t, 200, "", "")
 }
 
 // Spec 5.4: an invalid identifier is replaced, a valid one comes back, on every answer.
