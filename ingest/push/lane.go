@@ -18,6 +18,10 @@ const (
 	// What one insert takes of the requests that wait, at least one of them.
 	insertRecords = 50_000
 	insertBytes   = 10 << 20
+	// insertParts is of how many months of runs and of attribution records one insert has records of one organization:
+	// each is a part of its own, which takes 7 ms. A body with more is stored by several inserts, so that those of others
+	// don't wait for all of it.
+	insertParts = 100
 
 	// insertEvery is the least time between the begins of two inserts while less than insertBytes wait. It bounds the
 	// parts that small requests make, and what a request waits for that.
@@ -61,6 +65,7 @@ type Lane struct {
 type entry struct {
 	*Records
 	release func()
+	taken   part // what the insert has that is next, or under way; the rest waits
 }
 
 // NewLane returns a Lane that stores with writer.
@@ -70,15 +75,15 @@ func NewLane(writer Writer, metrics *Metrics, logger *slog.Logger) *Lane {
 
 // Store returns when records are stored, all that are not rejected; some may be rejected only now, because their person
 // was purged. It calls release once, when their memory is free, which may be after it returned. When ctx is done, it
-// returns its error, and the records, which it has to itself then, may be stored later. After another error than
-// ErrMoving a part may be stored.
+// returns its error, and the records, which it has to itself then, may be stored later. After another error a part of
+// them may be stored.
 func (l *Lane) Store(ctx context.Context, r *Records, release func()) error {
-	if r.batch.Len() == 0 {
+	if r.left.Len() == 0 {
 		release()
 		return nil
 	}
 	l.mu.Lock()
-	l.waiting = append(l.waiting, &entry{r, release})
+	l.waiting = append(l.waiting, &entry{Records: r, release: release})
 	l.bytes += r.Bytes
 	l.hurry()
 	if !l.running {
@@ -106,9 +111,6 @@ func (l *Lane) run() {
 			return
 		}
 		l.insert(taken)
-		for _, e := range taken {
-			e.release()
-		}
 	}
 }
 
@@ -120,22 +122,40 @@ func (l *Lane) pause() {
 	}
 }
 
-// take takes what the next insert has. It returns nil, and the run ends, if nothing waits.
+// take takes what the next insert has. It returns nil, and the run ends, if nothing waits. What does not fit stays in
+// its place, and is the first one in the end.
 func (l *Lane) take() (taken []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	records, bytes := 0, int64(0)
+	keys := map[schema.OrganizationID]partKeys{}
 	for _, e := range l.waiting {
-		if len(taken) > 0 && (records+e.batch.Len() > insertRecords || bytes+e.Bytes > insertBytes) {
-			break
+		if len(taken) > 0 && (records+e.left.Len() > insertRecords || bytes+e.Bytes > insertBytes) {
+			continue
 		}
-		taken = append(taken, e)
-		records, bytes = records+e.batch.Len(), bytes+e.Bytes
+		if keys[e.Organization] == nil {
+			keys[e.Organization] = partKeys{}
+		}
+		all := e.left.Len()
+		e.taken = e.left.take(keys[e.Organization])
+		if n := e.taken.Len(); n > 0 {
+			taken = append(taken, e)
+			records, bytes = records+n, bytes+e.Bytes*int64(n)/int64(all)
+		}
 	}
-	l.waiting, l.bytes = slices.Delete(l.waiting, 0, len(taken)), l.bytes-bytes
+	l.forget(func(e *entry) bool { return e.left.Len() == 0 })
 	l.running = taken != nil
 	l.hurry()
 	return taken
+}
+
+// forget has entries wait no longer. It requires the lock.
+func (l *Lane) forget(which func(*entry) bool) {
+	l.waiting = slices.DeleteFunc(l.waiting, which)
+	l.bytes = 0
+	for _, e := range l.waiting {
+		l.bytes += e.Bytes
+	}
 }
 
 // hurry ends pause if enough waits for an insert. It requires the lock.
@@ -180,22 +200,34 @@ func (l *Lane) insert(entries []*entry) {
 	}
 	l.metrics.inserted(err)
 	for _, e := range entries {
+		failed := err
 		if moving[e.Organization] {
-			e.done <- ErrMoving
-		} else {
-			e.done <- err
+			failed = ErrMoving
 		}
+		l.end(e, failed)
 	}
+}
+
+// end ends an entry of which nothing is left to be stored, or with an error.
+func (l *Lane) end(e *entry, err error) {
+	if err == nil && e.left.Len() > 0 {
+		return
+	}
+	l.mu.Lock()
+	l.forget(func(other *entry) bool { return other == e })
+	l.mu.Unlock()
+	e.done <- err
+	e.release()
 }
 
 // write stores records as one batch, and rejects what stays out of it.
 func (l *Lane) write(ctx context.Context, entries []*entry) error {
-	all := entries[0].batch
+	all := entries[0].taken.Batch
 	ends := []int{len(all.Attributions)} // of the attribution records of each entry
 	for _, e := range entries[1:] {
-		all.Agents = append(all.Agents, e.batch.Agents...)
-		all.Runs = append(all.Runs, e.batch.Runs...)
-		all.Attributions = append(all.Attributions, e.batch.Attributions...)
+		all.Agents = append(all.Agents, e.taken.Agents...)
+		all.Runs = append(all.Runs, e.taken.Runs...)
+		all.Attributions = append(all.Attributions, e.taken.Attributions...)
 		ends = append(ends, len(all.Attributions))
 	}
 	err := l.writer.Write(ctx, &all)
@@ -210,7 +242,7 @@ func (l *Lane) write(ctx context.Context, entries []*entry) error {
 		if fault == nil { // lifted since
 			fault = &normalize.Error{Field: "user_identifier", Reason: "the person was purged meanwhile"}
 		}
-		entries[of].reject(entries[of].lines[excluded.Index-begin], fault)
+		entries[of].reject(entries[of].taken.lines[excluded.Index-begin], fault)
 	}
 	return err
 }

@@ -122,14 +122,14 @@ func (r *Records) add(n *normalize.Normalizer, record *source.Record) {
 		if of := record.Raw.Values[0]; of != nil && string(of) != string(r.Organization) {
 			fault = errOrganization
 		} else {
-			fault = r.batch.Add(n, &record.Raw)
+			fault = r.left.Add(n, &record.Raw)
 		}
 	}
 	switch {
 	case fault != nil:
 		r.reject(record.Line, fault)
 	case record.Raw.Kind == normalize.KindAttribution:
-		r.lines = append(r.lines, record.Line)
+		r.left.lines = append(r.left.lines, record.Line)
 	}
 }
 

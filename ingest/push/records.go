@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/runlens/runlens/ingest/normalize"
-	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -19,9 +18,8 @@ type Records struct {
 	Rejects      []Reject // in order, the first MaxRejects of Rejected
 	Bytes        int64    // of the unpacked text
 
-	batch write.Batch
-	lines []int // of batch.Attributions
-	done  chan error
+	left part // what waits to be stored
+	done chan error
 }
 
 // Stored is how many lines are stored, once Store has returned.
