@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -101,10 +102,18 @@ func (c purgeCmd) purge(
 			return err
 		}
 	}
-	if c.JSON {
-		return json.NewEncoder(io.out).Encode(p.Steps)
+	if err := c.print(p.Steps, io); err != nil || c.DryRun {
+		return err
 	}
-	for _, s := range p.Steps {
+	return nothingAside(ctx, p, store.Conn(), logger)
+}
+
+// print prints what the steps changed, or would change.
+func (c purgeCmd) print(steps []purge.Step, io streams) error {
+	if c.JSON {
+		return json.NewEncoder(io.out).Encode(steps)
+	}
+	for _, s := range steps {
 		if c.DryRun {
 			fmt.Fprintf(io.out, "%s: %d rows would be %s\n", s.Table, s.Rows, s.What)
 		} else {
@@ -112,6 +121,22 @@ func (c purgeCmd) purge(
 		}
 	}
 	return nil
+}
+
+// nothingAside is an error where ClickHouse has put parts aside that a purge could not change.
+func nothingAside(ctx context.Context, p *purge.Purge, conn driver.Conn, logger *slog.Logger) error {
+	tables, err := p.Aside(ctx, conn)
+	if err != nil { // the user of a server may lack the right
+		logger.Warn("it is not known whether ClickHouse has put damaged parts aside, which may have what was purged",
+			"error", oneLine(err))
+		return nil
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	return fmt.Errorf("purged, but ClickHouse has put parts of %s aside, damaged or detached, which may have what was "+
+		"purged: drop them, each by ALTER TABLE … DROP DETACHED PART 'NAME' SETTINGS allow_drop_detached = 1, with the "+
+		"names of system.detached_parts, and run this again", strings.Join(tables, " and "))
 }
 
 // organizations are those to purge, each once.

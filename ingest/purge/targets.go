@@ -149,6 +149,22 @@ func (p *Purge) sweep(ctx context.Context, conn driver.Conn) error {
 	return err
 }
 
+// Aside returns the tables of the purge of which ClickHouse has parts that were put aside, because they are damaged or
+// somebody detached them. No answer has their rows. They may be of whoever is purged, and no statement changes them.
+func (p *Purge) Aside(ctx context.Context, conn driver.Conn) (tables []string, err error) {
+	var ours []string
+	for _, s := range p.Steps {
+		ours = append(ours, s.Table)
+	}
+	err = conn.QueryRow(ctx, "SELECT arraySort(groupUniqArray(table)) FROM system.detached_parts"+
+		" WHERE database = currentDatabase() AND table IN {tables:Array(String)}",
+		clickhouse.Named("tables", ours)).Scan(&tables)
+	if err != nil {
+		err = fmt.Errorf("purge: search for parts that were put aside: %w", err)
+	}
+	return tables, err
+}
+
 // sweepTable waits until the parts of a table that are replaced by now are deleted. ClickHouse deletes such parts at
 // the end of DROP PARTITION, also of one that does not exist, and otherwise when it comes to it, within minutes. A
 // part that a query reads is deleted after the query.
