@@ -105,6 +105,10 @@ func (c purgeCmd) purge(
 	if err := c.print(p.Steps, io); err != nil || c.DryRun {
 		return err
 	}
+	// A backup that was killed may have left copies in the data directory.
+	if err := store.ClearBackups(); err != nil {
+		return err
+	}
 	return nothingAside(ctx, p, store.Conn(), logger)
 }
 

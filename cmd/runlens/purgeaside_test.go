@@ -8,7 +8,7 @@ import (
 )
 
 // Parts that ClickHouse has put aside, since they are damaged, may have what is purged, and no purge changes them. So
-// it does not say that everything is done before somebody has dropped them.
+// it does not say that everything is done before somebody has dropped them. What a killed backup has left goes.
 func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 	flags, dir := store(t), t.TempDir()
 	const identifier = "xk7qzwv3j@jt9.example"
@@ -24,7 +24,8 @@ func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 	}
 	conn := joined(t, flags)
 	var path string
-	const part = "SELECT any(path) FROM system.parts WHERE database = currentDatabase() AND table = 'attributions' AND active"
+	const part = "SELECT any(path) FROM system.parts WHERE database = currentDatabase() AND table = 'attributions'" +
+		" AND active"
 	if err := conn.QueryRow(t.Context(), part).Scan(&path); err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +39,13 @@ func TestAPurgeOfWhatWasPutAside(t *testing.T) {
 	}
 	purge := append([]string{"purge", "--org", "acme", "--person", identifier, "--yes"}, flags...)
 	engine := filepath.Join(flags[1], "engine")
+	left := filepath.Join(engine, "backups", "killed")
+	if err := os.MkdirAll(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(left, "data.bin"), []byte(identifier), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	code, out, stderr := command(t, "", purge...)
 	if places := found(t, conn, engine, identifier); len(places) == 0 {
 		t.Error("what was put aside does not have the person: this test would not see it")

@@ -24,7 +24,7 @@ var ErrNotEmbedded = errors.New("this works with the embedded engine; deploy/bac
 // SQL for a destination. The engine can write below its own folder only, so the backup is made there and then moved.
 // It is on the disk when Backup returns.
 func (s *Server) Backup(ctx context.Context, dir string, statement func(destination string) string) error {
-	return s.exchange(func(inside string) error {
+	return s.exchange(ctx, func(inside string) error {
 		if err := s.await(ctx, statement(file(inside))); err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (s *Server) Backup(ctx context.Context, dir string, statement func(destinat
 
 // Restore has the embedded engine restore a backup from dir. statement is the SQL for a source.
 func (s *Server) Restore(ctx context.Context, dir string, statement func(source string) string) error {
-	return s.exchange(func(inside string) error {
+	return s.exchange(ctx, func(inside string) error {
 		if err := place(dir, inside); err != nil {
 			return err
 		}
@@ -111,16 +111,63 @@ func (s *Server) await(ctx context.Context, statement string) error {
 }
 
 // exchange has do use a path at which the engine can write a folder. It is gone afterwards.
-func (s *Server) exchange(do func(inside string) error) error {
+func (s *Server) exchange(ctx context.Context, do func(inside string) error) error {
 	if s.engine == nil {
 		return ErrNotEmbedded
 	}
+	lock, err := lockShared(ctx, s.engine.layout.backupsLock())
+	if err != nil {
+		return err
+	}
+	defer lock.release()
 	all := s.engine.layout.backups()
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return err
 	}
-	inside := filepath.Join(all, randomHex(16))
-	return errors.Join(do(inside), os.RemoveAll(inside))
+	name := randomHex(16)
+	inside := filepath.Join(all, name)
+	if err := do(inside); err != nil {
+		return errors.Join(err, s.takeAway(inside, name))
+	}
+	return os.RemoveAll(inside)
+}
+
+// ClearBackups removes from the folder of the embedded engine what is left of backups whose process was killed. It does
+// nothing while somebody makes or restores a backup.
+func (s *Server) ClearBackups() error {
+	if s.engine == nil {
+		return nil
+	}
+	lock, err := tryLockExclusive(s.engine.layout.backupsLock())
+	if lock == nil || err != nil {
+		return err
+	}
+	defer lock.release()
+	return s.takeAway(s.engine.layout.backups(), "")
+}
+
+// endPatience is how long a backup that nobody waits for may take to end once its files are gone.
+const endPatience = time.Minute
+
+// takeAway removes a folder with the files of backups, those of a name, or all. The engine goes on with one that nobody
+// waits for any longer. Without its files it fails, and what it writes until then is removed in the end.
+func (s *Server) takeAway(folder, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+	defer cancel()
+	for {
+		var running uint64
+		err := s.conn.QueryRow(ctx, "SELECT count() FROM system.backups WHERE position(name, ?) > 0"+
+			" AND toString(status) IN ('CREATING_BACKUP', 'RESTORING')", name).Scan(&running)
+		removed := os.RemoveAll(folder) // it may be filled at the same time
+		if err != nil || running == 0 {
+			return errors.Join(err, removed)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(backupPoll):
+		}
+	}
 }
 
 // file is the SQL of a backup at a path.

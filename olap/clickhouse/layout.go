@@ -33,6 +33,9 @@ func (l layout) store() string      { return filepath.Join(l.dir, "store") }
 func (l layout) backups() string    { return filepath.Join(l.dir, "backups") }
 func (l layout) reserve() string    { return filepath.Join(l.dir, "reserve") }
 
+// backupsLock is shared by those who make or restore a backup.
+func (l layout) backupsLock() string { return filepath.Join(l.dir, "backups.lock") }
+
 // history is what was typed into the session. The session makes the file its user's alone whenever it writes to it: it
 // must not be /dev/null, which nobody else could use any more on a machine where root runs an engine.
 func (l layout) history() string { return filepath.Join(l.dir, "history") }
