@@ -105,7 +105,12 @@ func (c purgeCmd) purge(
 	if err := c.print(p.Steps, io); err != nil || c.DryRun {
 		return err
 	}
-	// A backup that was killed may have left copies in the data directory.
+	return nothingLeft(ctx, p, store, logger)
+}
+
+// nothingLeft removes what a backup that was killed may have left in the data directory. The error says that something
+// is left that a purge can't change.
+func nothingLeft(ctx context.Context, p *purge.Purge, store *clickhouse.Server, logger *slog.Logger) error {
 	if err := store.ClearBackups(); err != nil {
 		return err
 	}

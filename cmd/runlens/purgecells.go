@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/ingest/move"
+	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
@@ -111,7 +112,7 @@ func (p *placed) toldBy(ctx context.Context, name string, logger *slog.Logger) (
 }
 
 // elsewhere takes out what a cell has of organizations that were in it, or are being moved there: what a writer stored
-// too late, and died.
+// too late, and died. It waits until the files of what a move took out are deleted.
 func (c purgeCmd) elsewhere(
 	ctx context.Context, p *placed, name string, organizations []schema.OrganizationID, logger *slog.Logger,
 ) error {
@@ -129,5 +130,11 @@ func (c purgeCmd) elsewhere(
 		return err
 	}
 	defer store.Close()
-	return move.TakeOut(ctx, name, store.Conn(), others...)
+	if err := move.TakeOut(ctx, name, store.Conn(), others...); err != nil {
+		return err
+	}
+	if err := purge.Sweep(ctx, store.Conn()); err != nil {
+		return err
+	}
+	return nothingLeft(ctx, purge.Organization(), store, logger)
 }

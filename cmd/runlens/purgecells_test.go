@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	server "github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/ingest/move"
 )
@@ -88,5 +93,51 @@ func TestAPurgeWhileACellIsAway(t *testing.T) {
 		if min(n, 1) != want {
 			t.Errorf("b has %d runs of %s", n, organization)
 		}
+	}
+}
+
+// What a move has taken out of the old cell is gone from its disk too when a purge that comes after it says that
+// everything is done: a question that still reads the files is waited for.
+func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
+	d := inThreeCells(t)
+	const identifier = "xk7qzwv3j@jt9.example"
+	organization := d.organizations()[0]
+	d.run(`{"record":"run","organization_id":"`+organization+`","run_id":"00000001-0000-4000-8000-000000000000",`+
+		`"agent_id":"00000001-0000-4000-8000-000000000000","status":"COMPLETED","initiator_identifier":"`+identifier+`",`+
+		`"created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:00Z"}`, "ingest", "-")
+	from, to := d.of[organization], d.elsewhere(organization)
+	left := func() []string {
+		return found(t, d.cells[from].Conn(), filepath.Join(d.dir, from, "engine"), identifier)[identifier]
+	}
+	asking, stop := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() {
+		ctx := server.Context(asking, server.WithQueryID("slow"), server.WithSettings(server.Settings{"max_block_size": 1,
+			"readonly": 2, "cancel_http_readonly_queries_on_client_close": 1}))
+		asked <- d.cells[from].Conn().Exec(ctx,
+			"SELECT count() FROM runs, numbers(10000) WHERE NOT ignore(sleepEachRow(0.1))")
+	}()
+	for counted(t, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") == 0 {
+	}
+	d.run("", "cells", "move", organization, "--to", to)
+	purged := make(chan int, 1)
+	go func() {
+		code, _, _ := command(t, "", append([]string{"purge", "--org", organization, "--yes"}, d.flags...)...)
+		purged <- code
+	}()
+	const done = "SELECT count() FROM audit_log WHERE action = 'purge' AND outcome = 'done'"
+	for counted(t, d.cells[to].Conn(), done) == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	select {
+	case code := <-purged:
+		t.Errorf("the purge has ended, and these are left: %v", left())
+		purged <- code
+	case <-time.After(2 * time.Second):
+	}
+	stop()
+	<-asked
+	if code, places := <-purged, left(); code != exitDone || len(places) > 0 {
+		t.Errorf("%d; after the purge: %v", code, places)
 	}
 }

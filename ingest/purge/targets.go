@@ -132,6 +132,10 @@ func (p *Purge) forget(ctx context.Context, conn driver.Conn) error {
 	return sweepTable(ctx, conn, schema.TablePurgeTargets)
 }
 
+// Sweep does for what Moved has taken out of a store what Run does for other purges: it returns when the files are
+// deleted.
+func Sweep(ctx context.Context, conn driver.Conn) error { return Organization().sweep(ctx, conn) }
+
 // sweep waits until the parts that the purge replaced are deleted from the disk. Where ClickHouse keeps such parts
 // for a while (old_parts_lifetime, 0 in the embedded engine), it does not wait.
 func (p *Purge) sweep(ctx context.Context, conn driver.Conn) error {
