@@ -13,6 +13,7 @@ import (
 	"time"
 
 	httpapi "github.com/runlens/runlens/http"
+	"github.com/runlens/runlens/http/conns"
 )
 
 // Bodies that are being received share a budget, without any key: who comes when it is used up shall come
@@ -21,7 +22,9 @@ func TestStalledBodiesAreBounded(t *testing.T) {
 	const stalled, body, budget = 200, 1 << 20, 8 << 20
 	s := serve(t, func(c *httpapi.Config) { c.MaxBodyBytes, c.BodyBytes = body, budget })
 	key := s.reader()
-	before := heap()
+	began, before := time.Now(), heap()
+	// On a slow machine a body may come too slowly, for which its connection has a grace.
+	late := func() bool { return time.Since(began) >= conns.Grace }
 	var clients sync.WaitGroup
 	answers := make(chan *http.Response, stalled)
 	for range stalled {
@@ -30,31 +33,42 @@ func TestStalledBodiesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(30 * time.Second))
+		conn.SetDeadline(time.Now().Add(5 * time.Minute)) // to fail, instead of waiting for ever
 		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
 			queryPath, body)
 		clients.Go(func() {
 			// All but the last byte; a server that refuses reads on for the client's sake.
-			if _, err := io.WriteString(conn, strings.Repeat(" ", body-1)); err != nil {
+			if _, err := io.WriteString(conn, strings.Repeat(" ", body-1)); err != nil && !late() {
 				t.Error(err)
 			}
 		})
 		go func() {
-			if response, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err == nil {
 				io.Copy(io.Discard, response.Body)
-				answers <- response
 			}
+			answers <- response
 		}()
 	}
 	clients.Wait()
 	s.post(key, valid).want(t, 200, "", "")
 	// All but those that fit the budget are refused: a body of a MiB takes one of it, less what is free.
+	refused := 0
 	for range stalled - budget/body - 1 {
 		response := <-answers
-		if response.StatusCode != 429 || response.Header.Get("Retry-After") == "" || !response.Close {
+		if late() && (response == nil || response.StatusCode == 400) {
+			continue
+		}
+		if response == nil {
+			t.Fatal("a body is not answered")
+		}
+		if refused++; response.StatusCode != 429 || response.Header.Get("Retry-After") == "" || !response.Close {
 			t.Errorf("a body that does not fit is answered %d, Retry-After %q, close %v",
 				response.StatusCode, response.Header.Get("Retry-After"), response.Close)
 		}
+	}
+	if refused == 0 {
+		t.Error("no body is refused")
 	}
 	// Buffers double as they grow, so twice the budget, and per connection fasthttp's own buffers and what is free.
 	if most := uint64(2*budget + stalled*(128<<10)); heap() > before+most {
