@@ -98,7 +98,7 @@ func answering(t *testing.T, server *httpapi.Server, on net.Listener) (stop func
 	limited := conns.Limit(on, conns.Caps{All: 4096, PerAddress: 4096}, server.Logger)
 	go func() { served <- server.Serve(limited) }()
 	return sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -71,7 +71,7 @@ func serveEmpty(t testing.TB, ratePerMinute int) *service {
 		served <- server.Serve(conns.Limit(listener, conns.Caps{All: 100, PerAddress: 100}, slog.New(slog.DiscardHandler)))
 	}()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = server.Shutdown(ctx) // connections that are kept alive may outlast it
 		<-served
