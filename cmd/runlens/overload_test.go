@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/runlens/runlens/http/limit/redistest"
 )
 
 // Contract 4.21: caps far above what the store takes are lowered, and refused requests are told when to come back.
@@ -178,12 +180,7 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 // freeAddress is an address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return "127.0.0.1:" + redistest.FreePorts(t, 1)[0]
 }
 
 // waitForFile returns what a process writes to a file.

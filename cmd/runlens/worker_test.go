@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -48,12 +47,7 @@ func execute(t *testing.T, conn *pgx.Conn, sql string) {
 // working runs a worker until stop is called or the test ends. Its admin address answers a moment later.
 func working(t *testing.T, url string, flags ...string) (address string, stop func()) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = listener.Addr().String()
-	listener.Close()
+	address = freeAddress(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, log bytes.Buffer
 	ended := make(chan int, 1)

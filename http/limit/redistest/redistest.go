@@ -4,10 +4,12 @@ package redistest
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,16 +103,20 @@ func (s *Server) Do(command ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// FreePorts are ports that nobody listens on, for servers that can't choose one themselves.
+// FreePorts are ports that nobody listens on, for servers that can't choose one themselves. The system gives them to
+// nobody who asks for any port, so that they are free until the server listens.
 func FreePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
-	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := 0; len(ports) < n; tries++ {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err != nil {
-			t.Fatal(err)
+			if tries > 100 {
+				t.Fatal(err)
+			}
+			continue
 		}
 		defer listener.Close()
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
 		ports = append(ports, port)
 	}
 	return ports

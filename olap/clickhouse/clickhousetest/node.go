@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -109,7 +110,7 @@ func NewNode(config NodeConfig) (*Node, error) {
 	}
 	n := &Node{Dir: dir}
 	for _, port := range []*string{&n.TCP, &n.HTTP} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := freePort()
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +126,17 @@ func NewNode(config NodeConfig) (*Node, error) {
 		}
 	}
 	return n, n.Start()
+}
+
+// freePort listens on a port that the system gives to nobody who asks for any port, so that it is free also between the
+// end of a Node and its next start.
+func freePort() (listener net.Listener, err error) {
+	for range 100 {
+		if listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
+			break
+		}
+	}
+	return listener, err
 }
 
 // Start starts a Node again after Stop.
