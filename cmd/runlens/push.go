@@ -198,6 +198,9 @@ func (p *pusher) send(ctx context.Context) error {
 		if len(pushed.Rejects) == pushed.Rejected {
 			break
 		}
+		if len(pushed.Rejects) == 0 {
+			return fmt.Errorf("the server rejects %d of %d lines and names none", pushed.Rejected, len(p.records)-from)
+		}
 		from += pushed.Rejects[len(pushed.Rejects)-1].Line
 	}
 	for _, r := range p.records {

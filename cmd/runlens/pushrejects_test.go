@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,5 +74,18 @@ func TestPushRejectsTooLongLinesAlone(t *testing.T) {
 	if code != exitRejected || !strings.Contains(out, "stored: agents 0, runs 1, attributions 0, rejected 1") ||
 		!strings.Contains(stderr, "line 2: is longer than 1048576 bytes") {
 		t.Errorf("ended with %d: %s%.1000s", code, out, stderr)
+	}
+}
+
+// What answers may be no runlens server.
+func TestPushToAServerThatNamesNoRejects(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"lines":1,"stored":0,"rejected":1,"rejects":[]}`)
+	}))
+	defer server.Close()
+	t.Setenv("RUNLENS_API_KEY", "a-key")
+	code, _, stderr := command(t, runsCSV, "push", "--url", server.URL, "--record", "run", "--format", "csv", "-")
+	if code != exitFailed || !strings.Contains(stderr, "the server rejects 1 of ") {
+		t.Errorf("ended with %d: %s", code, stderr)
 	}
 }
