@@ -45,15 +45,15 @@ FROM
                         AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
                         AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
                 ) AS r
-                LEFT ANTI JOIN
-                (
-                    SELECT run_id AS f_run_id
-                    FROM runs FINAL
-                    WHERE organization_id = {organization:String}
-                        AND bitAnd(state, 63) != 63
-                        AND created_at >= fromUnixTimestamp64Milli(1766966400000, 'UTC')
-                        AND created_at <= fromUnixTimestamp64Milli(1769990400000, 'UTC')
-                ) AS n USING (f_run_id)
+                WHERE identity(f_run_id) NOT IN
+                    (
+                        SELECT run_id
+                        FROM runs FINAL
+                        WHERE organization_id = {organization:String}
+                            AND bitAnd(state, 63) != 63
+                            AND created_at >= fromUnixTimestamp64Milli(1766966400000, 'UTC')
+                            AND created_at <= fromUnixTimestamp64Milli(1769990400000, 'UTC')
+                    )
             )
         GROUP BY run_id
     ) AS s USING (f_run_id)
