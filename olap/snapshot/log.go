@@ -89,8 +89,8 @@ func (s Log) Damage(of Records) *Damage {
 	return nil
 }
 
-// logRows are the newest rows of the log, by what they are of. It is left to Go to find them: every function in the text
-// costs ClickHouse more than the few rows do.
+// logRows are the newest rows of the log, by what they are of. It is left to Go to find them: every function in the
+// text costs ClickHouse more than the few rows do.
 type logRows map[logKey]storedRow
 
 // A logKey is what entries are of, of which the newest counts: a kind, of damages of some organization its records too.
