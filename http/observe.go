@@ -102,7 +102,7 @@ func (s *Server) begin(c *fiber.Ctx, x *exchange) {
 }
 
 // finish counts and logs an answer. The log names ids, never a key, a person or the content of a query, and has of
-// strangers only what refusalLog leaves.
+// strangers, and of what is beyond a key's rate, only what refusalLog leaves.
 func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	conns.Authenticated(c.Context().Conn(), x.principal.KeyID != "")
 	took := time.Since(x.began)
@@ -119,8 +119,8 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		if r.limit != "" {
 			s.Metrics.limited.WithLabelValues(r.limit).Inc()
 		}
-		if x.principal.KeyID == "" && !s.refused.take(r) {
-			return // nor is its span ended: strangers fill no store of traces
+		if !s.refused.take(r, x.principal.KeyID) {
+			return // nor is its span ended: they fill no store of traces either
 		}
 	} else if route == docsPath {
 		return // as before

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// refusedPerSecond is how many refusals of a kind are logged one by one in a second.
+// refusedPerSecond is how many refusals of a kind are logged one by one in a second, inclusive.
 const refusedPerSecond = 10
 
-// A refusalLog keeps strangers from filling the log: of the requests that were refused before anybody was
-// authenticated it counts those beyond refusedPerSecond of a kind, and logs the count when the second is over. It is
-// safe for concurrent use.
+// A refusalLog keeps strangers, and callers who ignore the limit of their rate, from filling the log: of the requests
+// that were refused before anybody was authenticated, or beyond the rate of a key, it counts those beyond
+// refusedPerSecond of a kind, and logs the count when the second is over. It is safe for concurrent use.
 type refusalLog struct {
 	logger *slog.Logger
 
@@ -21,8 +21,11 @@ type refusalLog struct {
 	kinds map[refusedKind]*refusedSecond
 }
 
-// A refusedKind is what refusals have in common. There are no more than the code knows.
-type refusedKind struct{ code, limit string }
+// A refusedKind is what refusals have in common. There are no more than the code knows, and one of each key.
+type refusedKind struct {
+	code, limit string
+	keyID       string // empty for strangers
+}
 
 type refusedSecond struct {
 	began  time.Time
@@ -34,9 +37,12 @@ func newRefusalLog(logger *slog.Logger) *refusalLog {
 	return &refusalLog{logger: logger, kinds: map[refusedKind]*refusedSecond{}}
 }
 
-// take reports whether a refusal is to be logged by itself; else it is counted.
-func (l *refusalLog) take(r *refusal) bool {
-	kind, now := refusedKind{r.code, r.limit}, time.Now()
+// take reports whether a refusal of who has a key, empty for a stranger, is to be logged by itself; else it is counted.
+func (l *refusalLog) take(r *refusal, keyID string) bool {
+	if keyID != "" && r.limit != limitRate { // the rate bounds them
+		return true
+	}
+	kind, now := refusedKind{r.code, r.limit, keyID}, time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	second := l.kinds[kind]
@@ -69,6 +75,10 @@ func (l *refusalLog) end(kind refusedKind) {
 	attributes := []any{"code", kind.code, "more", more}
 	if kind.limit != "" {
 		attributes = append(attributes, "limit", kind.limit)
+	}
+	if kind.keyID != "" {
+		l.logger.Info("requests beyond the rate of a key were refused", append(attributes, "key_id", kind.keyID)...)
+		return
 	}
 	l.logger.Info("requests were refused before authentication", attributes...)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	httpapi "github.com/runlens/runlens/http"
 )
 
 // Strangers fill no log: of each kind of refusal before authentication a few are logged one by one, the others counted
@@ -95,6 +97,40 @@ func TestStrangersFillNoLog(t *testing.T) {
 	}
 	if authenticated != each {
 		t.Errorf("%d of %d requests with a key are logged", authenticated, each)
+	}
+}
+
+// A caller who ignores the rate of its key fills no log either. What is logged and counted is all that was refused, and
+// says whose key it was.
+func TestCallersBeyondTheirRateFillNoLog(t *testing.T) {
+	const rate, beyond = 5, 400
+	s := serve(t, func(c *httpapi.Config) { c.RatePerMinute = rate })
+	key := s.reader()
+	before := len(s.log.String())
+	for range rate + beyond {
+		s.post(key, `{"model":"nobody"}`)
+	}
+	s.close()
+	lines, counted := 0, 0
+	for line := range strings.Lines(s.log.String()[before:]) {
+		var entry struct {
+			Limit string
+			More  int
+			Key   string `json:"key_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry.Limit != "rate" || entry.Key == "" {
+			continue
+		}
+		if lines++; entry.More == 0 {
+			counted++
+		}
+		counted += entry.More
+	}
+	if counted != beyond || lines > beyond/2 {
+		t.Errorf("%d of %d requests are accounted for, in %d lines", counted, beyond, lines)
 	}
 }
 
