@@ -22,7 +22,8 @@ import (
 //     answer is the answer now, and its asOf the instant of the snapshot. Else as 2. Where the answer was read from the
 //     rollup, the rollup has to be the same too: an answer depends on everything that it rests on.
 //
-// Requests that come at once share a snapshot. The pages of an answer keep the asOf that they share.
+// Requests that come at once share a snapshot. The pages of an answer keep the asOf that they share. So the first of
+// several is not cached for a restricted access: that asOf would say whether anything was stored of the organization.
 type answers struct {
 	view   *snapshot.View
 	cached *cache.Cache[answered]
@@ -77,7 +78,8 @@ func (e *Engine) reuse(ctx context.Context, r narrowed) (*Result, error) {
 		return before.result.again(r, now.Now), nil
 	}
 	result, err := e.answer(ctx, r, now.Conflicts(r.OrganizationID))
-	if err == nil && now.StoredUntil(result.asOf, r.OrganizationID) {
+	tells := r.restricted && r.Query.Cursor == "" && result != nil && result.cursor != ""
+	if err == nil && now.StoredUntil(result.asOf, r.OrganizationID) && !tells {
 		kept, bytes := result.kept()
 		e.answers.cached.Put(owner, key, answered{kept, now.For(r.OrganizationID)}, bytes)
 	}

@@ -83,6 +83,7 @@ type Request struct {
 type narrowed struct {
 	OrganizationID schema.OrganizationID
 	Query          query.Query // narrowed; the one as asked is not kept
+	restricted     bool
 
 	QueryID          uuid.UUID
 	RequestID, KeyID string
@@ -91,7 +92,8 @@ type narrowed struct {
 // narrow applies the access to the query, at the instant now. The error is a *query.Error.
 func (r Request) narrow(now time.Time) (narrowed, error) {
 	q, err := r.Query.Narrow(r.Access.Restriction(), now)
-	return narrowed{r.Access.Organization(), q, r.QueryID, r.RequestID, r.KeyID}, err
+	restricted := r.Access.Restriction() != nil
+	return narrowed{r.Access.Organization(), q, restricted, r.QueryID, r.RequestID, r.KeyID}, err
 }
 
 // question is the same for equal queries of one organization under equal restrictions, whatever their cursors.

@@ -1,0 +1,53 @@
+package olap_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
+)
+
+// A key that sees less than its organization is not told by asOf whether anything that it does not see was stored: a
+// first page that is asked again is as of then, whether others follow it or not.
+func TestAsOfDoesNotTellWhatAKeyMayNotSee(t *testing.T) {
+	conn := olaptest.OpenStore(t).Conn()
+	if err := conn.Exec(t.Context(), "INSERT INTO runs (organization_id, run_id, created_at, agent_id, status, "+
+		"initiator_identifier, updated_at) SELECT 'acme', generateUUIDv4(number), toDateTime64('2026-01-01', 3) + number * "+
+		"86400, generateUUIDv4(), 'COMPLETED', 'ada@x.example', now64(3) FROM numbers(10)"); err != nil {
+		t.Fatal(err)
+	}
+	e := olap.NewEngine(conn, []byte("secret"))
+	e.CacheAnswers(1 << 20)
+	restriction, err := schema.NewRestriction(schema.Restriction{Domains: []string{"x.example"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := schema.APIKey{OrganizationID: "acme", KeyLimits: schema.KeyLimits{Restriction: restriction}}
+	for pages, limit := range map[string]string{"several": "2", "one": "100"} {
+		q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],"limit":` + limit +
+			`,"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for n := range 6 {
+			result, err := e.Run(t.Context(), olap.Request{Access: key.Access(), Query: q, QueryID: uuid.New()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(string(result.AppendJSON(nil)), `"asOf":"`)
+			asOf, _, _ := strings.Cut(rest, `"`)
+			if asOf == last {
+				t.Errorf("%s pages: answer %d has the asOf of the one before", pages, n)
+			}
+			last = asOf
+			time.Sleep(60 * time.Millisecond) // longer than first pages share one
+		}
+	}
+}
