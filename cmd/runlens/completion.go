@@ -34,6 +34,9 @@ func (c completionCmd) Run(io streams) error {
 	return err
 }
 
+// tabPatience is longer in tests, which a busy machine must not keep from finding values.
+var tabPatience = completion.Patience
+
 // complete answers a script of completionCmd.
 func complete(ctx context.Context, program *kong.Application, words []string, io streams) {
 	folder, _ := profile.Home()
@@ -41,7 +44,8 @@ func complete(ctx context.Context, program *kong.Application, words []string, io
 	if caches, err := os.UserCacheDir(); err == nil {
 		values.Cache = filepath.Join(caches, "runlens")
 	}
-	completion.Completer{Program: program, Describe: describe, Values: values}.Answer(ctx, words, io.out)
+	completer := completion.Completer{Program: program, Describe: describe, Values: values, Patience: tabPatience}
+	completer.Answer(ctx, words, io.out)
 }
 
 // typedServer is the server of a command line that is not complete yet. Nothing is sent twice: the person waits.

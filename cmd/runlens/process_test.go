@@ -18,6 +18,7 @@ import (
 const commandVariable = "RUNLENS_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
+	tabPatience = time.Minute
 	if os.Getenv(commandVariable) != "" {
 		main()
 	}

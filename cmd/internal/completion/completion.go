@@ -6,7 +6,7 @@
 // means. Commands and flags are those of kong's model, which parses the command lines that are run. Values come from
 // the server's catalog, from queries and from the person's own files.
 //
-// A Tab waits for patience at most, and prints no error: whatever fails, there is less to choose from. The scripts run
+// A Tab waits for Patience at most, and prints no error: whatever fails, there is less to choose from. The scripts run
 // nothing of what is typed. (Those of the library cobra do, and the quoted > of a threshold then overwrites a file.)
 package completion
 
@@ -26,8 +26,8 @@ import (
 // Command is the first word of the command lines that come from the scripts.
 const Command = "__complete"
 
-// patience is how long a Tab may take to find values.
-const patience = time.Second
+// Patience is how long a Tab may take to find values, usually.
+const Patience = time.Second
 
 // Shells are those that Script knows.
 var Shells = []string{"bash", "zsh", "fish"}
@@ -46,11 +46,12 @@ func Script(shell string) string {
 	return map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[shell]
 }
 
-// A Completer has what Answer needs. Describe is the help of a flag.
+// A Completer has what Answer needs. Describe is the help of a flag, Patience how long values are looked for.
 type Completer struct {
 	Program  *kong.Application
 	Describe kong.HelpValueFormatter
 	Values   Values
+	Patience time.Duration
 }
 
 // Answer prints what completes the last of the words.
@@ -69,7 +70,7 @@ func (c Completer) Answer(ctx context.Context, words []string, out io.Writer) {
 		return
 	default:
 		if find := c.Values.finders()[value.Name]; find != nil {
-			found = bounded(ctx, find, l)
+			found = c.bounded(ctx, find, l)
 		}
 	}
 	fmt.Fprintln(out, "words")
@@ -113,8 +114,8 @@ func described(word, description string) string {
 
 // bounded is what a finder finds in time. Whatever it asks may hang: a server, a name server, or a pipe in the place of
 // a file.
-func bounded(ctx context.Context, find finder, l *Line) []string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (c Completer) bounded(ctx context.Context, find finder, l *Line) []string {
+	ctx, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
 	found := make(chan []string, 1)
 	go func() { found <- find(ctx, l) }()
