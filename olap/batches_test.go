@@ -34,12 +34,21 @@ func TestQueriesDuringBatches(t *testing.T) {
 				engine.CachedDelta("acme", "runs"), cached)
 		}
 	}
-	ask(t, engine, "acme", q) // the first reading is not cached: inserts of an older server may not be counted
+	// The first reading is not cached: inserts of an older server may not be counted. An insert may seem to be in flight.
+	untilCached := func(rows int) {
+		t.Helper()
+		olaptest.Until(t, "the delta is cached", func() bool {
+			ask(t, engine, "acme", q)
+			return engine.CachedDelta("acme", "runs") == rows
+		})
+	}
+	untilCached(0)
 	expect("before", 1, 0)
 
 	begin("begin")
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(2, 2, "RUNNING")}})
 	expect("during the batch", 2, 0)
 	begin("commit")
+	untilCached(1)
 	expect("after the batch", 2, 1)
 }
