@@ -85,9 +85,9 @@ func TestReadsRunAgain(t *testing.T) {
 		statement string
 		rows      int // that it has read when the engine dies
 	}{
-		"no answer yet": {"SELECT 'x' FROM numbers(1000) WHERE sleepEachRow(0.001) = 0 SETTINGS max_block_size = 1000", 0},
-		"part of the answer": {"SELECT repeat('x', 10000) FROM numbers(1000) WHERE sleepEachRow(0.001) = 0 " +
-			"SETTINGS max_block_size = 100", 500}, // ClickHouse sends what exceeds a MiB
+		"no answer yet": {"SELECT 'x' FROM numbers(1000) WHERE sleepEachRow(0.0025) = 0 SETTINGS max_block_size = 1000", 0},
+		"part of the answer": {"SELECT repeat('x', 10000) FROM numbers(1000) WHERE sleepEachRow(0.0025) = 0 " +
+			"SETTINGS max_block_size = 100", 300}, // ClickHouse sends what exceeds a MiB
 	} {
 		t.Run(name, func(t *testing.T) {
 			type answer struct {
@@ -108,7 +108,7 @@ func TestReadsRunAgain(t *testing.T) {
 				}
 				answered <- answer{n, rows.Err()}
 			}()
-			awaitStatement(t, s, "sleepEachRow(0.001)", test.rows)
+			awaitStatement(t, s, "sleepEachRow(0.0025)", test.rows)
 			killEngine(t, dir)
 			if a := <-answered; a.err != nil || a.rows != 1000 {
 				failedUnlessSlow(t, s, log, "%d rows, %v; want 1000", a.rows, a.err)
@@ -148,7 +148,7 @@ func TestWritesDoNotRunAgain(t *testing.T) {
 	}
 	wrote := make(chan error, 1)
 	go func() {
-		wrote <- s.Conn().Exec(ctx, "INSERT INTO t SELECT number FROM numbers(1000) WHERE sleepEachRow(0.002) = 0 "+
+		wrote <- s.Conn().Exec(ctx, "INSERT INTO t SELECT number FROM numbers(1000) WHERE sleepEachRow(0.0025) = 0 "+
 			"SETTINGS max_block_size = 1000")
 	}()
 	awaitStatement(t, s, "INSERT INTO t", 0)
