@@ -29,7 +29,7 @@ func TestSilenceIsOverload(t *testing.T) {
 	for _, protocol := range []clickhouse.Protocol{clickhouse.HTTP, clickhouse.Native} {
 		for address, want := range map[string]bool{silent.Addr().String(): true, gone.Addr().String(): false} {
 			conn, err := clickhouse.Open(&clickhouse.Options{
-				Addr: []string{address}, Protocol: protocol, DialTimeout: time.Second / 10, ReadTimeout: time.Minute,
+				Addr: []string{address}, Protocol: protocol, DialTimeout: 2 * time.Second, ReadTimeout: time.Minute,
 			})
 			if err != nil {
 				t.Fatal(err)

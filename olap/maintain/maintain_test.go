@@ -253,7 +253,7 @@ func TestStatementsEndWithTheirContext(t *testing.T) {
 		if err := conn.Exec(ctx, "SELECT 1"); err == nil {
 			t.Errorf("%v: there was an answer", protocol)
 		}
-		if took := time.Since(began); took > 9*time.Second { // the time limit of an answer is 5 minutes
+		if took := time.Since(began); took > time.Minute { // the time limit of an answer is 5 minutes
 			t.Errorf("%v: it ended after %v", protocol, took)
 		}
 	}
