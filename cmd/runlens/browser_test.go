@@ -63,7 +63,7 @@ func (b tab) another(t *testing.T) tab {
 	t.Cleanup(cancel)
 	b = tab{t, ctx}
 	b.do(chromedp.EmulateViewport(1280, 900))
-	b.ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	b.ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	// What the page's policy or a script refuses would not be seen otherwise.
 	b.do(sent(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
@@ -111,7 +111,7 @@ func (b tab) rest() {
 // until waits for a condition of the page.
 func (b tab) until(condition string) {
 	b.Helper()
-	if harness.Poll(b.Context(), 20*time.Second, 25*time.Millisecond, func() bool {
+	if harness.Poll(b.Context(), time.Minute, 25*time.Millisecond, func() bool {
 		// A page that is just being replaced cannot be asked.
 		holds, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](condition))
 		return err == nil && holds

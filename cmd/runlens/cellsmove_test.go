@@ -116,7 +116,7 @@ func TestMovingAnOrganization(t *testing.T) {
 	}
 	d.moveUnseen(app, moved, from, to, func() { d.expectRuns(base, key, runs[moved]) })
 	d.run("", "keys", "revoke", id)
-	if !harness.Poll(t.Context(), 5*time.Second, 500*time.Millisecond, func() bool {
+	if !harness.Poll(t.Context(), revoked, 500*time.Millisecond, func() bool {
 		status, _ := post(t, base, key, countRuns)
 		return status == 401
 	}) {

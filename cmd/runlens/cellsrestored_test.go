@@ -53,7 +53,7 @@ func TestACellRestoredToBeforeAMove(t *testing.T) {
 		})
 	}
 	d.run("", "keys", "revoke", early)
-	if !answers(401, 5*time.Second) {
+	if !answers(401, revoked) {
 		t.Fatal("a key that was revoked is valid")
 	}
 	restore := func() {
@@ -64,8 +64,11 @@ func TestACellRestoredToBeforeAMove(t *testing.T) {
 	if answers(200, 5*time.Second) {
 		t.Error("a key that was revoked is valid again: the cell that was restored says so")
 	}
-	if told, err := cells.Read(t.Context(), old); err != nil || told.Reads(from, schema.OrganizationID(moved)) {
-		t.Errorf("nobody told the cell that was restored: %v", err)
+	if !harness.Poll(t.Context(), time.Minute, 100*time.Millisecond, func() bool {
+		told, err := cells.Read(t.Context(), old)
+		return err == nil && !told.Reads(from, schema.OrganizationID(moved))
+	}) {
+		t.Error("nobody told the cell that was restored")
 	}
 
 	if err := app.Close(t.Context()); err != nil {

@@ -100,10 +100,10 @@ func TestRecordsToAnswers(t *testing.T) {
 	if code, _, stderr := command(t, "", append([]string{"keys", "revoke", id}, flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(revoked)
 	for code := 200; code != 401; code, _ = get(t, base+"/api/v1/analytics/catalog", key) {
 		if time.Now().After(deadline) {
-			t.Fatal("the revoked key still works after 5 s")
+			t.Fatal("the revoked key still works")
 		}
 	}
 }
