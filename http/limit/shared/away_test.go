@@ -159,15 +159,18 @@ func busy(t *testing.T, server *redistest.Server) {
 // Redis goes in the middle and comes back: each server goes on with its own limit, in which its hits of before count,
 // and afterwards the limit holds over all again.
 func TestRedisGoesAndComesBack(t *testing.T) {
-	for name, c := range map[string]struct{ goes, comes func(*redistest.Server) }{
-		"killed":  {(*redistest.Server).Kill, (*redistest.Server).Restart},
-		"stopped": {(*redistest.Server).Pause, (*redistest.Server).Resume},
+	for name, c := range map[string]struct {
+		goes, comes func(*redistest.Server)
+		patience    time.Duration // waited out where Redis is stopped
+	}{
+		"killed":  {(*redistest.Server).Kill, (*redistest.Server).Restart, long},
+		"stopped": {(*redistest.Server).Pause, (*redistest.Server).Resume, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
-			one, log := open(t, server.URL(), time.Second)
-			two, _ := open(t, server.URL(), time.Second)
+			one, log := open(t, server.URL(), c.patience)
+			two, _ := open(t, server.URL(), c.patience)
 			a, b := one.Rates("rate", 4, time.Hour), two.Rates("rate", 4, time.Hour)
 			if take(t, a, 2)+take(t, b, 1) != 3 {
 				t.Fatal("refused before the limit")
