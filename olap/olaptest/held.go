@@ -82,10 +82,17 @@ func (h *Held) Repeat(number int) {
 // Late lets the next statement that has a text be sent again, later, as what a proxy has sent twice, and comes late the
 // other time.
 func (h *Held) Late(text string) (again func()) {
+	return h.keep(func(sql string, _ int) bool { return strings.Contains(sql, text) })
+}
+
+// LateAt is Late for the statement of a number.
+func (h *Held) LateAt(number int) (again func()) {
+	return h.keep(func(_ string, n int) bool { return n == number })
+}
+
+func (h *Held) keep(fits func(sql string, number int) bool) (again func()) {
 	kept := func() {}
-	h.add(&hook{
-		fits: func(sql string, _ int) bool { return strings.Contains(sql, text) }, keep: func(again func()) { kept = again },
-	})
+	h.add(&hook{fits: fits, keep: func(again func()) { kept = again }})
 	return func() { kept() }
 }
 
