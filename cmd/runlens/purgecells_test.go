@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,9 +116,14 @@ func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
 		ctx := server.Context(asking, server.WithQueryID("slow"), server.WithSettings(server.Settings{"max_block_size": 1,
 			"readonly": 2, "cancel_http_readonly_queries_on_client_close": 1}))
 		asked <- d.cells[from].Conn().Exec(ctx,
-			"SELECT count() FROM runs, numbers(10000) WHERE NOT ignore(sleepEachRow(0.1))")
+			"SELECT count() FROM runs CROSS JOIN numbers(10000) AS n WHERE NOT ignore(sleepEachRow(0.1))")
 	}()
 	for counted(t, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") == 0 {
+		select {
+		case err := <-asked:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 	d.run("", "cells", "move", organization, "--to", to)
 	purged := make(chan int, 1)
@@ -136,7 +142,9 @@ func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
 	case <-time.After(2 * time.Second):
 	}
 	stop()
-	<-asked
+	if err := <-asked; !errors.Is(err, context.Canceled) {
+		t.Errorf("the question that reads the files: %v", err)
+	}
 	if code, places := <-purged, left(); code != exitDone || len(places) > 0 {
 		t.Errorf("%d; after the purge: %v", code, places)
 	}
