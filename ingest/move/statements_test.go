@@ -85,7 +85,7 @@ func (b *disturbed) others() map[string]func() {
 	return map[string]func(){
 		"nobody has done anything":      func() {},
 		"somebody has stored something": b.write,
-		"a person was purged":           func() { b.purging = true; b.purge(b.from) },
+		"a person was purged":           func() { b.purging = true; _ = b.purge(b.from) }, // and will be again
 		"another command has run":       func() { b.another(b.subject(), nil) },
 		"another command has died":      func() { b.another(b.subject(), until(move.Copied)) },
 		"the slot was moved":            func() { b.another(cells.SlotSubject(cells.SlotOf(b.acme)), nil) },
@@ -126,10 +126,10 @@ func (b *disturbed) version(record int) int64 { return created.AddDate(1, 0, rec
 func person(record int) string { return fmt.Sprintf("person-%d@x.example", record) }
 
 // purge takes out the person of the last record in a cell, as a command does that began when acme was there.
-func (b *disturbed) purge(cell string) {
+func (b *disturbed) purge(cell string) error {
 	last := b.stored - 1
 	b.gone[last] = true
-	b.must(purge.Person(b.acme, person(last)).Run(b.Context(), b.conns[cell], func(purge.Step) {}))
+	return purge.Person(b.acme, person(last)).Run(b.Context(), b.conns[cell], func(purge.Step) {})
 }
 
 func (b *disturbed) another(subject cells.Subject, reached func(move.Step) error) {
@@ -139,12 +139,11 @@ func (b *disturbed) another(subject cells.Subject, reached func(move.Step) error
 	_ = b.moveOver(b.conns, subject, b.to, reached) // which of two goes on is theirs to agree on
 }
 
-// follow is what servers of both cells do.
+// follow is what servers of both cells do, and try again when others do not let them.
 func (b *disturbed) follow() {
 	for _, cell := range b.names() {
-		b.must(rollup.New(b.conns[cell], quiet, 0).Refresh(b.Context()))
-		_, err := b.checker(cell, new(bytes.Buffer)).Step(b.Context())
-		b.must(err)
+		_ = rollup.New(b.conns[cell], quiet, 0).Refresh(b.Context())
+		_, _ = b.checker(cell, new(bytes.Buffer)).Step(b.Context())
 	}
 }
 
@@ -186,8 +185,8 @@ func (b *disturbed) disturb(side string, number int, what string, how manner) {
 	held.Before(number, func() {
 		reached = true
 		go func() {
+			defer close(others)
 			b.others()[what]()
-			close(others)
 		}()
 		select { // they may have to wait for the one that is held
 		case <-others:
@@ -228,7 +227,7 @@ func (b *disturbed) end(others <-chan struct{}) {
 		}
 	}
 	if b.purging {
-		b.purge(b.to)
+		b.must(b.purge(b.to))
 	}
 }
 
