@@ -20,6 +20,7 @@ import (
 	"github.com/runlens/runlens/http/limit/redistest"
 	"github.com/runlens/runlens/http/limit/shared"
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/ports"
 	"github.com/runlens/runlens/olap/keys"
 	"github.com/runlens/runlens/olap/olaptest"
 )
@@ -165,7 +166,7 @@ func TestRateBehindNginx(t *testing.T) {
 		}
 		text = strings.Replace(text, documented, strings.TrimPrefix(s.base, "http://"), 1)
 	}
-	port := redistest.FreePorts(t, 1)[0]
+	port := ports.FreeFor(t, 1)[0]
 	text = strings.Replace(text, "127.0.0.1:8000", "127.0.0.1:"+port, 1)
 	user := "" // of the workers; only root may choose one
 	if os.Getuid() == 0 {

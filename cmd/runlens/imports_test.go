@@ -85,17 +85,20 @@ var arrows = map[string]string{
 	"deploy/engine": "",
 
 	// For tests: see testOnly.
-	"olap/clickhouse/clickhousetest": "olap/clickhouse olap/clickhouse/clickhousetest/memory olap/clickhouse/native",
+	"olap/clickhouse/clickhousetest": "olap/clickhouse olap/clickhouse/clickhousetest/memory" +
+		" olap/clickhouse/clickhousetest/ports olap/clickhouse/native",
 	"olap/olaptest": "olap/catalog olap/clickhouse olap/clickhouse/clickhousetest" +
 		" olap/clickhouse/clickhousetest/memory olap/conform schema",
-	"ingest/source/postgrestest": "olap/clickhouse/clickhousetest/memory",
+	"ingest/source/postgrestest": "olap/clickhouse/clickhousetest/memory olap/clickhouse/clickhousetest/ports",
 
 	"olap/clickhouse/clickhousetest/memory": "",
+	"olap/clickhouse/clickhousetest/ports":  "",
 }
 
 // testOnly are packages that only tests may import, each other, and the commands of devCommands.
 var testOnly = []string{
-	"olap/clickhouse/clickhousetest", "olap/clickhouse/clickhousetest/memory", "olap/olaptest",
+	"olap/clickhouse/clickhousetest", "olap/clickhouse/clickhousetest/memory",
+	"olap/clickhouse/clickhousetest/ports", "olap/olaptest",
 	"ingest/source/postgrestest", "http/limit/redistest",
 	"cmd/internal/harness", "cmd/internal/oracle", "cmd/internal/process", "cmd/internal/trap",
 }

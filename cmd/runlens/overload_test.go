@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/http/limit/redistest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/ports"
 )
 
 // Contract 4.21: caps far above what the store takes are lowered, and refused requests are told when to come back.
@@ -180,7 +180,7 @@ func TestIdleConnectionsTakeNothingAway(t *testing.T) {
 // freeAddress is an address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	return "127.0.0.1:" + redistest.FreePorts(t, 1)[0]
+	return "127.0.0.1:" + ports.FreeFor(t, 1)[0]
 }
 
 // waitForFile returns what a process writes to a file.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/worker"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/ports"
 )
 
 // A query that PostgreSQL cancels, because of statement_timeout or for a person, is made again.
@@ -158,9 +159,9 @@ func (b *bed) pgbouncer() string {
 	if password, ok := source.User.Password(); ok {
 		user += " password=" + password
 	}
-	port := freePort(b.T)
+	port := ports.FreeFor(b.T, 1)[0]
 	config := fmt.Sprintf(
-		"[databases]\npooled = host=%s port=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\n"+
+		"[databases]\npooled = host=%s port=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\n"+
 			"unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
 		source.Hostname(),
 		source.Port(),
@@ -192,7 +193,7 @@ func (b *bed) pgbouncer() string {
 			b.Logf("pgbouncer: %.4000s", log.String())
 		}
 	})
-	address := fmt.Sprintf("postgres://reader@127.0.0.1:%d/pooled?sslmode=disable", port)
+	address := fmt.Sprintf("postgres://reader@127.0.0.1:%s/pooled?sslmode=disable", port)
 	b.until("pgbouncer answers", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -203,13 +204,4 @@ func (b *bed) pgbouncer() string {
 		return err == nil
 	})
 	return address
-}
-
-func freePort(t *testing.T) int {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }

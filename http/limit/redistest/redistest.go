@@ -4,12 +4,10 @@ package redistest
 import (
 	"bufio"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,23 +99,4 @@ func (s *Server) Do(command ...string) string {
 		s.t.Fatalf("redis-cli %s: %v: %s", command[0], err, out)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// FreePorts are ports that nobody listens on, for servers that can't choose one themselves. The system gives them to
-// nobody who asks for any port, so that they are free until the server listens.
-func FreePorts(t testing.TB, n int) (ports []string) {
-	t.Helper()
-	for tries := 0; len(ports) < n; tries++ {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			if tries > 100 {
-				t.Fatal(err)
-			}
-			continue
-		}
-		defer listener.Close()
-		ports = append(ports, port)
-	}
-	return ports
 }

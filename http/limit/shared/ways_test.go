@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/http/limit/redistest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/ports"
 )
 
 // TLS works, and who isn't trusted gets neither a name nor a password.
@@ -46,13 +47,13 @@ func TestTLS(t *testing.T) {
 	if err := os.WriteFile(file, both.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ports := redistest.FreePorts(t, 2)
-	redistest.Start(t, "port", ports[0], "tls-port", ports[1], "tls-cert-file", file, "tls-key-file", file,
+	free := ports.FreeFor(t, 2)
+	redistest.Start(t, "port", free[0], "tls-port", free[1], "tls-cert-file", file, "tls-key-file", file,
 		"tls-auth-clients", "no", "requirepass", "hunter2")
 	for address, reason := range map[string]string{
-		"rediss://:hunter2@127.0.0.1:" + ports[1] + "?skip_verify=true": "",
-		"rediss://:hunter2@127.0.0.1:" + ports[1]:                       "its certificate is not trusted",
-		"redis://:hunter2@127.0.0.1:" + ports[0]:                        "",
+		"rediss://:hunter2@127.0.0.1:" + free[1] + "?skip_verify=true": "",
+		"rediss://:hunter2@127.0.0.1:" + free[1]:                       "its certificate is not trusted",
+		"redis://:hunter2@127.0.0.1:" + free[0]:                        "",
 	} {
 		s, err := Open(address, long, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -67,22 +68,22 @@ func TestTLS(t *testing.T) {
 
 // In a cluster every window is on one node, and windows are on all nodes.
 func TestCluster(t *testing.T) {
-	ports := redistest.FreePorts(t, 4)
+	free := ports.FreeFor(t, 4)
 	var nodes []*redistest.Server
 	for i := range 2 {
-		nodes = append(nodes, redistest.Start(t, "port", ports[i], "cluster-enabled", "yes", "cluster-port", ports[2+i],
+		nodes = append(nodes, redistest.Start(t, "port", free[i], "cluster-enabled", "yes", "cluster-port", free[2+i],
 			"user", documentedRights(t)+" +cluster|slots"))
 	}
 	nodes[0].Do("CLUSTER", "ADDSLOTSRANGE", "0", "8191")
 	nodes[1].Do("CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
 	nodes[1].Do("CLUSTER", "SET-CONFIG-EPOCH", "2")
-	nodes[0].Do("CLUSTER", "MEET", "127.0.0.1", ports[1], ports[3])
+	nodes[0].Do("CLUSTER", "MEET", "127.0.0.1", free[1], free[3])
 	until(t, "the cluster is up", func() bool {
 		return strings.Contains(nodes[0].Do("CLUSTER", "INFO"), "cluster_state:ok") &&
 			strings.Contains(nodes[1].Do("CLUSTER", "INFO"), "cluster_state:ok")
 	})
-	one := "redis://api:hunter2@127.0.0.1:" + ports[0]
-	rates := three(t, one+"?addr=127.0.0.1:"+ports[1], 3, time.Hour)
+	one := "redis://api:hunter2@127.0.0.1:" + free[0]
+	rates := three(t, one+"?addr=127.0.0.1:"+free[1], 3, time.Hour)
 	for key := range 20 {
 		admitted := 0
 		for i := range 9 {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/ports"
 )
 
 // start makes the data directory, starts the server for the first time and makes the database.
@@ -29,9 +30,11 @@ func (s *Server) start(ctx context.Context) error {
 // listen launches the server for the first time, on a port that is free.
 func (s *Server) listen(ctx context.Context) (err error) {
 	for attempt := 1; ; attempt++ {
-		if s.port, err = freePort(); err != nil {
+		free, err := ports.Free(1)
+		if err != nil {
 			return err
 		}
+		s.port = free[0]
 		if err = s.launch(ctx); err == nil || !errors.Is(err, errPortTaken) || attempt == portAttempts {
 			return err
 		}
@@ -63,7 +66,7 @@ func (s *Server) initialize(ctx context.Context) error {
 
 // launch starts the server on its data directory and returns when it answers.
 func (s *Server) launch(ctx context.Context) error {
-	p, err := s.spawn("postgres", "-D", s.data(), "-p", fmt.Sprint(s.port))
+	p, err := s.spawn("postgres", "-D", s.data(), "-p", s.port)
 	if err != nil {
 		return err
 	}
@@ -103,16 +106,7 @@ func (s *Server) answers(ctx context.Context) error {
 		return err
 	}
 	if data != s.data() {
-		return fmt.Errorf("another server is on port %d", s.port)
+		return fmt.Errorf("another server is on port %s", s.port)
 	}
 	return nil
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }

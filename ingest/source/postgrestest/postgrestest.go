@@ -53,7 +53,7 @@ type Server struct {
 
 	binaries *binaries
 	dir      string // has all that the server writes
-	port     int
+	port     string
 	guard    *guard
 
 	mu      sync.Mutex // held while the server starts or ends
@@ -137,5 +137,5 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) urlOf(database string) string {
-	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", superuser, s.port, database)
+	return fmt.Sprintf("postgres://%s@127.0.0.1:%s/%s?sslmode=disable", superuser, s.port, database)
 }

@@ -47,7 +47,7 @@ func (s *Server) copyData(standby *Server) error {
 	if err := os.CopyFS(data, os.DirFS(s.data())); err != nil {
 		return err
 	}
-	conninfo := fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=%s'\n", s.port, superuser)
+	conninfo := fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%s user=%s'\n", s.port, superuser)
 	if err := os.WriteFile(filepath.Join(data, "postgresql.auto.conf"), []byte(conninfo), 0o600); err != nil {
 		return err
 	}

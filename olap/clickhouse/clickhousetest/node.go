@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -20,6 +19,7 @@ import (
 	connections "github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/ports"
 	"github.com/runlens/runlens/olap/clickhouse/native"
 )
 
@@ -109,14 +109,11 @@ func NewNode(config NodeConfig) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{Dir: dir}
-	for _, port := range []*string{&n.TCP, &n.HTTP} {
-		listener, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		defer listener.Close()
-		_, *port, _ = net.SplitHostPort(listener.Addr().String())
+	free, err := ports.Free(2)
+	if err != nil {
+		return nil, err
 	}
+	n.TCP, n.HTTP = free[0], free[1]
 	for file, text := range map[string]string{
 		"config.xml": fmt.Sprintf(nodeServer, dir, n.TCP, n.HTTP, config.Name, config.Server),
 		"users.xml":  fmt.Sprintf(nodeUsers, config.Profiles, config.Users),
@@ -126,17 +123,6 @@ func NewNode(config NodeConfig) (*Node, error) {
 		}
 	}
 	return n, n.Start()
-}
-
-// freePort listens on a port that the system gives to nobody who asks for any port, so that it is free also between the
-// end of a Node and its next start.
-func freePort() (listener net.Listener, err error) {
-	for range 100 {
-		if listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
-			break
-		}
-	}
-	return listener, err
 }
 
 // Start starts a Node again after Stop.
