@@ -10,6 +10,7 @@ import (
 
 	server "github.com/ClickHouse/clickhouse-go/v2"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/ingest/move"
 )
 
@@ -118,12 +119,10 @@ func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
 		asked <- d.cells[from].Conn().Exec(ctx,
 			"SELECT count() FROM runs CROSS JOIN numbers(10000) AS n WHERE NOT ignore(sleepEachRow(0.1))")
 	}()
-	for counted(t, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") == 0 {
-		select {
-		case err := <-asked:
-			t.Fatal(err)
-		case <-time.After(time.Millisecond):
-		}
+	if !harness.Poll(t.Context(), time.Minute, 10*time.Millisecond, func() bool {
+		return counted(t, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") > 0
+	}) {
+		t.Fatal("nobody reads the files")
 	}
 	d.run("", "cells", "move", organization, "--to", to)
 	purged := make(chan int, 1)
@@ -132,8 +131,10 @@ func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
 		purged <- code
 	}()
 	const done = "SELECT count() FROM audit_log WHERE action = 'purge' AND outcome = 'done'"
-	for counted(t, d.cells[to].Conn(), done) == 0 {
-		time.Sleep(10 * time.Millisecond)
+	if !harness.Poll(t.Context(), time.Minute, 10*time.Millisecond, func() bool {
+		return counted(t, d.cells[to].Conn(), done) > 0
+	}) {
+		t.Fatal("nothing is purged")
 	}
 	select {
 	case code := <-purged:

@@ -133,9 +133,6 @@ func (b *disturbed) purge(cell string) error {
 }
 
 func (b *disturbed) another(subject cells.Subject, reached func(move.Step) error) {
-	if reached == nil {
-		reached = func(move.Step) error { return nil }
-	}
 	_ = b.moveOver(b.conns, subject, b.to, reached) // which of two goes on is theirs to agree on
 }
 
@@ -150,7 +147,7 @@ func (b *disturbed) follow() {
 // statements is how many statements a move sends to the old or the new cell.
 func (b *disturbed) statements(side string) int {
 	held, conns := b.hold(side)
-	b.must(b.moveOver(conns, b.subject(), b.to, func(move.Step) error { return nil }))
+	b.must(b.moveOver(conns, b.subject(), b.to, nil))
 	b.from, b.to = b.to, b.from
 	return held.Sent()
 }
@@ -213,7 +210,7 @@ func (b *disturbed) disturb(side string, number int, what string, how manner) {
 func (b *disturbed) end(others <-chan struct{}) {
 	<-others
 	for tries := 1; ; tries++ {
-		err := b.move(b.subject(), b.to, func(move.Step) error { return nil })
+		err := b.move(b.subject(), b.to, nil)
 		if err == nil || errors.Is(err, move.ErrThere) {
 			break
 		}
