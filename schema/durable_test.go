@@ -18,15 +18,16 @@ func TestTablesAreDurable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{schema.TableAPIKeyUses, schema.TableInsertCounters, schema.TableUsageLog}
-	if got := volatileTables(t, db); !slices.Equal(got, want) {
+	durable := strings.Split(schema.DurableSettings, ", ")
+	if got := tablesWithout(t, db, durable...); !slices.Equal(got, want) {
 		t.Errorf("the tables %v are not durable, want %v alone", got, want)
 	}
-	for _, without := range strings.Split(schema.DurableSettings, ", ") {
+	for _, without := range durable {
 		name, _, _ := strings.Cut(without, " ")
 		if _, err := db.Exec("ALTER TABLE runs MODIFY SETTING " + name + " = 0"); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(volatileTables(t, db), "runs") {
+		if !slices.Contains(tablesWithout(t, db, durable...), "runs") {
 			t.Errorf("runs without %s is taken for durable", name)
 		}
 		if _, err := db.Exec("ALTER TABLE runs MODIFY SETTING " + without); err != nil {
@@ -35,8 +36,36 @@ func TestTablesAreDurable(t *testing.T) {
 	}
 }
 
-// volatileTables are those that lack one of the durable settings, in order.
-func volatileTables(t *testing.T, db *sql.DB) (names []string) {
+// No merge collects statistics, and so no part is left out of an answer by them.
+func TestTablesHaveNoStatistics(t *testing.T) {
+	ctx := context.Background()
+	_, db := open(t)
+	if err := schema.Up(ctx, db); err != nil {
+		t.Fatal(err)
+	}
+	ofVersions := []string{"schema_migrations", "schema_versions"}
+	if got := tablesWithout(t, db, "auto_statistics_types = ''"); !slices.Equal(got, ofVersions) {
+		t.Errorf("the tables %v have statistics, want %v alone", got, ofVersions)
+	}
+	for _, statement := range []string{
+		"INSERT INTO runs (organization_id, created_at) VALUES ('acme', '2026-01-01')", "OPTIMIZE TABLE runs FINAL",
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var columns, collected uint64
+	if err := db.QueryRow("SELECT count(), countIf(notEmpty(statistics)) FROM system.parts_columns"+
+		" WHERE database = currentDatabase() AND table = 'runs' AND active").Scan(&columns, &collected); err != nil {
+		t.Fatal(err)
+	}
+	if columns == 0 || collected > 0 {
+		t.Errorf("%d of %d columns have statistics, want none", collected, columns)
+	}
+}
+
+// tablesWithout are those that lack one of the settings, in order.
+func tablesWithout(t *testing.T, db *sql.DB, settings ...string) (names []string) {
 	t.Helper()
 	rows, err := db.Query("SELECT name, engine_full FROM system.tables" +
 		" WHERE database = currentDatabase() AND engine LIKE '%MergeTree' ORDER BY name")
@@ -49,9 +78,9 @@ func volatileTables(t *testing.T, db *sql.DB) (names []string) {
 		if err := rows.Scan(&name, &engine); err != nil {
 			t.Fatal(err)
 		}
-		_, settings, _ := strings.Cut(engine, "SETTINGS ")
-		for _, setting := range strings.Split(schema.DurableSettings, ", ") {
-			if !slices.Contains(strings.Split(settings, ", "), setting) {
+		_, has, _ := strings.Cut(engine, "SETTINGS ")
+		for _, setting := range settings {
+			if !slices.Contains(strings.Split(has, ", "), setting) {
 				names = append(names, name)
 				break
 			}

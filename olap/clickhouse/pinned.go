@@ -28,6 +28,10 @@ var pinned = clickhouse.Settings{
 	"additional_result_filter": "",
 	"additional_table_filters": "{}",
 	"use_query_cache":          0, // an answer of before
+	// What an earlier statement found in a granule, and a projection that was not chosen, leave rows out that belong to
+	// the answer (schema/decisions/optimizations.md).
+	"use_query_condition_cache":         0,
+	"optimize_use_projection_filtering": 0,
 	// The other replicas of a cluster may have tables of the same name, and rows of their own.
 	"enable_parallel_replicas": 0,
 

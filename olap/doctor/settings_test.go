@@ -56,6 +56,25 @@ func TestNoSettingChangesAnAnswer(t *testing.T) {
 	}
 }
 
+// Optimizations that left rows out of answers are off, whatever a profile or a URL sets.
+func TestOptimizationsAreOff(t *testing.T) {
+	theNode(t)
+	names := []string{"use_query_condition_cache", "optimize_use_projection_filtering"}
+	on := url.Values{}
+	for _, name := range names {
+		on.Set(name, "1")
+	}
+	for _, scheme := range []string{"http", "clickhouse"} {
+		conn := as(t, scheme, "tester", on).Conn()
+		for _, name := range names {
+			var value bool
+			if err := conn.QueryRow(t.Context(), "SELECT toBool(getSetting('"+name+"'))").Scan(&value); err != nil || value {
+				t.Errorf("%s: %s is %v, %v", scheme, name, value, err)
+			}
+		}
+	}
+}
+
 // ask wants an answer, or a refusal where that may be.
 func ask(t *testing.T, engine *olap.Engine, question string, want [][]any, mustAnswer bool) {
 	t.Helper()

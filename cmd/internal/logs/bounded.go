@@ -74,7 +74,7 @@ func boundedAttr(a slog.Attr) slog.Attr {
 // boundedAny leaves a value that is short in JSON as it is. Of a longer one it keeps the beginning, as a text.
 func boundedAny(v any, most int) slog.Value {
 	if err, ok := v.(error); ok {
-		return slog.StringValue(cut(err.Error(), most))
+		return slog.StringValue(cut(Text(err), most))
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
