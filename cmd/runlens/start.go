@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
+	"github.com/runlens/runlens/cmd/internal/logs"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
 	server "github.com/runlens/runlens/olap/clickhouse"
@@ -132,7 +133,7 @@ func oneLine(err error) string {
 // withoutStatements is what a failure says, with what ClickHouse said of it as oneLine describes it.
 func withoutStatements(err error) string {
 	var exception *clickhouse.Exception
-	text := err.Error()
+	text := logs.Text(err)
 	if errors.As(err, &exception) {
 		if before, _, found := strings.Cut(text, exception.Error()); found {
 			return before + oneLine(exception)
