@@ -33,7 +33,7 @@ func TestQueryCases(t *testing.T) {
 func TestQueryCasesBesideANewerBinary(t *testing.T) {
 	store := clickhousetest.Open(t)
 	olaptest.Migrate(t, store, olaptest.Release(t, 100))
-	olaptest.Migrate(t, store, schema.Own())
+	olaptest.Migrate(t, store, schema.Own)
 	olaptest.Migrate(t, store, olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive}))
 	conn, sample := store.Conn(), olaptest.NewSample(4)
 	eachScript(t, func(t *testing.T, script conform.Script) {

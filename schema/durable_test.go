@@ -14,7 +14,7 @@ import (
 func TestTablesAreDurable(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{schema.TableAPIKeyUses, schema.TableInsertCounters, schema.TableUsageLog}

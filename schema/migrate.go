@@ -48,15 +48,12 @@ var (
 		"start with an empty database or data directory, make the keys again and copy the records again")
 )
 
-// Up applies the pending migrations of this binary to the database that db is connected to. A store that a newer binary
-// has migrated stays as it is if this one works with it. The errors wrap those of the database and of ctx.
+// Up applies the pending migrations of the series to the database that db is connected to. A store that a newer binary
+// has migrated stays as it is if the one of the series works with it. The errors wrap those of the database and of ctx.
 //
 // Several processes may call it at once. ClickHouse has no lock for them, so safety comes from the migrations: each
 // statement may be run again. A process that finds a migration of another one unfinished waits for it 5 s, then takes
 // it for interrupted and runs it again. A version that cannot be recorded, as on a full disk, ends it at once.
-func Up(ctx context.Context, db *sql.DB) error { return own.Up(ctx, db) }
-
-// Up is the function Up with the migrations of a series.
 func (s Series) Up(ctx context.Context, db *sql.DB) error {
 	m, err := s.open(ctx, db)
 	if err != nil {
@@ -115,9 +112,6 @@ func (s State) Older() bool { return s.Version > 0 && s.Version < baseline }
 // Down rolls the newest steps migrations back, and removes the rows of their tables. Steps is at least 1; more than
 // there are rolls all of them back. It is for databases of tests and for trials: an older binary that works with the
 // store needs no Down. The error is ErrNewerMigrations where a newer binary has migrated it.
-func Down(ctx context.Context, db *sql.DB, steps int) error { return own.Down(ctx, db, steps) }
-
-// Down is the function Down with the migrations of a series.
 func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 	m, err := s.open(ctx, db)
 	if err != nil {
@@ -143,9 +137,6 @@ func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 }
 
 // Status reads the state of the store, which may have no tables. It changes nothing.
-func Status(ctx context.Context, db *sql.DB) (State, error) { return own.Status(ctx, db) }
-
-// Status is the function Status with the migrations of a series.
 func (s Series) Status(ctx context.Context, db *sql.DB) (State, error) {
 	floor, last, err := records(ctx, db)
 	if err != nil {

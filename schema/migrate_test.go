@@ -41,35 +41,35 @@ func tables(t *testing.T, db *sql.DB) int {
 func TestUpDownUp(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	state, err := schema.Status(ctx, db)
+	state, err := schema.Own.Status(ctx, db)
 	if err != nil || state.Version != 0 || state.Current() {
 		t.Fatalf("an empty store is at %+v, %v", state, err)
 	}
 	for range 2 { // the second time changes nothing
-		if err := schema.Up(ctx, db); err != nil {
+		if err := schema.Own.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if state, err = schema.Status(ctx, db); err != nil || !state.Current() {
+	if state, err = schema.Own.Status(ctx, db); err != nil || !state.Current() {
 		t.Fatalf("after up the store is at %+v, %v", state, err)
 	}
 	want := tables(t, db)
 	if want != storeTables {
 		t.Errorf("%d tables after up, want %d", want, storeTables)
 	}
-	if err := schema.Down(ctx, db, 1); err != nil {
+	if err := schema.Own.Down(ctx, db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if stepped, err := schema.Status(ctx, db); err != nil || stepped.Version >= state.Latest || stepped.Current() {
+	if stepped, err := schema.Own.Status(ctx, db); err != nil || stepped.Version >= state.Latest || stepped.Current() {
 		t.Errorf("after one step down the store is at %+v, %v", stepped, err)
 	}
-	if err := schema.Down(ctx, db, 1000); err != nil {
+	if err := schema.Own.Down(ctx, db, 1000); err != nil {
 		t.Fatal(err)
 	}
 	if got := tables(t, db); got != 0 {
 		t.Errorf("%d tables after all steps down, want 0", got)
 	}
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	if got := tables(t, db); got != want {
@@ -88,7 +88,7 @@ func TestUpAtTheSameTime(t *testing.T) {
 			db, err := store.DB()
 			if err == nil {
 				defer db.Close()
-				err = schema.Up(ctx, db)
+				err = schema.Own.Up(ctx, db)
 			}
 			failures <- err
 		})
@@ -105,7 +105,7 @@ func TestUpAtTheSameTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if state, err := schema.Status(ctx, db); err != nil || !state.Current() {
+	if state, err := schema.Own.Status(ctx, db); err != nil || !state.Current() {
 		t.Errorf("the store is at %+v, %v", state, err)
 	}
 }
@@ -118,7 +118,7 @@ const storeTables = 26
 func TestUpAfterAnInterruption(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
@@ -129,10 +129,10 @@ func TestUpAfterAnInterruption(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := schema.Status(ctx, db); err != nil || !state.Current() {
+	if state, err := schema.Own.Status(ctx, db); err != nil || !state.Current() {
 		t.Errorf("the store is at %+v, %v", state, err)
 	}
 	if got := tables(t, db); got != storeTables {
@@ -144,16 +144,16 @@ func TestUpAfterAnInterruption(t *testing.T) {
 func TestUpRefusesAnOlderStore(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	if err := schema.Down(ctx, db, 1); err != nil { // makes the tables of versions
+	if err := schema.Own.Down(ctx, db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 53, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Up(ctx, db); !errors.Is(err, schema.ErrOlderStore) {
+	if err := schema.Own.Up(ctx, db); !errors.Is(err, schema.ErrOlderStore) {
 		t.Errorf("up: got %v, want ErrOlderStore", err)
 	}
-	if err := schema.Down(ctx, db, 1); !errors.Is(err, schema.ErrOlderStore) {
+	if err := schema.Own.Down(ctx, db, 1); !errors.Is(err, schema.ErrOlderStore) {
 		t.Errorf("down: got %v, want ErrOlderStore", err)
 	}
 	if got := tables(t, db); got != 0 {
@@ -164,13 +164,13 @@ func TestUpRefusesAnOlderStore(t *testing.T) {
 func TestUpRefusesANewerStore(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 9999, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Up(ctx, db); !errors.Is(err, schema.ErrNewerStore) {
+	if err := schema.Own.Up(ctx, db); !errors.Is(err, schema.ErrNewerStore) {
 		t.Errorf("got %v, want ErrNewerStore", err)
 	}
 }
@@ -202,7 +202,7 @@ func TestVersionsThatCannotBeRecorded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute) // to fail, instead of waiting for ever
 	defer cancel()
 	_, db := open(t)
-	if err := schema.Down(ctx, db, 1); err != nil { // makes the tables of versions
+	if err := schema.Own.Down(ctx, db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
 	if _, err := db.ExecContext(ctx, "ALTER TABLE schema_migrations ADD CONSTRAINT full CHECK version < 100"); err != nil {
@@ -210,21 +210,22 @@ func TestVersionsThatCannotBeRecorded(t *testing.T) {
 	}
 	const connections = 32
 	for range connections + 8 {
-		if err := schema.Up(ctx, db); err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "record the version") {
+		err := schema.Own.Up(ctx, db)
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "record the version") {
 			t.Fatalf("up ended with %v", err)
 		}
 	}
 	if stats := db.Stats(); stats.InUse != 0 {
 		t.Errorf("%d connections are kept", stats.InUse)
 	}
-	state, err := schema.Status(ctx, db)
+	state, err := schema.Own.Status(ctx, db)
 	if err != nil || state.Version != 0 || state.Dirty {
 		t.Errorf("the store is at %+v, %v", state, err)
 	}
 	if _, err := db.ExecContext(ctx, "ALTER TABLE schema_migrations DROP CONSTRAINT full"); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Error(err)
 	}
 }
@@ -234,9 +235,9 @@ func TestUpEndsWithItsContext(t *testing.T) {
 	_, db := open(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- schema.Up(ctx, db) }()
+	go func() { ended <- schema.Own.Up(ctx, db) }()
 	for {
-		if state, err := schema.Status(context.Background(), db); err != nil || state.Current() {
+		if state, err := schema.Own.Status(context.Background(), db); err != nil || state.Current() {
 			t.Fatalf("it ended before it was stopped: %+v, %v", state, err)
 		} else if state.Dirty {
 			break
@@ -246,7 +247,7 @@ func TestUpEndsWithItsContext(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped with %v", err)
 	}
-	if err := schema.Up(context.Background(), db); err != nil {
+	if err := schema.Own.Up(context.Background(), db); err != nil {
 		t.Error(err)
 	}
 	if got := tables(t, db); got != storeTables {

@@ -15,7 +15,7 @@ import (
 func TestRollupColumnsAreThoseOfTheTables(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	for table, insert := range map[string]string{

@@ -19,11 +19,8 @@ import (
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// own is the series of this binary.
-var own = Series{embedded}
-
-// Own returns the series of this binary.
-func Own() Series { return own }
+// Own is the series of this binary.
+var Own = Series{embedded}
 
 // A Series is the migrations of one binary: the files NUMBER_NAME.up.sql and NUMBER_NAME.down.sql in the folder
 // migrations. Tests make the series of other binaries.

@@ -25,7 +25,7 @@ var (
 // Shapes returns the shapes of the tables and views that the migrations of this binary make, in their order. A table
 // that a migration changes is as its CREATE statement says: no migration changes an engine or a key.
 func Shapes() (shapes []Shape, err error) {
-	files, err := own.source()
+	files, err := Own.source()
 	if err != nil {
 		return nil, err
 	}

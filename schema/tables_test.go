@@ -36,7 +36,7 @@ func TestRunsKeepTheNewestVersion(t *testing.T) {
 	answers := map[string]bool{}
 	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1, 2}, {3, 0, 2}} {
 		store, db := open(t)
-		if err := schema.Up(ctx, db); err != nil {
+		if err := schema.Own.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
 		conn := store.Conn()

@@ -41,7 +41,7 @@ func TestTiesHaveOneWinnerInEveryColumn(t *testing.T) {
 	var winners [][]string
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0, 1}} {
 		store, db := open(t)
-		if err := schema.Up(ctx, db); err != nil {
+		if err := schema.Own.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
 		conn := store.Conn()

@@ -23,7 +23,7 @@ func TestTheBaselineStays(t *testing.T) {
 		"0100_baseline.up.sql":   "588fdaafa0650fd072b562207ac64315002d8466f011dc5e29ecba1cfe46de26",
 		"0100_baseline.down.sql": "2e113b4d31fc1f17076a5a989f5b85b9796a3585dfdcd7ccd75a581871dbbf0c",
 	} {
-		content, err := fs.ReadFile(schema.Own().Files, "migrations/"+name)
+		content, err := fs.ReadFile(schema.Own.Files, "migrations/"+name)
 		content = bytes.Replace(content, []byte("SETTINGS index_granularity = 512, "), []byte("SETTINGS "), 2)
 		if got := fmt.Sprintf("%x", sha256.Sum256(content)); err != nil || got != want {
 			t.Errorf("%s has the sum %s, want %s (%v): change the schema by a migration of its own", name, got, want, err)
@@ -33,12 +33,12 @@ func TestTheBaselineStays(t *testing.T) {
 
 // Every migration after the baseline says which binaries work with it.
 func TestMigrationsSayWithWhatTheyWork(t *testing.T) {
-	names, err := fs.Glob(schema.Own().Files, "migrations/*.up.sql")
+	names, err := fs.Glob(schema.Own.Files, "migrations/*.up.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		content, err := fs.ReadFile(schema.Own().Files, name)
+		content, err := fs.ReadFile(schema.Own.Files, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func stored(t *testing.T, db *sql.DB) string {
 func TestUpgradeFromTheFirstRelease(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	baseline, err := fs.ReadFile(schema.Own().Files, "migrations/0100_baseline.up.sql")
+	baseline, err := fs.ReadFile(schema.Own.Files, "migrations/0100_baseline.up.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestUpgradeFromTheFirstRelease(t *testing.T) {
 		t.Fatalf("the store has %q", before)
 	}
 	newer := olaptest.Newer(t, map[string]string{"9000_next": olaptest.Additive})
-	for _, series := range []schema.Series{schema.Own(), newer} {
+	for _, series := range []schema.Series{schema.Own, newer} {
 		if err := series.Up(ctx, db); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func floor(t *testing.T, db *sql.DB) (text string) {
 func TestOlderBinaryBesideANewerOne(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	own, next := schema.Own(), map[string]string{"9000_next": olaptest.Additive}
+	own, next := schema.Own, map[string]string{"9000_next": olaptest.Additive}
 	works := func(who string, series schema.Series, want bool) {
 		t.Helper()
 		state, err := series.Status(ctx, db)

@@ -120,7 +120,7 @@ func (t *tenants) load(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer db.Close()
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		return err
 	}
 	loading := *b

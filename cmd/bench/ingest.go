@@ -162,7 +162,7 @@ func (b *bench) createRuns(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer db.Close()
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		return "", err
 	}
 	var statement string

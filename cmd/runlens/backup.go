@@ -222,7 +222,7 @@ func schemaOf(ctx context.Context, store *clickhouse.Server) (schema.State, erro
 		return schema.State{}, err
 	}
 	defer db.Close()
-	return schema.Status(ctx, db)
+	return schema.Own.Status(ctx, db)
 }
 
 func readNote(dir string) (n note, err error) {

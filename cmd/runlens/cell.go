@@ -170,7 +170,7 @@ func (c *cell) ready(ctx context.Context) error {
 		return fmt.Errorf("%s does not answer", c.what())
 	}
 	defer db.Close()
-	state, err := schema.Status(ctx, db)
+	state, err := schema.Own.Status(ctx, db)
 	if err != nil {
 		return fmt.Errorf("the migrations of %s cannot be read", c.what())
 	}

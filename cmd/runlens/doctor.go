@@ -147,7 +147,7 @@ func examined(store *clickhouse.Server) doctor.Store {
 				return schema.State{}, err
 			}
 			defer db.Close()
-			return schema.Status(ctx, db)
+			return schema.Own.Status(ctx, db)
 		}}
 }
 

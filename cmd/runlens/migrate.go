@@ -33,7 +33,7 @@ Example:
 }
 
 func (c migrateUpCmd) Run(ctx context.Context, logger *slog.Logger, io streams) error {
-	return c.migrate(ctx, logger, io, schema.Up)
+	return c.migrate(ctx, logger, io, schema.Own.Up)
 }
 
 type migrateDownCmd struct {
@@ -54,7 +54,7 @@ func (c migrateDownCmd) Run(ctx context.Context, logger *slog.Logger, io streams
 		return usageError{fmt.Errorf("--steps must be at least 1")}
 	}
 	return c.migrate(ctx, logger, io, func(ctx context.Context, db *sql.DB) error {
-		return schema.Down(ctx, db, c.Steps)
+		return schema.Own.Down(ctx, db, c.Steps)
 	})
 }
 
@@ -93,7 +93,7 @@ func (f storeFlags) migrateOne(
 	var state schema.State
 	err = changeSchema(ctx, migratingAlone, store, func(ctx context.Context, db *sql.DB) (err error) {
 		if err = change(ctx, db); err == nil {
-			state, err = schema.Status(ctx, db)
+			state, err = schema.Own.Status(ctx, db)
 		}
 		return err
 	})

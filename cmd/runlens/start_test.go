@@ -86,7 +86,7 @@ func TestStartWhereVersionsCannotBeRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := schema.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
+	if err := schema.Own.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("ALTER TABLE schema_migrations ADD CONSTRAINT nothing CHECK version < 0"); err != nil {

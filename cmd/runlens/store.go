@@ -103,7 +103,7 @@ func openUnplaced(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	if err != nil {
 		return nil, err
 	}
-	if err := changeSchema(ctx, migrating, store, schema.Up); err != nil {
+	if err := changeSchema(ctx, migrating, store, schema.Own.Up); err != nil {
 		store.Close()
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func TestOlderStoreHasOneRemedy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := schema.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
+	if err := schema.Own.Down(context.Background(), db, 1); err != nil { // makes the tables of versions
 		t.Fatal(err)
 	}
 	if _, err := db.Exec("INSERT INTO schema_migrations SELECT 53, 0, toUnixTimestamp64Nano(now64(9))"); err != nil {
@@ -176,7 +176,7 @@ func TestRestoreWhatOlderBinariesMade(t *testing.T) {
 // are elsewhere. A store that was copied refuses them before anything else opens it.
 func TestWhatACopyOfACellRefuses(t *testing.T) {
 	store, _ := unmigrated(t, t.TempDir())
-	olaptest.Migrate(t, store, schema.Own())
+	olaptest.Migrate(t, store, schema.Own)
 	for _, c := range []struct {
 		placed string
 		oldest uint

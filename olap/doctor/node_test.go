@@ -93,7 +93,7 @@ func of(t *testing.T, scheme, name, database string, settings url.Values) *click
 func migrated(t *testing.T, name string) *clickhouse.Server {
 	t.Helper()
 	store := as(t, "clickhouse", name, nil)
-	olaptest.Migrate(t, store, schema.Own())
+	olaptest.Migrate(t, store, schema.Own)
 	return store
 }
 
@@ -107,7 +107,7 @@ func patient(store *clickhouse.Server) doctor.Store {
 				return schema.State{}, err
 			}
 			defer db.Close()
-			return schema.Status(ctx, db)
+			return schema.Own.Status(ctx, db)
 		}}
 }
 

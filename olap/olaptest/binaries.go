@@ -39,7 +39,7 @@ func Newer(t testing.TB, more map[string]string) schema.Series { return series(t
 func series(t testing.TB, newest int, more map[string]string) schema.Series {
 	t.Helper()
 	files := fstest.MapFS{}
-	names, err := fs.Glob(schema.Own().Files, "migrations/*.sql")
+	names, err := fs.Glob(schema.Own.Files, "migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func series(t testing.TB, newest int, more map[string]string) schema.Series {
 		if number > newest {
 			continue
 		}
-		content, err := fs.ReadFile(schema.Own().Files, name)
+		content, err := fs.ReadFile(schema.Own.Files, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func EngineIn(t testing.TB, dataDir string) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	Migrate(t, engine, schema.Own())
+	Migrate(t, engine, schema.Own)
 	return engine
 }
 

@@ -66,7 +66,7 @@ type Records struct {
 func OpenStore(t testing.TB) *server.Server {
 	t.Helper()
 	store := clickhousetest.Open(t)
-	Migrate(t, store, schema.Own())
+	Migrate(t, store, schema.Own)
 	return store
 }
 
