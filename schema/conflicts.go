@@ -140,12 +140,12 @@ func ReversedAttributions(read sql.Reader, stored string) sql.Select {
 		})},
 		Group: rollup.RecordKey(), Having: "sum(sign) > 0",
 	}
-	return sql.Select{Columns: keys, From: sql.Query(sql.Union(
+	return sql.Select{Columns: keys, From: sql.Query(sql.Union{
 		countingAttributions(read, stored, "(organization_id, clock, id) IN"+sql.In(SupersededAttributions(read, keys))),
-		sql.Select{
+		{
 			Columns: keys, From: sql.Query(superseded), Where: []string{"(organization_id, clock, id) IN" + sql.In(counted)},
 		},
-	))}
+	})}
 }
 
 // OfReversed is the condition that a row of TableConflicts says of a clock of ReversedAttributions that it does not

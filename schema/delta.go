@@ -82,7 +82,7 @@ func (t *RollupTable) Changed(r Reading, n int) sql.Select {
 	return sql.Select{
 		Columns: append(t.RecordKey(), "max(record) AS new_record", "maxIf(record, in_rollup) AS old_record",
 			"max(in_rollup) AS was_in_rollup", "min(stored_at) AS stored_first", "minIf(stored_at, in_rollup) AS old_first"),
-		From: sql.Query(sql.Union(rows...)), Group: t.RecordKey(),
+		From: sql.Query(sql.Union(rows)), Group: t.RecordKey(),
 	}
 }
 

@@ -54,14 +54,14 @@ func SharedKeys(read sql.Reader, texts sql.From) sql.Select {
 	keys := sql.Select{Columns: []string{"organization_id", ofKey}, From: texts}
 	return sql.Select{
 		Columns: []string{"organization_id", ofKey + " AS initiator"},
-		From: sql.Query(sql.Union(
-			sql.Select{
+		From: sql.Query(sql.Union{
+			{
 				Columns: columns, From: read(TableInitiatorKeys),
 				Where: []string{"(organization_id, " + ofKey + ") IN" + sql.In(keys)},
 			},
 			// The WITH of a part of a union would apply to those after it.
 			sql.Select{Columns: columns, From: texts},
-		)),
+		}),
 		Group: []string{"organization_id", "initiator"},
 		// A name that is null is a text of its own, which no uniqExact counts, not even as a tuple's element.
 		Having: "min(initiator_identifier) != max(initiator_identifier)" +
@@ -71,9 +71,9 @@ func SharedKeys(read sql.Reader, texts sql.From) sql.Select {
 
 // AnySharedKey selects rows where a key of the organization is shared, and else none. texts are those of the delta, if
 // there is one.
-func AnySharedKey(texts ...sql.From) sql.Rows {
+func AnySharedKey(texts ...sql.From) sql.Union {
 	one := []string{"1"}
-	rows := sql.Union(sql.Select{Columns: one, From: sql.Table(TableSharedKeys)})
+	rows := sql.Union{{Columns: one, From: sql.Table(TableSharedKeys)}}
 	for _, from := range texts {
 		rows = append(rows, sql.Select{Columns: one, From: sql.Query(SharedKeys(sql.Table, from))})
 	}

@@ -119,7 +119,7 @@ func (m *mover) damage(ctx context.Context) error {
 	if organization := m.subject.Organization(); organization != "" {
 		where = fmt.Sprintf("cityHash64(organization_id) = %d", cells.Hash(organization))
 	}
-	var rows sql.Rows
+	var rows sql.Union
 	for _, t := range schema.RollupTables {
 		rows = append(rows, sql.Select{
 			Distinct: true, Columns: []string{"organization_id"}, From: ofAll(t.Source), Where: []string{where},

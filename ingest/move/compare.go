@@ -108,7 +108,7 @@ func (m *mover) organizations(ctx context.Context, s *side) (names []string, err
 	if organization := m.subject.Organization(); organization != "" {
 		of, args = "organization_id = {organization:String}", []any{clickhouse.Named("organization", string(organization))}
 	}
-	var all sql.Rows
+	var all sql.Union
 	for _, table := range owned {
 		all = append(all, sql.Select{
 			Distinct: true, Columns: []string{"toString(organization_id) AS organization"}, From: ofAll(table),

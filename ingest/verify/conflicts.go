@@ -188,13 +188,13 @@ func (o Options) conflicts(ctx context.Context, further map[Part][]uuid.UUID) ([
 var readConflicts = sql.Select{
 	Columns: []string{"organization", "record", "toInt64(uniqExact(id))",
 		"arraySlice(arraySort(x -> toString(x), groupUniqArray(id)), 1, {most:Int64})"},
-	From: sql.Query(sql.Union(
-		sql.Select{
+	From: sql.Query(sql.Union{
+		{
 			Columns: []string{"toString(organization_id) AS organization", "toString(kind) AS record", "id"},
 			From:    verified(schema.TableConflicts),
 		},
-		sql.Select{Columns: []string{"organization", "record", "id"}, From: sql.Sent(tableIDs)},
-	)),
+		{Columns: []string{"organization", "record", "id"}, From: sql.Sent(tableIDs)},
+	}),
 	Where: []string{"{organization:String} IN ('', organization)"},
 	Group: []string{"organization", "record"}, Order: []string{"organization", "record"},
 }

@@ -77,7 +77,7 @@ func (w *printer) texts() sql.From {
 		return sql.Select{From: from, Columns: []string{"initiator_key AS f_initiator_key",
 			"CAST(initiator_identifier, 'Nullable(String)') AS f_user_identifier", "initiator_name AS f_user_name"}}
 	}
-	known := sql.Union(texts(sql.Table(schema.TableInitiatorKeys)))
+	known := sql.Union{texts(sql.Table(schema.TableInitiatorKeys))}
 	for _, stored := range w.textsStored() {
 		known = append(known, texts(stored))
 	}

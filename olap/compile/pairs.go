@@ -80,12 +80,12 @@ func (w *printer) sumOfBuckets(names []string, counted sql.Select) sql.Select {
 		none, next = append(none, zero+" AS "+name), append(next, "c."+name)
 		sums = append(sums, sum+"("+name+") AS "+name)
 	}
-	buckets := sql.Union(
-		sql.Select{Columns: none},
-		sql.Select{
+	buckets := sql.Union{
+		{Columns: none},
+		{
 			Columns: next, From: sql.Sent(hashBuckets), Where: []string{"bucket < " + number(int64(w.HashBuckets))},
 			Joins: []sql.Join{{Kind: "CROSS", From: sql.Query(counted).As("c")}},
-		})
+		}}
 	return sql.Select{
 		With:    []string{"RECURSIVE " + hashBuckets + " AS" + sql.In(buckets)},
 		Columns: sums, From: sql.Sent(hashBuckets),

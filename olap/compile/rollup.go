@@ -104,7 +104,7 @@ func (w *printer) summed() []string {
 }
 
 // signed are the signed rows of the rollup and of the delta.
-func (w *printer) signed() (parts sql.Rows) {
+func (w *printer) signed() (parts sql.Union) {
 	if w.Projection == nil {
 		parts = append(parts, w.rollupRows())
 	} else {

@@ -37,16 +37,16 @@ func (w *printer) joined() sql.Select {
 // among those are looked up in the whole organization, by run_hash, which is narrow. The greatest state is the newest
 // version's, whatever its clock (schema.SupersededRuns). A run that both parts find, because it was stored in between,
 // has the same state in both, or one that has just been replaced.
-func (w *printer) runStates(rows sql.Select) sql.Rows {
+func (w *printer) runStates(rows sql.Select) sql.Union {
 	read := sql.Select{
 		Columns: []string{runID, "state AS run_state"}, From: sql.Table(schema.TableRuns).Final(!w.AllVersions),
 		Where: append([]string{schema.CurrentRunSQL}, w.inBucket("run_hash")...),
 	}
 	if !w.Window {
-		return sql.Union(read)
+		return sql.Union{read}
 	}
 	read.Where = append(read.Where, w.inWindow()...)
-	return sql.Union(read, w.statesOutside(rows))
+	return sql.Union{read, w.statesOutside(rows)}
 }
 
 const runID = "run_id AS f_run_id"

@@ -31,12 +31,12 @@ func List(ctx context.Context, conn driver.Conn) ([]Organization, error) {
 	}
 	list := sql.Select{
 		Columns: []string{"organization_id", "sum(a)", "sum(r)", "max(l)", "sum(k)"},
-		From: sql.Query(sql.Union(
+		From: sql.Query(sql.Union{
 			counts(schema.TableAgents, "count() AS a, 0 AS r, CAST(NULL, 'Nullable(DateTime64(3, ''UTC''))') AS l, 0 AS k"),
 			counts(schema.TableRuns, "0, count(), CAST(max(created_at), 'Nullable(DateTime64(3, ''UTC''))'), 0"),
 			counts(schema.TableAPIKeys,
 				"0, 0, NULL, countIf(revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now64(3)))"),
-		)),
+		}),
 		Group: []string{"organization_id"}, Order: []string{"organization_id"},
 	}
 	rows, err := conn.Query(clickhouse.Context(ctx, clickhouse.WithSettings(schema.ReadSettings)), list.String())

@@ -49,7 +49,7 @@ func compare(
 	if err != nil {
 		return nil, err
 	}
-	parts := sql.Union(records(s)...)
+	parts := sql.Union(records(s))
 	for _, r := range projections {
 		parts = append(parts, s.ofProjection(r))
 	}
@@ -233,16 +233,16 @@ func (s section) weighed(sum func(name string) string) string {
 // ofNames selects keys of rows without a name, and names that are not those of their keys.
 func (s section) ofNames() sql.Select {
 	key := []string{"organization_id", "initiator_key", "initiator_name"}
-	rows := sql.Union(
-		sql.Select{
+	rows := sql.Union{
+		{
 			Columns: append(slices.Clone(key), "1 AS of_rows", "0 AS right", "0 AS misnamed"),
 			From:    compared(s.table.Table), Where: []string{s.where(), "initiator_key != 0"},
 		},
-		sql.Select{
+		{
 			Columns: append(slices.Clone(key), "0", "NOT ("+misnamed+")", misnamed),
 			From:    compared(schema.TableInitiatorKeys), Where: []string{ofOrganizations},
 		},
-	)
+	}
 	keys := sql.Select{
 		Columns: append(slices.Clone(key), "max(of_rows) AS has", "max(right) AS named", "max(misnamed) AS wrong"),
 		From:    sql.Query(rows), Group: key,

@@ -55,8 +55,8 @@ var late = sql.Select{
 	From: sql.Query(sql.Select{
 		Columns: []string{"organization", "identifier", "event_clock",
 			"arrayJoin(" + schema.PurgedPerson("organization", "identifier") + ") AS person"},
-		From: sql.Query(sql.Union(
-			sql.Select{
+		From: sql.Query(sql.Union{
+			{
 				Columns: []string{"toString(organization_id) AS organization", "user_identifier AS identifier",
 					"occurred_at AS event_clock"},
 				From: refreshed(schema.TableAttributions),
@@ -65,13 +65,13 @@ var late = sql.Select{
 					From:    refreshed(schema.TableAttributions), Where: []string{within("first_stored_at")},
 				})},
 			},
-			sql.Select{
+			{
 				Columns: []string{"toString(organization_id)",
 					"assumeNotNull(tupleElement(record, 'initiator_identifier'))", "created_at"},
 				From:  refreshed(schema.TableRuns),
 				Where: []string{within("last_stored_at"), "isNotNull(tupleElement(record, 'initiator_identifier'))"},
 			},
-		)),
+		}),
 	}).As("stored"),
 	Joins: []sql.Join{{Kind: "INNER", From: sql.Query(schema.PurgedPeople).As("people"), On: "USING (person)"}},
 	Where: []string{"event_clock <= until"},

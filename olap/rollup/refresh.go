@@ -165,7 +165,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 func (s *Refresher) next(
 	ctx context.Context, from, target time.Time,
 ) (until time.Time, rows uint64, more bool, err error) {
-	var parts sql.Rows
+	var parts sql.Union
 	for _, t := range schema.RollupTables {
 		parts = append(parts, sql.Select{
 			Columns: []string{"toUnixTimestamp64Milli(" + t.StoredAt + ") AS stored"}, From: refreshed(t.Source),

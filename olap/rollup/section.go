@@ -133,8 +133,8 @@ func (w *walk) divide(ctx context.Context, partition section) (sections []sectio
 	}
 	counted := sql.Select{
 		Columns: []string{"organization", "sum(records)"},
-		From: sql.Query(sql.Union(count(partition.table.Source, "{months:Array(String)}"),
-			count(partition.table.Table, "{partitions:Array(String)}"))),
+		From: sql.Query(sql.Union{count(partition.table.Source, "{months:Array(String)}"),
+			count(partition.table.Table, "{partitions:Array(String)}")}),
 		Group: []string{"organization"}, Order: []string{"organization"},
 	}
 	rows, err := w.conn.Query(background(ctx, ""), counted.String(), clickhouse.Named("months", partition.months()),

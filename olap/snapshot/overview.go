@@ -165,7 +165,7 @@ const conflicting = "conflicts"
 func readOverview(ctx context.Context, conn driver.Conn, of selection, within time.Duration, most int) (
 	read overview, err error,
 ) {
-	all := sql.Rows{{
+	all := sql.Union{{
 		Distinct: true,
 		Columns: []string{"'" + conflicting + "' AS source", "organization_id", "toUInt64(0) AS inserted",
 			"false AS active"},

@@ -201,7 +201,7 @@ func stored(failed string, withLog bool) fmt.Stringer {
 	}
 	counts.Columns = []string{readNow, readUptime, failed, "toString(source) AS source", "organization_id", "'' AS kind",
 		"toInt64(0) AS value", "rows AS number", "last_stored_at AS at"}
-	return sql.Union(counts, logEntries)
+	return sql.Union{counts, logEntries}
 }
 
 // readStored completes a snapshot with the counts of organizations, the number of inserts that failed and, if it is

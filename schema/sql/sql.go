@@ -125,16 +125,13 @@ func list(items []string) string {
 	return "\n" + indent(strings.Join(items, ",\n"))
 }
 
-// A Rows is the rows of several queries.
-type Rows []Select
-
-// Union is the rows of several queries.
-func Union(queries ...Select) Rows { return queries }
+// A Union is the rows of several queries.
+type Union []Select
 
 // String is the text of the queries.
-func (r Rows) String() string {
-	texts := make([]string, len(r))
-	for i, s := range r {
+func (u Union) String() string {
+	texts := make([]string, len(u))
+	for i, s := range u {
 		texts[i] = s.String()
 	}
 	return strings.Join(texts, "\nUNION ALL\n")

@@ -22,7 +22,7 @@ func TestSelect(t *testing.T) {
 	}
 	all := sql.Select{
 		Columns: []string{"*", strings.Repeat("long", 20)},
-		From:    sql.Query(sql.Union(runs, sql.Select{Columns: []string{"1"}})), Array: "[1] AS a",
+		From:    sql.Query(sql.Union{runs, {Columns: []string{"1"}}}), Array: "[1] AS a",
 		Joins: []sql.Join{{Kind: "ANY LEFT", From: sql.Query(sql.Text("SELECT 2")).As("t"), On: "USING (n)"}},
 		Order: []string{"n"}, Limit: "3",
 	}
