@@ -19,10 +19,6 @@ const (
 	// that the run counts under this clock.
 	CurrentRunSQL = "bitAnd(state, " + supersededLow + ") != " + supersededLow
 
-	// AttributionHashSQL is the value of attributions.attribution_hash for the id given as ?. It finds candidates only:
-	// ids may share it.
-	AttributionHashSQL = "toUInt32(cityHash64(?))"
-
 	// contentSQL is the lower half of attributions.inverted_timestamp: 64 bits of everything that a record says besides
 	// its key.
 	contentSQL     = "bitAnd(inverted_timestamp, 18446744073709551615)"
@@ -59,7 +55,7 @@ func SupersededRuns(read sql.Reader, stored string) sql.Select {
 	rows := sql.Select{
 		Columns: []string{"organization_id", "run_id", "created_at AS clock", "max(state) AS top"},
 		From:    read(TableRuns),
-		Where: candidates(read, TableRuns, "run_hash", "run_id", RunHashSQL, stored,
+		Where: candidates(read, TableRuns, "run_hash", "run_id", stored,
 			"min(created_at) != max(created_at)"),
 		Group: []string{"organization_id", "run_id", "created_at"},
 	}
@@ -86,7 +82,7 @@ func severalAttributions(read sql.Reader, stored string) sql.Select {
 		Columns: []string{"organization_id", "attribution_id", "occurred_at AS occurred", "max(inverted_timestamp) AS top",
 			contentsDiffer + " AS differs"},
 		From: read(TableAttributions),
-		Where: candidates(read, TableAttributions, "attribution_hash", "attribution_id", AttributionHashSQL, stored,
+		Where: candidates(read, TableAttributions, "attribution_hash", "attribution_id", stored,
 			"min(occurred_at) != max(occurred_at) OR "+contentsDiffer),
 		Group: []string{"organization_id", "attribution_id", "occurred_at"},
 	}
@@ -167,7 +163,7 @@ func WronglySuperseded(read sql.Reader, conditions ...string) sql.Select {
 			"attribution_id AS id"},
 		From: read(TableAttributions),
 		Where: append(slices.Clone(conditions),
-			"attribution_hash IN"+superseded(strings.Replace(AttributionHashSQL, "?", "id", 1)),
+			"attribution_hash IN"+superseded(strings.Replace(IDHashSQL, "?", "id", 1)),
 			"(organization_id, attribution_id) IN"+superseded("organization_id", "id")),
 		Group: []string{"organization_id", "attribution_id"},
 		Having: "countIf((organization_id, occurred_at, attribution_id) NOT IN" +
@@ -186,8 +182,8 @@ func OfWronglySuperseded(read sql.Reader, conditions ...string) string {
 // which has rows that differ, an aggregate condition, or of another one whose id has the same hash. Only the narrow
 // columns are read of all rows. Half of the hash, for which ClickHouse has a table without collisions, rules most rows
 // out in a third of the time, where few records are selected.
-func candidates(read sql.Reader, table, column, id, hash, stored, differ string) []string {
-	ofID := strings.Replace(hash, "?", id, 1)
+func candidates(read sql.Reader, table, column, id, stored, differ string) []string {
+	ofID := strings.Replace(IDHashSQL, "?", id, 1)
 	in := func(selected string) string {
 		return " IN" + sql.In(sql.Select{Columns: []string{selected}, From: read(table), Where: []string{stored}})
 	}

@@ -106,7 +106,7 @@ func (w *printer) inBucket(hash string) []string {
 }
 
 // hashOf is SQL of the hash of a run, whose id is SQL too.
-func hashOf(id string) string { return strings.Replace(schema.RunHashSQL, "?", id, 1) }
+func hashOf(id string) string { return strings.Replace(schema.IDHashSQL, "?", id, 1) }
 
 // keys are what is grouped by.
 func (w *printer) keys() (keys []string) {
