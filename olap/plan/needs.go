@@ -167,8 +167,8 @@ func (n *Needs) countsInitiatorsByDay() bool {
 		slices.ContainsFunc(n.Aggregates, func(m *catalog.Metric) bool { return m.CountsInitiators })
 }
 
-// Long reports whether the range is a long one.
-func (n *Needs) Long() bool {
+// long reports whether the range is a long one.
+func (n *Needs) long() bool {
 	return n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC) >= longRange
 }
 
@@ -215,8 +215,8 @@ func (n *Needs) values(d *catalog.Dimension) int {
 	return query.MaxLimit + 1
 }
 
-// InRange is about how many of an organization's records lie in the range, if they are of a year.
-func (n *Needs) InRange(records uint64) uint64 {
+// inRange is about how many of an organization's records lie in the range, if they are of a year.
+func (n *Needs) inRange(records uint64) uint64 {
 	const year = 365 * 24 * time.Hour
 	length := min(n.Query.Range.EndUTC.Sub(n.Query.Range.StartUTC), year)
 	return records * uint64(length/time.Hour) / uint64(year/time.Hour)
@@ -228,12 +228,12 @@ func (n *Needs) rowsRead(records uint64) uint64 {
 	if len(n.RunFields) > 0 {
 		return records
 	}
-	return n.InRange(records)
+	return n.inRange(records)
 }
 
 // RollupPays reports whether the rollup answers quicker than base rows, of an organization with so many records.
 func (n *Needs) RollupPays(records uint64) bool {
-	return n.InRange(records) >= n.rollupFrom() || records >= rollupFromAll
+	return n.inRange(records) >= n.rollupFrom() || records >= rollupFromAll
 }
 
 // rollupFrom is the number of records in the range from which it does.
@@ -263,20 +263,20 @@ func (n *Needs) projection() (*schema.Projection, Reason) {
 	return nil, reason
 }
 
-// JoinsWindow reports whether the states of runs are needed of an organization with so many records, most of which were
+// joinsWindow reports whether the states of runs are needed of an organization with so many records, most of which were
 // created around the range: in the join window.
-func (n *Needs) JoinsWindow(records uint64) bool {
-	return len(n.RunFields) > 0 && !n.Long() && records >= windowFrom
+func (n *Needs) joinsWindow(records uint64) bool {
+	return len(n.RunFields) > 0 && !n.long() && records >= windowFrom
 }
 
 // hasSpans reports whether spans of time of a length in milliseconds can replace rows of the range. Of a long range in
 // which days are not distinguished it is enough if some lie in it completely: to read the range's edges takes some
 // milliseconds.
-func (n *Needs) hasSpans(span int64) bool { return n.ConsistsOf(span) || !n.Day && n.Long() }
+func (n *Needs) hasSpans(span int64) bool { return n.consistsOf(span) || !n.Day && n.long() }
 
-// ConsistsOf reports whether the range consists of complete spans of time, each of which lies in one local day if days
+// consistsOf reports whether the range consists of complete spans of time, each of which lies in one local day if days
 // are distinguished.
-func (n *Needs) ConsistsOf(span int64) bool {
+func (n *Needs) consistsOf(span int64) bool {
 	on := func(t time.Time) bool { return t.UnixMilli()%span == 0 }
 	r := n.Query.Range
 	if n.Day {

@@ -210,8 +210,8 @@ func (p *Plan) fromRollup() {
 			return
 		}
 	}
-	p.RowsByQuarter = p.ConsistsOf(schema.QuarterMillis)
-	p.PackedDays = !p.Options.NoPackedDays && p.Long() && p.countsInitiatorsByDay()
+	p.RowsByQuarter = p.consistsOf(schema.QuarterMillis)
+	p.PackedDays = !p.Options.NoPackedDays && p.long() && p.countsInitiatorsByDay()
 }
 
 // fromBase is rules 8 to 11.
@@ -219,14 +219,14 @@ func (p *Plan) fromBase() {
 	pairs := func(m *catalog.Metric) bool { return m.Pairs }
 	p.Final = p.Source.Mutable || p.Conflicts || p.CountsRows
 	p.PairGroups = !p.Options.NoPairGroups && p.Query.Totals() && p.Query.MinPeople == 0 &&
-		p.InRange(p.Records) >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
+		p.inRange(p.Records) >= pairGroupsFrom && slices.ContainsFunc(p.Aggregates, pairs)
 	// All versions may be joined unless rows are counted, which they would repeat.
 	p.AllVersions = p.PairGroups && len(p.RunFields) > 0 &&
 		!slices.ContainsFunc(p.Aggregates, func(m *catalog.Metric) bool { return !m.Pairs })
-	if p.PairGroups && len(p.RunFields) > 0 && p.Long() {
-		p.HashBuckets = int(min(1+p.InRange(p.Records)/inHashBucket, maxHashBuckets))
+	if p.PairGroups && len(p.RunFields) > 0 && p.long() {
+		p.HashBuckets = int(min(1+p.inRange(p.Records)/inHashBucket, maxHashBuckets))
 	}
-	p.Window = !p.Options.NoWindow && p.JoinsWindow(p.Records)
+	p.Window = !p.Options.NoWindow && p.joinsWindow(p.Records)
 	p.OneThread = p.rowsRead(p.Records) < oneThreadBelow
 }
 
