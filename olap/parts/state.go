@@ -61,8 +61,9 @@ func stateOf(rows []partRow) State {
 	return s
 }
 
-// restartTolerance is by how much two readings of when ClickHouse was started may differ: it tells its age in seconds.
-const restartTolerance = 2 * time.Second
+// SameStart reports whether two readings of when ClickHouse was started are of one start. It tells its age in seconds,
+// and a machine takes longer than this tolerance to come back after a loss of power.
+func SameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
 // since compares a state with an earlier one, and returns the parts in which all rows are that were added. It reports
 // false if it cannot tell: rows may have been removed or changed as well, or be those of another table.
@@ -80,8 +81,7 @@ func (s State) since(earlier State) (added []part, ok bool) {
 	if earlier.listed && len(earlier.parts) == 0 && len(s.parts) == 0 {
 		return nil, true
 	}
-	if s.table == uuid.Nil || s.table != earlier.table ||
-		s.started.Sub(earlier.started).Abs() > restartTolerance {
+	if s.table == uuid.Nil || s.table != earlier.table || !SameStart(s.started, earlier.started) {
 		return nil, false
 	}
 	covered := 0 // of the earlier parts

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -56,7 +57,7 @@ type Snapshot struct {
 //  3. An insert that fails may have stored rows and is not counted. The number of those is the same.
 //  4. Counts are not synced to the disk: ClickHouse was not started in between, since a loss of power takes them back.
 func (s Snapshot) Same(later Snapshot, of Records) bool {
-	if !sameStart(s.started, later.started) || !s.failed.same(later.failed) {
+	if !parts.SameStart(s.started, later.started) || !s.failed.same(later.failed) {
 		return false
 	}
 	counts := later.of[of.Organization].only(of.Source)
@@ -107,10 +108,6 @@ func (s Snapshot) Conflicts(organization schema.OrganizationID) bool {
 
 // Altered reports whether anybody began or ended to change rows between two snapshots, of whatever organization.
 func (s Snapshot) Altered(later Snapshot) bool { return s.altering != later.altering }
-
-// sameStart reports whether two readings are of one start of ClickHouse, which tells its age in seconds. A machine
-// takes longer than this tolerance to come back after a loss of power.
-func sameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
 
 // For is the snapshot without the counts of other organizations than one, to be kept.
 func (s Snapshot) For(organization schema.OrganizationID) Snapshot {
