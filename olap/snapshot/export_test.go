@@ -9,6 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -18,7 +19,7 @@ const MaxActive = maxActive
 // ReadActive reads of which organizations rows were stored within a while, of at most so many.
 func ReadActive(ctx context.Context, conn driver.Conn, within time.Duration, most int) ([]schema.OrganizationID,
 	error) {
-	read, err := readOverview(ctx, conn, selection{all: true}, within, most)
+	read, err := readOverview(ctx, conn, parts.Changes{All: true}, within, most)
 	return slices.Collect(maps.Keys(read.active)), err
 }
 

@@ -100,7 +100,7 @@ func (v *View) readOverview(ctx context.Context) error {
 		if err != nil {
 			return struct{}{}, failure.Of("read which organizations have more rows", err)
 		}
-		of := selectionOf(changes)
+		of := named(changes)
 		read, err := readOverview(ctx, v.conn, of, activeFor(v.idleFrom), maxActive)
 		if err != nil {
 			return struct{}{}, err
@@ -117,27 +117,22 @@ func (v *View) readOverview(ctx context.Context) error {
 	return err
 }
 
-// A selection is of which organizations the counts are read.
-type selection struct {
-	all           bool
-	organizations []string // where it is not all
-}
-
 // mostNamed is how many bytes the names of organizations have at most in a statement, each with its quotes and comma:
 // half of what ClickHouse takes as the value of a parameter over HTTP.
 const mostNamed = 64 << 10
 
-func selectionOf(changes parts.Changes) selection {
-	of := selection{changes.All, slices.Compact(slices.Sorted(slices.Values(changes.Values)))}
+// named are changes with each organization once, or of all where a statement cannot name them.
+func named(changes parts.Changes) parts.Changes {
+	changes.Values = slices.Compact(slices.Sorted(slices.Values(changes.Values)))
 	bytes := 0
-	for _, name := range of.organizations {
+	for _, name := range changes.Values {
 		bytes += len(name) + len("'',")
 	}
-	of.all = of.all || bytes > mostNamed
-	return of
+	changes.All = changes.All || bytes > mostNamed
+	return changes
 }
 
-// An overview is what was read of the organizations of a selection.
+// An overview is what was read of organizations of which rows came.
 type overview struct {
 	sizes     map[Records]uint64
 	conflicts map[schema.OrganizationID]bool // of all
@@ -145,8 +140,8 @@ type overview struct {
 }
 
 // add completes what is cached with what was read. It requires the lock.
-func (o *overviews) add(of selection, read overview) {
-	if o.conflicts = read.conflicts; of.all {
+func (o *overviews) add(of parts.Changes, read overview) {
+	if o.conflicts = read.conflicts; of.All {
 		o.sizes = read.sizes
 		return
 	}
@@ -162,7 +157,7 @@ const conflicting = "conflicts"
 
 // readOverview reads the sizes of records of which more than a few rows were inserted, in which organizations records
 // have conflicts, and of which organizations, most at most, rows were stored within a while.
-func readOverview(ctx context.Context, conn driver.Conn, of selection, within time.Duration, most int) (
+func readOverview(ctx context.Context, conn driver.Conn, of parts.Changes, within time.Duration, most int) (
 	read overview, err error,
 ) {
 	all := sql.Union{{
@@ -171,7 +166,7 @@ func readOverview(ctx context.Context, conn driver.Conn, of selection, within ti
 			"false AS active"},
 		From: ofStore(schema.TableConflicts), Where: []string{"kind = '" + schema.ConflictAttribution + "'"},
 	}}
-	if of.all || len(of.organizations) > 0 {
+	if of.All || len(of.Values) > 0 {
 		counted := sql.Select{
 			Columns: []string{"toString(source)", "organization_id", "sum(rows) AS inserted",
 				fmt.Sprintf("max(last_stored_at) > now64(3, 'UTC') - toIntervalMillisecond(%d) AS active", within.Milliseconds())},
@@ -179,7 +174,7 @@ func readOverview(ctx context.Context, conn driver.Conn, of selection, within ti
 			Group:  []string{"source", "organization_id"},
 			Having: fmt.Sprintf("inserted >= %d OR active", countedFrom),
 		}
-		if !of.all {
+		if !of.All {
 			counted.Where = append(counted.Where, "organization_id IN {organizations:Array(String)}")
 		}
 		all = append(all, counted)
@@ -190,12 +185,11 @@ func readOverview(ctx context.Context, conn driver.Conn, of selection, within ti
 		Inserted     uint64 `ch:"inserted"`
 		Active       bool   `ch:"active"`
 	}
-	var named []any
-	if !of.all {
-		named = append(named, clickhouse.Named("organizations", of.organizations))
+	var args []any
+	if !of.All {
+		args = append(args, clickhouse.Named("organizations", of.Values))
 	}
-	err = conn.Select(OneThread(ctx), &found, all.String(), named...)
-	if err != nil {
+	if err := conn.Select(OneThread(ctx), &found, all.String(), args...); err != nil {
 		return read, failure.Of("read the sizes of organizations", err)
 	}
 	read = overview{
