@@ -37,7 +37,7 @@ var arrows = map[string]string{
 	"olap/audit":              "schema schema/sql",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
-	"olap/cells":              "olap/elapsed olap/parts schema schema/sql",
+	"olap/cells":              "olap/cache olap/elapsed olap/parts schema schema/sql",
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/trace deploy/engine",
 	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",

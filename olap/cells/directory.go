@@ -8,6 +8,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/elapsed"
 	"github.com/runlens/runlens/olap/parts"
 	"github.com/runlens/runlens/schema"
@@ -26,9 +27,9 @@ type Directory struct {
 
 // heard is what a cell's own store said last.
 type heard struct {
-	reading chan struct{} // held while the store is read
-	began   time.Time     // when the last reading began; zero before the first
-	state   parts.State   // of the table, before what is told was read
+	reading cache.Group[Told]
+	began   time.Time   // when the last reading began; zero before the first
+	state   parts.State // of the table, before what is told was read
 	told    Told
 }
 
@@ -51,31 +52,24 @@ func (d *Directory) Told(ctx context.Context, cell string, conn driver.Conn, sin
 	if told, ok := d.recent(h, since); ok {
 		return told, nil
 	}
-	select {
-	case h.reading <- struct{}{}:
-		defer func() { <-h.reading }()
-	case <-ctx.Done():
-		return Told{}, ctx.Err()
-	}
-	if told, ok := d.recent(h, since); ok {
+	return h.reading.Do(ctx, cache.Key{}, func(ctx context.Context) (Told, error) {
+		began := time.Now()
+		state, told, err := h.read(ctx, conn)
+		if err == nil && told.name != cell {
+			err = exchanged(cell, told.name)
+		}
+		if err != nil {
+			return Told{}, fmt.Errorf("cell %s: %w", cell, err)
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		h.began, h.state, h.told = began, state, told
+		d.placement = d.placement.with(told.Placement)
 		return told, nil
-	}
-	began := time.Now()
-	state, told, err := h.read(ctx, conn)
-	if err == nil && told.name != cell {
-		err = exchanged(cell, told.name)
-	}
-	if err != nil {
-		return Told{}, fmt.Errorf("cell %s: %w", cell, err)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	h.began, h.state, h.told = began, state, told
-	d.placement = d.placement.with(told.Placement)
-	return told, nil
+	})
 }
 
-// read reads what the store says, unless no row came since the last time. Whoever calls holds reading.
+// read reads what the store says, unless no row came since the last time. It is called within reading.
 func (h *heard) read(ctx context.Context, conn driver.Conn) (parts.State, Told, error) {
 	changes, err := placing.Changed(ctx, conn, h.state)
 	if err != nil || !changes.All && len(changes.Values) == 0 {
@@ -119,7 +113,7 @@ func (d *Directory) heard(cell string) *heard {
 	defer d.mu.Unlock()
 	h := d.cells[cell]
 	if h == nil {
-		h = &heard{reading: make(chan struct{}, 1)}
+		h = &heard{}
 		d.cells[cell] = h
 	}
 	return h
