@@ -205,11 +205,7 @@ func (c *Checker) log(found []Difference) {
 // repairDamage repairs a damage until it is done or ctx ends. It continues a repair that it began earlier.
 func (c *Checker) repairDamage(ctx context.Context, damage snapshot.Damage) (err error) {
 	if r := c.repair; r == nil || r.of.Organization != damage.Organization || r.of.Source != damage.Source {
-		report := c.log
-		if damage.Announced {
-			report = func([]Difference) {}
-		}
-		if c.repair, err = c.refresher.newRepair(ctx, damage, report); err != nil {
+		if c.repair, err = c.refresher.newRepair(ctx, damage, c.log); err != nil {
 			return err
 		}
 	}

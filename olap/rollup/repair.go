@@ -37,7 +37,7 @@ import (
 // While a change has the claim nothing is repaired. Whoever empties the rollup takes out the entries as well.
 type repair struct {
 	refresher *Refresher
-	report    func([]Difference) // of what is repaired
+	report    func([]Difference) // of what is repaired and was not announced
 	of        snapshot.Damage    // as it was at 1
 	table     *schema.RollupTable
 	pending   []section // not compared yet
@@ -76,7 +76,9 @@ func (r *repair) step(ctx context.Context) (over, ended bool, err error) {
 	next := r.pending[0].of(string(r.of.Organization))
 	found, under, err := r.refresher.confirm(ctx, next, allRecords)
 	if under != nil {
-		r.report(found)
+		if !r.of.Announced {
+			r.report(found)
+		}
 		err = r.section(ctx, under, next, found)
 		if endErr := under.end(ctx); err == nil {
 			err = endErr
