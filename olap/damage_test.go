@@ -49,7 +49,7 @@ func TestDamageHealsItself(t *testing.T) {
 	conn := &pathConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(asLarge)
-	engine.TrustClock()
+	engine.IdleFrom(0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	people := q
 	people.Dimensions = []string{"user_identifier"}

@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 		conn := &listeningConn{Conn: store}
 		engine := func() *olap.Engine {
 			e := olap.NewEngine(conn, []byte("secret"))
-			e.TrustClock()
+			e.IdleFrom(0)
 			if c.large {
 				e.Use(asLarge)
 			}

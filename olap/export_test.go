@@ -11,15 +11,13 @@ import (
 // CacheNoSizes makes the engine read at every query what decides how records are read.
 func (e *Engine) CacheNoSizes() { e.view.SetOverviewAge(0) }
 
-// TrustClock makes the engine take the store's clock for one that is never set back, and read deltas at any time.
-func (e *Engine) TrustClock() { e.deltas.Margin, e.deltas.IdleFor = 0, 0 }
-
 // CachedDelta is the number of rows of the cached delta of an organization; -1 where there is none.
 func (e *Engine) CachedDelta(organization schema.OrganizationID, source string) int {
 	return e.deltas.Len(snapshot.Records{Organization: organization, Source: source})
 }
 
-// IdleFrom changes how long ago the last row was stored where no other is expected.
+// IdleFrom changes how long ago the last row was stored where no other is expected, and by how much the store's clock
+// may be set back: with 0 it is taken for one that never is, and deltas are read at any time.
 func (e *Engine) IdleFrom(d time.Duration) { e.view.SetIdleFrom(d) }
 
 // FollowOnce does once what Follow does again and again.

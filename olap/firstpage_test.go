@@ -33,7 +33,7 @@ func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
 	refresher := rollup.New(store.Conn(), quiet, 0)
 	if large {
 		engine.Use(asLarge)
-		engine.TrustClock()
+		engine.IdleFrom(0)
 	}
 	engine.IdleFrom(idle)
 	const usual = 50 // one page is expected to have so many agents

@@ -127,7 +127,7 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 					options = inlineDelta
 				}
 				engine.Use(options)
-				engine.TrustClock()
+				engine.IdleFrom(0)
 				h.store(t, 10)
 				refreshed(t, rollup.New(store, quiet, 0))
 				h.store(t, 3)
@@ -168,7 +168,7 @@ func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(asLarge)
-	engine.TrustClock()
+	engine.IdleFrom(0)
 	h := &history{organization: "acme", conn: conn}
 	h.store(t, 1)
 	refreshed(t, rollup.New(conn, quiet, 0))

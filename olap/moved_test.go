@@ -26,7 +26,7 @@ func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
 	for _, name := range []string{"small", "cached", "inline"} {
 		e := olap.NewEngine(conn, []byte("secret"))
 		e.CacheNoSizes()
-		e.TrustClock()
+		e.IdleFrom(0)
 		e.Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
 		engines[name] = e
 	}

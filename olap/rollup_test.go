@@ -35,7 +35,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	caching, inline := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
 	caching.Use(asLarge)
 	inline.Use(inlineDelta)
-	caching.TrustClock()
+	caching.IdleFrom(0)
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
 	checkProperty(t, 4, func(t *rapid.T) {
@@ -78,7 +78,7 @@ func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(asLarge)
-	engine.TrustClock()
+	engine.IdleFrom(0)
 	refresher := rollup.New(conn, quiet, 0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for n := range 12 {
@@ -119,7 +119,7 @@ func TestDeltaIsReadOnce(t *testing.T) {
 	conn := &countingConn{Conn: store}
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(asLarge)
-	engine.TrustClock()
+	engine.IdleFrom(0)
 	refresher := rollup.New(store, quiet, 0)
 	refreshed(t, refresher)
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}

@@ -26,7 +26,7 @@ func strategies(conn driver.Conn) map[string]*olap.Engine {
 	for _, name := range []string{"rows", "inline", "cached"} {
 		engine := olap.NewEngine(conn, []byte("secret"))
 		engine.Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
-		engine.TrustClock()
+		engine.IdleFrom(0)
 		engines[name] = engine
 	}
 	return engines

@@ -24,7 +24,7 @@ func TestStrategies(t *testing.T) {
 	refreshed(t, refresher)
 	newEngine := func() *olap.Engine {
 		e := olap.NewEngine(conn, []byte("secret"))
-		e.TrustClock()
+		e.IdleFrom(0)
 		return e
 	}
 	small, large, forgetful := newEngine(), newEngine(), newEngine()

@@ -32,7 +32,7 @@ func TestTraceOfTwoAttempts(t *testing.T) {
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{startedBy(2, "ada@example.com", laterName)}})
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(inlineDelta)
-	engine.TrustClock()
+	engine.IdleFrom(0)
 	body, err := json.Marshal(olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"},
 		Dimensions: []string{"user_identifier"}, Range: january, Limit: 10})
 	if err != nil {

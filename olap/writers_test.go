@@ -177,7 +177,7 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	conn := store.Conn()
 	engine := olap.NewEngine(conn, []byte("secret"))
 	engine.Use(asLarge)
-	engine.TrustClock()
+	engine.IdleFrom(0)
 	const writers, refreshers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64
 	var writing, refreshing sync.WaitGroup

@@ -29,8 +29,6 @@ const (
 	deltaAge  = time.Minute
 	// backOff is how long a delta is not read again after it had too many rows.
 	backOff = 2 * time.Second
-	// idleFor is how long nothing has been stored where an empty delta is worth to be read for its own sake.
-	idleFor = 2 * time.Second
 )
 
 // A Cached is a delta with the snapshot that it completes: it is right as long as a later one is the same, with the
@@ -49,18 +47,11 @@ type Deltas struct {
 	view    *snapshot.View
 	cached  *cache.Cache[Cached]
 	reading cache.Group[Cached]
-
-	// IdleFor and Margin are idleFor and snapshot.ClockMargin but for tests.
-	IdleFor time.Duration
-	Margin  time.Duration
 }
 
 // NewDeltas returns Deltas that have cached nothing, of the store of a view.
 func NewDeltas(conn driver.Conn, view *snapshot.View) *Deltas {
-	return &Deltas{
-		conn: conn, view: view, cached: cache.New[Cached](maxDeltas, deltaAge),
-		IdleFor: idleFor, Margin: snapshot.ClockMargin,
-	}
+	return &Deltas{conn: conn, view: view, cached: cache.New[Cached](maxDeltas, deltaAge)}
 }
 
 // Get returns the delta of an organization's records, with everything that was acknowledged before the call, and a
@@ -87,17 +78,12 @@ func (d *Deltas) Get(ctx context.Context, of snapshot.Records, onlyEmpty bool) (
 			last.Snapshot = now
 			return last, nil
 		}
-		if last.Delta == nil && time.Since(last.readAt) < backOff || onlyEmpty && d.arriving(now, of) {
+		if last.Delta == nil && time.Since(last.readAt) < backOff || onlyEmpty && now.Arriving(of.Organization) {
 			return d.None(ctx, of)
 		}
 	}
 	_, key := of.Place()
 	return d.reading.Do(ctx, key, func(ctx context.Context) (Cached, error) { return d.read(ctx, of, onlyEmpty) })
-}
-
-// arriving reports whether rows are arriving, so that a delta is not empty.
-func (d *Deltas) arriving(now snapshot.Snapshot, of snapshot.Records) bool {
-	return now.Idle(of.Organization) < d.IdleFor
 }
 
 // None is a snapshot without a delta.
@@ -129,7 +115,7 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records, onlyEmpty bool) 
 	now := c.Snapshot.For(of.Organization) // which may be kept
 	c.Snapshot = now
 	since := now.Log.Watermark(of)
-	if since.IsZero() || now.Log.Refreshing || onlyEmpty && d.arriving(now, of) {
+	if since.IsZero() || now.Log.Refreshing || onlyEmpty && now.Arriving(of.Organization) {
 		return c, nil
 	}
 	var before *Delta
@@ -137,7 +123,7 @@ func (d *Deltas) read(ctx context.Context, of snapshot.Records, onlyEmpty bool) 
 		now.Log.SameRollup(last.Snapshot.Log) {
 		since, before = last.since, last.Delta
 	}
-	c.since = now.Oldest.Add(-d.Margin - time.Millisecond)
+	c.since = now.Oldest.Add(-now.Margin - time.Millisecond)
 	c.Delta, err = ReadDelta(ctx, d.conn, of, since, before, maxDelta)
 	if err == nil {
 		c.readAt = time.Now()

@@ -34,14 +34,15 @@ type Snapshot struct {
 	// none. Zero but for Parts with InFlight.
 	Oldest time.Time
 	Log    Log // zero but for Parts with RollupLog
+	// Margin is by how much the clock may have been set back unnoticed: ClockMargin but for tests.
+	Margin time.Duration
 
 	of       map[schema.OrganizationID]Counts // of the organizations that it was taken for
 	altering Count                            // entries that let somebody change rows, of whatever organization
 	log      Count                            // entries of the rollup log
 	failed   failures
-	started  time.Time     // when ClickHouse was started
-	at       time.Time     // by this server's clock, when the first of it had been read
-	margin   time.Duration // ClockMargin but for tests
+	started  time.Time // when ClickHouse was started
+	at       time.Time // by this server's clock, when the first of it had been read
 }
 
 // Same reports whether nothing changed of some records between two snapshots, or of all that an organization has where
@@ -64,7 +65,7 @@ func (s Snapshot) Same(later Snapshot, of Records) bool {
 	if before, counted := s.of[of.Organization]; counted {
 		return before.only(of.Source) == counts && s.altering == later.altering
 	}
-	return !s.Oldest.IsZero() && counts.storedUntil(s.Boundary().Add(-s.margin))
+	return !s.Oldest.IsZero() && counts.storedUntil(s.Boundary().Add(-s.Margin))
 }
 
 // SameRollup reports whether it is the Same and the rollup was not refreshed either.
@@ -93,6 +94,11 @@ func (s Snapshot) Clock(organization schema.OrganizationID) time.Time {
 // Idle is for how long nothing has been stored of an organization.
 func (s Snapshot) Idle(organization schema.OrganizationID) time.Duration {
 	return s.Now.Sub(time.UnixMilli(s.of[organization].newest()))
+}
+
+// Arriving reports whether rows of an organization are arriving: the last ones were stored less than the Margin ago.
+func (s Snapshot) Arriving(organization schema.OrganizationID) bool {
+	return s.Idle(organization) < s.Margin
 }
 
 // StoredUntil reports whether all records of an organization were stored until an instant, inclusive. Others are

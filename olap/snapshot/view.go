@@ -119,7 +119,7 @@ func (v *View) take(
 	ctx context.Context, parts Parts, organizations []schema.OrganizationID,
 ) (s Snapshot, err error) {
 	asked := time.Now()
-	s.margin = v.idleFrom
+	s.Margin = v.idleFrom
 	if parts&InFlight != 0 {
 		inserts, err := ReadInserts(ctx, v.conn)
 		if err != nil {
@@ -144,7 +144,7 @@ func (v *View) take(
 		v.last.Store(&last)
 	}
 	for _, organization := range organizations {
-		if s.Idle(organization) < v.idleFrom {
+		if s.Arriving(organization) {
 			v.isActive(organization)
 		}
 	}
