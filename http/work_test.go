@@ -21,6 +21,7 @@ import (
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/value"
 )
 
 // endless takes 0.1 s a row, and no processor.
@@ -30,7 +31,7 @@ const endless = "SELECT count() AS c0 FROM numbers(9000000000000000000) WHERE sl
 // statement answers every question with a statement of the test, as the engine does with its own.
 func statement(conn driver.Conn, sql string) httpapi.Engine {
 	return engineFunc(func(ctx context.Context, r olap.Request) (*olap.Result, error) {
-		s := compile.Statement{SQL: sql, Columns: []compile.Column{{Name: "c0", Kind: compile.Count}}}
+		s := compile.Statement{SQL: sql, Columns: []compile.Column{{Name: "c0", Kind: value.Count}}}
 		_, err := exec.Run(ctx, conn, s, r.QueryID, "a test")
 		return nil, err
 	})

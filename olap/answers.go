@@ -8,8 +8,8 @@ import (
 
 	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/compile"
-	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -113,13 +113,13 @@ func (r *Result) again(to narrowed, now time.Time) *Result {
 func (r *Result) kept() (*Result, int) {
 	kept, table := *r, *r.table
 	kept.request, kept.table = narrowed{}, &table
-	table.Rows = make([][]exec.Value, len(r.table.Rows))
+	table.Rows = make([][]value.Value, len(r.table.Rows))
 	bytes := int(unsafe.Sizeof(kept)+unsafe.Sizeof(table)) + len(kept.cursor) + keptBytes
 	for i, row := range r.table.Rows {
 		table.Rows[i] = row // what was cut off stays behind
-		bytes += int(unsafe.Sizeof(row)) + len(row)*int(unsafe.Sizeof(exec.Value{}))
-		for _, value := range row {
-			bytes += allocated(value.TextLen())
+		bytes += int(unsafe.Sizeof(row)) + len(row)*int(unsafe.Sizeof(value.Value{}))
+		for _, v := range row {
+			bytes += allocated(len(v.Text))
 		}
 	}
 	bytes += cap(table.Columns) * int(unsafe.Sizeof(compile.Column{})) // their texts are the catalog's

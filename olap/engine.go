@@ -21,6 +21,7 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/olap/trace"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -189,8 +190,8 @@ type attempt struct {
 
 	conflicts bool // as in answer
 
-	after   []cursor.Value // of the cursor
-	asOf    time.Time      // likewise
+	after   []value.Value // of the cursor
+	asOf    time.Time     // likewise
 	derived snapshot.Derived
 	awaited time.Time // a boundary that pages can share, if an attempt waited for one
 	delta   rollup.Cached
@@ -240,7 +241,7 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 		return nil, err
 	}
 	if a.Query.MinPeople > 0 && a.Query.Totals() && len(table.Rows) == 0 {
-		table.Rows = [][]exec.Value{make([]exec.Value, len(table.Columns))} // too few people: every metric is null
+		table.Rows = [][]value.Value{make([]value.Value, len(table.Columns))} // too few people: every metric is null
 	}
 	result := &Result{request: a.narrowed, execution: a.QueryID, strategy: strategy, asOf: p.AsOf, table: table,
 		fromRollup: p.Assumes&plan.RollupUnaltered != 0}

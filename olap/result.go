@@ -11,9 +11,9 @@ import (
 
 	"github.com/runlens/runlens/olap/catalog"
 	"github.com/runlens/runlens/olap/compile"
-	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -52,11 +52,11 @@ func (r *Result) cut() bool {
 }
 
 // lastKeys are the last row's values of the order's columns.
-func (r *Result) lastKeys(order []int) []cursor.Value {
+func (r *Result) lastKeys(order []int) []value.Value {
 	last := r.table.Rows[len(r.table.Rows)-1]
-	keys := make([]cursor.Value, len(order))
+	keys := make([]value.Value, len(order))
 	for i, position := range order {
-		keys[i] = last[position].Key()
+		keys[i] = last[position]
 	}
 	return keys
 }
@@ -72,8 +72,8 @@ func (r *Result) AppendJSON(b []byte) []byte {
 		return fmt.Appendf(b, `{"name":"%s","type":"%s","member":"%s"}`, c.Name, c.Kind.Type(), c.Member)
 	})
 	b = append(b, `,"rows":`...)
-	b = appendList(b, r.table.Rows, func(b []byte, row []exec.Value) []byte {
-		return appendList(b, row, func(b []byte, value exec.Value) []byte { return value.AppendJSON(b) })
+	b = appendList(b, r.table.Rows, func(b []byte, row []value.Value) []byte {
+		return appendList(b, row, func(b []byte, v value.Value) []byte { return v.AppendJSON(b) })
 	})
 	b = append(b, `,"cursor":`...)
 	if r.cursor == "" {

@@ -33,7 +33,7 @@ var arrows = map[string]string{
 	"http/limit/redistest": "",
 
 	"olap": "olap/cache olap/catalog olap/compile olap/cost olap/cursor olap/exec olap/failure olap/plan olap/query" +
-		" olap/rollup olap/snapshot olap/trace schema schema/sql",
+		" olap/rollup olap/snapshot olap/trace olap/value schema schema/sql",
 	"olap/audit":              "schema schema/sql",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
@@ -41,16 +41,16 @@ var arrows = map[string]string{
 	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/trace deploy/engine",
 	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",
-	"olap/compile":            "olap/catalog olap/cursor olap/daterange olap/plan olap/query schema schema/sql",
+	"olap/compile":            "olap/catalog olap/daterange olap/plan olap/query olap/value schema schema/sql",
 	"olap/conform":            "",
 	"olap/cost":               "",
-	"olap/cursor":             "schema",
+	"olap/cursor":             "olap/value schema",
 	"olap/daterange":          "",
 	"olap/daterange/genzones": "",
 	"olap/doctor":             "olap/doctor/finding olap/failure olap/snapshot schema",
 	"olap/doctor/finding":     "",
 	"olap/elapsed":            "",
-	"olap/exec":               "olap/compile olap/cost olap/cursor olap/daterange olap/failure schema",
+	"olap/exec":               "olap/compile olap/cost olap/failure olap/value schema",
 	"olap/failure":            "",
 	"olap/keys":               "olap/parts schema schema/sql",
 	"olap/maintain":           "schema",
@@ -62,6 +62,7 @@ var arrows = map[string]string{
 	"olap/snapshot":           "olap/cache olap/elapsed olap/failure olap/parts olap/trace schema schema/sql",
 	"olap/trace":              "olap/cost",
 	"olap/usage":              "olap/cost olap/failure olap/query schema schema/sql",
+	"olap/value":              "olap/catalog olap/daterange",
 
 	"ingest": "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write olap/trace",
 

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/catalog"
-	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -73,16 +73,16 @@ func (w *printer) afterCursor() string {
 	for i, term := range w.Order {
 		name := fmt.Sprintf("after_%d", i)
 		key := shown(term.Dimension, keyOf(term.Dimension))
-		value := w.After[i]
-		if value.Kind == cursor.Null {
+		last := w.After[i]
+		if last.Kind == value.Null {
 			equal = append(equal, "isNull("+key+")")
 			continue
 		}
 		var after string
-		if value.Kind == cursor.Day {
-			after = number(value.Day - FirstDay)
+		if last.Kind == value.Day {
+			after = number(last.Number - FirstDay)
 		} else {
-			after = w.param(name, value.Text)
+			after = w.param(name, last.Text)
 		}
 		comparison := " > "
 		if term.Descending {

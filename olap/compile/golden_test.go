@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -23,10 +23,10 @@ const goldenDir = "../../testdata/golden"
 
 // The SQL of one query per shape. After a change run with -update and review the difference.
 func TestGolden(t *testing.T) {
-	text := func(s string) cursor.Value { return cursor.Value{Kind: cursor.Text, Text: s} }
+	text := func(s string) value.Value { return value.Value{Kind: value.Text, Text: s} }
 	for _, c := range []struct {
 		name, body string
-		after      []cursor.Value
+		after      []value.Value
 	}{
 		{"runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate","unique_initiator_count"],` +
 			`"range":RANGE}`, nil},
@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 			`"order":[{"member":"failed_run_count","direction":"desc"}],"limit":10,"range":RANGE}`, nil},
 		{"runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier",` +
 			`"user_type"],"order":[{"member":"user_type","direction":"desc"}],"range":RANGE}`,
-			[]cursor.Value{text("internal"), {Kind: cursor.Null}}},
+			[]value.Value{text("internal"), {Kind: value.Null}}},
 		{"runs_filtered", `{"model":"agent_runs","metrics":["run_count"],"filters":[{"member":"agent_id","op":"in",` +
 			`"values":["support","0B7E4D2C-0000-4000-8000-000000000001"]},{"member":"user_identifier","op":"eq",` +
 			`"value":"Ada@Example.com"},{"member":"user_type","op":"eq","value":"internal"},{"member":"day","op":"in",` +
@@ -68,7 +68,7 @@ func TestGolden(t *testing.T) {
 		{"rollup_runs_totals", `{"model":"agent_runs","metrics":["run_count","run_success_rate"],"range":RANGE}`, nil},
 		{"rollup_runs_by_day_and_agent_next_page", `{"model":"agent_runs","metrics":["run_count","active_run_count"],` +
 			`"dimensions":["day","agent_id"],"range":{"start":"2026-03-01","end":"2026-10-31","timezone":"Europe/Stockholm"}}`,
-			[]cursor.Value{{Kind: cursor.Day, Day: 20600}, text("0b7e4d2c-0000-4000-8000-000000000001")}},
+			[]value.Value{{Kind: value.Day, Number: 20600}, text("0b7e4d2c-0000-4000-8000-000000000001")}},
 		{"rollup_runs_filtered", `{"model":"agent_runs","metrics":["failed_run_count"],"dimensions":["day"],` +
 			`"filters":[{"member":"user_type","op":"eq","value":"internal"}],"range":{"start":"2026-01-01","end":"2026-01-31",` +
 			`"timezone":"Asia/Kathmandu"}}`, nil},
@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 			`"dimensions":["day"],"range":{"start":"2025-02-01","end":"2026-01-31","timezone":"Europe/Stockholm"}}`, nil},
 		{"rollup_runs_by_person_next_page", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier",` +
 			`"user_type"],"filters":[{"member":"user_identifier","op":"in","values":["ada@example.com","cron"]}],"range":RANGE}`,
-			[]cursor.Value{text("ada@example.com"), {Kind: cursor.Null}}},
+			[]value.Value{text("ada@example.com"), {Kind: value.Null}}},
 		{"rollup_runs_by_day_cached_delta", `{"model":"agent_runs","metrics":["run_count"],"dimensions":["day"],` +
 			`"range":RANGE}`, nil},
 		{"rollup_runs_by_person_unchanged", `{"model":"agent_runs","metrics":["run_count"],` +
@@ -134,7 +134,7 @@ func TestValuesStayOutOfTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := []cursor.Value{{Kind: cursor.Text, Text: evil}, {Kind: cursor.Text, Text: evil}}
+	after := []value.Value{{Kind: value.Text, Text: evil}, {Kind: value.Text, Text: evil}}
 	s := Compile(Input{Plan: plan.Of(q).Plan(plan.Facts{}), Organization: evil, After: after})
 	if strings.Contains(s.SQL, "DROP") {
 		t.Errorf("a value became SQL text:\n%s", s.SQL)

@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"github.com/runlens/runlens/olap/catalog"
-	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -47,29 +47,9 @@ type Param struct {
 type Column struct {
 	Name   string
 	Member string // the catalog member; a companion has its dimension's
-	Kind   Kind
-}
-
-// A Kind is what a column's values are, and a value is, and in which form ClickHouse returns it.
-type Kind uint8
-
-const (
-	Null  Kind = iota // of a value only
-	Text              // String or Nullable(String), of low cardinality or not
-	Day               // Int64: days since FirstDay
-	Count             // UInt64
-	Ratio             // Nullable(Float64)
-)
-
-// Type is the published type of a column of the kind (spec 2.14).
-func (k Kind) Type() string {
-	switch k {
-	case Text:
-		return catalog.TypeString
-	case Day:
-		return catalog.TypeDate
-	}
-	return catalog.TypeNumber
+	// Kind is also in which form ClickHouse returns the values: Text as String or Nullable(String), of low cardinality or
+	// not; Day as Int64, from FirstDay; Count as UInt64; Ratio as Nullable(Float64).
+	Kind value.Kind
 }
 
 // FirstDay is the day, counted from 1970-01-01, from which statements count days: before all that can be asked for, so
@@ -80,7 +60,7 @@ const FirstDay = -1_000_000
 type Input struct {
 	plan.Plan
 	Organization schema.OrganizationID // required: every table is read for this organization only
-	After        []cursor.Value        // the row to continue after, in the completed order; nil for a first page
+	After        []value.Value         // the row to continue after, in the completed order; nil for a first page
 }
 
 // Compile returns the statement of the input's plan. It selects one row more than the query's limit, which shows
@@ -174,23 +154,23 @@ func (w *printer) columns() (columns []Column, selected []string) {
 	}
 	for _, d := range w.Query.Dimensions {
 		if d.Kind == catalog.Day {
-			add(Column{d.Name, d.Name, Day}, w.inBits64("f_day", "toInt64"))
+			add(Column{d.Name, d.Name, value.Day}, w.inBits64("f_day", "toInt64"))
 		} else {
-			add(Column{d.Name, d.Name, Text}, shown(d, "f_"+d.Field))
+			add(Column{d.Name, d.Name, value.Text}, shown(d, "f_"+d.Field))
 		}
 		for _, c := range d.Companions {
 			sql := "a_agent_name"
 			if c.Field != "" {
 				sql = "n_" + c.Name
 			}
-			add(Column{c.Name, d.Name, Text}, sql)
+			add(Column{c.Name, d.Name, value.Text}, sql)
 		}
 	}
 	for _, m := range w.Query.Metrics {
-		column := Column{m.Name, m.Name, Count}
+		column := Column{m.Name, m.Name, value.Count}
 		switch {
 		case m.Kind == catalog.Ratio:
-			column.Kind = Ratio
+			column.Kind = value.Ratio
 			add(column, m.Derived)
 		case m.Derived != "":
 			add(column, "toUInt64("+m.Derived+")")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -24,25 +25,9 @@ var ErrInvalid = errors.New("cursor: invalid or for another query")
 
 // A Cursor continues a grouped query after one row.
 type Cursor struct {
-	AsOf  time.Time // inclusion boundary, to the millisecond
-	After []Value   // the last row's values of the query's completed order
+	AsOf  time.Time     // inclusion boundary, to the millisecond
+	After []value.Value // the last row's values of the query's completed order
 }
-
-// A Value is a value of a dimension: null, a text or a day.
-type Value struct {
-	Kind Kind
-	Text string
-	Day  int64 // days since 1970-01-01
-}
-
-// A Kind says which part of a Value counts.
-type Kind byte
-
-const (
-	Null Kind = iota
-	Text
-	Day
-)
 
 // A Sealer signs cursors. Every server of a deployment has the same secrets, so that a cursor
 // survives restarts and load balancing.
@@ -98,11 +83,11 @@ func (c Cursor) appendTo(b []byte) []byte {
 	for _, v := range c.After {
 		b = append(b, byte(v.Kind))
 		switch v.Kind {
-		case Text:
+		case value.Text:
 			b = binary.AppendUvarint(b, uint64(len(v.Text)))
 			b = append(b, v.Text...)
-		case Day:
-			b = binary.AppendVarint(b, v.Day)
+		case value.Day:
+			b = binary.AppendVarint(b, v.Number)
 		}
 	}
 	return b
@@ -115,20 +100,20 @@ func parse(b []byte) (Cursor, error) {
 	}
 	c := Cursor{AsOf: time.UnixMilli(millis).UTC()}
 	for b = b[n:]; len(b) > 0; {
-		v := Value{Kind: Kind(b[0])}
+		v := value.Value{Kind: value.Kind(b[0])}
 		b = b[1:]
 		switch v.Kind {
-		case Null:
-		case Text:
+		case value.Null:
+		case value.Text:
 			length, n := binary.Uvarint(b)
 			if n <= 0 || length > uint64(len(b)-n) {
 				return Cursor{}, ErrInvalid
 			}
 			v.Text = string(b[n : n+int(length)])
 			b = b[n+int(length):]
-		case Day:
+		case value.Day:
 			var n int
-			if v.Day, n = binary.Varint(b); n <= 0 {
+			if v.Number, n = binary.Varint(b); n <= 0 {
 				return Cursor{}, ErrInvalid
 			}
 			b = b[n:]

@@ -11,24 +11,25 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/olap/value"
 )
 
 var (
 	sealer    = NewSealer([]byte("secret"))
 	canonical = []byte(`{"model":"agent_runs"}`)
 	example   = Cursor{AsOf: time.UnixMilli(1_770_000_000_123).UTC(),
-		After: []Value{{Kind: Text, Text: "a@b.org"}, {Kind: Null}, {Kind: Day, Day: 20_000}}}
+		After: []value.Value{{Kind: value.Text, Text: "a@b.org"}, {Kind: value.Null}, {Kind: value.Day, Number: 20_000}}}
 )
 
 func TestOpenReturnsWhatWasSealed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Cursor{AsOf: time.UnixMilli(rapid.Int64Range(0, 1<<44).Draw(t, "asOf")).UTC()}
 		for range rapid.IntRange(1, 7).Draw(t, "values") {
-			switch kind := rapid.SampledFrom([]Kind{Null, Text, Day}).Draw(t, "kind"); kind {
-			case Text:
-				c.After = append(c.After, Value{Kind: kind, Text: rapid.String().Draw(t, "text")})
+			switch kind := rapid.SampledFrom([]value.Kind{value.Null, value.Text, value.Day}).Draw(t, "kind"); kind {
+			case value.Text:
+				c.After = append(c.After, value.Value{Kind: kind, Text: rapid.String().Draw(t, "text")})
 			default:
-				c.After = append(c.After, Value{Kind: kind, Day: int64(kind/Day) * rapid.Int64().Draw(t, "day")})
+				c.After = append(c.After, value.Value{Kind: kind, Number: int64(kind/value.Day) * rapid.Int64().Draw(t, "day")})
 			}
 		}
 		got, err := sealer.Open("org", canonical, sealer.Seal("org", canonical, c))
@@ -94,19 +95,20 @@ func TestOpenRefusesEveryChangedByte(t *testing.T) {
 // Spec section 8: a cursor has at most 2048 characters, also after the longest values that records may hold (contract
 // 3: 320 characters of an identifier, each up to 4 bytes).
 func TestLongestCursorFits(t *testing.T) {
-	c := Cursor{AsOf: example.AsOf, After: []Value{
-		{Kind: Text, Text: strings.Repeat("😀", 320)}, {Kind: Text, Text: strings.Repeat("f", 36)},
-		{Kind: Text, Text: "automated"}, {Kind: Day, Day: -700_000},
+	c := Cursor{AsOf: example.AsOf, After: []value.Value{
+		{Kind: value.Text, Text: strings.Repeat("😀", 320)}, {Kind: value.Text, Text: strings.Repeat("f", 36)},
+		{Kind: value.Text, Text: "automated"}, {Kind: value.Day, Number: -700_000},
 	}}
 	if length := len(sealer.Seal("org", canonical, c)); length > query.MaxCursorLength {
 		t.Errorf("agent_runs: %d characters", length)
 	}
 	// An email address has at most 320 octets (64 + @ + 255), its domain 255, a source 64 characters.
-	c.After = []Value{
-		{Kind: Text, Text: strings.Repeat("f", 36)}, {Kind: Text, Text: strings.Repeat("a", 320)},
-		{Kind: Text, Text: strings.Repeat("a", 255)},
-		{Kind: Text, Text: "associated"}, {Kind: Text, Text: "automated"}, {Kind: Text, Text: strings.Repeat("😀", 64)},
-		{Kind: Day, Day: -700_000},
+	c.After = []value.Value{
+		{Kind: value.Text, Text: strings.Repeat("f", 36)}, {Kind: value.Text, Text: strings.Repeat("a", 320)},
+		{Kind: value.Text, Text: strings.Repeat("a", 255)},
+		{Kind: value.Text, Text: "associated"}, {Kind: value.Text, Text: "automated"},
+		{Kind: value.Text, Text: strings.Repeat("😀", 64)},
+		{Kind: value.Day, Number: -700_000},
 	}
 	if length := len(sealer.Seal("org", canonical, c)); length > query.MaxCursorLength {
 		t.Errorf("agent_user_activity: %d characters", length)

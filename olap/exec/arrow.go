@@ -2,14 +2,13 @@ package exec
 
 import (
 	"bytes"
-	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/runlens/runlens/olap/compile"
+	"github.com/runlens/runlens/olap/value"
 )
 
 // AppendArrow appends the rows as a stream of Arrow's IPC format, in one batch: texts as utf8, days as date32,
@@ -23,8 +22,8 @@ func (t *Table) AppendArrow(b []byte) []byte {
 	batch := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema(fields, nil))
 	defer batch.Release()
 	for _, row := range t.Rows {
-		for i, value := range row {
-			value.appendArrow(batch.Field(i))
+		for i, v := range row {
+			appendArrow(v, batch.Field(i))
 		}
 	}
 	record := batch.NewRecordBatch()
@@ -41,21 +40,21 @@ func (t *Table) AppendArrow(b []byte) []byte {
 	return out.Bytes()
 }
 
-var arrowTypes = map[compile.Kind]arrow.DataType{
-	compile.Text: arrow.BinaryTypes.String, compile.Day: arrow.FixedWidthTypes.Date32,
-	compile.Count: arrow.PrimitiveTypes.Int64, compile.Ratio: arrow.PrimitiveTypes.Float64,
+var arrowTypes = map[value.Kind]arrow.DataType{
+	value.Text: arrow.BinaryTypes.String, value.Day: arrow.FixedWidthTypes.Date32,
+	value.Count: arrow.PrimitiveTypes.Int64, value.Ratio: arrow.PrimitiveTypes.Float64,
 }
 
-func (v Value) appendArrow(column array.Builder) {
-	switch v.kind {
-	case compile.Text:
-		column.(*array.StringBuilder).Append(v.text)
-	case compile.Day:
-		column.(*array.Date32Builder).Append(arrow.Date32(int64(v.bits)))
-	case compile.Count:
-		column.(*array.Int64Builder).Append(int64(v.bits))
-	case compile.Ratio:
-		column.(*array.Float64Builder).Append(math.Float64frombits(v.bits))
+func appendArrow(v value.Value, column array.Builder) {
+	switch v.Kind {
+	case value.Text:
+		column.(*array.StringBuilder).Append(v.Text)
+	case value.Day:
+		column.(*array.Date32Builder).Append(arrow.Date32(v.Number))
+	case value.Count:
+		column.(*array.Int64Builder).Append(v.Number)
+	case value.Ratio:
+		column.(*array.Float64Builder).Append(v.Ratio())
 	default:
 		column.AppendNull()
 	}

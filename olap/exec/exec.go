@@ -6,21 +6,18 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/cost"
-	"github.com/runlens/runlens/olap/cursor"
-	"github.com/runlens/runlens/olap/daterange"
 	"github.com/runlens/runlens/olap/failure"
+	"github.com/runlens/runlens/olap/value"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -58,7 +55,7 @@ const codeThrowIf = 395
 // A Table is the answer to a statement: rows of values in the order of its columns.
 type Table struct {
 	Columns []compile.Column
-	Rows    [][]Value
+	Rows    [][]value.Value
 	// AsOf is the boundary of a statement with its own clock; zero without rows that report it.
 	AsOf time.Time
 
@@ -152,93 +149,36 @@ func newScanner(columns []compile.Column) *scanner {
 	s := &scanner{columns: columns}
 	for _, c := range columns {
 		switch c.Kind {
-		case compile.Text:
+		case value.Text:
 			s.targets = append(s.targets, new(*string))
-		case compile.Day:
+		case value.Day:
 			s.targets = append(s.targets, new(int64))
-		case compile.Count:
+		case value.Count:
 			s.targets = append(s.targets, new(uint64))
-		case compile.Ratio:
+		case value.Ratio:
 			s.targets = append(s.targets, new(*float64))
 		}
 	}
 	return s
 }
 
-func (s *scanner) values() []Value {
-	values := make([]Value, len(s.targets))
+func (s *scanner) values() []value.Value {
+	values := make([]value.Value, len(s.targets))
 	for i, target := range s.targets {
 		switch target := target.(type) {
 		case **string:
 			if *target != nil {
-				values[i] = Value{kind: compile.Text, text: **target}
+				values[i] = value.Value{Kind: value.Text, Text: **target}
 			}
 		case *int64:
-			values[i] = Value{kind: compile.Day, bits: uint64(*target + compile.FirstDay)}
+			values[i] = value.Value{Kind: value.Day, Number: *target + compile.FirstDay}
 		case *uint64:
-			values[i] = Value{kind: compile.Count, bits: *target}
+			values[i] = value.Value{Kind: value.Count, Number: int64(*target)}
 		case **float64:
 			if *target != nil {
-				values[i] = Value{kind: compile.Ratio, bits: math.Float64bits(**target)}
+				values[i] = value.Value{Kind: value.Ratio, Number: int64(math.Float64bits(**target))}
 			}
 		}
 	}
 	return values
-}
-
-// A Value is one value of a row: null, a text, a day, a count or a ratio. The zero Value is null.
-type Value struct {
-	kind compile.Kind
-	text string
-	bits uint64 // a day as int64, a count, or a ratio's IEEE 754 bits
-}
-
-// AppendJSON appends the value as spec 2.14 wants it: a string, a number or null; a day as YYYY-MM-DD.
-func (v Value) AppendJSON(b []byte) []byte {
-	switch v.kind {
-	case compile.Text:
-		return appendText(b, v.text)
-	case compile.Day:
-		return appendText(b, daterange.Date(v.bits).String())
-	case compile.Count:
-		return strconv.AppendUint(b, v.bits, 10)
-	case compile.Ratio:
-		return strconv.AppendFloat(b, math.Float64frombits(v.bits), 'f', -1, 64)
-	default:
-		return append(b, "null"...)
-	}
-}
-
-// AppendCSV appends the value as a field of CSV (RFC 4180): what JSON has as a string is quoted, null is nothing.
-func (v Value) AppendCSV(b []byte) []byte {
-	switch v.kind {
-	case compile.Null:
-		return b
-	case compile.Text:
-		return append(append(append(b, '"'), strings.ReplaceAll(v.text, `"`, `""`)...), '"')
-	default:
-		return v.AppendJSON(b) // the same for a number, and for a day, which nothing in quotes has to be escaped of
-	}
-}
-
-// TextLen is the length of a text in bytes; 0 of any other.
-func (v Value) TextLen() int { return len(v.text) }
-
-// Key is the value as a cursor keeps it. Only dimensions have keys: null, text or day.
-func (v Value) Key() cursor.Value {
-	switch v.kind {
-	case compile.Text:
-		return cursor.Value{Kind: cursor.Text, Text: v.text}
-	case compile.Day:
-		return cursor.Value{Kind: cursor.Day, Day: int64(v.bits)}
-	default:
-		return cursor.Value{Kind: cursor.Null}
-	}
-}
-
-// appendText appends s as a JSON string. Bytes that are no UTF-8, which no record can have
-// (contract 3), would become U+FFFD.
-func appendText(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
 }

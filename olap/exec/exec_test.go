@@ -12,6 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/exec"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/value"
 )
 
 // The end of the context stops the query in ClickHouse itself, not only the waiting for it.
@@ -22,7 +23,7 @@ func TestTheDeadlineStopsTheQuery(t *testing.T) {
 	defer cancel()
 	slow := compile.Statement{
 		SQL:     "SELECT count() AS c0 FROM numbers(1000) WHERE sleepEachRow(1) = 0 SETTINGS max_block_size = 1",
-		Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
+		Columns: []compile.Column{{Name: "c0", Kind: value.Count}},
 	}
 	if _, err := exec.Run(ctx, store.Conn(), slow, queryID, ""); err == nil {
 		t.Error("the query ended before its deadline")
@@ -47,7 +48,7 @@ func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 	} {
 		statement := compile.Statement{
 			SQL: sql, Params: []compile.Param{{Name: "person", Value: "ada@example.com"}},
-			Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
+			Columns: []compile.Column{{Name: "c0", Kind: value.Count}},
 		}
 		_, err := exec.Run(context.Background(), store.Conn(), statement, uuid.New(), "")
 		if err == nil {
@@ -68,7 +69,7 @@ func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
 	statement := compile.Statement{
 		SQL:     "SELECT toUInt64(sleep(3)) + length({person:String}) AS c0",
 		Params:  []compile.Param{{Name: "person", Value: "ada@example.com"}},
-		Columns: []compile.Column{{Name: "c0", Kind: compile.Count}},
+		Columns: []compile.Column{{Name: "c0", Kind: value.Count}},
 	}
 	if _, err := exec.Run(ctx, store.Conn(), statement, uuid.New(), ""); err == nil ||
 		strings.Contains(err.Error(), "ada") {
@@ -83,15 +84,15 @@ func TestQueryIDAndCommentReachClickHouse(t *testing.T) {
 	statement := compile.Statement{
 		SQL:     "SELECT query_id AS c0, Settings['log_comment'] AS c1 FROM system.processes WHERE query_id = {id:String}",
 		Params:  []compile.Param{{Name: "id", Value: queryID.String()}},
-		Columns: []compile.Column{{Name: "c0", Kind: compile.Text}, {Name: "c1", Kind: compile.Text}},
+		Columns: []compile.Column{{Name: "c0", Kind: value.Text}, {Name: "c1", Kind: value.Text}},
 	}
 	statement.SQL = "SELECT CAST(c0, 'Nullable(String)'), CAST(c1, 'Nullable(String)') FROM (" + statement.SQL + ")"
 	table, err := exec.Run(context.Background(), store.Conn(), statement, queryID, "request 7")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(table.Rows) != 1 || table.Rows[0][0].Key().Text != queryID.String() ||
-		table.Rows[0][1].Key().Text != "request 7" {
+	if len(table.Rows) != 1 || table.Rows[0][0].Text != queryID.String() ||
+		table.Rows[0][1].Text != "request 7" {
 		t.Errorf("got %v, want the query's own id and comment", table.Rows)
 	}
 }
