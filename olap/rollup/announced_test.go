@@ -11,13 +11,14 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// The repair of what a change announced fails, again and again, and sections are compared in between. They take it for
-// known, so that nobody is alarmed.
+// The repair of what a change announced and left damaged fails, again and again, and sections are compared in between.
+// They take it for known, so that nobody is alarmed. Of what it says that nobody has, no damage is left.
 func TestAComparisonLeavesWhatIsAnnouncedAlone(t *testing.T) {
 	conn := refreshed(t, 40)
 	damage(t, conn, damages["a row missing"].statements)
 	err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
-		return errors.Join(change.Damage(ctx, ofAcme), change.LeaveDamaged(ctx, "runs", ofAcme))
+		return errors.Join(change.Damage(ctx, ofAcme), change.LeaveDamaged(ctx, "runs", ofAcme),
+			change.LeaveDamaged(ctx, "attributions", ofAcme+" WHERE 0"))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +36,8 @@ func TestAComparisonLeavesWhatIsAnnouncedAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := state(t, conn); len(s.Damaged) != 1 || !s.Damaged[0].Announced || said.Len() > 0 {
+	s := state(t, conn)
+	if len(s.Damaged) != 1 || s.Damaged[0].Source != "runs" || !s.Damaged[0].Announced || said.Len() > 0 {
 		t.Errorf("%+v, and the log says %s", s.Damaged, &said)
 	}
 	steps(t, checker, func() bool { return len(state(t, conn).Damaged) == 0 })

@@ -35,15 +35,11 @@ func kept(t *testing.T, conn driver.Conn, runs int64) {
 const ofAcme = "SELECT 'acme' AS organization_id"
 
 // While records of an organization are changed, its queries don't use the rollup, those of another one do, and nobody
-// refreshes. A second change waits for its turn.
+// refreshes.
 func TestChange(t *testing.T) {
 	conn := refreshed(t, 40)
 	before := state(t, conn)
-	second := make(chan error, 1)
-	var inside atomic.Bool
 	err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
-		inside.Store(true)
-		defer inside.Store(false)
 		if err := change.Damage(ctx, ofAcme); err != nil {
 			return err
 		}
@@ -62,25 +58,14 @@ func TestChange(t *testing.T) {
 		if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 80 {
 			t.Errorf("%d runs are refreshed during a change, want 80 as before", n)
 		}
-		go func() {
-			second <- rollup.WithChange(context.WithoutCancel(ctx), conn, func(context.Context, *rollup.Change) error {
-				if inside.Load() {
-					t.Error("two changes at once")
-				}
-				return nil
-			})
-		}()
 		return nil
 	})
-	if err == nil {
-		err = <-second
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := state(t, conn)
 	if s.Refreshing || len(s.Damaged) > 0 || !s.Until.Equal(before.Until) || !s.CommittedAt.Equal(before.CommittedAt) {
-		t.Errorf("after the changes %+v, before %+v", s, before)
+		t.Errorf("after the change %+v, before %+v", s, before)
 	}
 	kept(t, conn, 100)
 }
@@ -142,24 +127,6 @@ func TestARepairOutdatesAnswersFirst(t *testing.T) {
 		}
 	})
 	steps(t, rollup.NewChecker(held, olaptest.Anyone, quiet), func() bool { return asked })
-}
-
-// What a change says that it leaves damaged is repaired.
-func TestChangeLeavesDamage(t *testing.T) {
-	conn := refreshed(t, 40)
-	err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
-		if err := change.Damage(ctx, ofAcme); err != nil {
-			return err
-		}
-		if err := change.LeaveDamaged(ctx, "attributions", ofAcme+" WHERE 0"); err != nil {
-			return err
-		}
-		return change.LeaveDamaged(ctx, "runs", ofAcme)
-	})
-	if s := state(t, conn); err != nil || len(s.Damaged) != 1 || s.Damaged[0].Source != "runs" {
-		t.Errorf("error %v, %+v", err, s)
-	}
-	kept(t, conn, 80)
 }
 
 // A process that was paused between two statements while another one took over changes nothing any more, and ends

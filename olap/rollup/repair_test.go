@@ -249,21 +249,6 @@ func TestSeveralCheckersRepair(t *testing.T) {
 	}
 }
 
-// Who empties the rollup takes out the entries of damages too.
-func TestRebuildEndsDamages(t *testing.T) {
-	conn := olaptest.OpenStore(t).Conn()
-	load(t, conn, 40, "RUNNING")
-	all(t, conn)
-	damage(t, conn, damages["a row missing"].statements)
-	steps(t, rollup.NewChecker(conn, olaptest.Anyone, quiet), func() bool { return len(state(t, conn).Damaged) > 0 })
-	if err := rollup.Rebuild(ctx, conn); err != nil {
-		t.Fatal(err)
-	}
-	if s := state(t, conn); len(s.Damaged) > 0 || s.LastDamage == 0 {
-		t.Errorf("%+v", s)
-	}
-}
-
 // A change damages the rollup once more in the middle of a repair, and fails. What it left is repaired too.
 func TestDamageDuringARepair(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
