@@ -1,10 +1,7 @@
 package doctor_test
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -90,17 +87,6 @@ func TestMutationThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, found(), finding.OK, "no mutation fails", "")
-}
-
-// A small file system of its own, of which almost nothing is free.
-func TestSmallDisk(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=400m", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("no file system can be mounted: %v %s", err, out)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	store := olaptest.EngineIn(t, filepath.Join(dir, "data"))
-	expect(t, about(patient(store).Glance(t.Context()), "disks"), finding.Problem, "about to fail", "free some space")
 }
 
 func TestTablesThatDiffer(t *testing.T) {
