@@ -13,7 +13,6 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -24,75 +23,6 @@ func runOn(n, day int, status string) olaptest.Run {
 	return olaptest.Run{
 		Organization: "acme", ID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), CreatedAt: at, UpdatedAt: at,
 		Kind: "agent", Status: status,
-	}
-}
-
-// Contract 4.1: a row first stored after asOf is in no page of the continuation, while a status is
-// the one that is current when the page runs, also of rows that were updated meanwhile.
-func TestPagesKeepTheirBoundary(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name           string
-		rollup, caches bool
-	}{{"base rows", false, false}, {"rollup, inline delta", true, false}, {"rollup, cached delta", true, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			store := olaptest.OpenStore(t)
-			engine := olap.NewEngine(store.Conn(), []byte("secret"))
-			switch {
-			case c.rollup && c.caches:
-				engine.Use(asLarge)
-			case c.rollup:
-				engine.Use(inlineDelta)
-			}
-			refresher := rollup.New(store.Conn(), quiet, 0)
-			pagesKeepTheirBoundary(t, store.Conn(), engine, func() { refreshed(t, refresher) })
-		})
-	}
-}
-
-// pagesKeepTheirBoundary calls refresh whenever something was stored.
-func pagesKeepTheirBoundary(t *testing.T, conn driver.Conn, engine *olap.Engine, refresh func()) {
-	olaptest.Load(t, conn, olaptest.Records{
-		Runs: []olaptest.Run{runOn(1, 1, "RUNNING"), runOn(2, 2, "RUNNING"), runOn(3, 3, "RUNNING")},
-	})
-	refresh()
-
-	q := olaptest.Query{
-		Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"}, Dimensions: []string{"day"},
-		Range: january, Limit: 1,
-	}
-	first := ask(t, engine, "acme", q)
-	if first.Cursor == nil {
-		t.Fatal("no cursor although further rows exist")
-	}
-
-	updated := runOn(2, 2, "COMPLETED")
-	updated.UpdatedAt = updated.UpdatedAt.Add(time.Hour)
-	olaptest.Load(t, conn, olaptest.Records{
-		Runs: []olaptest.Run{updated, runOn(4, 2, "COMPLETED"), runOn(5, 4, "COMPLETED")},
-	})
-	refresh()
-	late := runOn(4, 2, "FAILED")
-	late.UpdatedAt = late.UpdatedAt.Add(time.Hour)
-	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{late}})
-
-	q.Cursor = *first.Cursor
-	second := ask(t, engine, "acme", q)
-	if want := [][]any{{"2026-01-02", 1.0, 1.0}}; !reflect.DeepEqual(second.Rows, want) {
-		t.Errorf("second page %v, want %v: the old row with its new status, without the new row", second.Rows, want)
-	}
-	if second.AsOf != first.AsOf {
-		t.Errorf("asOf moved from %s to %s", first.AsOf, second.AsOf)
-	}
-	q.Cursor = *second.Cursor
-	third := ask(t, engine, "acme", q)
-	if len(third.Rows) != 1 || third.Rows[0][0] != "2026-01-03" || third.Cursor != nil {
-		t.Errorf("third page %v, cursor %v, want the last old day and no cursor", third.Rows, third.Cursor)
-	}
-	q.Cursor = ""
-	q.Limit = 100
-	if fresh := ask(t, engine, "acme", q); len(fresh.Rows) != 4 || fresh.Rows[1][1] != 2.0 {
-		t.Errorf("a fresh query answers %v, want all five runs on four days", fresh.Rows)
 	}
 }
 

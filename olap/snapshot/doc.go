@@ -19,5 +19,5 @@
 // It depends on four properties of ClickHouse: now64 is one constant of a statement, set when it begins; in a
 // materialized view it is not earlier than that of the insert; an insert is listed in system.processes until its rows
 // are visible and counted; materialized views have written before an insert is acknowledged.
-// TestRowsInFlightAreAfterTheBoundary, TestPagesKeepTheirBoundary, TestConfirm and TestSame check them.
+// TestRowsInFlightAreAfterTheBoundary, TestConfirm and TestSame check them.
 package snapshot
