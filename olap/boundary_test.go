@@ -82,7 +82,7 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	before.FollowOnce(ctx)
 	pass(t, conn, time.Second/2) // a busy store tells the begin of an insert a little too early
 
-	inserted := slowInsert(ctx, t, conn, 10, "2026-01-02")
+	inserted := olaptest.SlowInsert(ctx, t, conn, "runs", "2026-01-02", 10)
 	during.FollowOnce(ctx)
 	byAgent := q
 	byAgent.Dimensions, byAgent.Limit = []string{"agent_id"}, usual
@@ -124,26 +124,6 @@ func TestRowsInFlightAreAfterTheBoundary(t *testing.T) {
 	if fresh := ask(t, engine, "acme", q); len(fresh.Rows) != 3 {
 		t.Errorf("a fresh query answers %v, want three days", fresh.Rows)
 	}
-}
-
-// slowInsert begins an insert of so many runs of acme, half a second for each, and returns when the store lists it.
-// They are stamped when it begins.
-func slowInsert(ctx context.Context, t *testing.T, conn driver.Conn, runs int, day string) (ended chan error) {
-	t.Helper()
-	ended = make(chan error, 1)
-	go func() {
-		ended <- conn.Exec(ctx, fmt.Sprintf(`INSERT INTO runs
-				(organization_id, run_id, created_at, agent_id, updated_at, first_stored_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('%s 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3), now64(3)
-			FROM numbers(%d) WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1`, day, runs))
-	}()
-	for running := uint64(0); running == 0; {
-		err := conn.QueryRow(ctx, "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ended
 }
 
 // A boundary that a statement sets itself is read when its rows have been read.

@@ -166,9 +166,8 @@ func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	conn := olaptest.OpenStore(t).Conn()
-	engine := olap.NewEngine(conn, []byte("secret"))
+	engine := newEngine(conn)
 	engine.Use(asLarge)
-	engine.IdleFrom(0)
 	h := &history{organization: "acme", conn: conn}
 	h.store(t, 1)
 	refreshed(t, rollup.New(conn, quiet, 0))
@@ -179,12 +178,7 @@ func TestDeltasGetRowsOfInsertsInFlight(t *testing.T) {
 			t.Errorf("%v runs, want %v", got, want)
 		}
 	}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- conn.Exec(ctx, `INSERT INTO runs (organization_id, run_id, created_at, agent_id, kind, status, updated_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), 'agent', 'FAILED',
-				now64(3) FROM numbers(3) WHERE sleepEachRow(0.7) = 0`)
-	}()
+	ended := olaptest.SlowInsert(ctx, t, conn, "runs", "2026-01-02", 3)
 	for began := storeClock(t, conn); ; {
 		inserts, err := snapshot.ReadInserts(ctx, conn)
 		if err != nil {

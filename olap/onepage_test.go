@@ -19,7 +19,7 @@ func TestAPageThatWasNotExpectedIsConfirmed(t *testing.T) {
 		t.Fatalf("%+v, want one page", first)
 	}
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{runOn(3, 5, "RUNNING")}})
-	inserted := slowInsert(t.Context(), t, conn, 4, "2026-01-06")
+	inserted := olaptest.SlowInsert(t.Context(), t, conn, "runs", "2026-01-06", 4)
 	first := ask(t, engine, "acme", q)
 	stored := func() (n uint64) {
 		t.Helper()

@@ -2,9 +2,12 @@ package olaptest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	server "github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
@@ -36,6 +39,33 @@ func EngineIn(t testing.TB, dataDir string) *server.Server {
 	t.Cleanup(func() { engine.Close() })
 	Migrate(t, engine, schema.Own)
 	return engine
+}
+
+// SlowInsert begins an insert of acme into a table, of rows of a day, half a second for each, and returns when the
+// store lists it. They are stamped when it begins.
+func SlowInsert(
+	ctx context.Context, t testing.TB, conn driver.Conn, table, day string, rows int,
+) (ended chan error) {
+	t.Helper()
+	at := "toDateTime64('" + day + " 12:00:00', 3, 'UTC')"
+	into := map[string]string{
+		schema.TableRuns: "runs (organization_id, run_id, created_at, agent_id, updated_at, first_stored_at)" +
+			" SELECT 'acme', generateUUIDv4(), " + at + ", generateUUIDv4(), now64(3), now64(3)",
+		schema.TableAttributions: "attributions (organization_id, attribution_id, occurred_at, first_stored_at)" +
+			" SELECT 'acme', generateUUIDv4(), " + at + ", now64(3)",
+		"rollup_runs": "rollup_runs (organization_id, created_at, sign) SELECT 'acme', " + at + ", 1",
+	}[table]
+	ended = make(chan error, 1)
+	go func() {
+		ended <- conn.Exec(ctx, fmt.Sprintf("INSERT INTO %s FROM numbers(%d) WHERE sleepEachRow(0.5) = 0"+
+			" SETTINGS max_block_size = 1", into, rows))
+	}()
+	Until(t, "the insert runs", func() bool {
+		var running uint64
+		err := conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
+		return err == nil && running > 0
+	})
+	return ended
 }
 
 // Until waits until something holds, a minute at most.

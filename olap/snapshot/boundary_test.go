@@ -49,20 +49,7 @@ func idle(t *testing.T, v *snapshot.View, of schema.OrganizationID) snapshot.Der
 // slowInsert begins an insert of two seconds and returns when the store lists it.
 func slowInsert(t *testing.T, conn driver.Conn) (ended chan error) {
 	t.Helper()
-	ended = make(chan error, 1)
-	go func() {
-		ended <- conn.Exec(context.Background(), `INSERT INTO runs (organization_id, run_id, created_at, agent_id, updated_at)
-			SELECT 'acme', generateUUIDv4(), toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), now64(3)
-			FROM numbers(4) WHERE sleepEachRow(0.5) = 0
-			SETTINGS max_block_size = 1, min_insert_block_size_rows = 1, min_insert_block_size_bytes = 1`)
-	}()
-	for running := uint64(0); running == 0; {
-		err := conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query_kind = 'Insert'").Scan(&running)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ended
+	return olaptest.SlowInsert(context.Background(), t, conn, schema.TableRuns, "2026-01-02", 4)
 }
 
 // A boundary that was waited for is after every insert that began before, or those have ended.

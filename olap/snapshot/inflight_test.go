@@ -4,29 +4,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// Inserts of runs and of attribution records are in flight until they end.
+// Inserts of runs and of attribution records are in flight until they end. Those of a refresh are told from them.
 func TestInsertsInFlight(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
-	for columns, last := range map[string]string{
-		"runs (organization_id, run_id, created_at, agent_id, updated_at)":              "now64(3)",
-		"attributions (organization_id, attribution_id, occurred_at, agent_id, run_id)": "generateUUIDv4()",
-	} {
-		ended := make(chan error, 1)
-		go func() {
-			ended <- conn.Exec(t.Context(), "INSERT INTO "+columns+` SELECT 'acme', generateUUIDv4(),
-				toDateTime64('2026-01-02 12:00:00', 3, 'UTC'), generateUUIDv4(), `+last+` FROM numbers(4)
-				WHERE sleepEachRow(0.5) = 0 SETTINGS max_block_size = 1`)
-		}()
-		seen := false
+	for table, refresh := range map[string]bool{"runs": false, "attributions": false, "rollup_runs": true} {
+		ctx := t.Context()
+		if refresh {
+			ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()))
+		}
+		ended := olaptest.SlowInsert(ctx, t, conn, table, "2026-01-02", 4)
+		seen, refreshing := false, false
 		for running := true; running; {
 			in, err := snapshot.ReadInserts(t.Context(), conn)
 			if err != nil {
 				t.Fatal(err)
 			}
+			refreshing = refreshing || in.Refreshing
 			seen = seen || in.Now.Sub(in.Oldest) > 100*time.Millisecond
 			select {
 			case err := <-ended:
@@ -37,8 +36,8 @@ func TestInsertsInFlight(t *testing.T) {
 			default:
 			}
 		}
-		if !seen {
-			t.Errorf("no insert was seen in flight: %s", columns)
+		if seen == refresh || refreshing != refresh {
+			t.Errorf("%s: seen in flight: %t, refreshing: %t", table, seen, refreshing)
 		}
 	}
 }
