@@ -24,7 +24,7 @@ type Held struct {
 	executing atomic.Int64
 
 	mu      sync.Mutex
-	sent    int
+	sent    []string
 	hooks   []*hook
 	inserts []insertHook
 }
@@ -50,14 +50,17 @@ func Hold(conn driver.Conn) *Held { return &Held{Conn: conn} }
 func (h *Held) Restart() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sent, h.hooks = 0, nil
+	h.sent, h.hooks = nil, nil
 }
 
 // Sent is how many statements were sent since Restart.
-func (h *Held) Sent() int {
+func (h *Held) Sent() int { return len(h.Texts()) }
+
+// Texts are those statements.
+func (h *Held) Texts() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.sent
+	return slices.Clone(h.sent)
 }
 
 // Before holds the statement of a number until do has returned.
@@ -129,13 +132,13 @@ func (h *Held) add(one *hook) {
 // statement for the first of two times.
 func (h *Held) hold(sql string, first func(sql string)) (sent string, answered func()) {
 	h.mu.Lock()
-	h.sent++
+	h.sent = append(h.sent, sql)
 	var before, after []func()
 	twice := false
 	kept := h.hooks[:0]
 	for _, one := range h.hooks {
 		switch {
-		case !one.fits(sql, h.sent):
+		case !one.fits(sql, len(h.sent)):
 			kept = append(kept, one)
 		case one.keep != nil:
 			one.keep(func() { first(shifted(sql, h.shift.Load())) })
