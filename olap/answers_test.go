@@ -2,9 +2,7 @@ package olap_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/runlens/runlens/ingest/purge"
@@ -20,7 +17,6 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
 // cachingEngine caches answers.
@@ -37,13 +33,11 @@ func TestCachedAnswersEqualTheNaiveEvaluator(t *testing.T) {
 	small, large := cachingEngine(conn), cachingEngine(conn)
 	large.Use(asLarge)
 	refresher := rollup.New(conn, quiet, 0)
-	organizations := 0
 	checkProperty(t, 12, func(t *rapid.T) {
-		organizations++
-		organization := fmt.Sprintf("org-%d", organizations)
+		organization, records := drawn(t)
 		queries := []olaptest.Query{olaptest.DrawQuery(t), olaptest.DrawQuery(t), olaptest.DrawSum(t)}
 		var stored olaptest.Records
-		for _, batch := range olaptest.DrawRecords(t, organization).Batches(t) {
+		for _, batch := range records.Batches(t) {
 			olaptest.Load(t, conn, batch)
 			stored = olaptest.Join([]olaptest.Records{stored, batch})
 			if rapid.Bool().Draw(t, "refresh") {
@@ -70,37 +64,29 @@ func TestChangesAreInCachedAnswers(t *testing.T) {
 	engine := cachingEngine(conn)
 	refresher := rollup.New(conn, quiet, 0)
 	ada := "ada@example.com"
-	attribution := olaptest.Attribution{Organization: "acme", ID: olaptest.ID(1), RunID: olaptest.ID(1),
-		AgentID: olaptest.ID(1), Identifier: ada, Activity: "interacted", InitiationType: "human", Source: "web",
-		OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}
-	agent := olaptest.Agent{Organization: "acme", ID: olaptest.ID(1), Name: "Support", UpdatedAt: attribution.OccurredAt}
-	run := olaptest.Run{Organization: "acme", ID: olaptest.ID(1), AgentID: olaptest.ID(1), Kind: "agent",
-		Status: "RUNNING", Identifier: &ada, CreatedAt: attribution.OccurredAt, UpdatedAt: attribution.OccurredAt}
+	run := runOn(1, 5, "RUNNING")
+	run.Identifier = &ada
+	attribution := run.By(ada)
+	agent := olaptest.Agent{Organization: "acme", ID: run.AgentID, Name: "Support", UpdatedAt: run.UpdatedAt}
 	olaptest.Load(t, conn, olaptest.Records{
 		Agents: []olaptest.Agent{agent}, Runs: []olaptest.Run{run}, Attributions: []olaptest.Attribution{attribution},
 	})
 	refreshed(t, refresher)
-	people, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count",` +
-		`"completed_attributed_run_count","interaction_count"],"dimensions":["agent_id","user_identifier"],` +
-		`"range":{"start":"2026-01-01","end":"2026-12-31","timezone":"UTC"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	people := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"attributed_run_count",
+		"completed_attributed_run_count", "interaction_count"}, Dimensions: []string{"agent_id", "user_identifier"},
+		Range: olaptest.Range{Start: "2026-01-01", End: "2026-12-31", Timezone: "UTC"}}
 	answer := func(want ...any) (cached bool) {
 		t.Helper()
-		result, err := engine.Run(ctx, olap.Request{
-			Access: schema.WholeOrganization("acme"), QueryID: uuid.New(), Query: people,
-		})
+		got, by, err := answered(engine, acme, people.Body())
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := decode(t, result)
 		if !reflect.DeepEqual(got.Rows, rowsOf(want)) {
 			t.Errorf("%v, want %v", got.Rows, want)
 		}
-		return result.Strategy().Reads == "cached_answer"
+		return by.Reads == "cached_answer"
 	}
-	id := olaptest.ID(1).String()
+	id := run.AgentID.String()
 	for _, change := range []struct {
 		name string
 		do   func()
@@ -166,12 +152,8 @@ func TestCachedAnswersFollowCursorSecrets(t *testing.T) {
 		ask(t, engine, "acme", old)
 	}
 	engine.UseCursorSecrets([]byte("another secret"))
-	body, err := json.Marshal(old)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var refused *query.Error
-	if _, err := run(engine, "acme", body); !errors.As(err, &refused) || refused.Code != query.InvalidCursor {
+	if _, _, err := answered(engine, acme, old.Body()); !errors.As(err, &refused) || refused.Code != query.InvalidCursor {
 		t.Errorf("an old cursor: %v", err)
 	}
 	if rows := all(t, engine, "acme", q); len(rows) != 2 {
@@ -202,11 +184,7 @@ func TestCachedAnswersUnderWriters(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
-	totals, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],` +
-		`"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for range 4 {
 		asking.Go(func() {
 			for running := true; running; {
@@ -216,18 +194,16 @@ func TestCachedAnswersUnderWriters(t *testing.T) {
 				default:
 				}
 				before, sent := acknowledged.Load(), time.Now().Truncate(time.Millisecond)
-				result, err := engine.Run(context.Background(),
-					olap.Request{Access: schema.WholeOrganization("acme"), QueryID: uuid.New(), Query: totals})
+				got, by, err := answered(engine, acme, totals.Body())
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				got := decode(t, result)
 				asOf, err := time.Parse(time.RFC3339, got.AsOf)
 				if err != nil || got.Rows[0][0].(float64) < float64(before) || asOf.Before(sent) {
 					t.Errorf("%v as of %s, sent at %s when %d were acknowledged: %v", got.Rows, got.AsOf, sent, before, err)
 				}
-				if result.Strategy().Reads == "cached_answer" {
+				if by.Reads == "cached_answer" {
 					cached.Add(1)
 				}
 			}
@@ -237,15 +213,6 @@ func TestCachedAnswersUnderWriters(t *testing.T) {
 	if cached.Load() == 0 {
 		t.Error("no answer was cached")
 	}
-}
-
-// decode is the body of an answer.
-func decode(t *testing.T, result *olap.Result) (r response) {
-	t.Helper()
-	if err := json.Unmarshal(result.AppendJSON(nil), &r); err != nil {
-		t.Error(err)
-	}
-	return r
 }
 
 // rowsOf are the rows of an answer of at most one row.

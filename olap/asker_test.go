@@ -12,6 +12,7 @@ import (
 	"github.com/runlens/runlens/olap/conform"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
 
 // An asker asks one engine.
@@ -70,7 +71,7 @@ func (a *asker) ask(organization, body string) (answer conform.Answer, err error
 	var got response
 	var by olap.Strategy
 	if err == nil {
-		got, by, err = runBy(a.engine, organization, []byte(body))
+		got, by, err = answered(a.engine, schema.WholeOrganization(schema.OrganizationID(organization)), []byte(body))
 	}
 	var refused *query.Error
 	switch {

@@ -3,31 +3,14 @@ package olap_test
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/maintain"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
-
-// A pathConn notes whether the last statement read the rollup.
-type pathConn struct {
-	driver.Conn
-	rollup atomic.Bool
-}
-
-func (c *pathConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	if strings.Contains(sql, "m_run_count") {
-		c.rollup.Store(strings.Contains(sql, "rollup_runs"))
-	}
-	return c.Conn.Query(ctx, sql, args...)
-}
 
 // Damage of the rollup heals while the server runs, without any command. From its entry in the log on, questions of its
 // organization are answered right, from the base tables; those of others go on from the rollup, but for the moments
@@ -46,10 +29,10 @@ func TestDamageHealsItself(t *testing.T) {
 	}
 	olaptest.Load(t, store, records)
 	refreshed(t, rollup.New(store, quiet, 0))
-	conn := &pathConn{Conn: store}
-	engine := olap.NewEngine(conn, []byte("secret"))
+	conn := olaptest.Hold(store)
+	fromRollup := func() bool { return strings.Contains(counted(conn), "rollup_runs") }
+	engine := newEngine(conn)
 	engine.Use(asLarge)
-	engine.IdleFrom(0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	people := q
 	people.Dimensions = []string{"user_identifier"}
@@ -93,8 +76,8 @@ func TestDamageHealsItself(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatal("no checker repaired the damage")
 			}
-			if n := count("acme"); n != runs || conn.rollup.Load() && damaged() {
-				t.Errorf("%v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
+			if n := count("acme"); n != runs || fromRollup() && damaged() {
+				t.Errorf("%v runs, want %d; from the rollup: %v", n, runs, fromRollup())
 			}
 			if row := ask(t, engine, "acme", people).Rows[0]; row[0] != "ada@example.com" || row[2].(float64) != runs {
 				t.Errorf("%v, want all runs of one person", row)
@@ -102,7 +85,7 @@ func TestDamageHealsItself(t *testing.T) {
 			if n := count("globex"); n != runs {
 				t.Errorf("another organization: %v runs, want %d", n, runs)
 			}
-			if !conn.rollup.Load() {
+			if !fromRollup() {
 				others++
 			}
 		}
@@ -113,8 +96,8 @@ func TestDamageHealsItself(t *testing.T) {
 		if others > 2 {
 			t.Errorf("%d of %d answers of another organization came from base rows", others, queries)
 		}
-		if n := count("acme"); n != runs || !conn.rollup.Load() {
-			t.Errorf("after the repair: %v runs, want %d; from the rollup: %v", n, runs, conn.rollup.Load())
+		if n := count("acme"); n != runs || !fromRollup() {
+			t.Errorf("after the repair: %v runs, want %d; from the rollup: %v", n, runs, fromRollup())
 		}
 		stop()
 		<-ended

@@ -1,34 +1,27 @@
 package olap_test
 
 import (
-	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
-// A listeningConn keeps the last statement that counted runs.
-type listeningConn struct {
-	driver.Conn
-	counted string
-}
-
-func (c *listeningConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	if strings.Contains(sql, "m_run_count") && !strings.HasPrefix(sql, "EXPLAIN") {
-		c.counted = sql
+// counted is the last statement that counted runs.
+func counted(conn *olaptest.Held) string {
+	for _, sql := range slices.Backward(conn.Texts()) {
+		if strings.Contains(sql, "m_run_count") && !strings.HasPrefix(sql, "EXPLAIN") {
+			return sql
+		}
 	}
-	return c.Conn.Query(ctx, sql, args...)
+	return ""
 }
 
 // An explanation has the strategy and the statement that the same question has otherwise, and what it read.
@@ -42,11 +35,10 @@ func TestExplain(t *testing.T) {
 	}
 	olaptest.Load(t, store, records)
 	refreshed(t, rollup.New(store, quiet, 0))
-	parsed, err := query.Parse([]byte(runs))
+	request, err := request(acme, []byte(runs))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := olap.Request{Access: schema.WholeOrganization("acme"), Query: parsed, QueryID: uuid.New()}
 	const slower = plan.SlowerThanChosen
 	for _, c := range []struct {
 		name      string
@@ -74,10 +66,9 @@ func TestExplain(t *testing.T) {
 		if c.more {
 			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{runOn(stored, 3, "COMPLETED")}})
 		}
-		conn := &listeningConn{Conn: store}
+		conn := olaptest.Hold(store)
 		engine := func() *olap.Engine {
-			e := olap.NewEngine(conn, []byte("secret"))
-			e.IdleFrom(0)
+			e := newEngine(conn)
 			if c.large {
 				e.Use(asLarge)
 			}
@@ -90,16 +81,16 @@ func TestExplain(t *testing.T) {
 				t.Fatal(c.name, err)
 			}
 		}
-		if x.Statement.SQL != conn.counted {
-			t.Errorf("%s: the statement differs from what was sent:\n%s\n%s", c.name, x.Statement.SQL, conn.counted)
+		if x.Statement.SQL != counted(conn) {
+			t.Errorf("%s: the statement differs from what was sent:\n%s\n%s", c.name, x.Statement.SQL, counted(conn))
 		}
 		result, err := engine().Run(t.Context(), request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.Statement.SQL != conn.counted || !reflect.DeepEqual(x.Strategy, result.Strategy()) {
+		if x.Statement.SQL != counted(conn) || !reflect.DeepEqual(x.Strategy, result.Strategy()) {
 			t.Errorf("%s: %+v, otherwise %+v with\n%s\n%s", c.name, x.Strategy, result.Strategy(), x.Statement.SQL,
-				conn.counted)
+				counted(conn))
 		}
 		if x.Strategy.Reads != c.reads || x.Strategy.Delta != c.delta || !reflect.DeepEqual(x.Rejected, c.rejected) {
 			t.Errorf("%s: %+v, rejected %+v, want %+v", c.name, x.Strategy, x.Rejected, c.rejected)

@@ -6,11 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -65,13 +62,11 @@ func TestStatementsOfAFirstQuestion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.engine.FollowOnce(ctx)
-			parsed, err := query.Parse([]byte(c.question))
+			asked, err := request(schema.WholeOrganization(c.organization), []byte(c.question))
 			if err != nil {
 				t.Fatal(err)
 			}
-			x, err := c.engine.Explain(ctx, olap.Request{
-				Access: schema.WholeOrganization(c.organization), Query: parsed, QueryID: uuid.New(),
-			})
+			x, err := c.engine.Explain(ctx, asked)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,7 @@
 package olap_test
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,9 +20,7 @@ func TestTheLargestOrganizationIsAnswered(t *testing.T) {
 	for i := range 200 {
 		run := runOn(i, 1+i%28, "COMPLETED")
 		records.Runs = append(records.Runs, run)
-		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: olaptest.ID(i),
-			RunID: run.ID, AgentID: olaptest.ID(1), Identifier: "ada@example.com", Activity: "initiated",
-			InitiationType: "human", Source: "web", OccurredAt: run.CreatedAt})
+		records.Attributions = append(records.Attributions, run.By("ada@example.com"))
 	}
 	olaptest.Load(t, conn, records)
 	short := olaptest.Query{Model: "agent_user_activity", Limit: 100,
@@ -30,21 +28,18 @@ func TestTheLargestOrganizationIsAnswered(t *testing.T) {
 		Range:   olaptest.Range{Start: "2025-06-01", End: "2026-05-31", Timezone: "Europe/Stockholm"}}
 	long := short
 	long.Metrics = nil
-	model := catalog.Models[slices.IndexFunc(catalog.Models, func(m *catalog.Model) bool {
-		return m.Name == "agent_user_activity"
-	})]
-	for _, m := range model.Metrics {
+	for _, m := range catalog.Find(long.Model).Metrics {
 		long.Metrics = append(long.Metrics, m.Name)
 	}
 	for _, d := range []string{"agent_id", "user_identifier", "user_domain", "activity_type", "run_initiation_type",
 		"source", "day", "agent_id"} {
-		values := map[string]string{"agent_id": olaptest.ID(1).String(), "user_identifier": "ada@example.com",
-			"user_domain": "example.com", "activity_type": "initiated", "run_initiation_type": "human", "source": "web"}
+		values := map[string]string{"agent_id": olaptest.ShortID(1).String(), "user_identifier": "ada@example.com",
+			"user_domain": "example.com", "activity_type": "interacted", "run_initiation_type": "human", "source": "web"}
 		f := olaptest.Filter{Member: d, Op: "in", Values: []string{values[d]}}
 		if d == "day" {
 			f.Values = nil
 			for day := range 28 {
-				f.Values = append(f.Values, "2026-01-"+string([]byte{'0' + byte((day+1)/10), '0' + byte((day+1)%10)}))
+				f.Values = append(f.Values, fmt.Sprintf("2026-01-%02d", day+1))
 			}
 		}
 		for len(f.Values) < 50 && d != "day" && d != "agent_id" {

@@ -47,10 +47,9 @@ func TestValuesArriveAsTheyAre(t *testing.T) {
 		source := rapid.StringN(1, 64, 256).Draw(t, "source")
 		var records olaptest.Records
 		for i, s := range []string{source, source + "a", source + "b"} {
-			records.Attributions = append(records.Attributions, olaptest.Attribution{
-				Organization: organization, ID: olaptest.ShortID(i), RunID: olaptest.ShortID(i), Identifier: "ada@example.com",
-				Activity: "interacted", InitiationType: "human", Source: s, OccurredAt: runOn(1, 5, "").CreatedAt,
-			})
+			record := runOn(i, 5, "").By("ada@example.com")
+			record.Organization, record.Source = organization, s
+			records.Attributions = append(records.Attributions, record)
 		}
 		olaptest.Load(t, store.Conn(), records)
 		q := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},

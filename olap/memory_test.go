@@ -33,45 +33,33 @@ func TestLongQuestionsAreNotRemembered(t *testing.T) {
 	var records olaptest.Records
 	const people = 500
 	for i := range people {
-		records.Attributions = append(records.Attributions, olaptest.Attribution{
-			Organization: "acme", ID: olaptest.ShortID(i), RunID: olaptest.ShortID(i),
-			Identifier: fmt.Sprintf("%0300d@example.com", i), Activity: "interacted", InitiationType: "human", Source: "web",
-			OccurredAt: runOn(1, 5, "").CreatedAt,
-		})
+		records.Attributions = append(records.Attributions, runOn(i, 5, "").By(fmt.Sprintf("%0300d@example.com", i)))
 	}
 	olaptest.Load(t, store.Conn(), records)
 	engine := olap.NewEngine(store.Conn(), []byte("secret"))
 	engine.CacheAnswers(64 << 20)
 	ask(t, engine, "acme", longest(-1)) // connections and their buffers
-	before := heap()
+	before := olaptest.Heap()
 	const asked, answered = 40, 8
 	for n := range asked {
 		if got := ask(t, engine, "acme", longest(n)); len(got.Rows) != people {
 			t.Fatalf("%d rows, want %d", len(got.Rows), people)
 		}
 	}
-	if taken := heap() - before; taken > 4<<20 {
+	if taken := olaptest.Heap() - before; taken > 4<<20 {
 		t.Errorf("%d questions that were asked once take %d KiB", asked, taken>>10)
 	}
-	before = heap()
+	before = olaptest.Heap()
 	counted := engine.CachedBytes()
 	for range 2 {
 		for n := range answered {
 			ask(t, engine, "acme", longest(n))
 		}
 	}
-	taken, counted := heap()-before, engine.CachedBytes()-counted
+	taken, counted := olaptest.Heap()-before, engine.CachedBytes()-counted
 	t.Logf("%d answers take %d KiB and are counted as %d", answered, taken>>10, counted>>10)
 	if counted < answered*people*300 || taken > int64(counted)*5/4+1<<20 {
 		t.Errorf("%d answers take %d KiB and are counted as %d", answered, taken>>10, counted>>10)
 	}
 	runtime.KeepAlive(engine)
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

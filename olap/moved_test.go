@@ -8,30 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"pgregory.net/rapid"
 
 	"github.com/runlens/runlens/ingest/purge"
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/snapshot"
 )
-
-// brokenEngines answer by every strategy: from base rows, from the rollup with a cached delta, and from the rollup with
-// an inline delta.
-func brokenEngines(conn driver.Conn) map[string]*olap.Engine {
-	engines := map[string]*olap.Engine{}
-	for _, name := range []string{"small", "cached", "inline"} {
-		e := olap.NewEngine(conn, []byte("secret"))
-		e.CacheNoSizes()
-		e.IdleFrom(0)
-		e.Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
-		engines[name] = e
-	}
-	return engines
-}
 
 // A source may change what should never change: created_at of runs, the content and occurred_at of attribution
 // records. Whatever it sends, in whatever order and however often, one refresh later every record counts once, in
@@ -41,7 +24,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
-	engines := brokenEngines(conn)
+	engines := trusting(conn)
 	refresher := rollup.New(conn, quiet, 0)
 	organizations := 0
 	checkProperty(t, 7, func(t *rapid.T) {
@@ -75,7 +58,7 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 		refreshed(t, refresher)
 		maintain()
 		for range 4 {
-			name := rapid.SampledFrom([]string{"small", "cached", "inline"}).Draw(t, "engine")
+			name := rapid.SampledFrom([]string{"rows", "cached", "inline"}).Draw(t, "engine")
 			q := olaptest.DrawQuery(t)
 			if rapid.Bool().Draw(t, "sum") {
 				q = olaptest.DrawSum(t)
@@ -115,7 +98,7 @@ func TestCopiesOfOneMillisecondHaveOneWinner(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, e := range brokenEngines(conn) {
+		for _, e := range trusting(conn) {
 			answer := ""
 			// The same counts by every dimension, and summed up: of pairs, by which copies are read as they are, and of rows.
 			for _, metric := range []string{"initiated_run_count", "interacted_run_count", "interaction_count",
@@ -151,10 +134,8 @@ func TestRepeatsUnderAnotherClockCountOnce(t *testing.T) {
 	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
 	refresher := rollup.New(conn, quiet, 0)
-	engines := brokenEngines(conn)
-	first := olaptest.Attribution{Organization: "acme", ID: olaptest.ShortID(1), RunID: olaptest.ShortID(1),
-		AgentID: olaptest.ShortID(1), Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
-		Source: "web", OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}
+	engines := trusting(conn)
+	first := runOn(1, 5, "").By("ada@example.com")
 	second := first
 	second.OccurredAt = first.OccurredAt.Add(time.Hour)
 	older, newer := runOn(1, 1, "RUNNING"), runOn(1, 2, "COMPLETED") // of which the clock of the newer one counts
@@ -197,10 +178,9 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	refresher, checker := rollup.New(conn, quiet, 0), rollup.NewChecker(conn, olaptest.Anyone, quiet)
 	at := func(n, minutes int, person string) olaptest.Records {
-		return olaptest.Records{Attributions: []olaptest.Attribution{{Organization: "acme", ID: olaptest.ShortID(n),
-			RunID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1), Identifier: person, Activity: "interacted",
-			InitiationType: "human", Source: "web",
-			OccurredAt: time.Date(2026, 1, 5, 10, minutes, 0, 0, time.UTC)}}}
+		record := runOn(n, 5, "").By(person)
+		record.OccurredAt = record.OccurredAt.Add(time.Duration(minutes) * time.Minute)
+		return olaptest.Records{Attributions: []olaptest.Attribution{record}}
 	}
 	store := func(records ...olaptest.Records) {
 		t.Helper()
@@ -216,7 +196,7 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	store(at(3, 2, bob))
 	counts := func(when string, want float64) {
 		t.Helper()
-		for name, e := range brokenEngines(conn) {
+		for name, e := range trusting(conn) {
 			got := ask(t, e, "acme", olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},
 				Dimensions: []string{"activity_type"}, Range: january, Limit: 10}).Rows
 			if !reflect.DeepEqual(got, [][]any{{"interacted", want}}) {
@@ -252,7 +232,7 @@ func TestPurgedRecordsCountUnderTheClockThatIsLeft(t *testing.T) {
 	// As an earlier version left it: of a record only the clock is there that does not count.
 	store(at(5, 0, ada))
 	store(at(5, 1, ada))
-	if err := conn.Exec(ctx, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 10:00:00' AND"+
+	if err := conn.Exec(ctx, "ALTER TABLE attributions DELETE WHERE occurred_at = '2026-01-05 12:00:00' AND"+
 		" attribution_id = '"+olaptest.ShortID(5).String()+"' SETTINGS mutations_sync = 2"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,19 +1,15 @@
 package olap_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
-	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -153,7 +149,7 @@ func TestCursorsAreOfOneRestriction(t *testing.T) {
 		{Agents: []string{agent1}, Domains: []string{"example.com", "example.org"}}}
 	for range 3 { // cached answers have cursors too
 		for i, of := range keys {
-			first, err := askAs(engine, accessOf(t, "acme", of), q)
+			first, _, err := answered(engine, accessOf(t, "acme", of), q.Body())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +162,7 @@ func TestCursorsAreOfOneRestriction(t *testing.T) {
 				}
 				next := q
 				next.Cursor = *first.Cursor
-				_, err := askAs(engine, accessOf(t, "acme", by), next)
+				_, _, err := answered(engine, accessOf(t, "acme", by), next.Body())
 				if want := map[bool]string{true: "answered", false: "invalid_cursor cursor"}[i == j]; refusal(err) != want {
 					t.Errorf("a cursor of %+v sent by %+v: %s, want %s", of, by, refusal(err), want)
 				}
@@ -190,7 +186,7 @@ func TestOnlyEqualRestrictionsShareAnExecution(t *testing.T) {
 			access := accessOf(t, "acme", key)
 			wait.Go(func() {
 				for range 5 {
-					if got, err := askAs(engine, access, runsOfKeys); err != nil || fmt.Sprint(got.Rows) != shown {
+					if got, _, err := answered(engine, access, runsOfKeys.Body()); err != nil || fmt.Sprint(got.Rows) != shown {
 						t.Errorf("key %+v: got %v, %v, want %s", key, got.Rows, err, shown)
 					}
 				}
@@ -200,18 +196,12 @@ func TestOnlyEqualRestrictionsShareAnExecution(t *testing.T) {
 	wait.Wait()
 
 	// An explanation is of what the key is answered.
-	body, err := json.Marshal(by(runsOfKeys, "agent_id"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := query.Parse(body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for rows, key := range map[int]olaptest.Key{2: {}, 1: {Agents: []string{agent1}}, 0: {MinPeople: 5}} {
-		x, err := engine.Explain(t.Context(), olap.Request{
-			Access: accessOf(t, "acme", key), Query: parsed, QueryID: uuid.New(),
-		})
+		asked, err := request(accessOf(t, "acme", key), by(runsOfKeys, "agent_id").Body())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := engine.Explain(t.Context(), asked)
 		if err != nil || x.Rows != rows {
 			t.Errorf("key %+v: explained %+v, %v, want %d rows", key, x, err, rows)
 		}

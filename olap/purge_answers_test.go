@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -20,16 +19,15 @@ import (
 // cache answers.
 func purging(t *testing.T) (conn driver.Conn, askAll func(when string, wanted map[string]float64)) {
 	conn = olaptest.OpenStore(t).Conn()
-	ada, created := "ada@example.com", time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+	people := []string{"ada@example.com", "bob@example.com"}
 	for _, organization := range []string{"acme", "globex"} {
-		records := olaptest.Records{Runs: []olaptest.Run{{Organization: organization, ID: olaptest.ShortID(9),
-			CreatedAt: created, AgentID: olaptest.ShortID(1), Kind: "agent", Status: "COMPLETED", Identifier: &ada,
-			UpdatedAt: created}}}
+		run := runOn(9, 5, "COMPLETED")
+		run.Organization, run.Identifier = organization, &people[0]
+		records := olaptest.Records{Runs: []olaptest.Run{run}}
 		for n := range 4 {
-			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: organization,
-				ID: olaptest.ShortID(n), RunID: olaptest.ShortID(n), AgentID: olaptest.ShortID(1),
-				Identifier: []string{"ada@example.com", "bob@example.com"}[n%2], Activity: "interacted",
-				InitiationType: "human", Source: "web", OccurredAt: time.Date(2026, 1, 5, 10, 0, n, 0, time.UTC)})
+			record := run.By(people[n%2])
+			record.ID = olaptest.ShortID(n)
+			records.Attributions = append(records.Attributions, record)
 		}
 		olaptest.Load(t, conn, records)
 	}

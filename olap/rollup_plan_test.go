@@ -115,6 +115,33 @@ func TestDeltaUsesTheSortingKeys(t *testing.T) {
 	}
 }
 
+// What is asked of one person is read from the projection that was made for it.
+func TestCompiledStatementsUseTheProjectionByPerson(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	conn := olaptest.OpenStore(t).Conn()
+	err := conn.Exec(ctx, `INSERT INTO attributions (organization_id, attribution_id, run_id, agent_id, user_identifier, `+
+		`activity_type, run_initiation_type, source, occurred_at)
+		SELECT 'acme', generateUUIDv4(), generateUUIDv4(), generateUUIDv4(), concat('user', toString(number % 100), `+
+		`'@example.com'), 'interacted', 'human', 'web',
+			toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number FROM numbers(30000)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := query.Parse([]byte(`{"model":"agent_user_activity","metrics":["attributed_run_count"],` +
+		`"filters":[{"member":"user_identifier","op":"eq","value":"user7@example.com"}],"range":{"start":"2026-01-01",` +
+		`"end":"2026-01-31","timezone":"UTC"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asOf := range []time.Time{time.Now().Add(time.Hour), {}} {
+		statement := compile.Compile(compile.Input{Plan: plan.Of(q).Plan(plan.Facts{AsOf: asOf}), Organization: "acme"})
+		if plan := explain(t, conn, statement); !strings.Contains(plan, "ReadFromMergeTree (by_person)") {
+			t.Errorf("as of %v the projection is not used:\n%s", asOf, plan)
+		}
+	}
+}
+
 func explain(t *testing.T, conn driver.Conn, statement compile.Statement) string {
 	t.Helper()
 	args := make([]any, len(statement.Params))

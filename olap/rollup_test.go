@@ -2,13 +2,10 @@ package olap_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"pgregory.net/rapid"
 
 	"github.com/runlens/runlens/olap"
@@ -37,14 +34,8 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	inline.Use(inlineDelta)
 	caching.IdleFrom(0)
 	refresher := rollup.New(conn, quiet, 0)
-	organizations := 0
 	checkProperty(t, 4, func(t *rapid.T) {
-		organizations++
-		organization := fmt.Sprintf("org-%d", organizations)
-		records := olaptest.DrawRecords(t, organization)
-		if !olaptest.UniqueLiveSlugs(records, organization) {
-			t.Skip("two agents that are not deleted have one slug")
-		}
+		organization, records := drawn(t)
 		for _, batch := range records.Batches(t) {
 			olaptest.Load(t, conn, batch)
 			switch n := rapid.IntRange(0, 29).Draw(t, "maintenance"); {
@@ -76,9 +67,8 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
-	engine := olap.NewEngine(conn, []byte("secret"))
+	engine := newEngine(conn)
 	engine.Use(asLarge)
-	engine.IdleFrom(0)
 	refresher := rollup.New(conn, quiet, 0)
 	q := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	for n := range 12 {
@@ -94,32 +84,24 @@ func TestEveryAnswerHasWhatWasAcknowledgedBefore(t *testing.T) {
 	}
 }
 
-// A countingConn counts the statements that read the delta apart from others.
-type countingConn struct {
-	driver.Conn
-	reads   atomic.Int64
-	further atomic.Int64 // of those, the ones that complete a cached delta
-}
-
-func (c *countingConn) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	if strings.Contains(sql, "was_in_rollup") && strings.Contains(sql, "{most:UInt64}") {
-		c.reads.Add(1)
-		if strings.Contains(sql, "NOT IN") {
-			c.further.Add(1)
-		}
-	}
-	return c.Conn.Query(ctx, sql, args...)
-}
-
 // The delta is read once, whatever the queries, until something is stored of the same organization in the same source.
 // Then only what was stored since is read, until something is refreshed.
 func TestDeltaIsReadOnce(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t).Conn()
-	conn := &countingConn{Conn: store}
-	engine := olap.NewEngine(conn, []byte("secret"))
+	conn := olaptest.Hold(store)
+	read := func() (all, further int64) { // statements that read a delta apart, and of those the ones that complete one
+		for _, sql := range conn.Texts() {
+			if strings.Contains(sql, "was_in_rollup") && strings.Contains(sql, "{most:UInt64}") {
+				if all++; strings.Contains(sql, "NOT IN") {
+					further++
+				}
+			}
+		}
+		return all, further
+	}
+	engine := newEngine(conn)
 	engine.Use(asLarge)
-	engine.IdleFrom(0)
 	refresher := rollup.New(store, quiet, 0)
 	refreshed(t, refresher)
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
@@ -128,7 +110,7 @@ func TestDeltaIsReadOnce(t *testing.T) {
 		Range: january, Limit: 10,
 	}
 	// It may take some time until no insert is left that might have begun before stored rows were counted.
-	for conn.reads.Load() == 0 || store.Exec(t.Context(), "SELECT 1") != nil {
+	for reads := int64(0); reads == 0; reads, _ = read() {
 		ask(t, engine, "acme", totals)
 	}
 	ask(t, engine, "acme", totals)
@@ -136,7 +118,7 @@ func TestDeltaIsReadOnce(t *testing.T) {
 		if n == 3 {
 			refreshed(t, refresher)
 		}
-		reads, furtherReads := conn.reads.Load(), conn.further.Load()
+		readBefore, furtherBefore := read()
 		olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{runOn(n, 1, "RUNNING")}})
 		for range 3 {
 			if got := ask(t, engine, "acme", totals).Rows[0][0].(float64); got != float64(n+1) {
@@ -145,15 +127,14 @@ func TestDeltaIsReadOnce(t *testing.T) {
 			ask(t, engine, "acme", people)
 			other := runOn(n, 1, "RUNNING")
 			other.Organization = "globex"
-			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{other}, Attributions: []olaptest.Attribution{{
-				Organization: "acme", ID: other.ID, RunID: other.ID, AgentID: other.AgentID, Identifier: "ada@example.com",
-				Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: other.CreatedAt,
-			}}})
+			olaptest.Load(t, store, olaptest.Records{Runs: []olaptest.Run{other},
+				Attributions: []olaptest.Attribution{runOn(n, 1, "").By("ada@example.com")}})
 		}
-		if got := conn.reads.Load() - reads; got != 1 {
+		reads, furtherReads := read()
+		if got := reads - readBefore; got != 1 {
 			t.Errorf("%d statements read the delta, want 1", got)
 		}
-		if got := conn.further.Load() - furtherReads; got != further {
+		if got := furtherReads - furtherBefore; got != further {
 			t.Errorf("%d statements completed the cached delta, want %d", got, further)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -142,16 +141,10 @@ func TestRecordsStoredAgainAfterTheClockWasSetBack(t *testing.T) {
 	stamps, held := olaptest.StampsOf(t, conn), olaptest.Hold(conn)
 	held.Shift(time.Hour)
 	stamps.Shift(t, time.Hour)
-	attribution := olaptest.Attribution{Organization: "acme", ID: olaptest.ShortID(1), RunID: olaptest.ShortID(1),
-		AgentID: olaptest.ShortID(1), Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human",
-		Source: "web", OccurredAt: time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)}
 	run := runOn(1, 5, "RUNNING")
+	attribution := run.By("ada@example.com")
 	older := olaptest.Records{Runs: []olaptest.Run{runOn(2, 1, "FAILED"), runOn(3, 2, "FAILED"), runOn(4, 3, "FAILED")}}
-	engines := map[string]*olap.Engine{}
-	for _, name := range []string{"small", "inline", "cached"} {
-		engines[name] = olap.NewEngine(held, []byte("secret"))
-		engines[name].Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
-	}
+	engines := strategies(held)
 	days := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count", "active_run_count"},
 		Dimensions: []string{"day"}, Range: january, Limit: 1}
 	olaptest.Load(t, conn, older)
@@ -194,11 +187,10 @@ func TestRecordsStoredAgainAfterTheClockWasSetBack(t *testing.T) {
 // Of copies of an attribution record that contradict each other the one with the earliest stamp counts (contract 4.20),
 // also where it was stored last, when the store's clock had been set back, and the rollup has another one.
 func TestContradictionsStoredAfterTheClockWasSetBack(t *testing.T) {
-	first := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
-	copyOf := func(agent int, at time.Time) olaptest.Records {
-		return olaptest.Records{Attributions: []olaptest.Attribution{{Organization: "acme", ID: olaptest.ShortID(1),
-			RunID: olaptest.ShortID(1), AgentID: olaptest.ShortID(agent), Identifier: "ada@example.com",
-			Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: at}}}
+	copyOf := func(agent int, after time.Duration) olaptest.Records {
+		record := runOn(1, 5, "").By("ada@example.com")
+		record.AgentID, record.OccurredAt = olaptest.ShortID(agent), record.OccurredAt.Add(after)
+		return olaptest.Records{Attributions: []olaptest.Attribution{record}}
 	}
 	byAgent := olaptest.Query{Model: "agent_user_activity", Metrics: []string{"interaction_count"},
 		Dimensions: []string{"agent_id"}, Range: january, Limit: 5}
@@ -207,21 +199,16 @@ func TestContradictionsStoredAfterTheClockWasSetBack(t *testing.T) {
 		last   olaptest.Records // which has the earliest stamp
 		clocks bool             // are several
 	}{
-		"another content": {[]olaptest.Records{copyOf(1, first)}, copyOf(2, first), false},
-		"another clock":   {[]olaptest.Records{copyOf(1, first)}, copyOf(2, first.Add(time.Hour)), true},
-		"a clock that was superseded": {[]olaptest.Records{copyOf(1, first), copyOf(2, first.Add(time.Hour))},
-			copyOf(2, first.Add(time.Hour)), true},
+		"another content": {[]olaptest.Records{copyOf(1, 0)}, copyOf(2, 0), false},
+		"another clock":   {[]olaptest.Records{copyOf(1, 0)}, copyOf(2, time.Hour), true},
+		"a clock that was superseded": {[]olaptest.Records{copyOf(1, 0), copyOf(2, time.Hour)},
+			copyOf(2, time.Hour), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conn := olaptest.OpenStore(t).Conn()
 			stamps, held := olaptest.StampsOf(t, conn), olaptest.Hold(conn)
-			engines := map[string]*olap.Engine{}
-			for name, options := range map[string]plan.Options{"small": {}, "cached": asLarge, "inline": inlineDelta} {
-				engines[name] = olap.NewEngine(held, []byte("secret"))
-				engines[name].Use(options)
-				engines[name].CacheNoSizes()
-			}
+			engines := strategies(held)
 			refresher := rollup.New(held, quiet, rollup.Margin)
 			held.Shift(time.Hour)
 			stamps.Shift(t, time.Hour)

@@ -11,12 +11,11 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/query"
-	"github.com/runlens/runlens/schema"
 )
 
 // Many callers run the same few queries at once while rows arrive. They share executions, and yet every answer has what
-// was acknowledged before the question, for the own organization, under a queryId of its own.
+// was acknowledged before the question and nothing that was first stored after its asOf, for the own organization,
+// under a queryId of its own.
 func TestSharedAnswersAreFresh(t *testing.T) {
 	t.Parallel()
 	store := olaptest.OpenStore(t)
@@ -36,20 +35,10 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 	byDay, continued := totals, totals
 	byDay.Dimensions, continued.Dimensions = []string{"day"}, []string{"day"}
 	continued.Limit = 3
-	var questions []query.Query
-	for _, q := range []olaptest.Query{totals, byDay, continued} {
-		body, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := query.Parse(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		questions = append(questions, parsed)
-	}
-
+	questions := []olaptest.Query{totals, byDay, continued}
 	var answers, shared atomic.Int64
+	var mu sync.Mutex
+	counts := map[string]float64{} // the most runs that any answer had, by its asOf
 	var ids sync.Map
 	var group sync.WaitGroup
 	for range callers {
@@ -62,10 +51,11 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 				}
 				for i, q := range questions {
 					before := acknowledged.Load()
-					id := uuid.New()
-					result, err := engine.Run(context.Background(), olap.Request{
-						Access: schema.WholeOrganization("acme"), Query: q, QueryID: id,
-					})
+					asked, err := request(acme, q.Body())
+					if err != nil {
+						t.Error(err)
+					}
+					result, err := engine.Run(context.Background(), asked)
 					if err != nil {
 						t.Error(err)
 						return
@@ -76,8 +66,8 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 					if err := json.Unmarshal(body, &r); err != nil {
 						t.Error(err)
 					}
-					if err := json.Unmarshal(body, &named); err != nil || named.QueryID != id {
-						t.Errorf("queryId %s, want the request's own %s, %v", named.QueryID, id, err)
+					if err := json.Unmarshal(body, &named); err != nil || named.QueryID != asked.QueryID {
+						t.Errorf("queryId %s, want the request's own %s, %v", named.QueryID, asked.QueryID, err)
 					}
 					answers.Add(1)
 					if _, seen := ids.LoadOrStore(result.Execution(), true); seen {
@@ -93,11 +83,22 @@ func TestSharedAnswersAreFresh(t *testing.T) {
 					if count < float64(before) {
 						t.Errorf("%v runs, %d were acknowledged before", count, before)
 					}
+					mu.Lock()
+					counts[r.AsOf] = max(counts[r.AsOf], count)
+					mu.Unlock()
 				}
 			}
 		})
 	}
 	group.Wait()
+	for asOf, count := range counts {
+		var stored uint64
+		err := store.Conn().QueryRow(t.Context(), "SELECT count() FROM runs FINAL"+
+			" WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored)
+		if err != nil || count > float64(stored) {
+			t.Errorf("as of %s: %v runs, %d were stored until then: %v", asOf, count, stored, err)
+		}
+	}
 	if shared.Load() == 0 {
 		t.Errorf("none of %d answers came from a shared execution", answers.Load())
 	}

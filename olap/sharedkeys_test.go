@@ -2,7 +2,6 @@ package olap_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -16,18 +15,28 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 var earlierName, laterName = olaptest.SharingNames[0], olaptest.SharingNames[1]
 
-// strategies are engines that answer in every way there is.
+// strategies are engines that answer in every way there is: from base rows, and from the rollup with a cached delta and
+// with an inline one.
 func strategies(conn driver.Conn) map[string]*olap.Engine {
 	engines := map[string]*olap.Engine{}
-	for _, name := range []string{"rows", "inline", "cached"} {
-		engine := olap.NewEngine(conn, []byte("secret"))
-		engine.Use(map[string]plan.Options{"cached": asLarge, "inline": inlineDelta}[name])
+	for name, options := range map[string]plan.Options{"rows": {}, "cached": asLarge, "inline": inlineDelta} {
+		engines[name] = olap.NewEngine(conn, []byte("secret"))
+		engines[name].Use(options)
+		engines[name].CacheNoSizes()
+	}
+	return engines
+}
+
+// trusting are strategies that take the store's clock for one that is never set back.
+func trusting(conn driver.Conn) map[string]*olap.Engine {
+	engines := strategies(conn)
+	for _, engine := range engines {
 		engine.IdleFrom(0)
-		engines[name] = engine
 	}
 	return engines
 }
@@ -78,7 +87,7 @@ func TestNamesThatShareAKey(t *testing.T) {
 					refreshed(t, refresher)
 				}
 				olaptest.Load(t, conn, olaptest.Records{Runs: c.delta})
-				for name, engine := range strategies(conn) {
+				for name, engine := range trusting(conn) {
 					byAgent := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"},
 						Dimensions: []string{"agent_id", "user_identifier"}, Range: january, Limit: 10}
 					for range 2 { // the second one with what the first one found
@@ -115,7 +124,7 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 	byPerson, byAgent := by("user_identifier"), by("agent_id")
 	expect := func(when string) {
 		t.Helper()
-		for name, engine := range strategies(conn) {
+		for name, engine := range trusting(conn) {
 			shared, other := "shared_initiator_keys", ""
 			if name == "rows" {
 				shared, other = "rows_below_threshold", "rows_below_threshold"
@@ -138,7 +147,7 @@ func TestOnlyTheirOrganizationReadsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	refreshed(t, refresher)
-	for name, engine := range strategies(conn) {
+	for name, engine := range trusting(conn) {
 		if got := rowsReadFor(t, engine, "acme", byPerson); name != "rows" && got != "" {
 			t.Errorf("%s: rows were read for %q after the person was purged", name, got)
 		}
@@ -195,7 +204,7 @@ func TestIdentifiersThatShareAKey(t *testing.T) {
 				Range: january, Limit: 10}
 			expect := func(when string, count float64, groups [][]any) {
 				t.Helper()
-				for name, engine := range strategies(conn) {
+				for name, engine := range trusting(conn) {
 					if rows := all(t, engine, "acme", people); rows[0][0] != count || rows[0][1] != 2.0 {
 						t.Errorf("%s, %s: %v, want %v people and two runs", when, name, rows, count)
 					}
@@ -243,7 +252,7 @@ func TestIdentifiersThatSharePackedBits(t *testing.T) {
 			if refresh {
 				refreshed(t, refresher)
 			}
-			for name, engine := range strategies(conn) {
+			for name, engine := range trusting(conn) {
 				rows := all(t, engine, "acme", year)
 				if len(rows) != 1 || rows[0][1] != 2.0 || rows[0][2] != 2.0 {
 					t.Errorf("bit %d, refreshed %t, %s: %v, want a day with two people and two runs", bit, refresh, name, rows)
@@ -259,11 +268,7 @@ func TestIdentifiersThatSharePackedBits(t *testing.T) {
 // rowsReadFor runs a query, and returns why base rows were read; empty where the rollup was.
 func rowsReadFor(t *testing.T, engine *olap.Engine, organization string, q olaptest.Query) string {
 	t.Helper()
-	body, err := json.Marshal(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, by, err := runBy(engine, organization, body)
+	_, by, err := answered(engine, schema.WholeOrganization(schema.OrganizationID(organization)), q.Body())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/schema"
 )
 
 var (
@@ -82,11 +83,8 @@ type asked struct {
 
 // run asks.
 func (a *asked) run(engine *olap.Engine) {
-	body, err := json.Marshal(a.query)
-	if a.err = err; err != nil {
-		return
-	}
-	a.response, a.strategy, a.err = runBy(engine, a.organization, body)
+	access := schema.WholeOrganization(schema.OrganizationID(a.organization))
+	a.response, a.strategy, a.err = answered(engine, access, a.query.Body())
 }
 
 // judge holds the answer against every state that it may be of, and says what is wrong with it.

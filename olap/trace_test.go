@@ -2,22 +2,17 @@ package olap_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
-	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/olap/trace"
-	"github.com/runlens/runlens/schema"
 )
 
 // A question whose first plan assumed something that did not hold has a plan and a statement of each attempt.
@@ -30,23 +25,16 @@ func TestTraceOfTwoAttempts(t *testing.T) {
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{startedBy(1, "ada@example.com", earlierName)}})
 	refreshed(t, refresher)
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{startedBy(2, "ada@example.com", laterName)}})
-	engine := olap.NewEngine(conn, []byte("secret"))
+	engine := newEngine(conn)
 	engine.Use(inlineDelta)
-	engine.IdleFrom(0)
-	body, err := json.Marshal(olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"},
-		Dimensions: []string{"user_identifier"}, Range: january, Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := query.Parse(body)
+	asked, err := request(acme, []byte(`{"model":"agent_runs","metrics":["run_count"],"dimensions":["user_identifier"],`+
+		january31))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := tracetest.NewInMemoryExporter()
 	ctx, span := trace.New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(ended))).Begin(context.Background(), "question")
-	if _, err := engine.Run(ctx, olap.Request{
-		Access: schema.WholeOrganization("acme"), Query: q, QueryID: uuid.New(),
-	}); err != nil {
+	if _, err := engine.Run(ctx, asked); err != nil {
 		t.Fatal(err)
 	}
 	got := ""

@@ -34,10 +34,9 @@ func TestPairsCountTheNewestVersionOfTheirRun(t *testing.T) {
 				run.UpdatedAt = run.UpdatedAt.Add(time.Duration(version) * time.Hour)
 				records.Runs = append(records.Runs, run)
 				if step == 0 {
-					at := time.Date(2026, 1, 1+n%28, 13, 0, 0, 0, time.UTC)
-					records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID,
-						RunID: run.ID, AgentID: run.AgentID,
-						Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: at})
+					record := run.By("ada@example.com")
+					record.OccurredAt = time.Date(2026, 1, 1+n%28, 13, 0, 0, 0, time.UTC)
+					records.Attributions = append(records.Attributions, record)
 				}
 			}
 			olaptest.Load(t, store.Conn(), records)

@@ -14,14 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
-	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/schema"
 )
 
 var updateWalk = flag.Bool("update", false, "write the walk of deploy/development.md again")
@@ -115,7 +110,7 @@ func takeWalk(t *testing.T, name string) {
 	engine := newEngine(conn)
 	engine.FollowOnce(t.Context())
 	for _, w := range walks {
-		parsed, err := query.Parse([]byte(w.body))
+		asked, err := request(acme, []byte(w.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,9 +118,7 @@ func takeWalk(t *testing.T, name string) {
 			continue
 		}
 		engine.Use(w.options)
-		_, err = engine.Run(t.Context(), olap.Request{
-			Access: schema.WholeOrganization("acme"), QueryID: uuid.New(), Query: parsed,
-		})
+		_, err = engine.Run(t.Context(), asked)
 		if err != nil {
 			t.Fatal(err)
 		}

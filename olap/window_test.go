@@ -18,9 +18,8 @@ func TestARunThatMovedOutOfTheJoinWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := runOn(1, 10, "RUNNING")
-	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}, Attributions: []olaptest.Attribution{{
-		Organization: "acme", ID: olaptest.ID(1), RunID: run.ID, AgentID: olaptest.ID(1), Identifier: "ada@example.com",
-		Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: run.CreatedAt}}})
+	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run},
+		Attributions: []olaptest.Attribution{run.By("ada@example.com")}})
 	run.CreatedAt, run.UpdatedAt, run.Status = run.CreatedAt.AddDate(-1, 0, 0), run.UpdatedAt.Add(time.Hour), "COMPLETED"
 	olaptest.Load(t, conn, olaptest.Records{Runs: []olaptest.Run{run}})
 	refreshed(t, rollup.New(conn, quiet, 0)) // finds that it moved

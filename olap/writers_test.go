@@ -15,59 +15,6 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// While rows arrive, an answer has everything that was acknowledged before it was asked for and nothing
-// that was first stored after its asOf, whichever way its boundary is set.
-func TestSinglePagesUnderAWriter(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	store := olaptest.OpenStore(t)
-	engine := olap.NewEngine(store.Conn(), []byte("secret"))
-	const rows = 150
-	var acknowledged atomic.Int64
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for n := range rows {
-			olaptest.Load(t, store.Conn(), olaptest.Records{Runs: []olaptest.Run{runOn(n, 1+n%28, "RUNNING")}})
-			acknowledged.Add(1)
-		}
-	}()
-	counts := map[string]float64{} // the most runs that any answer had, by its asOf
-	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 100}
-	byDay := totals
-	byDay.Dimensions = []string{"day"}
-	for running := true; running; {
-		select {
-		case <-done:
-			running = false
-		default:
-		}
-		for _, q := range []olaptest.Query{totals, byDay} {
-			before := acknowledged.Load()
-			got := ask(t, engine, "acme", q)
-			count := 0.0
-			for _, row := range got.Rows {
-				count += row[len(row)-1].(float64)
-			}
-			if count < float64(before) {
-				t.Errorf("%v runs, %d were acknowledged before", count, before)
-			}
-			counts[got.AsOf] = max(counts[got.AsOf], count)
-		}
-	}
-	for asOf, count := range counts {
-		var stored uint64
-		err := store.Conn().QueryRow(ctx, "SELECT count() FROM runs FINAL"+
-			" WHERE first_stored_at <= parseDateTime64BestEffort($1, 3, 'UTC')", asOf).Scan(&stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if count > float64(stored) {
-			t.Errorf("as of %s: %v runs, %d were stored until then", asOf, count, stored)
-		}
-	}
-}
-
 // While several writers copy new rows and new versions of old ones, every continuation is one
 // consistent answer: it has what was acknowledged before it began, and following it later gives the
 // same rows again.
@@ -175,9 +122,8 @@ func TestSumsUnderConcurrentWritersAndRefreshers(t *testing.T) {
 	ctx := context.Background()
 	store := olaptest.OpenStore(t)
 	conn := store.Conn()
-	engine := olap.NewEngine(conn, []byte("secret"))
+	engine := newEngine(conn)
 	engine.Use(asLarge)
-	engine.IdleFrom(0)
 	const writers, refreshers, batches, rows = 3, 3, 25, 20
 	var begun, acknowledged, completing, completed atomic.Int64
 	var writing, refreshing sync.WaitGroup

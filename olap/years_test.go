@@ -29,9 +29,7 @@ func TestRangesOfEveryYear(t *testing.T) {
 		run := runOn(n, 1, []string{"COMPLETED", "FAILED", "RUNNING"}[n%3])
 		run.CreatedAt = at
 		records.Runs = append(records.Runs, run)
-		records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: run.ID,
-			RunID: run.ID, AgentID: run.AgentID,
-			Identifier: "ada@example.com", Activity: "initiated", InitiationType: "human", Source: "web", OccurredAt: at})
+		records.Attributions = append(records.Attributions, run.By("ada@example.com"))
 	}
 	record(time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)) // the first and the last instant of a record (contract 3)
 	record(time.Date(2261, 12, 31, 23, 59, 59, 999e6, time.UTC))

@@ -55,6 +55,12 @@ type Attribution struct {
 	OccurredAt     time.Time `json:"occurred_at"`
 }
 
+// By is an attribution record of somebody who interacted with the run when it was created. It has the run's id.
+func (r Run) By(person string) Attribution {
+	return Attribution{Organization: r.Organization, ID: r.ID, RunID: r.ID, AgentID: r.AgentID, Identifier: person,
+		Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: r.CreatedAt}
+}
+
 // Records are rows in the order of their writing.
 type Records struct {
 	Agents       []Agent

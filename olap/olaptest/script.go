@@ -14,6 +14,15 @@ import (
 // ShortID is the UUID that scripts of query cases write as @n.
 func ShortID(n int) uuid.UUID { return conform.ShortID(n) }
 
+// Body is the request of a query.
+func (q Query) Body() []byte {
+	body, err := json.Marshal(q)
+	if err != nil {
+		panic(err) // it is texts and numbers
+	}
+	return body
+}
+
 // RecordsOf are the records of a step of a script.
 func RecordsOf(t testing.TB, step conform.Step) (records Records) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/runlens/runlens/olap/catalog"
+	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/usage"
 )
@@ -34,7 +35,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := usage.NewLog(nil, quiet)
-	before := heap()
+	before := olaptest.Heap()
 	const long = 300
 	var last usage.Entry
 	for range long {
@@ -45,22 +46,14 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 		last = usage.Entry{OrganizationID: "acme", KeyID: "a", Shape: usage.ShapeOf(q)}
 		l.Record(last)
 	}
-	if taken := heap() - before; taken > long*4<<10 {
+	if taken := olaptest.Heap() - before; taken > long*4<<10 {
 		t.Errorf("%d long questions take %d KiB", long, taken>>10)
 	}
 	for range 20_000 { // more than may wait
 		l.Record(last)
 	}
-	if taken := heap() - before; taken > 16<<20 {
+	if taken := olaptest.Heap() - before; taken > 16<<20 {
 		t.Errorf("%d KiB wait", taken>>10)
 	}
 	runtime.KeepAlive(l)
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }
