@@ -38,42 +38,33 @@ func TestTheDeadlineStopsTheQuery(t *testing.T) {
 	}
 }
 
-// What reaches a log names ClickHouse's code, not the statement, which has people's identifiers.
+// What reaches a log names ClickHouse's code, not the statement, which has people's identifiers. Nor does a failure of
+// the network name the address it was sent to, which has the parameters.
 func TestFailuresDoNotQuoteTheStatement(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for name, sql := range map[string]string{
 		"while it is read": "SELECT nonsense({person:String}) AS c0",
 		"while it runs":    "SELECT toUInt64(throwIf(length({person:String}) > 0)) AS c0",
 		"a forbidden one":  "INSERT INTO runs (organization_id) VALUES ({person:String})",
+		"a late one":       "SELECT toUInt64(sleep(3)) + length({person:String}) AS c0",
 	} {
+		ctx, cancel := t.Context(), func() {}
+		if name == "a late one" {
+			ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
+		}
 		statement := compile.Statement{
 			SQL: sql, Params: []compile.Param{{Name: "person", Value: "ada@example.com"}},
 			Columns: []compile.Column{{Name: "c0", Kind: value.Count}},
 		}
-		_, err := exec.Run(context.Background(), store.Conn(), statement, uuid.New(), "")
+		_, err := exec.Run(ctx, store.Conn(), statement, uuid.New(), "")
+		cancel()
 		if err == nil {
 			t.Fatalf("%s: no error", name)
 		}
-		if text := err.Error(); strings.Contains(text, "ada@") || strings.Contains(text, "SELECT") ||
-			!strings.Contains(text, "ClickHouse exception") {
+		if text := err.Error(); strings.Contains(text, "ada") || strings.Contains(text, "SELECT") ||
+			name != "a late one" && !strings.Contains(text, "ClickHouse exception") {
 			t.Errorf("%s: %s", name, text)
 		}
-	}
-}
-
-// Nor does a failure of the network name the address it was sent to, which has the parameters.
-func TestNetworkFailuresDoNotQuoteTheParameters(t *testing.T) {
-	store := olaptest.OpenStore(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	statement := compile.Statement{
-		SQL:     "SELECT toUInt64(sleep(3)) + length({person:String}) AS c0",
-		Params:  []compile.Param{{Name: "person", Value: "ada@example.com"}},
-		Columns: []compile.Column{{Name: "c0", Kind: value.Count}},
-	}
-	if _, err := exec.Run(ctx, store.Conn(), statement, uuid.New(), ""); err == nil ||
-		strings.Contains(err.Error(), "ada") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -234,29 +233,4 @@ func TestOneChangeAtATime(t *testing.T) {
 		t.Errorf("%d changes, want 6", times.Load())
 	}
 	kept(t, conn, number(t, conn, "SELECT toInt64(count()) FROM runs FINAL"))
-}
-
-// A refresher that was paused names no initiator keys of rows that a purge has not changed yet.
-func TestStaleRefresherNamesNoKeys(t *testing.T) {
-	conn := refreshed(t, 40)
-	before := state(t, conn)
-	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
-		if err := change.Alter(ctx, "initiator_keys", "DELETE", "1"); err != nil {
-			return err
-		}
-		if err := batch.NameInitiatorKeys(ctx, time.UnixMilli(0), before.Now); err != nil {
-			t.Error(err)
-		}
-		if n := number(t, conn, "SELECT toInt64(count()) FROM initiator_keys"); n != 0 {
-			t.Errorf("%d initiator keys are named during a change", n)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
 }
