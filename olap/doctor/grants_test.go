@@ -28,14 +28,12 @@ func TestRightsSuffice(t *testing.T) {
 	conn, ctx, quiet := store.Conn(), t.Context(), slog.New(slog.DiscardHandler)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ada := "ada@example.com"
+	run := olaptest.Run{Organization: "rights", ID: olaptest.ID(1), AgentID: olaptest.ID(9), Kind: "agent",
+		Status: "COMPLETED", Identifier: &ada, CreatedAt: at, UpdatedAt: at}
 	for range 2 {
 		olaptest.Load(t, conn, olaptest.Records{
 			Agents: []olaptest.Agent{{Organization: "rights", ID: olaptest.ID(9), Name: "Support", UpdatedAt: at}},
-			Runs: []olaptest.Run{{Organization: "rights", ID: olaptest.ID(1), AgentID: olaptest.ID(9), Kind: "agent",
-				Status: "COMPLETED", Identifier: &ada, CreatedAt: at, UpdatedAt: at}},
-			Attributions: []olaptest.Attribution{{Organization: "rights", ID: olaptest.ID(1), RunID: olaptest.ID(1),
-				AgentID: olaptest.ID(9), Identifier: ada, Activity: "initiated", InitiationType: "human", Source: "web",
-				OccurredAt: at}},
+			Runs:   []olaptest.Run{run}, Attributions: []olaptest.Attribution{run.By(ada)},
 		})
 	}
 	refresh := func() error { return rollup.New(conn, quiet, 0).Refresh(ctx) }

@@ -20,14 +20,11 @@ func TestCompacts(t *testing.T) {
 	for version := range 3 {
 		var records olaptest.Records
 		for i := range 40 {
-			records.Runs = append(records.Runs, olaptest.Run{Organization: "acme", ID: olaptest.ID(i),
-				CreatedAt: at.AddDate(0, i%4, 0), AgentID: olaptest.ID(1),
-				Kind: "agent", Status: []string{"RUNNING", "PAUSED", "COMPLETED"}[version],
-				UpdatedAt: at.Add(time.Duration(version) * time.Hour)})
-			records.Attributions = append(records.Attributions, olaptest.Attribution{Organization: "acme", ID: olaptest.ID(i),
-				RunID: olaptest.ID(i), AgentID: olaptest.ID(1),
-				Identifier: "ada@example.com", Activity: "interacted", InitiationType: "human", Source: "web",
-				OccurredAt: at.AddDate(0, i%4, 0)})
+			run := olaptest.Run{Organization: "acme", ID: olaptest.ID(i), CreatedAt: at.AddDate(0, i%4, 0),
+				AgentID: olaptest.ID(1), Kind: "agent", Status: []string{"RUNNING", "PAUSED", "COMPLETED"}[version],
+				UpdatedAt: at.Add(time.Duration(version) * time.Hour)}
+			records.Runs = append(records.Runs, run)
+			records.Attributions = append(records.Attributions, run.By("ada@example.com"))
 		}
 		olaptest.Load(t, conn, records)
 	}

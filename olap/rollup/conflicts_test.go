@@ -29,9 +29,9 @@ func version(organization string, id, hours int, move time.Duration) olaptest.Ru
 }
 
 func copyOf(organization string, id int, activity string, move time.Duration) olaptest.Attribution {
-	return olaptest.Attribution{Organization: organization, ID: olaptest.ID(id), RunID: olaptest.ID(id),
-		AgentID: olaptest.ID(1), Identifier: "ada@example.com",
-		Activity: activity, InitiationType: "human", Source: "web", OccurredAt: clock.Add(move)}
+	record := version(organization, id, 0, move).By("ada@example.com")
+	record.Activity = activity
+	return record
 }
 
 // consistent stores two runs and two attribution records as they should stay.

@@ -38,14 +38,11 @@ func loadMonths(t *testing.T, conn driver.Conn, n int, status string, months int
 			if organization == "acme" {
 				initiator = &ada
 			}
-			records.Runs = append(records.Runs, olaptest.Run{
+			run := olaptest.Run{
 				Organization: organization, ID: olaptest.ID(i), AgentID: olaptest.ID(i % 3), CreatedAt: created, Kind: "agent",
 				Status: status, Identifier: initiator, UpdatedAt: created.Add(time.Duration(len(status)) * time.Hour),
-			})
-			records.Attributions = append(records.Attributions, olaptest.Attribution{
-				Organization: organization, ID: olaptest.ID(i), RunID: olaptest.ID(i), AgentID: olaptest.ID(i % 3),
-				Identifier: ada, Activity: "interacted", InitiationType: "human", Source: "web", OccurredAt: created,
-			})
+			}
+			records.Runs, records.Attributions = append(records.Runs, run), append(records.Attributions, run.By(ada))
 		}
 	}
 	olaptest.Load(t, conn, records)
