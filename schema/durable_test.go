@@ -40,7 +40,7 @@ func TestTablesAreDurable(t *testing.T) {
 func TestTablesHaveNoStatistics(t *testing.T) {
 	ctx := context.Background()
 	_, db := open(t)
-	if err := schema.Up(ctx, db); err != nil {
+	if err := schema.Own.Up(ctx, db); err != nil {
 		t.Fatal(err)
 	}
 	ofVersions := []string{"schema_migrations", "schema_versions"}
