@@ -12,6 +12,10 @@ import (
 // The documentation is for everybody who reaches the API's address, without a key. It stands on paths that the
 // specification does not name.
 
+// docsMoved are the paths that lead to the first page: a person may open the server's address alone. They are relative,
+// for a proxy that serves them below a path of its own.
+var docsMoved = map[string]string{"/": "docs", docsPath + "/": ".." + docsPath}
+
 const (
 	docsPath = "/docs" // of its first page, and the route of all of them in metrics
 
@@ -60,7 +64,9 @@ func (s *Server) routeDocs() error {
 	for path, d := range all {
 		s.app.Get(path, func(c *fiber.Ctx) error { return s.getDocument(c, d) })
 	}
-	s.app.Get(docsPath+"/", func(c *fiber.Ctx) error { return c.Redirect(".."+docsPath, fiber.StatusPermanentRedirect) })
+	for path, to := range docsMoved {
+		s.app.Get(path, func(c *fiber.Ctx) error { return c.Redirect(to, fiber.StatusTemporaryRedirect) })
+	}
 	s.documents = all
 	return nil
 }

@@ -106,14 +106,16 @@ func TestDocumentsAreCached(t *testing.T) {
 			t.Errorf("%s: %d", method, refused.StatusCode)
 		}
 	}
-	moved, _, _ := s.exchange(http.MethodGet, "/docs/", "", "")
-	if moved.StatusCode != http.StatusPermanentRedirect || moved.Header.Get("Location") != "../docs" {
-		t.Errorf("/docs/: %d %v", moved.StatusCode, moved.Header)
+	for path, want := range map[string]string{"/": "docs", "/docs/": "../docs"} {
+		moved, _, _ := s.exchange(http.MethodGet, path, "", "")
+		if moved.StatusCode != http.StatusTemporaryRedirect || moved.Header.Get("Location") != want {
+			t.Errorf("%s: %d %v", path, moved.StatusCode, moved.Header)
+		}
 	}
 	for _, unknown := range []string{"/docs/x", "/docs/assets/", "/docs/assets/x.js", "/openapi.yaml/"} {
 		s.get(unknown, "").want(t, 404, "not_found", "")
 	}
-	if log := s.log.String(); strings.Contains(log, `"status":200`) || strings.Contains(log, `"status":304`) {
+	if log := s.log.String(); strings.Contains(log, `"status":200`) || strings.Contains(log, `"status":30`) {
 		t.Errorf("the log has readers of documents:\n%s", log)
 	}
 }

@@ -149,7 +149,6 @@ func TestRoutes(t *testing.T) {
 		status       int
 		code, allow  string
 	}{
-		{"GET", "/", 404, "not_found", ""},
 		{"GET", "/api/v1", 404, "not_found", ""},
 		{"GET", "/api/v1/analytics", 404, "not_found", ""},
 		{"POST", "/api/v1/analytics/queries", 404, "not_found", ""},
@@ -160,7 +159,8 @@ func TestRoutes(t *testing.T) {
 		{"POST", catalogPath, 405, "method_not_allowed", "GET, HEAD"},
 		{"BREW", queryPath, 405, "method_not_allowed", "POST"},
 		{"get", catalogPath, 405, "method_not_allowed", "GET, HEAD"},
-		{"BREW", "/", 404, "not_found", ""},
+		{"BREW", "/", 405, "method_not_allowed", "GET, HEAD"},
+		{"BREW", "/api", 404, "not_found", ""},
 		{"OPTIONS", catalogPath, 405, "method_not_allowed", "GET, HEAD"},
 		{"GET", "/metrics", 404, "not_found", ""},
 		{"GET", "/healthz", 404, "not_found", ""},

@@ -206,7 +206,7 @@ func (s *Server) routeOf(path string) string {
 	if s.Engine != nil && (path == catalogPath || path == queryPath) || s.Push != nil && path == recordsPath {
 		return path
 	}
-	if s.documents[path] != nil {
+	if s.documents[path] != nil || docsMoved[path] != "" {
 		return docsPath
 	}
 	return routeOther
