@@ -20,8 +20,8 @@ func consoleCopies(t *testing.T, o office) {
 	if code, out, stderr := command(t, "", append(args, "--output", "csv")...); code != 0 || out != want {
 		t.Errorf("%s\n%d %s%s", line, code, out, stderr)
 	}
-	for n, says := range []string{"", `"model":"agent_runs"`, `Metrics: []string{"run_count"}`, "runlens.pages(query)",
-		"metrics:\n    - run_count"} {
+	for n, says := range []string{"--start=2026-01-01", `"model":"agent_runs"`, `dimensions=["user_identifier"],`,
+		`Metrics:    []string{"run_count"},`, "runlens.pages(query)", "metrics:\n    - run_count"} {
 		got := d.text(`document.querySelectorAll(".copy pre")[` + string(rune('0'+n)) + `].textContent`)
 		if !strings.Contains(got, says) || strings.Contains(got, d.desk.key) {
 			t.Errorf("%s\nlacks %s", got, says)

@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -33,13 +34,15 @@ func (c *Console) copies(s *shown) []snippet {
 	if err != nil {
 		return nil
 	}
-	return []snippet{
+	all := []snippet{
 		{"CLI", commandLine(a.question, c.Client.URL())},
 		{"curl", curl(queries, c.Client.URL())},
+		{"Python", python(a.question, c.Client.URL())},
 		{"Go", goProgram(queries, c.Client.URL())},
 		{"TypeScript", typeScript(queries, c.Client.URL())},
 		{"YAML", "# a saved question: ~/.config/runlens/queries/NAME.yaml, or a panel of a dashboard\n" + saved},
 	}
+	return slices.DeleteFunc(all, func(s snippet) bool { return s.Text == "" })
 }
 
 func withoutDefaults(q report.Question) report.Question {
@@ -56,11 +59,19 @@ func withoutDefaults(q report.Question) report.Question {
 	return q
 }
 
+// limited is the question without a limit where all rows are asked for.
+func limited(q report.Question) report.Question {
+	if q.All {
+		q.Limit = 0
+	}
+	return q
+}
+
 // commandLine is the question as flags of runlens query.
 func commandLine(q report.Question, server string) string {
 	var b strings.Builder
 	b.WriteString("runlens query --url=" + output.Quoted(server))
-	q = withoutDefaults(q)
+	q = withoutDefaults(limited(q))
 	for name, field := range fieldsOf(&q) {
 		if field.IsZero() {
 			continue
@@ -160,7 +171,13 @@ func main() {
 func goProgram(queries []client.Query, server string) string {
 	var literals strings.Builder
 	for _, q := range queries {
-		fmt.Fprintf(&literals, "%s,\n", strings.TrimPrefix(fmt.Sprintf("%#v", q), "client.Query"))
+		literals.WriteString("{\n")
+		for field, value := range reflect.ValueOf(q).Fields() {
+			if !value.IsZero() {
+				fmt.Fprintf(&literals, "%s: %#v,\n", field.Name, value.Interface())
+			}
+		}
+		literals.WriteString("},\n")
 	}
 	text, err := format.Source(fmt.Appendf(nil, goText, server, literals.String()))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,12 @@ func TestCopiesAreText(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, program), []byte(stub), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	const library = "import json\ndef Question(**q): return q\nclass Client:\n def __init__(self, url): self.url = url\n" +
+		" def ask(self, q):\n  open('asked', 'w').write(json.dumps({'url': self.url, **q}))\n  return self\n" +
+		" def to_pandas(self): pass\n"
+	if err := os.WriteFile(filepath.Join(folder, "runlens.py"), []byte(library), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	env := append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8", "TERM=dumb", "HOME="+folder,
 		"RUNLENS_API_KEY=key")
@@ -117,7 +124,17 @@ func TestCopiesAreText(t *testing.T) {
 		if body, _, _ = strings.Cut(body, ",\n"); !filters(body) {
 			t.Errorf("%q in TypeScript: %s", name, body)
 		}
-		for _, text := range []string{commandLine(q, server), line, saved, source, script} {
+		program := python(q, server)
+		command := exec.Command("python3", "-c", program)
+		command.Dir, command.Env = folder, append(os.Environ(), "PYTHONPATH="+folder)
+		said, err := command.CombinedOutput()
+		var asked pythonQuestion
+		if content, _ := os.ReadFile(filepath.Join(folder, "asked")); json.Unmarshal(content, &asked) != nil ||
+			!reflect.DeepEqual(asked, pythonQuestion{server, "agent_runs", []string{"run_count"},
+				map[string][]string{"user_identifier": {name}}}) {
+			t.Errorf("%q in Python: %v %s\n%s", name, err, said, program)
+		}
+		for _, text := range []string{commandLine(q, server), line, saved, source, script, program} {
 			plain := strings.NewReplacer("\n", "", "\t", "").Replace(text)
 			if strings.ContainsFunc(plain, output.Hidden) || text != source && strings.Contains(text, "\t") {
 				t.Errorf("what is copied has hidden characters: %q", text)
@@ -127,6 +144,13 @@ func TestCopiesAreText(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "pasted")); err == nil {
 		t.Error("a name was run as a command")
 	}
+}
+
+// A pythonQuestion is what a stub of Python's client was asked.
+type pythonQuestion struct {
+	URL, Model string
+	Metrics    []string
+	Filters    map[string][]string
 }
 
 // arguments are those that a stub was called with; it is not called twice for one.

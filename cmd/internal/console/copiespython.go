@@ -1,0 +1,65 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/cmd/internal/report"
+)
+
+// pythonText is a program that makes a frame of the answer to a question.
+const pythonText = `from runlens import Client, Question
+
+client = Client(%s)  # the key is in RUNLENS_API_KEY
+answer = client.ask(Question(
+%s))
+frame = answer.to_pandas()  # or to_polars(); answer.rows needs neither
+`
+
+// python is empty for a question that Python's client can't ask: one with two filters on one member.
+func python(q report.Question, server string) string {
+	filters, filtered := make(map[string]bool), ""
+	for _, text := range q.Filter {
+		f, err := report.ParseFilter(text)
+		if err != nil || filters[f.Member] {
+			return ""
+		}
+		filters[f.Member] = true
+		filtered += fmt.Sprintf("%s: %s, ", strconv.Quote(f.Member), pythonList(f.Values))
+	}
+	var arguments strings.Builder
+	q = withoutDefaults(limited(q))
+	q.All = false // it asks for all rows unless it has a limit
+	for name, field := range fieldsOf(&q) {
+		if field.IsZero() {
+			continue
+		}
+		value := ""
+		switch v := field.Interface().(type) {
+		case bool:
+			value = "True"
+		case []string:
+			value = pythonList(v)
+		case string:
+			value = strconv.Quote(v)
+		default:
+			value = fmt.Sprint(v)
+		}
+		if name == "filter" {
+			name, value = "filters", "{"+strings.TrimSuffix(filtered, ", ")+"}"
+		}
+		fmt.Fprintf(&arguments, "    %s=%s,\n", strings.ReplaceAll(name, "-", "_"), value)
+	}
+	return output.PrintableSource(fmt.Sprintf(pythonText, strconv.Quote(server), arguments.String()))
+}
+
+// pythonList has texts as Go quotes them, whose escapes are Python's too.
+func pythonList(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = strconv.Quote(text)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
