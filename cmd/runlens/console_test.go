@@ -110,7 +110,7 @@ func TestConsole(t *testing.T) {
 		"failures": consoleFailures, "dashboards": consoleDashboards, "operator": consoleOperator,
 		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
 		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,
-		"documentation": documentationPages,
+		"documentation": documentationPages, "narrowed": consoleNarrowed,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

@@ -39,8 +39,8 @@ type answer struct {
 
 // A refusal says why there is no answer, in one line that says what to do.
 type refusal struct {
-	line   string
-	status int // of the API's answer; 0 if none came
+	line    string
+	forbids string // what the key may not ask, if it sees less than its organization; empty otherwise
 }
 
 func (r *refusal) Error() string { return r.line }
@@ -142,8 +142,8 @@ func (c *Console) refused(ctx context.Context, err error, q client.Query) error 
 	line, _ := explain.Refusal(ctx, err, q, c.Client.Catalog)
 	r := &refusal{line: line}
 	var answered *client.Error
-	if errors.As(err, &answered) {
-		r.status = answered.Status
+	if errors.As(err, &answered) && answered.Code == client.CodeRestrictedKey {
+		r.forbids = answered.Param
 	}
 	return r
 }

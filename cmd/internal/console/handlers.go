@@ -29,6 +29,9 @@ func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
 	page.Nav, page.First = c.nav("explore"), r.URL.RawQuery == ""
+	if isFirst(r.URL.Query()) {
+		page.Zone = r.URL.Query().Get("zone")
+	}
 	switch {
 	case err != nil:
 		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
@@ -43,13 +46,28 @@ func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 	c.render(w, "explore.html", page)
 }
 
-// answerPart answers what a page that has just been opened asks for.
+// answerPart answers what a page that has just been opened asks for. Where the key sees too few days for the first
+// page, the browser opens one about fewer.
 func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
 	if err != nil {
 		page.Answer = &answerView{Refused: &refusal{line: err.Error()}}
-	} else if page.Answer = c.answerView(r, l); page.Answer == nil {
+	} else {
+		page.Answer = c.answerView(r, l)
+	}
+	if isFirst(r.URL.Query()) {
+		for _, fewer := range []string{"last=30d", "last=7d", "today=true"} {
+			if page.Answer == nil || page.Answer.Refused == nil || page.Answer.Refused.forbids != "range.start" {
+				break
+			}
+			l.Compare, l.Weekdays = "", false
+			l.setPeriod(fewer)
+			page.Answer = c.answerView(r, l)
+			w.Header().Set("HX-Redirect", l.address())
+		}
+	}
+	if page.Answer == nil {
 		return // the browser has asked something else
 	}
 	w.Header().Set("HX-Replace-Url", l.address()) // the page may have been opened with less

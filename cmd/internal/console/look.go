@@ -21,7 +21,7 @@ type look struct {
 	report.Question
 	Top   int    // how many groups are drawn over time, 1 to maxTop
 	Chart string // "line" or "bar"
-	By    string // how groups are sorted: "value", or "change" for what changed most
+	By    string // how groups are sorted: "value" for the highest first, "lowest", or "change" for what changed most
 	// Patient is whether rows are asked for that take more than the key's rate of a minute allows.
 	Patient bool
 	Sort    string   // the column of the table, as COLUMN or COLUMN:desc; empty for the order of the answer
@@ -56,7 +56,7 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 	if !values.Has("metrics") && !values.Has("over") { // the form always has the latter
 		l.Metrics, l.Dimensions = []string{c.model(values.Get("model")).Metrics[0].Name}, []string{"day"}
 	}
-	if len(values) == 0 || len(values) == 1 && values.Has("zone") { // the first page
+	if isFirst(values) {
 		l.Compare, l.Weekdays, l.Timezone = "previous", true, explain.Canonical(values.Get("zone"))
 	}
 	if hasPeriod(values) {
@@ -82,6 +82,11 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 		l.addFilter(member, c.identifier(member, value))
 	}
 	return l, nil
+}
+
+// isFirst reports whether an address is that of the first page, which names at most the browser's zone.
+func isFirst(values url.Values) bool {
+	return len(values) == 0 || len(values) == 1 && values.Has("zone")
 }
 
 func hasPeriod(values url.Values) bool {
@@ -280,8 +285,8 @@ func (l look) check() error {
 		return errors.New("choose at least one metric")
 	case l.Chart != "line" && l.Chart != "bar":
 		return fmt.Errorf("the chart %q is neither line nor bar", l.Chart)
-	case l.By != "value" && l.By != "change":
-		return fmt.Errorf("by %q is neither value nor change", l.By)
+	case !slices.Contains([]string{"value", "lowest", "change"}, l.By):
+		return fmt.Errorf("by %q is not value, lowest or change", l.By)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -62,6 +63,12 @@ func (c *Console) answerAll(ctx context.Context, l look, fresh time.Duration) (*
 	if err := asked.Wait(); err != nil {
 		return nil, err
 	}
+	for _, board := range s.leaders {
+		if board.answer == nil {
+			s.notes = append(s.notes, "The key of this console shows no "+words(board.dimension)+".")
+		}
+	}
+	s.leaders = slices.DeleteFunc(s.leaders, func(board *leaders) bool { return board.answer == nil })
 	if l.over() == "day" && len(l.groups()) == 0 {
 		s.rows = s.days.only(l.Metrics)
 		s.notes = append(s.notes, s.rows.facts.Notes...)
@@ -83,8 +90,8 @@ func (l look) daily() report.Question {
 // leaders are the groups of one dimension.
 type leaders struct {
 	dimension string
-	answer    *answer
-	ranked    string // the metric of whose highest groups these are; empty for all groups
+	answer    *answer // nil where the key shows none of them
+	ranked    string  // the metric of whose highest or lowest groups these are; empty for all groups
 }
 
 // lead asks for all groups, with those that only the earlier period has, or for the highest ones where there are more
@@ -92,11 +99,18 @@ type leaders struct {
 func (c *Console) lead(ctx context.Context, board *leaders, all look, metric string, fresh time.Duration) (err error) {
 	q := all.totals()
 	q.Dimensions, q.Limit = []string{board.dimension}, client.MaxLimit
-	if board.answer, err = c.ask(ctx, q, fresh); err != nil || !board.answer.facts.More {
+	board.answer, err = c.ask(ctx, q, fresh)
+	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.forbids == board.dimension {
+		return nil
+	}
+	if err != nil || !board.answer.facts.More {
 		return err
 	}
 	board.ranked = metric
 	q.Order = []string{metric + ":desc"}
+	if all.By == "lowest" {
+		q.Order = []string{metric}
+	}
 	board.answer, err = c.ask(ctx, q, fresh)
 	return err
 }

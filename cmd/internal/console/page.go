@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type page struct {
 	Title string
 	First bool   // the browser is to name its zone before anything is asked
+	Zone  string // of the first page, as the browser named it; empty otherwise
 	Here  string // where a page that shows nothing leads; empty for nowhere
 	Nav   []link
 
@@ -210,8 +212,13 @@ func versioned(name string) (string, error) {
 	return "/assets/" + name + "?" + hex.EncodeToString(sum[:6]), nil
 }
 
-// Query is the look's part of its address.
-func (p page) Query() template.URL { return template.URL(p.Look.values().Encode()) }
+// Query is the look's part of its address; of the first page it is the zone alone.
+func (p page) Query() template.URL {
+	if p.Zone != "" {
+		return template.URL(url.Values{"zone": {p.Zone}}.Encode())
+	}
+	return template.URL(p.Look.values().Encode())
+}
 
 // Kept are the fields of the look that the form has no box for.
 func (p page) Kept() (fields []hidden) {
