@@ -71,6 +71,9 @@ func drawLines(c chart) lineDrawing {
 		}
 	}
 	step := niceStep(most)
+	if !c.Rate {
+		step = math.Ceil(step) // half a run says nothing
+	}
 	top := math.Max(step*math.Ceil(most/step), step)
 	x := func(i int) float64 {
 		if c.Kind == "bar" {
@@ -83,9 +86,13 @@ func drawLines(c chart) lineDrawing {
 	for tick := 0.0; tick <= top*1.001; tick += step {
 		d.Ticks = append(d.Ticks, svgText{linesLeft, y(tick), shownValue(column, client.Float64Value(round(tick)))})
 	}
+	date := "2 Jan"
+	if c.Unit == "month" {
+		date = "Jan 2006"
+	}
 	every := max((len(c.Days)+5)/6, 1)
 	for i := 0; i < len(c.Days); i += every {
-		d.Days = append(d.Days, svgText{x(i), linesBottom + 16, time.Unix(c.Days[i], 0).UTC().Format("2 Jan")})
+		d.Days = append(d.Days, svgText{x(i), linesBottom + 16, time.Unix(c.Days[i], 0).UTC().Format(date)})
 	}
 	group := 0
 	for n, s := range c.Series {

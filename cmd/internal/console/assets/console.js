@@ -13,7 +13,14 @@ function dayText(iso) {
   return day + " " + months[month - 1] + " " + year;
 }
 
-const dayName = (seconds) => dayText(new Date(seconds * 1000).toISOString().slice(0, 10)).slice(0, -5);
+// dateName is a period at the axis: 2 Jan, or Jan 2026 of a month.
+function dateName(seconds, unit) {
+  const [day, month, year] = dayText(new Date(seconds * 1000).toISOString().slice(0, 10)).split(" ");
+  return unit === "month" ? month + " " + year : day + " " + month;
+}
+
+// wholes are the distances of marks at the axis of what is counted: half a run says nothing.
+const wholes = Array.from({ length: 48 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 
 function valueText(rate, v) {
   if (v == null) return "–";
@@ -79,7 +86,8 @@ function options(element, chart) {
     select: { show: chart.zoom },
     scales: { x: { time: true, range: bars ? (u, low, high) => [low - pitch(chart) / 2, high + pitch(chart) / 2] : undefined },
       y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high ?? 1) * 1.06 || 1] } },
-    axes: [{ ...axis, size: 34, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map(dayName) }, { ...axis, size: 58, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
+    axes: [{ ...axis, size: 34, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map((d) => dateName(d, chart.unit)) },
+      { ...axis, size: 58, incrs: chart.rate ? undefined : wholes, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
     hooks: {
       init: [(u) => bars && chart.zoom && u.over.addEventListener("click", () => pick(u, chart))],
       setSelect: [(u) => chart.zoom && zoom(u, chart)],
@@ -483,16 +491,19 @@ function complete() {
 document.addEventListener("DOMContentLoaded", () => {
   complete();
 });
-let focused = ""; // the id of what had the focus, which may be in what is opened again
+let focused = "", held = false; // the id of what had the focus, which may be in what is opened again; whether anything had it
 
-document.addEventListener("htmx:beforeSwap", () => { focused = document.activeElement.id; });
+document.addEventListener("htmx:beforeSwap", () => {
+  focused = document.activeElement.id;
+  held = document.activeElement !== document.body;
+});
 document.addEventListener("htmx:afterSettle", (event) => {
   complete();
   const answer = document.getElementById("answer"), said = document.getElementById("said");
   if (!answer?.contains(event.target) && event.target.tagName !== "MAIN") return;
   // What had the focus may be gone, as a filter that was removed.
   if (document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
-  if (document.activeElement === document.body) answer?.focus({ preventScroll: true });
+  if (document.activeElement === document.body && held) answer?.focus({ preventScroll: true });
   said.textContent = answer?.querySelector(".refused, .asof")?.textContent ?? "";
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
