@@ -81,7 +81,7 @@ func (c *cell) prepare(ctx context.Context, store *clickhouse.Server) (*openCell
 	conn := store.Conn()
 	fitting := func(ctx context.Context) (int, error) { return c.settings.fitting(ctx, store, c.logger) }
 	var err error
-	if opened.queries, err = within(ctx, openingStore, nil, fitting); err != nil {
+	if opened.queries, err = within(ctx, c.settings.opening(), nil, fitting); err != nil {
 		return nil, err
 	}
 	glanceAt(ctx, store, c.logger)

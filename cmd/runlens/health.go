@@ -79,7 +79,8 @@ func probe(ctx context.Context, address, path string) (said string, err error) {
 	transport := &http.Transport{} // not through a proxy that the environment names
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return "", fmt.Errorf("nothing answers at %s", address)
+		return "", fmt.Errorf("nothing answers at %s: start the server or worker, or name its address by --admin-listen",
+			address)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostProbeBytes))

@@ -29,8 +29,9 @@ type startStep struct {
 
 var (
 	openAddresses = startStep{"open the addresses", 10 * time.Second, "check --listen and --admin-listen"}
-	openingStore  = startStep{"open the store", time.Minute,
-		"check that ClickHouse answers, or engine.log in the data directory"}
+	openingServer = startStep{"open the store", time.Minute, "check the address, and that ClickHouse answers there"}
+	openingEngine = startStep{"open the store", time.Minute,
+		"check that the data directory can be written to; engine.log in its folder engine says more"}
 	migrating = startStep{"apply the migrations", 5 * time.Minute,
 		"see ClickHouse's log, then run 'runlens migrate up', which may take an hour and goes on where this one ended"}
 	admitting = startStep{"find out which cell the store is", 30 * time.Second, "check that ClickHouse answers"}

@@ -63,6 +63,14 @@ func (f storeFlags) storeArguments(given map[string]bool) (arguments string) {
 	return arguments
 }
 
+// opening is the step that opens the store.
+func (f storeFlags) opening() startStep {
+	if f.ClickhouseURL != "" {
+		return openingServer
+	}
+	return openingEngine
+}
+
 // openStore connects to the store without touching its schema.
 func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 	config, err := f.config(logger)
@@ -71,7 +79,7 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 	}
 	return within(
 		ctx,
-		openingStore,
+		f.opening(),
 		func(late *clickhouse.Server) { late.Close() },
 		func(ctx context.Context) (*clickhouse.Server, error) {
 			store, err := clickhouse.Open(ctx, config)
