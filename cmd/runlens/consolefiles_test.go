@@ -65,7 +65,7 @@ func consoleDashboards(t *testing.T, o office) {
 	write("title: Health\nlast: 11d\nrefresh: 1m\npanels:\n- saved: ./runs.yaml\n- title: People\n" +
 		"  question: {metrics: [run_count], dimensions: [user_identifier]}\n" +
 		"- title: Nobody\n  question: {metrics: [run_count], dimensions: [day], filter: [user_type=external]}\n" +
-		"- title: Days\n  question: {metrics: [run_count], dimensions: [day]}\n")
+		"- title: Days\n  question: {metrics: [run_count], dimensions: [day], compare: previous}\n")
 	saved := filepath.Join(filepath.Dir(file), "runs.yaml")
 	content := "metrics: [run_count, unique_initiator_count]\ndimensions: [day]\nlast: 3d\noutput: table\n"
 	if err := os.WriteFile(saved, []byte(content), 0o600); err != nil {
@@ -79,6 +79,7 @@ func consoleDashboards(t *testing.T, o office) {
 	d.shows("#panel-1 svg g", "ada@x.example 4")
 	d.shows("#panel-2 .empty", "Nothing was counted from 5 Jan 2026 to 15 Jan 2026 with these filters. Try Without")
 	d.until(`document.querySelector("#panel-3 [data-chart] canvas") !== null`) // what has nothing stops nothing else
+	d.shows("#panel-3 .about", "Compared until 14 Jan 2026: today is not over.")
 	d.shows(".about", "All panels are about 5 Jan 2026 to 15 Jan 2026 in UTC")
 	asked := d.asked.Load() // totals and rows of each panel; a page of the same dashboard shares the answers
 	d.open(d.base + "/")
@@ -102,6 +103,7 @@ func consoleDashboards(t *testing.T, o office) {
 		}
 	}
 	d.do(navigate("file://" + out))
+	d.shows(".about", ": today is not over.")
 	d.shows("h1", "Health")
 	d.shows("h2", "Runs, people | People | Nobody | Days")
 

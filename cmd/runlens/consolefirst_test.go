@@ -17,6 +17,9 @@ func consoleFirst(t *testing.T, o office) {
 	d.shows(".tile", "Runs 9 ▲ +9 better was 0 | Completed runs 6")
 	d.shows(".tile", "Failures 2 ▲ +2 worse was 0")
 	d.shows("#answer > .about", "Compared until 14 Jan 2026: today is not over.")
+	if got := d.text("document.activeElement.tagName"); got != "BODY" {
+		t.Errorf("the first page has the focus at %s, so that Tab goes past everything before it", got)
+	}
 	d.shows("figcaption", "Runs per day from 17 Dec 2025 to 15 Jan 2026 in Europe/Stockholm, compared with")
 	if got := d.text("location.search"); !strings.Contains(got, "timezone=Europe%2FStockholm") {
 		t.Errorf("the address is %s", got)
@@ -42,6 +45,9 @@ func consoleFirst(t *testing.T, o office) {
 	if got := d.text("document.activeElement.id"); got != "change-user_identifier" {
 		t.Errorf("after a click the focus is at %s", got)
 	}
+	d.click("#metric-run_count")
+	d.click("#lowest-user_identifier")
+	d.shows(people+"tbody", "+15550100004 2 ▲ +2 better bo@x.example 3 ▲ +3 better ada@x.example 4")
 	if again := d.asked.Load() - asked; again != 0 {
 		t.Errorf("another metric and another order took %d requests", again)
 	}

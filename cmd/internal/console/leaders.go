@@ -25,7 +25,8 @@ type leadersView struct {
 	Hidden            int // rows that a press of a button shows
 	Left              int // rows that are not in the page
 	Note              string
-	ByValue, ByChange link
+	Highest, Lowest   link
+	MostChanged       link
 	Draw              link // the look that draws them over time, or no longer
 }
 
@@ -57,7 +58,7 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 	for _, sort := range []struct {
 		by   string
 		link *link
-	}{{"value", &v.ByValue}, {"change", &v.ByChange}} {
+	}{{"value", &v.Highest}, {"lowest", &v.Lowest}, {"change", &v.MostChanged}} {
 		to := s.look
 		to.By = sort.by
 		*sort.link = link{Href: to.address(), Here: s.look.By == sort.by}
@@ -82,9 +83,13 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 			v.Rows = append(v.Rows, r)
 		}
 	}
-	v.arrange(s.look.By == "change" && v.Compared)
+	v.arrange(s.look.By)
 	if board.ranked != "" {
-		v.Note = fmt.Sprintf("The %d with the highest %s.", client.MaxLimit, words(board.ranked))
+		which := "highest"
+		if s.look.By == "lowest" {
+			which = "lowest"
+		}
+		v.Note = fmt.Sprintf("The %d with the %s %s.", client.MaxLimit, which, words(board.ranked))
 	}
 	if at := slices.IndexFunc(s.totals.columns, func(c report.Column) bool { return c.Name == metric }); at >= 0 {
 		row := s.totals.rows[0]
@@ -94,14 +99,17 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 	return v
 }
 
-// arrange sorts the rows, the highest or the most changed ones first, and hides those behind the first ones.
-func (v *leadersView) arrange(byChange bool) {
+// arrange sorts the rows as look.By says, and hides those behind the first ones. Without a comparison nothing changed.
+func (v *leadersView) arrange(by string) {
 	slices.SortStableFunc(v.Rows, func(a, b leaderRow) int {
-		by := cmp.Compare(b.value, a.value)
-		if byChange {
-			by = cmp.Or(cmp.Compare(b.Change.by, a.Change.by), by)
+		order := cmp.Compare(b.value, a.value)
+		switch {
+		case by == "lowest" && a.value >= 0 && b.value >= 0: // rows without a value stay last
+			order = -order
+		case by == "change":
+			order = cmp.Or(cmp.Compare(b.Change.by, a.Change.by), order)
 		}
-		return cmp.Or(by, strings.Compare(a.Name, b.Name))
+		return cmp.Or(order, strings.Compare(a.Name, b.Name))
 	})
 	most := 0.0
 	for _, r := range v.Rows {

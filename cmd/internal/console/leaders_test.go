@@ -11,16 +11,13 @@ import (
 
 // The first rows of a list are seen, those behind them are found by a search, and the last ones are not in the page.
 func TestLeadersAreArranged(t *testing.T) {
-	for _, byChange := range []bool{false, true} {
+	for by, want := range map[string]string{"value": "119 118 117 116 115 114 113 112", "change": "0 1 2 3 4 5 6 7",
+		"lowest": "0 1 2 3 4 5 6 7"} {
 		var v leadersView
 		for i := range 120 {
 			v.Rows = append(v.Rows, leaderRow{Name: fmt.Sprint(i), value: float64(i), Change: change{by: float64(119 - i)}})
 		}
-		v.arrange(byChange)
-		want := "119 118 117 116 115 114 113 112"
-		if byChange {
-			want = "0 1 2 3 4 5 6 7"
-		}
+		v.arrange(by)
 		var seen []string
 		for _, r := range v.Rows {
 			if !r.Hidden {
@@ -30,8 +27,19 @@ func TestLeadersAreArranged(t *testing.T) {
 		if got := strings.Join(seen, " "); got != want || len(v.Rows) != leadersKept || v.Hidden != 92 || v.Left != 20 {
 			t.Errorf("%s are seen of %d, %d are hidden, %d are left", got, len(v.Rows), v.Hidden, v.Left)
 		}
-		if first := v.Rows[0]; !byChange && first.Width != "100.0%" || byChange && first.Width != "0.0%" {
+		if first := v.Rows[0]; first.Width != map[string]string{"119": "100.0%", "0": "0.0%"}[first.Name] {
 			t.Errorf("the bar of %s is %s wide", first.Name, first.Width)
+		}
+	}
+}
+
+// A row without a value is the last one in both directions.
+func TestLeadersWithoutAValue(t *testing.T) {
+	for by, want := range map[string]string{"value": "b a none", "lowest": "a b none"} {
+		v := leadersView{Rows: []leaderRow{{Name: "none", value: -1}, {Name: "a", value: 0.5}, {Name: "b", value: 0.9}}}
+		v.arrange(by)
+		if got := v.Rows[0].Name + " " + v.Rows[1].Name + " " + v.Rows[2].Name; got != want {
+			t.Errorf("by %s they are %s, want %s", by, got, want)
 		}
 	}
 }
