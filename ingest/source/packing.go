@@ -43,7 +43,7 @@ const headBytes = 16
 // stream without a name is read as well. Another compression than gzip and zstd is an error that names it, and so is
 // what is no text where a text is wanted.
 func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
-	buffered := bufio.NewReaderSize(&counter{in, &f.read}, BufferBytes)
+	buffered := bufio.NewReaderSize(f.count(in), BufferBytes)
 	head, err := peek(buffered)
 	if err != nil {
 		return nil, false, err

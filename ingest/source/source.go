@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"strings"
 
@@ -163,7 +164,7 @@ func (f *File) reader(in io.ReadCloser, at Position) (Reader, error) {
 			return nil, err
 		}
 		f.read = at.Offset
-		return newNDJSON(f, closing{&counter{in, &f.read}, in}, at), nil
+		return newNDJSON(f, closing{f.count(in), in}, at), nil
 	}
 }
 
@@ -177,15 +178,35 @@ func skip(in io.Reader, offset int64) error {
 	return nil
 }
 
-// A counter counts the bytes that were read.
+// errShrank is the error of a file that was cut off while it was read, as by a rotation of logs that truncates: what it
+// had is missing.
+var errShrank = errors.New("the file became shorter while it was read; what it has lost was not read")
+
+// A counter counts the bytes of a file that were read.
 type counter struct {
 	io.Reader
-	n *int64
+	n     *int64
+	least int64 // what n is at the end of a regular file that does not become shorter; 0 of others
+}
+
+func (f *File) count(in io.Reader) *counter {
+	c := &counter{Reader: in, n: &f.read}
+	if file, ok := in.(*os.File); ok && isRegular(file) {
+		info, err := file.Stat()
+		at, seekErr := file.Seek(0, io.SeekCurrent) // standard input may begin anywhere
+		if err == nil && seekErr == nil {
+			c.least = f.read + info.Size() - at
+		}
+	}
+	return c
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	*c.n += int64(n)
+	if errors.Is(err, io.EOF) && *c.n < c.least {
+		err = errShrank
+	}
 	return n, err
 }
 
