@@ -21,11 +21,15 @@ var retryableCodes = []int32{
 	209, // SOCKET_TIMEOUT
 	210, // NETWORK_ERROR
 	225, // NO_ZOOKEEPER
+	236, // ABORTED, while a table is shut down
 	241, // MEMORY_LIMIT_EXCEEDED
 	242, // TABLE_IS_READ_ONLY, while a replica reconnects to its keeper
 	252, // TOO_MANY_PARTS
 	285, // TOO_FEW_LIVE_REPLICAS
 	319, // UNKNOWN_STATUS_OF_INSERT
+	394, // QUERY_WAS_CANCELLED, as a server does that ends
+	439, // CANNOT_SCHEDULE_TASK
+	745, // SERVER_OVERLOADED
 	999, // KEEPER_EXCEPTION
 }
 

@@ -159,6 +159,7 @@ func TestRetryable(t *testing.T) {
 	}{
 		{&clickhouse.Exception{Code: 252}, true},
 		{&clickhouse.Exception{Code: 241}, true},
+		{&clickhouse.Exception{Code: 394}, true}, // canceled, as by a server that ends
 		{&clickhouse.Exception{Code: 60}, false}, // unknown table
 		{&clickhouse.Exception{Code: 62}, false}, // syntax
 		{fmt.Errorf("wrapped: %w", syscall.ECONNRESET), true},
