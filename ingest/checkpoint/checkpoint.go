@@ -37,7 +37,19 @@ func NewLog(conn driver.Conn, retry write.Retry) *Log {
 // Load reads the newest checkpoint of a name into position, as JSON, and returns when it was saved. A name without one,
 // or whose checkpoint was cleared, leaves position alone and reports false.
 func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time.Time, found bool, err error) {
-	var text string
+	text, savedAt, err := l.newest(ctx, name)
+	if err != nil || text == "" {
+		return time.Time{}, false, err
+	}
+	if err := json.Unmarshal([]byte(text), position); err != nil {
+		return time.Time{}, false, fmt.Errorf("read the checkpoint %q: %w", name, err)
+	}
+	return savedAt, true, nil
+}
+
+// newest reads the newest checkpoint of a name and takes note of its revision. The text is empty where there is none,
+// or where it was cleared.
+func (l *Log) newest(ctx context.Context, name string) (text string, savedAt time.Time, err error) {
 	var revision uint64
 	err = l.retry.Do(ctx, "read the checkpoint", func() error {
 		newest := sql.Select{
@@ -47,19 +59,13 @@ func (l *Log) Load(ctx context.Context, name string, position any) (savedAt time
 		return l.conn.QueryRow(ctx, newest.String(), clickhouse.Named("name", name)).Scan(&text, &revision, &savedAt)
 	})
 	if errors.Is(err, databasesql.ErrNoRows) {
-		return time.Time{}, false, nil
+		return "", time.Time{}, nil
 	}
 	if err != nil {
-		return time.Time{}, false, fmt.Errorf("read the checkpoint: %w", err)
+		return "", time.Time{}, fmt.Errorf("read the checkpoint: %w", err)
 	}
 	l.revisions[name] = max(l.revisions[name], revision)
-	if text == "" {
-		return time.Time{}, false, nil
-	}
-	if err := json.Unmarshal([]byte(text), position); err != nil {
-		return time.Time{}, false, fmt.Errorf("read the checkpoint: %w", err)
-	}
-	return savedAt, true, nil
+	return text, savedAt, nil
 }
 
 // Names returns the names with a prefix that have a checkpoint which was not cleared.
@@ -89,8 +95,13 @@ func (l *Log) Save(ctx context.Context, name string, position any) error {
 	return l.save(ctx, name, string(text))
 }
 
-// Clear takes the checkpoint of a name away.
-func (l *Log) Clear(ctx context.Context, name string) error { return l.save(ctx, name, "") }
+// Clear takes the newest checkpoint of a name away, whatever it contains.
+func (l *Log) Clear(ctx context.Context, name string) error {
+	if _, _, err := l.newest(ctx, name); err != nil {
+		return err
+	}
+	return l.save(ctx, name, "")
+}
 
 func (l *Log) save(ctx context.Context, name, text string) error {
 	revision := max(l.revisions[name], l.Epoch<<32) + 1

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/runlens/runlens/ingest/checkpoint"
@@ -39,16 +40,13 @@ func (c *copier) load(ctx context.Context) error {
 // readNotes reads what is noted, by name, of organizations that were moved here: how far they had been copied into the
 // store where they were then (package move), for the worker with a checkpoint. That of another mapping says nothing.
 func readNotes(ctx context.Context, log *checkpoint.Log, of, mapping string) (map[string]position, error) {
-	names, err := log.Names(ctx, schema.CheckpointArrived)
+	names, err := notesOf(ctx, log, of)
 	if err != nil {
 		return nil, err
 	}
 	notes := map[string]position{}
 	for _, name := range names {
 		var theirs position
-		if !strings.HasSuffix(name, ":"+of) {
-			continue
-		}
 		if _, found, err := log.Load(ctx, name, &theirs); err != nil {
 			return nil, err
 		} else if !found {
@@ -60,6 +58,12 @@ func readNotes(ctx context.Context, log *checkpoint.Log, of, mapping string) (ma
 		notes[name] = theirs
 	}
 	return notes, nil
+}
+
+// notesOf returns the names of those notes.
+func notesOf(ctx context.Context, log *checkpoint.Log, worker string) ([]string, error) {
+	names, err := log.Names(ctx, schema.CheckpointArrived)
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ":"+worker) }), err
 }
 
 // arrive goes back to what is noted: there may be changes that the worker of the other store had not copied by then,

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,21 +12,21 @@ import (
 )
 
 // Reset clears the checkpoint of one kind of a source, whose next worker copies the kind from the beginning, and what
-// moves noted of the source, so that no other one has to wait for its worker. It reports whether there was any of that.
+// moves noted of the source, so that no other one has to wait for its worker. None of it needs to be readable. It
+// reports whether there was any of that.
 // A worker that runs meanwhile saves its own again.
 func Reset(ctx context.Context, conn driver.Conn, retry write.Retry, source string, kind normalize.Kind) (
 	found bool, err error) {
 	log, own := checkpoint.NewLog(conn, retry), checkpointName(source, kind)
-	notes, err := readNotes(ctx, log, own, "")
+	names, err := notesOf(ctx, log, own)
 	if err != nil {
 		return false, err
 	}
-	names := slices.Collect(maps.Keys(notes))
-	var at position
-	if _, found, err = log.Load(ctx, own, &at); err != nil {
+	saved, err := log.Names(ctx, own)
+	if err != nil {
 		return false, err
 	}
-	if found {
+	if slices.Contains(saved, own) { // others have names that begin so
 		names = append(names, own)
 	}
 	for _, name := range names {
