@@ -111,6 +111,11 @@ func (d *Database) Advise(ctx context.Context, kind normalize.Kind, deleteMissin
 			"whose changes do not move its updated_at; such a change is copied by the next full comparison: "+
 			strings.Join(gaps.Joined, ", "))
 	}
+	if len(gaps.Elsewhere) > 0 {
+		warn("source mapping", "copy from where they are written, or let --overlap be the time that they may take to "+
+			"arrive (ingest/mappings.md)", "rows of these tables are written elsewhere: what arrives later than --overlap "+
+			"after its updated_at is copied by the next full comparison: "+strings.Join(gaps.Elsewhere, ", "))
+	}
 	if gaps.Hides && !deleteMissing {
 		warn("source mapping", "run the worker with --delete-missing (ingest/mappings.md)",
 			"the mapping may leave rows out; those that were copied before stay stored and are counted")

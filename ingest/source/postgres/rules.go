@@ -14,15 +14,45 @@ import (
 type Gaps struct {
 	Hides  bool     // it may leave rows out that it had before
 	Joined []string // tables that it reads and whose changes do not move its updated_at, if that is known
+	// Elsewhere are tables whose rows were written elsewhere, and have the times of then when they arrive.
+	Elsewhere []string
 }
 
 // Gaps finds the gaps in how PostgreSQL would run the SELECT of a kind.
 func (d *Database) Gaps(ctx context.Context, kind normalize.Kind) (Gaps, error) {
 	plan, err := d.explain(ctx, "", "SELECT s.updated_at, s.* FROM "+d.from(kind), nil)
-	if err != nil || len(plan.Output) == 0 {
+	if err != nil {
 		return Gaps{}, err
 	}
-	return Gaps{plan.hides(), plan.joined(plan.Output[0])}, nil
+	clock := "" // not known of an Append, which shows no columns
+	if len(plan.Output) > 0 {
+		clock = plan.Output[0]
+	}
+	elsewhere, err := d.elsewhere(ctx, &plan)
+	return Gaps{plan.hides(), plan.joined(clock), elsewhere}, err
+}
+
+// elsewhere returns those tables of a plan that are filled by a subscription or a REFRESH, or are of another server.
+func (d *Database) elsewhere(ctx context.Context, plan *node) (tables []string, err error) {
+	var read []string
+	plan.each(func(n *node) {
+		if n.Relation != "" {
+			read = append(read, pgx.Identifier{n.Schema, n.Relation}.Sanitize())
+		}
+	})
+	err = d.reading(ctx, "", func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `WITH RECURSIVE part (name, oid) AS (
+				SELECT name, to_regclass(name)::oid FROM unnest(string_to_array($1, E'\n')) AS name
+				UNION SELECT name, inhparent FROM part JOIN pg_inherits ON inhrelid = oid)
+			SELECT DISTINCT name FROM part JOIN pg_class AS c USING (oid)
+			WHERE relkind IN ('m', 'f') OR EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = c.oid)
+			ORDER BY name`, strings.Join(read, "\n"))
+		if err == nil {
+			tables, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	})
+	return tables, err
 }
 
 // hides reports whether a condition, or a join that needs a partner, can leave rows out.
