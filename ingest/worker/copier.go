@@ -132,7 +132,7 @@ func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
 	var n int
 	ctx, span := c.Tracer.Begin(ctx, "worker batch")
 	defer func() {
-		if len(page.keys) > 0 || err != nil && ctx.Err() == nil { // a poll that finds nothing is no trace
+		if len(page.versions) > 0 || err != nil && ctx.Err() == nil { // a poll that finds nothing is no trace
 			trace.End(span, err)
 		}
 	}()
@@ -149,9 +149,9 @@ func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
 		err = c.store(ctx, &page)
 	}
 	if err != nil || n < pageRows {
-		return nil, len(page.keys), err
+		return nil, len(page.versions), err
 	}
-	return &page.last, len(page.keys), nil
+	return &page.last, len(page.versions), nil
 }
 
 // save moves the checkpoint forward, if anything was stored.
@@ -182,23 +182,27 @@ func (c *copier) keep(ctx context.Context, next position) error {
 // A page is what one read of the source brought that is new.
 type page struct {
 	write.Batch
-	keys    []postgres.Key // of all new records, rejected ones too
-	rejects []ingest.Reject
-	once    []uint64 // hashes of the rejects that have no time
-	last    postgres.Key
+	versions []version // of all new records, rejected ones too
+	rejects  []ingest.Reject
+	once     []uint64 // hashes of the rejects that have no time
+	last     postgres.Key
 }
 
 func (p *page) clear(at postgres.Key) {
 	p.Clear()
-	p.keys, p.rejects, p.once, p.last = p.keys[:0], p.rejects[:0], p.once[:0], at
+	p.versions, p.rejects, p.once, p.last = p.versions[:0], p.rejects[:0], p.once[:0], at
 }
 
 func (c *copier) add(p *page, r *source.Record, key postgres.Key) {
 	p.last = key
-	if !c.owns(organizationOf(r)) || c.recent.has(key) {
+	if !c.owns(organizationOf(r)) {
 		return
 	}
-	p.keys = append(p.keys, key)
+	v := version{key, hashRecord(r)}
+	if c.recent.has(v) {
+		return
+	}
+	p.versions = append(p.versions, v)
 	if err := p.Add(c.normalizer, &r.Raw); err != nil {
 		p.rejects = append(p.rejects, c.reject(r, err))
 		if key.Timeless() {
@@ -213,7 +217,7 @@ func (c *copier) reject(r *source.Record, fault error) ingest.Reject {
 
 // store writes a page, and then takes note of it: in this order, whatever happens in between.
 func (c *copier) store(ctx context.Context, p *page) error {
-	if len(p.keys) == 0 {
+	if len(p.versions) == 0 {
 		return nil
 	}
 	if !c.known { // others are to know that the source has records of the kind
@@ -232,7 +236,7 @@ func (c *copier) store(ctx context.Context, p *page) error {
 	for _, row := range p.once {
 		c.timeless.add(row)
 	}
-	c.recent.add(p.keys)
+	c.recent.add(p.versions)
 	c.Status.stored(c.kind, p.Len(), len(p.rejects))
 	return nil
 }

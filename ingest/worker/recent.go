@@ -19,15 +19,27 @@ type identity struct {
 	id           uuid.UUID
 }
 
+// A version is what was read of a row.
+type version struct {
+	postgres.Key
+	content uint64 // hash of all fields: a clock that is kept to the second gives several versions one updated_at
+}
+
+// A remembered version was copied as it is.
+type remembered struct {
+	at      int64 // updated_at in microseconds
+	content uint64
+}
+
 // recent knows which rows of the overlap have been copied as they are.
 type recent struct {
-	rows          map[identity]int64 // -> updated_at in microseconds
+	rows          map[identity]remembered
 	organizations map[schema.OrganizationID]int32
 	from          time.Time // rows that changed before will not be read again
 }
 
 func newRecent() *recent {
-	return &recent{rows: map[identity]int64{}, organizations: map[schema.OrganizationID]int32{}}
+	return &recent{rows: map[identity]remembered{}, organizations: map[schema.OrganizationID]int32{}}
 }
 
 func (r *recent) identity(key postgres.Key) identity {
@@ -43,15 +55,15 @@ func (r *recent) identity(key postgres.Key) identity {
 	return identity{organization, id}
 }
 
-func (r *recent) has(key postgres.Key) bool {
-	at, ok := r.rows[r.identity(key)]
-	return ok && at == key.At.UnixMicro()
+func (r *recent) has(v version) bool {
+	copied, ok := r.rows[r.identity(v.Key)]
+	return ok && copied == remembered{v.At.UnixMicro(), v.content}
 }
 
-func (r *recent) add(keys []postgres.Key) {
-	for _, key := range keys {
-		if len(r.rows) < maxRecent && !key.At.Before(r.from) && !key.Timeless() {
-			r.rows[r.identity(key)] = key.At.UnixMicro()
+func (r *recent) add(versions []version) {
+	for _, v := range versions {
+		if len(r.rows) < maxRecent && !v.At.Before(r.from) && !v.Timeless() {
+			r.rows[r.identity(v.Key)] = remembered{v.At.UnixMicro(), v.content}
 		}
 	}
 }
@@ -70,8 +82,8 @@ func (r *recent) drop(organization schema.OrganizationID, ids []uuid.UUID) {
 // forget drops what changed before an instant and will not be read again.
 func (r *recent) forget(before time.Time) {
 	r.from = before
-	for id, at := range r.rows {
-		if at < before.UnixMicro() {
+	for id, copied := range r.rows {
+		if copied.at < before.UnixMicro() {
 			delete(r.rows, id)
 		}
 	}

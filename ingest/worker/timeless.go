@@ -29,7 +29,7 @@ func hash(key postgres.Key) uint64 {
 	return maphash.String(seed, string(key.Organization)+"\x00"+key.ID)
 }
 
-// hashRecord distinguishes rows without a key by all that they contain.
+// hashRecord distinguishes versions of a row, and rows without a key, by all that they contain.
 func hashRecord(r *source.Record) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
