@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -18,8 +19,12 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// pageRows bounds the records of one batch, and so the worker's memory.
-const pageRows = 20_000
+const (
+	// pageRows bounds the records of one batch, and so the worker's memory: those that break no rule are small.
+	pageRows = 20_000
+	// maxRejectBytes bounds the rejects that are held until a batch is stored: texts of a source may have any length.
+	maxRejectBytes = 10 << 20
+)
 
 // A copier copies the changes of one kind. It reads pages in the order of (updated_at, id,
 // organization); the first pass over an empty store is the full copy. A checkpoint moves when
@@ -130,6 +135,7 @@ func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
 	defer c.inFlight.RUnlock()
 	var page page
 	var n int
+	var failure error // of adding, which is not the source's
 	ctx, span := c.Tracer.Begin(ctx, "worker batch")
 	defer func() {
 		if len(page.versions) > 0 || err != nil && ctx.Err() == nil { // a poll that finds nothing is no trace
@@ -139,12 +145,15 @@ func (c *copier) page(ctx context.Context, read reader, after postgres.Key) (
 	err = c.reading(ctx, "read changes of "+string(c.kind)+" records", func() (err error) {
 		page.clear(after)
 		n, err = read(ctx, c.kind, after, pageRows, func(r *source.Record, key postgres.Key) error {
-			c.add(&page, r, key)
-			return nil
+			failure = c.add(&page, r, key)
+			return failure
 		})
+		if failure != nil {
+			return nil
+		}
 		return err
 	})
-	if err == nil {
+	if err = cmp.Or(err, failure); err == nil {
 		trace.Describe(ctx, func() []attribute.KeyValue { return page.attributes(c.kind) })
 		err = c.store(ctx, &page)
 	}
@@ -186,29 +195,53 @@ type page struct {
 	rejects  []ingest.Reject
 	once     []uint64 // hashes of the rejects that have no time
 	last     postgres.Key
+
+	rejected    int // rejects that are no longer held included
+	rejectBytes int // of rejects
 }
 
 func (p *page) clear(at postgres.Key) {
 	p.Clear()
 	p.versions, p.rejects, p.once, p.last = p.versions[:0], p.rejects[:0], p.once[:0], at
+	p.rejected, p.rejectBytes = 0, 0
 }
 
-func (c *copier) add(p *page, r *source.Record, key postgres.Key) {
+func (c *copier) add(p *page, r *source.Record, key postgres.Key) error {
 	p.last = key
 	if !c.owns(organizationOf(r)) {
-		return
+		return nil
 	}
 	v := version{key, hashRecord(r)}
 	if c.recent.has(v) {
-		return
+		return nil
 	}
 	p.versions = append(p.versions, v)
-	if err := p.Add(c.normalizer, &r.Raw); err != nil {
-		p.rejects = append(p.rejects, c.reject(r, err))
-		if key.Timeless() {
-			p.once = append(p.once, hash(key))
+	fault := p.Add(c.normalizer, &r.Raw)
+	if fault == nil {
+		return nil
+	}
+	reject := c.reject(r, fault)
+	p.rejects = append(p.rejects, reject)
+	p.rejected++
+	if p.rejectBytes += len(reject.Record); key.Timeless() {
+		p.once = append(p.once, hash(key))
+	}
+	if p.rejectBytes > maxRejectBytes {
+		return c.rejectAll(p)
+	}
+	return nil
+}
+
+// rejectAll rejects what is held of a page. A page that is read again after a failure is rejected again.
+func (c *copier) rejectAll(p *page) error {
+	for _, reject := range p.rejects {
+		if err := c.OnReject(reject); err != nil {
+			return err
 		}
 	}
+	clear(p.rejects)
+	p.rejects, p.rejectBytes = p.rejects[:0], 0
+	return nil
 }
 
 func (c *copier) reject(r *source.Record, fault error) ingest.Reject {
@@ -228,15 +261,13 @@ func (c *copier) store(ctx context.Context, p *page) error {
 	if err := c.write(ctx, &p.Batch); err != nil {
 		return err
 	}
-	for _, reject := range p.rejects {
-		if err := c.OnReject(reject); err != nil {
-			return err
-		}
+	if err := c.rejectAll(p); err != nil {
+		return err
 	}
 	for _, row := range p.once {
 		c.timeless.add(row)
 	}
 	c.recent.add(p.versions)
-	c.Status.stored(c.kind, p.Len(), len(p.rejects))
+	c.Status.stored(c.kind, p.Len(), p.rejected)
 	return nil
 }

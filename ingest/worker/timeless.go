@@ -100,18 +100,23 @@ func (c *copier) rejectKeyless(ctx context.Context) error {
 			unknown++
 			return nil
 		}
-		if err := c.OnReject(c.reject(r, fault)); err != nil {
-			return err
-		}
-		c.keyless.add(row)
-		c.Status.rejected(c.kind, 1)
-		return nil
+		return c.rejectOnce(&c.keyless, row, c.reject(r, fault))
 	})
 	if err != nil {
 		return err
 	}
 	c.keyless = now
 	c.warnUnknown(unknown)
+	return nil
+}
+
+// rejectOnce rejects a row of a hash, and has a set know of it: a comparison that fails later is made again.
+func (c *copier) rejectOnce(set *rejectedOnce, row uint64, reject ingest.Reject) error {
+	if err := c.OnReject(reject); err != nil {
+		return err
+	}
+	set.add(row)
+	c.Status.rejected(c.kind, 1)
 	return nil
 }
 
@@ -125,8 +130,6 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 	full, unknown := len(c.timeless) == maxRejectedOnce, 0
 	var now rejectedOnce
 	for at, n := (postgres.Key{}), pageRows; n == pageRows; {
-		var rejects []ingest.Reject
-		var rows []uint64 // their hashes
 		var err error
 		n, err = c.Source.Timeless(ctx, c.kind, at, pageRows, func(r *source.Record, key postgres.Key) error {
 			at = key
@@ -137,25 +140,19 @@ func (c *copier) rejectTimeless(ctx context.Context) error {
 			if fault == nil {
 				return nil
 			}
-			if row := hash(key); now.add(row) > c.timeless[row] {
-				rejects, rows = append(rejects, c.reject(r, fault)), append(rows, row)
+			row := hash(key)
+			if now.add(row) <= c.timeless[row] {
+				return nil
 			}
-			return nil
+			if full { // it may have been rejected already
+				unknown++
+				return nil
+			}
+			return c.rejectOnce(&c.timeless, row, c.reject(r, fault))
 		})
 		if err != nil {
 			return fmt.Errorf("read records without a time: %w", err)
 		}
-		if full {
-			unknown += len(rejects) // which may have been rejected already
-			continue
-		}
-		for i, reject := range rejects {
-			if err := c.OnReject(reject); err != nil {
-				return err
-			}
-			c.timeless.add(rows[i])
-		}
-		c.Status.rejected(c.kind, len(rejects))
 	}
 	c.timeless = now
 	c.warnUnknown(unknown)

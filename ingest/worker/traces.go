@@ -9,5 +9,5 @@ import (
 // attributes are what a span says of a page that was read.
 func (p *page) attributes(kind normalize.Kind) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("runlens.kind", string(kind)),
-		attribute.Int("runlens.records", len(p.versions)), attribute.Int("runlens.rejected", len(p.rejects))}
+		attribute.Int("runlens.records", len(p.versions)), attribute.Int("runlens.rejected", p.rejected)}
 }
