@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // Rejects writes rejected records to a file, a line each.
@@ -34,20 +35,44 @@ func NewRejects(path, run string, continued bool) (*Rejects, error) {
 		return &Rejects{file: file, out: bufio.NewWriter(file), path: path}, nil
 	}
 	partial := path + "." + run + ".partial"
-	mode := os.O_TRUNC
 	if continued {
-		mode = os.O_APPEND
 		if _, err := os.Stat(partial); errors.Is(err, fs.ErrNotExist) {
 			if err := os.Rename(path, partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
 		}
 	}
-	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|mode, 0o600)
+	file, err := openAlone(partial)
+	if err == nil && !continued {
+		err = file.Truncate(0)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Rejects{file: file, out: bufio.NewWriter(file), path: path}, nil
+}
+
+// openAlone opens a file to append to it. Of two runs of the same files at a time the second is refused: it would take
+// the rejects of the first for those of a run that crashed.
+func openAlone(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// Not every file system has locks.
+	busy := errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+	if busy || !isAt(file, path) { // or its run has ended since it was opened
+		file.Close()
+		return nil, fmt.Errorf("%s: another run of the same files writes its rejects; wait until it ends", path)
+	}
+	return file, nil
+}
+
+// isAt reports whether a path is still that of a file.
+func isAt(file *os.File, path string) bool {
+	opened, err := file.Stat()
+	now, statErr := os.Stat(path)
+	return err == nil && statErr == nil && os.SameFile(opened, now)
 }
 
 // AppendRejects appends to the file or pipe at path, for whoever never comes to an end. The lines go through what guard

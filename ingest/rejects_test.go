@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,5 +76,38 @@ func TestRejectsAreReplacedAtTheEnd(t *testing.T) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("rejects are readable by others: %v, %v", info.Mode(), err)
+	}
+}
+
+// Two runs of the same files at a time would write into one file. The second is refused, and changes nothing.
+func TestRejectsOfOneRunAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rejects")
+	for _, continued := range []bool{false, true} {
+		first, err := NewRejects(path, "run", continued)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(first.Add(Reject{Line: 1, Record: []byte("{}")}), first.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		for _, continued := range []bool{false, true} {
+			if _, err := NewRejects(path, "run", continued); err == nil || !strings.Contains(err.Error(), "another run") {
+				t.Errorf("a second run: %v", err)
+			}
+		}
+		other, err := NewRejects(path, "other", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(content), "\n") != 2 {
+		t.Errorf("%q, %v, want the rejects of both runs", content, err)
 	}
 }
