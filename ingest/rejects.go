@@ -20,6 +20,9 @@ type Rejects struct {
 	path   string // where the file goes at the end; empty when it is there
 	count  int
 	synced int // of count
+
+	appended string                   // the path to which AppendRejects appends; else empty
+	guard    func(*os.File) io.Writer // of it
 }
 
 // NewRejects begins a file that takes the place of the one at path when it is closed, so that until then that one is
@@ -78,11 +81,16 @@ func isAt(file *os.File, path string) bool {
 // AppendRejects appends to the file or pipe at path, for whoever never comes to an end. The lines go through what guard
 // makes of it.
 func AppendRejects(path string, guard func(*os.File) io.Writer) (*Rejects, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
+	r := &Rejects{appended: path, guard: guard}
+	return r, r.append()
+}
+
+func (r *Rejects) append() error {
+	file, err := os.OpenFile(r.appended, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		r.file, r.out = file, bufio.NewWriter(r.guard(file))
 	}
-	return &Rejects{file: file, out: bufio.NewWriter(guard(file))}, nil
+	return err
 }
 
 // Add writes a reject. It is in the file after Flush or Close.
@@ -96,10 +104,16 @@ func (r *Rejects) Add(reject Reject) error {
 	return err
 }
 
-// AddNow is Add for whoever runs for long, from several goroutines: a reject is in the file at once.
+// AddNow is Add for whoever runs for long, from several goroutines: a reject is in the file at once. A file that was
+// moved or removed meanwhile, as by who fixes its rejects, gets no more of them: another one is begun.
 func (r *Rejects) AddNow(reject Reject) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.appended != "" && !isAt(r.file, r.appended) {
+		if err := errors.Join(r.file.Close(), r.append()); err != nil {
+			return err
+		}
+	}
 	if err := r.Add(reject); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,5 +110,43 @@ func TestRejectsOfOneRunAtATime(t *testing.T) {
 	content, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(content), "\n") != 2 {
 		t.Errorf("%q, %v, want the rejects of both runs", content, err)
+	}
+}
+
+// The file to which a worker appends may be moved or removed at any time.
+func TestRejectsOfAFileThatIsTakenAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rejects")
+	r, err := AppendRejects(path, func(file *os.File) io.Writer { return file })
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := 0
+	add := func() {
+		t.Helper()
+		line++
+		if err := r.AddNow(Reject{Line: line, Record: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	add()
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	add()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	add()
+	add()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][]string{path: {`"line":4`, `"line":5`}, path + ".1": {`"line":1`, `"line":2`}} {
+		content, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(content), "\n") != len(want) ||
+			!strings.Contains(string(content), want[0]) || !strings.Contains(string(content), want[1]) {
+			t.Errorf("%s: %q, %v, want %q", path, content, err, want)
+		}
 	}
 }
