@@ -55,7 +55,7 @@ var arrows = map[string]string{
 	"olap/keys":               "olap/parts schema schema/sql",
 	"olap/maintain":           "schema",
 	"olap/orgs":               "schema schema/sql",
-	"olap/parts":              "",
+	"olap/parts":              "olap/elapsed",
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",
 	"olap/query":              "olap/catalog olap/daterange schema",
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot olap/trace schema schema/sql",

@@ -9,3 +9,7 @@ import "time"
 func Between(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
+
+// SameStart reports whether two readings of when ClickHouse was started are of one start. It tells its age in seconds,
+// and a machine takes longer than this tolerance to come back after a loss of power.
+func SameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }

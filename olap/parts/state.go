@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap/elapsed"
 )
 
 // A State is the parts of a table at a moment. Of the zero State nothing is known.
@@ -61,10 +63,6 @@ func stateOf(rows []partRow) State {
 	return s
 }
 
-// SameStart reports whether two readings of when ClickHouse was started are of one start. It tells its age in seconds,
-// and a machine takes longer than this tolerance to come back after a loss of power.
-func SameStart(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Second }
-
 // since compares a state with an earlier one, and returns the parts in which all rows are that were added. It reports
 // false if it cannot tell: rows may have been removed or changed as well, or be those of another table.
 //
@@ -81,7 +79,7 @@ func (s State) since(earlier State) (added []part, ok bool) {
 	if earlier.listed && len(earlier.parts) == 0 && len(s.parts) == 0 {
 		return nil, true
 	}
-	if s.table == uuid.Nil || s.table != earlier.table || !SameStart(s.started, earlier.started) {
+	if s.table == uuid.Nil || s.table != earlier.table || !elapsed.SameStart(s.started, earlier.started) {
 		return nil, false
 	}
 	covered := 0 // of the earlier parts

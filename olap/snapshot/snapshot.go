@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/cache"
-	"github.com/runlens/runlens/olap/parts"
+	"github.com/runlens/runlens/olap/elapsed"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -58,7 +58,7 @@ type Snapshot struct {
 //  3. An insert that fails may have stored rows and is not counted. The number of those is the same.
 //  4. Counts are not synced to the disk: ClickHouse was not started in between, since a loss of power takes them back.
 func (s Snapshot) Same(later Snapshot, of Records) bool {
-	if !parts.SameStart(s.started, later.started) || !s.failed.same(later.failed) {
+	if !elapsed.SameStart(s.started, later.started) || !s.failed.same(later.failed) {
 		return false
 	}
 	counts := later.of[of.Organization].only(of.Source)
