@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 	_ "time/tzdata" // for machines without tz data: a question's periods end today in its zone
 
 	"github.com/alecthomas/kong"
@@ -80,27 +81,38 @@ type streams struct {
 func main() {
 	ownProcess = true
 	stderr := output.Guarded(os.Stderr)
+	lines := logs.NewQueue(stderr)
 	forgetEmptyVariables()
-	log.SetOutput(stderr) // where libraries log that take no logger
-	os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, output.Guarded(os.Stdout), stderr}))
+	log.SetOutput(lines) // where libraries log that take no logger
+	code := runLogging(context.Background(), os.Args[1:], streams{os.Stdin, output.Guarded(os.Stdout), stderr}, lines)
+	lines.Flush(logPatience)
+	os.Exit(code)
 }
+
+// logPatience is how long a process that ends waits for whoever reads its log.
+const logPatience = time.Second
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, io streams) int {
-	logger := slog.New(logs.Bounded(slog.NewJSONHandler(io.err, nil)))
+	return runLogging(ctx, args, io, io.err)
+}
+
+// runLogging is run with another writer than standard error of log lines, and of why the command ended.
+func runLogging(ctx context.Context, args []string, io streams, lines io.Writer) int {
+	logger := slog.New(logs.Bounded(slog.NewJSONHandler(lines, nil)))
 	out := &watched{Writer: io.out}
 	if !output.IsTerminal(io.out) {
 		io.out = out
 	}
-	code := perform(ctx, args, logger, io)
+	code := perform(ctx, args, logger, lines, io)
 	if err := out.failed(); err != nil && code != exitFailed {
-		say(io.err, "runlens: the output is not whole: %v", err)
+		say(lines, "runlens: the output is not whole: %v", err)
 		return exitFailed
 	}
 	return code
 }
 
-func perform(ctx context.Context, args []string, logger *slog.Logger, io streams) int {
+func perform(ctx context.Context, args []string, logger *slog.Logger, lines io.Writer, io streams) int {
 	exited := -1
 	parser, err := newParser(&cli{},
 		kong.Writers(io.out, io.err),
@@ -134,7 +146,8 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, io streams
 		say(io.err, "%s: %v; '%s --help' says what it takes", name, err, name)
 		return exitUsage
 	}
-	return exitCode(command.Run(), commandName(command, nil), io.err)
+	io = outlivesReaders(command.Selected().Target.Interface(), io, lines)
+	return exitCode(command.Run(io), commandName(command, nil), lines)
 }
 
 // commandName is the command as it was typed, as far as it is known.

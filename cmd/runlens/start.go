@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/cmd/internal/logs"
+	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
 	server "github.com/runlens/runlens/olap/clickhouse"
@@ -181,4 +183,25 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// A lasting command may run for months. It outlives whoever reads its log.
+type lasting interface{ lasts() bool }
+
+func (serveCmd) lasts() bool     { return true }
+func (workerRunCmd) lasts() bool { return true }
+func (engineRunCmd) lasts() bool { return true }
+func (consoleCmd) lasts() bool   { return true }
+func (c mcpCmd) lasts() bool     { return c.Listen != "" } // over its standard streams it ends with the assistant
+
+// outlivesReaders are the streams of a command. One that lasts writes all of its log as lines are written: without
+// waiting for anybody, and without the signal by which the Go runtime ends a process whose log nobody reads any more.
+func outlivesReaders(command any, s streams, lines io.Writer) streams {
+	if one, ok := command.(lasting); ok && one.lasts() {
+		signal.Ignore(syscall.SIGPIPE)
+		if !output.IsTerminal(s.err) {
+			s.err = lines
+		}
+	}
+	return s
 }
