@@ -161,22 +161,23 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	if err == nil && backfill != nil {
 		err = backfill.Finish(ctx)
 	}
-	if printErr := c.print(io.out, summary, options.From.Summary, time.Since(began), err); printErr != nil {
-		return printErr
-	}
+	printErr := c.print(io.out, summary, options.From.Summary, time.Since(began), err)
+	return errors.Join(c.outcome(err, summary.Rejected, backfill != nil), printErr)
+}
+
+// outcome is how the copying ended.
+func (c ingestCmd) outcome(err error, rejected int64, continues bool) error {
 	switch {
-	case errors.Is(err, ingest.ErrStopped) && backfill != nil:
+	case errors.Is(err, ingest.ErrStopped) && continues:
 		return fmt.Errorf("%w; running it again continues there", err)
 	case errors.Is(err, ingest.ErrStopped) && c.DryRun:
 		return errors.New("stopped before the end; what was read was checked")
 	case errors.Is(err, ingest.ErrStopped):
 		return fmt.Errorf("%w; send the rest, or everything again, which changes nothing twice", err)
-	case err != nil:
-		return err
-	case summary.Rejected > 0:
+	case err == nil && rejected > 0:
 		return exitError{exitRejected}
 	default:
-		return nil
+		return err
 	}
 }
 

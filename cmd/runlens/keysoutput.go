@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/runlens/runlens/olap/audit"
@@ -39,8 +40,15 @@ func actionOn(name string, key schema.APIKey) audit.Action {
 	return audit.Action{Name: name, OrganizationID: key.OrganizationID, KeyID: key.KeyID, Details: details}
 }
 
-// printCreated shows a new key, and the one that it replaces, if any.
+// printCreated shows a new key, and the one that it replaces, if any. One that can't be shown is valid all the same.
 func printCreated(io streams, output, text string, key schema.APIKey, rotated *schema.APIKey) error {
+	if err := writeCreated(io.out, output, text, key, rotated); err != nil {
+		return fmt.Errorf("the key %s was made, but could not be shown: %w; revoke it, and make another", key.KeyID, err)
+	}
+	return nil
+}
+
+func writeCreated(out io.Writer, output, text string, key schema.APIKey, rotated *schema.APIKey) error {
 	created := createdKey{
 		KeyID: key.KeyID, Key: text, OrganizationID: string(key.OrganizationID), Name: key.Name, Scopes: key.Scopes,
 		CreatedAt: instant(key.CreatedAt), ExpiresAt: optionalInstant(key.ExpiresAt), Networks: shownNetworks(key.Networks),
@@ -50,22 +58,24 @@ func printCreated(io streams, output, text string, key schema.APIKey, rotated *s
 		created.RotatedKeyID, created.RotatedExpiresAt = rotated.KeyID, optionalInstant(rotated.ExpiresAt)
 	}
 	if output == "json" {
-		return json.NewEncoder(io.out).Encode(created)
+		return json.NewEncoder(out).Encode(created)
 	}
-	fmt.Fprintf(io.out, "key:          %s\nkey id:       %s\norganization: %s\nscopes:       %s\n",
+	var shown strings.Builder // written at once: it is seen whole, or the failure is
+	fmt.Fprintf(&shown, "key:          %s\nkey id:       %s\norganization: %s\nscopes:       %s\n",
 		text, key.KeyID, key.OrganizationID, shownScopes(key.Scopes))
 	if key.ExpiresAt != nil {
-		fmt.Fprintf(io.out, "expires:      %s\n", *created.ExpiresAt)
+		fmt.Fprintf(&shown, "expires:      %s\n", *created.ExpiresAt)
 	}
 	if key.Networks != nil {
-		fmt.Fprintf(io.out, "networks:     %s\n", strings.Join(created.Networks, ", "))
+		fmt.Fprintf(&shown, "networks:     %s\n", strings.Join(created.Networks, ", "))
 	}
 	if key.Restriction != nil {
-		fmt.Fprintf(io.out, "sees:         %s\n", restrictionInWords(key.Restriction))
+		fmt.Fprintf(&shown, "sees:         %s\n", restrictionInWords(key.Restriction))
 	}
 	if rotated != nil {
-		fmt.Fprintf(io.out, "The key %s expires at %s.\n", rotated.KeyID, *created.RotatedExpiresAt)
+		fmt.Fprintf(&shown, "The key %s expires at %s.\n", rotated.KeyID, *created.RotatedExpiresAt)
 	}
-	_, err := fmt.Fprintln(io.out, "The key is not shown again.")
+	shown.WriteString("The key is not shown again.\n")
+	_, err := io.WriteString(out, shown.String())
 	return err
 }

@@ -87,18 +87,14 @@ func (c pushCmd) push(ctx context.Context, given map[string]bool, logger *slog.L
 	progress.end()
 	err = errors.Join(err, rejects.Close())
 	summary := ingestCmd{JSON: c.JSON}
-	if printErr := summary.print(io.out, p.summary, ingest.Summary{}, time.Since(began), err); printErr != nil {
-		return printErr
-	}
+	printErr := summary.print(io.out, p.summary, ingest.Summary{}, time.Since(began), err)
 	switch {
 	case errors.Is(err, source.ErrInterrupted), ctx.Err() != nil:
-		return errors.New("stopped before the end; push the same again, which changes nothing twice")
-	case err != nil:
-		return err
-	case p.summary.Rejected > 0:
-		return exitError{exitRejected}
+		err = errors.New("stopped before the end; push the same again, which changes nothing twice")
+	case err == nil && p.summary.Rejected > 0:
+		err = exitError{exitRejected}
 	}
-	return nil
+	return errors.Join(err, printErr)
 }
 
 // A pusher sends records in bodies, one after another.

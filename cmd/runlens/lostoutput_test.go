@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A summary that can't be written hides no other failure, and a key that can't be shown can be revoked.
+func TestLostOutputIsNotAllThatIsSaid(t *testing.T) {
+	flags := store(t)
+	rejected := fileOf(t, "records.ndjson", []byte("{}\n"))
+	for _, c := range []struct{ args, says []string }{
+		{[]string{"ingest", "--dry-run", "--rejects", "/dev/full", rejected}, []string{"the rejects", "write summary"}},
+		{append([]string{"keys", "create", "--org", "acme"}, flags...), []string{"the key ", "revoke it"}},
+		{append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...), []string{"the key ", "revoke it"}},
+	} {
+		var stderr bytes.Buffer
+		code := run(context.Background(), c.args, streams{strings.NewReader(""), lostSummary{}, &stderr})
+		for _, says := range c.says {
+			if code != exitFailed || !strings.Contains(stderr.String(), says) {
+				t.Errorf("%q: %d, does not say %q: %s", c.args, code, says, stderr.String())
+			}
+		}
+	}
+}
+
+type lostSummary struct{}
+
+func (lostSummary) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "summary", Err: syscall.ENOSPC}
+}
