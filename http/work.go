@@ -47,8 +47,9 @@ func (s *Server) work(c *fiber.Ctx) (ctx context.Context, end func()) {
 //  1. The client went away: there is nobody to answer.
 //  2. A statement reached a limit of its own, or was under way for most of the time that there was: the query is too
 //     expensive. The same one would fail again.
-//  3. The deadline was reached otherwise: the time passed with waiting, which is due to others. Nor is it known where
-//     the statement waited while ClickHouse ran those of others; so a busy server may be told of as in 2.
+//  3. The deadline was reached otherwise: the time passed with waiting, which is due to others, or ClickHouse answered
+//     nobody. It is not known where the statement waited while ClickHouse ran those of others; so a busy server may be
+//     told of as in 2.
 func (s *Server) failed(ctx context.Context, c *fiber.Ctx, err error) error {
 	var late *failure.LateError
 	switch {

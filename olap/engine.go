@@ -4,6 +4,7 @@ package olap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/runlens/runlens/olap/compile"
 	"github.com/runlens/runlens/olap/cursor"
 	"github.com/runlens/runlens/olap/exec"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/query"
 	"github.com/runlens/runlens/olap/rollup"
@@ -237,6 +239,10 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	trace.Describe(traced, func() []attribute.KeyValue { return strategy.attributes(a.QueryID) })
 	table, err := exec.Run(traced, e.conn, statement, a.QueryID, comment(a.narrowed, &strategy), external...)
 	end(err)
+	var late *failure.LateError
+	if errors.As(err, &late) && e.view.Silent() { // the time is nothing that the query took
+		return nil, fmt.Errorf("%w: it answers nobody: %v", failure.ErrOverloaded, err)
+	}
 	if err != nil {
 		return nil, err
 	}

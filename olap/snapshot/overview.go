@@ -87,6 +87,13 @@ func (v *View) Follow(ctx context.Context) error {
 	return err
 }
 
+// Silent reports whether ClickHouse has answered nothing for the time of four of Follow's readings. It does so within
+// milliseconds unless it stands still or has far too much to do, whatever it was asked.
+func (v *View) Silent() bool {
+	last := v.last.Load()
+	return last != nil && time.Since(last.at) > 2*v.overview.maxAge
+}
+
 // readOverview reads the counts of the organizations of which rows came since the last time, of all where that is not
 // known.
 func (v *View) readOverview(ctx context.Context) error {
