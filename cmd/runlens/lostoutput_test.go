@@ -16,7 +16,8 @@ func TestLostOutputIsNotAllThatIsSaid(t *testing.T) {
 	for _, c := range []struct{ args, says []string }{
 		{[]string{"ingest", "--dry-run", "--rejects", "/dev/full", rejected}, []string{"the rejects", "write summary"}},
 		{append([]string{"keys", "create", "--org", "acme"}, flags...), []string{"the key ", "revoke it"}},
-		{append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...), []string{"the key ", "revoke it"}},
+		{append([]string{"keys", "create", "--org", "acme", "--output", "json"}, flags...),
+			[]string{"the key ", "revoke it"}},
 	} {
 		var stderr bytes.Buffer
 		code := run(context.Background(), c.args, streams{strings.NewReader(""), lostSummary{}, &stderr})
