@@ -83,14 +83,34 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // due is when the wait for bytes ends. The caller holds c.mu.
 func (c *conn) due() time.Time {
-	if c.received == 0 || c.answering {
+	if c.answering {
+		return c.deadline
+	}
+	if c.received == 0 {
+		if c.listener.isClosed() {
+			if last := c.listener.ended.Add(lastRequest); !earlier(c.deadline, last) {
+				return last
+			}
+		}
 		return c.deadline
 	}
 	due := c.began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond - c.waited)
-	if !c.deadline.IsZero() && c.deadline.Before(due) {
+	if earlier(c.deadline, due) {
 		return c.deadline
 	}
 	return due
+}
+
+// earlier reports whether there is a deadline, and it is before another one.
+func earlier(deadline, other time.Time) bool { return !deadline.IsZero() && deadline.Before(other) }
+
+// hurry applies to a Read that waits what is due since the listener was closed.
+func (c *conn) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading {
+		c.Conn.SetReadDeadline(c.due())
+	}
 }
 
 // Write ends the request: whatever is read next belongs to another one. The client has to take what is written at

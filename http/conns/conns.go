@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,6 +38,10 @@ const (
 	// receiveBuffer is how much of a connection the kernel takes in before the server reads it; without a bound
 	// it grows to megabytes, and a flood is copied before anybody can refuse it.
 	receiveBuffer = 128 << 10
+
+	// lastRequest is how long a connection may still begin a request when nobody listens any more. Browsers and load
+	// balancers open some that they never use.
+	lastRequest = time.Second
 
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = time.Second
@@ -64,6 +69,7 @@ type Listener struct {
 	caps   Caps
 	logger *slog.Logger
 	closed chan struct{}
+	ended  time.Time // when closed was closed; read after that
 	close  func() error
 	turns  chan struct{} // held while a connection is drained
 
@@ -83,13 +89,21 @@ func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 		origins: map[netip.Addr]*origin{}, refused: map[string]uint64{}, logged: map[string]time.Time{},
 	}
 	l.close = sync.OnceValue(func() error {
+		l.ended = time.Now()
 		close(l.closed)
-		return inner.Close()
+		err := inner.Close()
+		l.mu.Lock()
+		open := slices.Clone(l.open)
+		l.mu.Unlock()
+		for _, c := range open {
+			c.hurry()
+		}
+		return err
 	})
 	return l
 }
 
-// Close stops listening. Connections stay.
+// Close stops listening. Connections stay, but those without a request, which have a second to begin one.
 func (l *Listener) Close() error { return l.close() }
 
 // Accept returns the next connection that is within the caps. The error is always net.ErrClosed.

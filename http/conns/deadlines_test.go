@@ -56,3 +56,46 @@ func TestDeadlinesOfClosedConnections(t *testing.T) {
 		}
 	}
 }
+
+// When nobody listens any more, a connection without a request has a second to begin one, whatever deadline the server
+// sets it. One that has begun goes on.
+func TestUnusedConnectionsEndWithTheListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newPlainListener()
+		l, _ := limit(inner, 3, 3)
+		unused, late, begun := open(t, inner, l, "192.0.2.1:1"), open(t, inner, l, "192.0.2.1:2"), open(t, inner, l,
+			"192.0.2.1:3")
+		for _, c := range []pair{unused, late, begun} {
+			c.server.SetReadDeadline(time.Now().Add(time.Hour))
+		}
+		go begun.client.Write([]byte("G"))
+		if _, err := begun.server.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		read := func(c pair) {
+			go func() {
+				_, err := c.server.Read(make([]byte, 1))
+				ended <- err
+			}()
+			synctest.Wait()
+		}
+		closed := time.Now()
+		read(unused)
+		l.Close()
+		if err, ok := (<-ended).(net.Error); !ok || !err.Timeout() || time.Since(closed) != time.Second {
+			t.Errorf("unused: %v after %v", err, time.Since(closed))
+		}
+		late.server.SetReadDeadline(time.Now().Add(time.Hour))
+		read(late)
+		if err, ok := (<-ended).(net.Error); !ok || !err.Timeout() || time.Since(closed) != time.Second {
+			t.Errorf("late: %v after %v", err, time.Since(closed))
+		}
+		read(begun)
+		time.Sleep(2 * time.Second) // of the test's clock
+		go begun.client.Write([]byte("E"))
+		if err := <-ended; err != nil {
+			t.Errorf("begun: %v after %v", err, time.Since(closed))
+		}
+	})
+}
