@@ -81,33 +81,27 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// due is when the wait for bytes ends. The caller holds c.mu.
+// due is when the wait for bytes ends: at the server's deadline, or before. The caller holds c.mu.
 func (c *conn) due() time.Time {
-	if c.answering {
+	var most time.Time
+	switch {
+	case c.answering:
+		return c.deadline
+	case c.received > 0:
+		most = c.began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond - c.waited)
+	case c.listener.isClosed():
+		most = c.listener.ended.Add(lastRequest)
+	default:
 		return c.deadline
 	}
-	if c.received == 0 {
-		if c.listener.isClosed() {
-			if last := c.listener.ended.Add(lastRequest); !earlier(c.deadline, last) {
-				return last
-			}
-		}
+	if !c.deadline.IsZero() && c.deadline.Before(most) {
 		return c.deadline
 	}
-	due := c.began.Add(Grace + time.Duration(c.received)*time.Second/MinBytesPerSecond - c.waited)
-	if earlier(c.deadline, due) {
-		return c.deadline
-	}
-	return due
+	return most
 }
 
-// earlier reports whether there is a deadline, and it is before another one.
-func earlier(deadline, other time.Time) bool { return !deadline.IsZero() && deadline.Before(other) }
-
-// hurry applies to a Read that waits what is due since the listener was closed.
-func (c *conn) hurry() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// renew has a Read that waits wait for what is due now. The caller holds c.mu.
+func (c *conn) renew() {
 	if c.reading {
 		c.Conn.SetReadDeadline(c.due())
 	}
@@ -135,9 +129,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deadline, c.answering = t, t.IsZero()
-	if c.reading {
-		c.Conn.SetReadDeadline(c.due())
-	}
+	c.renew()
 	return nil
 }
 

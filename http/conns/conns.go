@@ -9,6 +9,7 @@
 //  3. A connection whose answer came before the end of its request is drained before it is closed (LeaveUnread).
 //     Closed at once, the kernel resets it, and the client may lose the answer.
 //  4. Accept never fails while the listener is open. Out of descriptors, it closes a connection and tries again.
+//  5. Once the listener is closed, a connection without a request has a second to begin one.
 //
 // Every address on which a command answers has a Listener, and a server of net/http there is made by NewServer.
 package conns
@@ -96,7 +97,9 @@ func Limit(inner net.Listener, caps Caps, logger *slog.Logger) *Listener {
 		open := slices.Clone(l.open)
 		l.mu.Unlock()
 		for _, c := range open {
-			c.hurry()
+			c.mu.Lock()
+			c.renew()
+			c.mu.Unlock()
 		}
 		return err
 	})
