@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/runlens/runlens/olap/cache"
+	"github.com/runlens/runlens/olap/olaptest"
 )
 
 func key(text string) cache.Key { return cache.KeyOf([]byte(text)) }
@@ -130,12 +131,12 @@ func TestBytesAreWhatIsRetained(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := olaptest.Heap()
 			c := cache.New[string](bound, time.Hour)
 			for n := range 40_000 {
 				put(c, n)
 			}
-			taken := heap() - before
+			taken := olaptest.Heap() - before
 			t.Logf("%d values take %d KiB", c.Len(), taken>>10)
 			if taken > bound || taken < bound/2 {
 				t.Errorf("%d bytes are held by a cache of %d", taken, bound)
@@ -143,14 +144,6 @@ func TestBytesAreWhatIsRetained(t *testing.T) {
 			runtime.KeepAlive(c)
 		})
 	}
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }
 
 func TestConcurrentUse(t *testing.T) {
