@@ -60,7 +60,7 @@ func SharedKeys(read sql.Reader, texts sql.From) sql.Select {
 				Where: []string{"(organization_id, " + ofKey + ") IN" + sql.In(keys)},
 			},
 			// The WITH of a part of a union would apply to those after it.
-			sql.Select{Columns: columns, From: texts},
+			{Columns: columns, From: texts},
 		}),
 		Group: []string{"organization_id", "initiator"},
 		// A name that is null is a text of its own, which no uniqExact counts, not even as a tuple's element.

@@ -20,14 +20,14 @@ frame = answer.to_pandas()  # or to_polars(); answer.rows needs neither
 
 // python is empty for a question that Python's client can't ask: one with two filters on one member.
 func python(q report.Question, server string) string {
-	filters, filtered := make(map[string]bool), ""
-	for _, text := range q.Filter {
+	filtered, filters := make(map[string]bool), make([]string, len(q.Filter))
+	for i, text := range q.Filter {
 		f, err := report.ParseFilter(text)
-		if err != nil || filters[f.Member] {
+		if err != nil || filtered[f.Member] {
 			return ""
 		}
-		filters[f.Member] = true
-		filtered += fmt.Sprintf("%s: %s, ", strconv.Quote(f.Member), pythonList(f.Values))
+		filtered[f.Member] = true
+		filters[i] = strconv.Quote(f.Member) + ": " + pythonList(f.Values)
 	}
 	var arguments strings.Builder
 	q = withoutDefaults(limited(q))
@@ -48,7 +48,7 @@ func python(q report.Question, server string) string {
 			value = fmt.Sprint(v)
 		}
 		if name == "filter" {
-			name, value = "filters", "{"+strings.TrimSuffix(filtered, ", ")+"}"
+			name, value = "filters", "{"+strings.Join(filters, ", ")+"}"
 		}
 		fmt.Fprintf(&arguments, "    %s=%s,\n", strings.ReplaceAll(name, "-", "_"), value)
 	}
