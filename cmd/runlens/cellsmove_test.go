@@ -66,7 +66,7 @@ func TestMovingAnOrganization(t *testing.T) {
 		_, _, stderr := command(t, "", append([]string{"cells", "move", moved, "--to", to}, d.flags...)...)
 		ended <- stderr
 	}()
-	for asking := true; asking; {
+	if !harness.Poll(t.Context(), 10*time.Minute, 50*time.Millisecond, func() bool {
 		if again := pageOf(t, base, key, first.Cursor); !reflect.DeepEqual(again.Rows, second.Rows) ||
 			again.AsOf != first.AsOf {
 			t.Fatalf("the second page is %+v, and was %+v", again, second)
@@ -79,9 +79,12 @@ func TestMovingAnOrganization(t *testing.T) {
 			if !strings.Contains(stderr, string(move.Purged)) {
 				t.Fatal(stderr)
 			}
-			asking = false
+			return true
 		default:
+			return false
 		}
+	}) {
+		t.Fatal("the move did not end")
 	}
 	<-ingested
 	<-created
