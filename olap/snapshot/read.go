@@ -80,30 +80,41 @@ func ReadInserts(ctx context.Context, conn driver.Conn) (in Inserts, err error) 
 const (
 	// insertPatience bounds how long a first page waits for inserts in flight.
 	insertPatience = 2 * time.Second
-	insertPoll     = 2 * time.Millisecond
+	// insertPoll is the least pause between two looks at them.
+	insertPoll = 2 * time.Millisecond
 )
 
 // AwaitInserts waits, two seconds at most, for the inserts that began at or before an instant more than a millisecond
 // ago. It returns that instant, or an earlier one that no insert in flight precedes.
 func AwaitInserts(ctx context.Context, conn driver.Conn, at time.Time) (time.Time, error) {
+	return awaitInserts(ctx, at, func() (time.Time, error) {
+		inserts, err := ReadInserts(ctx, conn)
+		return inserts.Oldest, err
+	})
+}
+
+// awaitInserts is AwaitInserts with a way to read when the oldest insert in flight began. It reads that the less often
+// the longer it has waited: what everybody asks all the time makes the inserts slower.
+func awaitInserts(ctx context.Context, at time.Time, read func() (time.Time, error)) (time.Time, error) {
 	// What the readings say together: an insert in flight was so before as well, or began since. The busier the machine,
 	// the earlier may a single one put it, by tens of milliseconds.
 	var oldest time.Time
-	for deadline := time.Now().Add(insertPatience); ; {
-		inserts, err := ReadInserts(ctx, conn)
+	for began := time.Now(); ; {
+		inFlight, err := read()
 		if err != nil {
 			return at, err
 		}
-		if inserts.Oldest.After(oldest) {
-			oldest = inserts.Oldest
+		if inFlight.After(oldest) {
+			oldest = inFlight
 		}
 		if oldest.After(at) {
 			return at, nil
 		}
-		if time.Now().After(deadline) {
+		waited := time.Since(began)
+		if waited > insertPatience {
 			return oldest.Add(-time.Millisecond), nil
 		}
-		if err := Pause(ctx, insertPoll); err != nil {
+		if err := Pause(ctx, max(insertPoll, waited/10)); err != nil {
 			return at, err
 		}
 	}

@@ -192,7 +192,7 @@ func (v *View) Await(ctx context.Context, organization schema.OrganizationID) (a
 		if err := Pause(ctx, insertPoll); err != nil {
 			return asOf, err
 		}
-		if asOf, err = AwaitInserts(ctx, v.conn, asOf); err != nil {
+		if asOf, err = v.awaitInserts(ctx, asOf); err != nil {
 			return asOf, err
 		}
 	}
@@ -200,6 +200,14 @@ func (v *View) Await(ctx context.Context, organization schema.OrganizationID) (a
 		asOf = newest
 	}
 	return asOf, nil
+}
+
+// awaitInserts is AwaitInserts with snapshots that all who wait share: there is one reading at a time.
+func (v *View) awaitInserts(ctx context.Context, at time.Time) (time.Time, error) {
+	return awaitInserts(ctx, at, func() (time.Time, error) {
+		s, err := v.Take(ctx, InFlight)
+		return s.Oldest, err
+	})
 }
 
 // A Derived is a boundary that pages can share once it is confirmed. The zero value is never confirmed.
@@ -262,7 +270,7 @@ func (v *View) Confirm(
 		return false, waited, err
 	}
 	if !d.fresh && !later.Oldest.After(d.AsOf) {
-		if waited, err = AwaitInserts(ctx, v.conn, d.AsOf); err != nil || waited.Before(d.AsOf) {
+		if waited, err = v.awaitInserts(ctx, d.AsOf); err != nil || waited.Before(d.AsOf) {
 			return false, waited, err
 		}
 		if later, err = v.Take(ctx, 0, organization); err != nil {
