@@ -85,9 +85,10 @@ func (c mcpCmd) serve(ctx context.Context, command *kong.Context, logger *slog.L
 	return overStreams(ctx, server, io)
 }
 
-// overStreams serves one assistant until it closes the input, or a signal comes.
+// overStreams serves one assistant until it closes the input and has its answers, or a signal comes.
 func overStreams(ctx context.Context, server *mcp.Server, streams streams) error {
-	err := server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}})
+	err := server.Run(ctx, assistant.Answered{Transport: &mcp.IOTransport{
+		Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}}})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}

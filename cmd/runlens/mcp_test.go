@@ -101,6 +101,35 @@ func TestMCPOverStreams(t *testing.T) {
 	}
 }
 
+// All requests that came are answered, also where the input has ended before that; those with the id of another one
+// that is open get one answer. Where nobody reads the answers it ends all the same.
+func TestMCPAnswersWhatCame(t *testing.T) {
+	asker(t)
+	const calls = 20
+	input := initialize + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+	for id := range calls {
+		input += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"query","arguments":`+
+			`{"model":"agent_runs","metrics":["run_count"],`+
+			`"range":{"start":"2026-01-%02d","end":"2026-01-31","timezone":"UTC"}}}}`+"\n",
+			2+min(id, calls-2), 1+id)
+	}
+	code, out, stderr := command(t, input, "mcp")
+	if n := strings.Count(out, `"structuredContent":`); code != 0 || n < calls-1 || strings.Contains(out, `"isError"`) {
+		t.Errorf("%d: %d answers to %d calls: %s%s", code, n, calls, out, stderr)
+	}
+
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	reader.Close()
+	ended := run(t.Context(), []string{"mcp"}, streams{strings.NewReader(input), writer, io.Discard})
+	if ended != exitFailed {
+		t.Errorf("exit code %d where nobody reads", ended)
+	}
+}
+
 // initialize is the first message of a client.
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
 	`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
