@@ -35,6 +35,7 @@ var arrows = map[string]string{
 	"olap": "olap/cache olap/catalog olap/compile olap/cost olap/cursor olap/exec olap/failure olap/plan olap/query" +
 		" olap/rollup olap/snapshot olap/trace olap/value schema schema/sql",
 	"olap/audit":              "schema schema/sql",
+	"olap/backoff":            "",
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
 	"olap/cells":              "olap/cache olap/elapsed olap/parts schema schema/sql",
@@ -53,7 +54,7 @@ var arrows = map[string]string{
 	"olap/exec":               "olap/compile olap/cost olap/failure olap/value schema",
 	"olap/failure":            "",
 	"olap/keys":               "olap/parts schema schema/sql",
-	"olap/maintain":           "schema",
+	"olap/maintain":           "olap/backoff schema",
 	"olap/orgs":               "schema schema/sql",
 	"olap/parts":              "olap/elapsed",
 	"olap/plan":               "olap/catalog olap/cursor olap/daterange olap/query schema",

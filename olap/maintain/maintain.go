@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/runlens/runlens/olap/backoff"
 )
 
 // A Task is work in small steps that nothing but speed depends on.
@@ -20,7 +22,7 @@ type Task interface {
 const (
 	// stepLimit is the longest time of one step. The largest merges take minutes; what takes longer hangs.
 	stepLimit = 10 * time.Minute
-	// longestPause is the longest pause after a step that failed, and after any other as long as no more than mostOwed is
+	// longestPause is the longest pause after steps that failed, and after any other as long as no more than mostOwed is
 	// left of the rest (of a task that is not idle for longer).
 	longestPause = 30 * time.Second
 	// mostOwed is the most rest that a step leaves to the pauses of later steps.
@@ -49,8 +51,8 @@ type Worker struct {
 // New returns a Worker for a task. share is the most part of the time that it takes, from 0 to 1 (both exclusive),
 // whatever a step takes: one of a second is followed by a pause of nine seconds at a share of 0.1. What is over 30 s of
 // that is added to the pauses of later steps, up to 5 minutes, and paused at once from there on. idle is the pause when
-// there is nothing to do. A step that failed is followed by 30 s at most. A step ends after 10 minutes, as one that
-// failed.
+// there is nothing to do. After steps that failed pauses double from that to 30 s. A step ends after 10 minutes, as one
+// that failed.
 //
 // alive returns when the store answers, or with its context. The time in which it does not is not a step's (stoppage).
 func New(
@@ -82,6 +84,7 @@ func (w *Worker) Hurry(share float64, urgent func(context.Context) bool) *Worker
 
 // Run works until ctx is done. What fails is logged and tried again later.
 func (w *Worker) Run(ctx context.Context) {
+	failures := backoff.Failures{Logger: w.logger, First: w.idle, Longest: max(w.idle, longestPause)}
 	var others, urgent time.Duration // rest that steps are still owed
 	for hurries := w.hurries(ctx); ctx.Err() == nil; {
 		more, took, err := w.step(ctx)
@@ -94,15 +97,18 @@ func (w *Worker) Run(ctx context.Context) {
 		if hurries {
 			share, owed = w.hurried, &urgent
 		}
-		rest := time.Duration(float64(took) * (1 - share) / share)
+		rest, failed := time.Duration(float64(took)*(1-share)/share), time.Duration(0)
 		if err != nil {
 			w.failed.Inc()
-			w.logger.Warn("maintenance failed, trying again later", "task", w.name, "took", took.String(), "error", err)
+			failed = failures.Failed(ctx, slog.LevelWarn, "maintenance failed, trying again later", "task", w.name,
+				"took", took.String(), "error", err)
 			rest = min(rest, longestPause)
+		} else {
+			failures.Succeeded(ctx, "maintenance works again", "task", w.name)
 		}
 		*owed += rest
-		pause := max(min(*owed, longestPause), *owed-mostOwed)
-		if !more || err != nil {
+		pause := max(min(*owed, longestPause), *owed-mostOwed, failed)
+		if !more {
 			pause = max(pause, w.idle)
 		}
 		var paused time.Duration
