@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/backoff"
+	"github.com/runlens/runlens/olap/snapshot"
 )
 
 // retryableCodes are ClickHouse's codes of conditions that pass by themselves.
@@ -90,9 +93,14 @@ func (r Retry) Do(ctx context.Context, what string, attempt func() error) error 
 // DoIf is Do with an allow-list of its own.
 func (r Retry) DoIf(ctx context.Context, what string, retryable func(error) bool, attempt func() error) error {
 	var deadline time.Time
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	failures := backoff.Failures{Logger: r.Logger, First: firstPause, Longest: longestPause}
+	for {
 		err := attempt()
-		if err == nil || ctx.Err() != nil || !retryable(err) {
+		if err == nil {
+			failures.Succeeded(ctx, what+" succeeded after it had failed")
+			return nil
+		}
+		if ctx.Err() != nil || !retryable(err) {
 			return Describe(err)
 		}
 		now := time.Now()
@@ -105,11 +113,9 @@ func (r Retry) DoIf(ctx context.Context, what string, retryable func(error) bool
 		if r.Count != nil {
 			r.Count()
 		}
-		r.Logger.WarnContext(ctx, what+" failed, trying again", "pause", pause.String(), "error", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		pause := failures.Failed(ctx, slog.LevelWarn, what+" failed, trying again", "error", err)
+		if err := snapshot.Pause(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

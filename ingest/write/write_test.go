@@ -1,6 +1,7 @@
 package write_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -141,6 +144,25 @@ func TestCancellationEndsTheWait(t *testing.T) {
 	if conn.sends != 1 {
 		t.Errorf("%d sends after the cancellation", conn.sends)
 	}
+}
+
+// What fails for an hour is tried every 5 s at least, and logged a few times: at once, ever more rarely, and when it
+// works again.
+func TestLongTroubleIsLoggedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		began, tries := time.Now(), 0
+		err := write.Retry{Logger: slog.New(slog.NewTextHandler(&log, nil))}.Do(t.Context(), "it", func() error {
+			if tries++; time.Since(began) < time.Hour {
+				return io.EOF
+			}
+			return nil
+		})
+		if lines := strings.Count(log.String(), "\n"); err != nil || tries < 720 || lines != 8 ||
+			strings.Count(log.String(), "it failed, trying again") != 7 || !strings.Contains(log.String(), "failures=725 ") {
+			t.Errorf("%v after %d tries; %d lines:\n%s", err, tries, lines, &log)
+		}
+	})
 }
 
 type writerFunc func([]byte)

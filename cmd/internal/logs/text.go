@@ -2,11 +2,13 @@ package logs
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // Text is what an error says, without the queries of addresses in it: statements have their settings there, which are
-// long, and their parameters, which may name people.
+// long, and their parameters, which may name people. Each line is there once: drivers that try an address in several
+// ways, as with TLS and without, say of each how it failed.
 func Text(err error) string {
 	text := err.Error()
 	eachFailedRequest(err, func(failed *url.Error) {
@@ -14,7 +16,13 @@ func Text(err error) string {
 			text = strings.ReplaceAll(text, failed.URL, address)
 		}
 	})
-	return text
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // eachFailedRequest goes through an error and all that it wraps.

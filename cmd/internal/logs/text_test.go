@@ -12,6 +12,15 @@ import (
 	"github.com/runlens/runlens/cmd/internal/logs"
 )
 
+// What several attempts have in common is said once.
+func TestTextSaysEachLineOnce(t *testing.T) {
+	refused := errors.New("\tdial: refused")
+	err := fmt.Errorf("connect:\n%w", errors.Join(refused, errors.New("\tdial: late"), refused))
+	if got, want := logs.Text(err), "connect:\n\tdial: refused\n\tdial: late"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // Where a request fails, its address is said, and neither the settings nor the parameters of the statement; wherever
 // in the error that is, in a line of the log as well.
 func TestTextHasNoQueries(t *testing.T) {
