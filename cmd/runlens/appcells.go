@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/runlens/runlens/olap/backoff"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -52,15 +54,16 @@ func (a *app) openCells(ctx, background context.Context) error {
 func (c *cell) openUntil(ctx, background context.Context, tried chan<- error) {
 	err := c.open(ctx, background)
 	tried <- err
+	failures := backoff.Failures{Logger: c.logger, First: reopenEvery, Longest: reopenEvery}
 	for err != nil {
-		c.logger.Error("the cell is away: its organizations have no answers", "error", oneLine(err))
-		if snapshot.Pause(background, reopenEvery) != nil {
+		pause := failures.Failed(background, slog.LevelError, "the cell is away: its organizations have no answers",
+			"error", oneLine(err))
+		if snapshot.Pause(background, pause) != nil {
 			return
 		}
-		if err = c.open(background, background); err == nil {
-			c.logger.Info("the cell is open")
-		}
+		err = c.open(background, background)
 	}
+	failures.Succeeded(background, "the cell is open")
 }
 
 // queriesAtOnce is how many queries each cell runs at once.

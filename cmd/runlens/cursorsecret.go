@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/backoff"
 )
 
 // cursorSecretPoll is how often a server reads the secrets that the store keeps. A new one is accepted by all servers
@@ -45,6 +46,7 @@ func (c serveCmd) cursorSecrets() ([][]byte, error) {
 func followCursorSecrets(
 	ctx context.Context, conn driver.Conn, engine *olap.Engine, every time.Duration, logger *slog.Logger,
 ) {
+	failures := backoff.Failures{Logger: logger}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -58,8 +60,9 @@ func followCursorSecrets(
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			logger.Warn("the cursor secrets could not be read again; those before stay", "error", err)
+			failures.Failed(ctx, slog.LevelWarn, "the cursor secrets could not be read again; those before stay", "error", err)
 		default:
+			failures.Succeeded(ctx, "the cursor secrets are read again")
 			engine.UseCursorSecrets(secrets...)
 		}
 	}

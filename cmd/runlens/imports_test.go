@@ -21,7 +21,7 @@ var arrows = map[string]string{
 	"http": "http/auth http/conns http/limit ingest/push olap olap/catalog olap/cost olap/failure olap/query olap/trace" +
 		" olap/usage schema",
 	"http/admin": "http/conns",
-	"http/auth":  "olap/elapsed schema",
+	"http/auth":  "olap/backoff olap/elapsed schema",
 	// A client is for programs that have nothing else of ours.
 	"http/client":        "",
 	"http/client/report": "http/client",
@@ -62,7 +62,7 @@ var arrows = map[string]string{
 	"olap/rollup":             "olap/cache olap/failure olap/snapshot olap/trace schema schema/sql",
 	"olap/snapshot":           "olap/cache olap/elapsed olap/failure olap/parts olap/trace schema schema/sql",
 	"olap/trace":              "olap/cost",
-	"olap/usage":              "olap/cost olap/failure olap/query schema schema/sql",
+	"olap/usage":              "olap/backoff olap/cost olap/failure olap/query schema schema/sql",
 	"olap/value":              "olap/catalog olap/daterange",
 
 	"ingest": "ingest/checkpoint ingest/normalize ingest/purged ingest/source ingest/write olap/trace",

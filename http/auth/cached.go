@@ -140,21 +140,20 @@ func (v *Verifier) forget(c Credential, elsewhere bool) {
 
 // record writes the uses that the store has not been told of yet, in one insert. Those that it does not take are
 // written with the next ones: they say who is established, and when keys were last used, to about an hour.
-func (v *Verifier) record(ctx context.Context) bool {
+func (v *Verifier) record(ctx context.Context) error {
 	v.mu.Lock()
 	uses := v.unrecorded
 	v.unrecorded = map[string]time.Time{}
 	v.mu.Unlock()
 	if len(uses) == 0 {
-		return true
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordPatience)
 	defer cancel()
 	err := v.store.RecordUses(ctx, uses)
 	if err == nil {
-		return true
+		return nil
 	}
-	v.logger.Warn("the uses of keys could not be recorded", "keys", len(uses), "error", err)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, at := range uses {
@@ -162,5 +161,5 @@ func (v *Verifier) record(ctx context.Context) bool {
 			v.unrecorded[id] = at
 		}
 	}
-	return false
+	return err
 }

@@ -1,8 +1,11 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -95,5 +98,25 @@ func TestFollow(t *testing.T) {
 		}
 		cancel()
 		<-ended
+	})
+}
+
+// While the store is away for an hour, a server says so a few times, and then that it is back.
+func TestAStoreThatIsAwayIsLoggedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		store := &sharedShelf{shelf: newShelf()}
+		v := NewVerifier(store, limit.NewWindow(100, time.Minute), time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+		refresh(t, v)
+		cancel, ended := follow(t, v)
+		for _, answer := range []func() error{func() error { return errors.New("away") }, nil} {
+			store.do(func() { store.during = answer })
+			time.Sleep(time.Hour)
+		}
+		cancel()
+		<-ended
+		if lines := strings.Count(log.String(), "\n"); lines != 8 || !strings.Contains(log.String(), "are read again") {
+			t.Errorf("%d lines:\n%s", lines, &log)
+		}
 	})
 }

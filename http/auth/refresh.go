@@ -2,9 +2,11 @@ package auth
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/runlens/runlens/olap/backoff"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -14,6 +16,7 @@ func (v *Verifier) Follow(ctx context.Context) {
 	defer others.Wait()
 	others.Go(func() { v.followUses(ctx) })
 	reading := make(chan struct{}, 1) // held while the established keys are read
+	changes, established := backoff.Failures{Logger: v.logger}, backoff.Failures{Logger: v.logger}
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
 	for {
@@ -26,7 +29,7 @@ func (v *Verifier) Follow(ctx context.Context) {
 		refreshing, cancel := context.WithTimeout(ctx, trustFor)
 		due, err := v.readChanges(refreshing)
 		cancel()
-		v.warn(ctx, err)
+		report(ctx, &changes, err)
 		if !due {
 			continue
 		}
@@ -38,29 +41,39 @@ func (v *Verifier) Follow(ctx context.Context) {
 				reading, cancel := context.WithTimeout(ctx, establishedPatience)
 				defer cancel()
 				_, err := v.readEstablished(reading, v.now())
-				v.warn(ctx, err)
+				report(ctx, &established, err)
 			})
 		default:
 		}
 	}
 }
 
-func (v *Verifier) warn(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		v.logger.Warn("the API keys could not be read; each is looked up", "error", err)
+// report logs how a reading of the keys ended.
+func report(ctx context.Context, failures *backoff.Failures, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		failures.Failed(ctx, slog.LevelWarn, "the API keys could not be read; each is looked up", "error", err)
+	default:
+		failures.Succeeded(ctx, "the API keys are read again")
 	}
 }
 
 // followUses records uses until ctx is done, and then the last ones.
 func (v *Verifier) followUses(ctx context.Context) {
+	failures := backoff.Failures{Logger: v.logger}
 	pause := recordPause
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
-		if pause = recordPause; !v.record(context.WithoutCancel(ctx)) {
+		pause = recordPause
+		if err := v.record(context.WithoutCancel(ctx)); err != nil {
+			failures.Failed(ctx, slog.LevelWarn, "the uses of keys could not be recorded", "error", err)
 			pause = recordPatience
+		} else {
+			failures.Succeeded(ctx, "the uses of keys are recorded")
 		}
 	}
 }

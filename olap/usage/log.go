@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/runlens/runlens/olap/backoff"
 	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
@@ -35,6 +36,8 @@ type Log struct {
 	lost   prometheus.Counter
 	every  time.Duration // writeEvery
 
+	failures backoff.Failures // of writing
+
 	mu      sync.Mutex
 	pending []row
 	refused map[refusal]int // the index in pending of a refusal without a shape
@@ -58,7 +61,7 @@ type refusal struct {
 // NewLog returns a Log that writes through conn. What is recorded waits for Run.
 func NewLog(conn driver.Conn, logger *slog.Logger) *Log {
 	return &Log{
-		conn: conn, logger: logger, every: writeEvery, refused: map[refusal]int{},
+		conn: conn, logger: logger, every: writeEvery, failures: backoff.Failures{Logger: logger}, refused: map[refusal]int{},
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "runlens_usage_lost_total", Help: "Questions that are missing in the log of usage.",
 		}),
@@ -149,9 +152,12 @@ func (l *Log) write(rows []row) bool {
 		err = batch.Send()
 	}
 	if err != nil {
-		l.logger.Warn("usage was not written", "rows", len(rows), "error", failure.Of("usage", err))
+		l.failures.Failed(ctx, slog.LevelWarn, "usage was not written", "rows", len(rows),
+			"error", failure.Of("usage", err))
+		return false
 	}
-	return err == nil
+	l.failures.Succeeded(ctx, "usage is written again")
+	return true
 }
 
 // columns are the values of insert's columns.
