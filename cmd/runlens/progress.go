@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -21,7 +23,10 @@ type progress struct {
 	last   time.Time
 }
 
-// newProgress takes the bytes to read, 0 when unknown.
+// noBytes is the total of a progress that is told in records alone.
+const noBytes = -1
+
+// newProgress takes the bytes to read, 0 when unknown, or noBytes.
 func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger) *progress {
 	p := &progress{what: what, total: total, logger: logger, last: time.Now()}
 	if output.IsTerminal(stderr) {
@@ -31,8 +36,9 @@ func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(output.Controls(stderr)),
 			progressbar.OptionSetDescription(what),
-			progressbar.OptionShowBytes(true),
+			progressbar.OptionShowBytes(p.total != noBytes),
 			progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(100*time.Millisecond),
 		)
 	}
 	return p
@@ -40,15 +46,21 @@ func newProgress(stderr io.Writer, what string, total int64, logger *slog.Logger
 
 // show says how many bytes were read, and besides how many records (attributes as slog takes them).
 func (p *progress) show(bytes int64, records ...any) {
-	if p.bar != nil {
+	switch {
+	case p.bar != nil && p.total == noBytes:
+		p.bar.Describe(strings.TrimSuffix(fmt.Sprintln(append([]any{p.what}, records...)...), "\n"))
+		p.bar.Add(1)
+		return
+	case p.bar != nil:
 		p.bar.Set64(bytes)
 		return
-	}
-	if time.Since(p.last) < progressEvery {
+	case time.Since(p.last) < progressEvery:
 		return
+	case p.total != noBytes:
+		records = append(records, "bytes", bytes, "of", p.total)
 	}
 	p.last = time.Now()
-	p.logger.Info(p.what+" progress", append(records, "bytes", bytes, "of", p.total)...)
+	p.logger.Info(p.what+" progress", records...)
 }
 
 func (p *progress) end() {

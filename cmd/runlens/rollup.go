@@ -56,7 +56,9 @@ func (c rollupCheckCmd) check(ctx context.Context, f storeFlags, logger *slog.Lo
 		return err
 	}
 	defer store.Close()
-	found, err := rollup.Check(ctx, store.Conn())
+	progress := newProgress(io.err, "rollup check", noBytes, logger)
+	found, err := rollup.CheckWith(ctx, store.Conn(), func(records uint64) { progress.show(0, "compared", records) })
+	progress.end()
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (c verifyCmd) compare(
 	}
 	defer store.Close()
 	options.Conn, options.Owns = store.Conn(), f.owns()
-	progress := newProgress(io.err, "verify", 0, logger)
+	progress := newProgress(io.err, "verify", noBytes, logger)
 	options.Progress = func(read int64) { progress.show(0, "read", read) }
 	report, err := verify.Compare(ctx, options)
 	progress.end()

@@ -21,6 +21,11 @@ var ErrNothingToCheck = errors.New("nothing was compared: no record of runs or a
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
 // only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet.
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
+	return CheckWith(ctx, conn, func(uint64) {})
+}
+
+// CheckWith is Check that says after each section about how many records were compared so far.
+func CheckWith(ctx context.Context, conn driver.Conn, progress func(records uint64)) (found []Difference, err error) {
 	w, err := newWalk(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -29,9 +34,10 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 		return nil, cmp.Or(err, ErrNothingToCheck)
 	}
 	s := New(conn, slog.New(slog.DiscardHandler), Margin)
-	for compared := false; ; compared = true {
+	var records uint64
+	for first := true; ; first = false {
 		next, err := w.next(ctx)
-		if next == nil && err == nil && !compared {
+		if next == nil && err == nil && first {
 			return nil, ErrNothingToCheck
 		}
 		if err != nil {
@@ -46,6 +52,8 @@ func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error
 			return nil, err
 		}
 		found = append(found, differences...)
+		records += next.records
+		progress(records)
 	}
 }
 

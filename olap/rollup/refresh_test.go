@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,5 +255,15 @@ func TestRowsOfTheWatermarkAreRefreshed(t *testing.T) {
 		if got := number(t, conn, "SELECT toInt64(sum(records)) FROM rollup_attributions"); got != int64(2+n) {
 			t.Errorf("%d records are in the rollup, want %d", got, 2+n)
 		}
+	}
+}
+
+// A check says how far it is, at last how many records there are: runs and attributions of two organizations.
+func TestACheckSaysHowFarItIs(t *testing.T) {
+	conn := refreshed(t, 40)
+	var said []uint64
+	found, err := rollup.CheckWith(ctx, conn, func(records uint64) { said = append(said, records) })
+	if err != nil || len(found) > 0 || len(said) == 0 || !slices.IsSorted(said) || said[len(said)-1] != 160 {
+		t.Errorf("%v, %v, said %v, want 160 in the end", found, err, said)
 	}
 }

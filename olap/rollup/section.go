@@ -18,6 +18,7 @@ type section struct {
 	table       *schema.RollupTable
 	partition   int64  // the year times 10 and its quarter, of the event clock in UTC
 	first, last string // organizations, inclusive
+	records     uint64 // about how many it has; 0 where nobody has counted them
 }
 
 // sectionRows is about how many records a section has; more only where one organization has more in a partition.
@@ -143,7 +144,6 @@ func (w *walk) divide(ctx context.Context, partition section) (sections []sectio
 		return nil, err
 	}
 	defer rows.Close()
-	var size uint64
 	for rows.Next() {
 		var organization string
 		var records uint64
@@ -151,11 +151,12 @@ func (w *walk) divide(ctx context.Context, partition section) (sections []sectio
 			return nil, err
 		}
 		records /= 2 // both tables have them
-		if len(sections) == 0 || size+records > sectionRows {
-			sections, size = append(sections, partition.of(organization)), 0
+		if n := len(sections); n == 0 || sections[n-1].records+records > sectionRows {
+			sections = append(sections, partition.of(organization))
 		}
-		sections[len(sections)-1].last = organization
-		size += records
+		last := &sections[len(sections)-1]
+		last.last = organization
+		last.records += records
 	}
 	return sections, rows.Err()
 }
