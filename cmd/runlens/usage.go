@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -101,16 +103,19 @@ func (c usageCmd) print(io streams, by usage.Grouping, summaries []usage.Summary
 	if err != nil {
 		return err
 	}
+	// Programs get names and exact figures, people headings and what matters of a time.
 	var columns []report.Column
-	for _, name := range by.Columns() {
-		columns = append(columns, report.Column{Name: name})
+	add := func(kind report.Kind, names ...string) {
+		for _, name := range names {
+			if c.Output == "table" {
+				name = strings.ReplaceAll(name, "_", " ")
+			}
+			columns = append(columns, report.Column{Name: name, Kind: kind})
+		}
 	}
-	for _, name := range []string{"questions", "refused", "limited", "rows_read", "bytes_read"} {
-		columns = append(columns, report.Column{Name: name, Kind: report.Count})
-	}
-	for _, name := range []string{"processor_ms", "mean_ms", "p95_ms", "max_ms"} {
-		columns = append(columns, report.Column{Name: name, Kind: report.Number})
-	}
+	add(report.Text, by.Columns()...)
+	add(report.Count, "questions", "refused", "limited", "rows_read", "bytes_read")
+	add(report.Number, "processor_ms", "mean_ms", "p95_ms", "max_ms")
 	if err := w.Head(columns); err != nil {
 		return err
 	}
@@ -123,9 +128,12 @@ func (c usageCmd) print(io streams, by usage.Grouping, summaries []usage.Summary
 			row = append(row, client.Int64Value(int64(count)))
 		}
 		for _, figure := range []*float64{s.ProcessorMs, s.MeanMs, s.P95Ms, s.MaxMs} {
-			if figure == nil {
+			switch {
+			case figure == nil:
 				row = append(row, client.Value{})
-			} else {
+			case c.Output == "table":
+				row = append(row, client.Float64Value(math.Round(*figure*10)/10))
+			default:
 				row = append(row, client.Float64Value(*figure))
 			}
 		}

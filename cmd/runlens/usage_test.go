@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,6 +100,12 @@ func TestUsage(t *testing.T) {
 	}
 	if mean, err := strconv.ParseFloat(cells[7], 64); err != nil || mean <= 0 || cells[7] != cells[9] {
 		t.Errorf("one answer took %s ms in the mean and %s at most, %v", cells[7], cells[9], err)
+	}
+	// People read headings of words, and times to a tenth of a millisecond.
+	code, out, stderr := command(t, "", append([]string{"usage", "--org", "globex"}, flags...)...)
+	if form := regexp.MustCompile(`^ORGANIZATION ID +QUESTIONS +REFUSED +LIMITED +ROWS READ +BYTES READ +PROCESSOR MS +` +
+		`MEAN MS +P95 MS +MAX MS\nglobex +1 +0 +0 +\d+ +\d+ +-( +\d+(\.\d)?){3}\n$`); code != 0 || !form.MatchString(out) {
+		t.Errorf("%d:\n%s%s", code, out, stderr)
 	}
 
 	conn, err := openStore(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
