@@ -33,6 +33,11 @@ func TestLeastOfAnEngine(t *testing.T) {
 	}
 }
 
+// A library that cannot say its version, here for want of open files, makes the command fail.
+func TestVersionOfALibraryThatFails(t *testing.T) {
+	limited(t, 16, "version").failsClearly(t, "ulimit -n")
+}
+
 // A data directory that is a link to nothing says so.
 func TestDataDirectoryIsALinkToNothing(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "data")

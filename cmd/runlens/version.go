@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -46,12 +48,15 @@ func (c versionCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 		return err
 	}
 	return p.each(io, func(f storeFlags) error {
-		engine, err := f.engineVersion(ctx, logger)
-		if err != nil {
-			engine = "unknown: " + err.Error()
+		engine, failed := f.engineVersion(ctx, logger)
+		switch {
+		case errors.Is(failed, clickhouse.ErrNoLibrary): // which has no version
+			engine, failed = "unknown: "+failed.Error(), nil
+		case failed != nil:
+			engine = "unknown"
 		}
-		_, err = fmt.Fprintf(io.out, "engine ClickHouse %s\n", engine)
-		return err
+		_, err := fmt.Fprintf(io.out, "engine ClickHouse %s\n", engine)
+		return cmp.Or(err, failed)
 	})
 }
 

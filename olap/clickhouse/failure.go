@@ -41,6 +41,9 @@ func explain(err error, log string) error {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("the data directory is a link to what does not exist; make that, or set RUNLENS_DATA_DIR to "+
 			"another directory: %w", err)
+	case errors.Is(err, errNoVersion):
+		return fmt.Errorf("the engine library does not work on this machine; remove it and run `runlens engine fetch`, or "+
+			"set RUNLENS_ENGINE_LIB to another copy: %w", err)
 	}
 	return err
 }

@@ -68,6 +68,9 @@ func (l layout) adoptVersion(library string) (string, error) {
 	return now.Engine, writeFileAtomic(l.version(), content)
 }
 
+// errNoVersion is returned for a library that does not say its version.
+var errNoVersion = errors.New("the engine library does not say its version")
+
 // probeVersion reads the version of the library, in a process of its own: a library can be entered only once in the
 // life of a process.
 func probeVersion(library string) (string, error) {
@@ -78,11 +81,11 @@ func probeVersion(library string) (string, error) {
 	var failure strings.Builder
 	cmd.Stderr = &failure
 	output, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("the engine library %s does not work on this machine; remove it and run `runlens engine "+
-			"fetch`, or set RUNLENS_ENGINE_LIB to another copy: %s", library, lastLines(failure.String(), 3))
+	version := string(output)
+	if year, _ := release(version); err != nil || year == 0 {
+		return "", fmt.Errorf("%w: %s: %s", errNoVersion, library, lastLines(failure.String(), 3))
 	}
-	return string(output), nil
+	return version, nil
 }
 
 // newer reports whether version a, such as "26.7.2.1", has a greater year or month than b. Versions of one month share
@@ -110,5 +113,9 @@ func LibraryVersion(named string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return probeVersion(library)
+	version, err := probeVersion(library)
+	if err != nil {
+		return "", explain(err, "")
+	}
+	return version, nil
 }
