@@ -123,7 +123,7 @@ func TestTransactionPooling(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 500)
-	b.open(b.pgbouncer(), postgres.DefaultMapping)
+	b.open(b.pgbouncer("transaction"), postgres.DefaultMapping)
 	status, stop := b.start(func(o *worker.Options) { o.Overlap = 0 })
 	b.untilEqual()
 	late := b.connect()
@@ -137,8 +137,22 @@ func TestTransactionPooling(t *testing.T) {
 	b.untilEqual()
 }
 
-// pgbouncer starts Debian's pooler in front of the source, in transaction mode, and returns its URL.
-func (b *bed) pgbouncer() string {
+// A pooler that gives each statement any connection cannot be read through. That ends the worker, which says
+// what to do.
+func TestStatementPooling(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.open(b.pgbouncer("statement"), postgres.DefaultMapping)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := worker.Run(ctx, b.options(nil))
+	if err == nil || !strings.Contains(err.Error(), "pool_mode = transaction") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// pgbouncer starts Debian's pooler in front of the source, in a mode, and returns its URL.
+func (b *bed) pgbouncer(mode string) string {
 	b.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -162,12 +176,13 @@ func (b *bed) pgbouncer() string {
 	port := ports.FreeFor(b.T, 1)[0]
 	config := fmt.Sprintf(
 		"[databases]\npooled = host=%s port=%s dbname=%s user=%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %s\n"+
-			"unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
+			"unix_socket_dir =\nauth_type = any\npool_mode = %s\ndefault_pool_size = 2\n",
 		source.Hostname(),
 		source.Port(),
 		source.Path[1:],
 		user,
 		port,
+		mode,
 	)
 	file := filepath.Join(dir, "pgbouncer.ini")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {

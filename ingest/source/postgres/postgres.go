@@ -143,7 +143,7 @@ func (d *Database) from(kind normalize.Kind) string { return "(" + d.mapping[kin
 func (d *Database) reading(ctx context.Context, settings string, read func(pgx.Tx) error) error {
 	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return err
+		return beginFailed(err)
 	}
 	defer tx.Rollback(ctx) // has no effect after a commit
 	var pid int64

@@ -25,6 +25,20 @@ var retryableStates = []string{
 	"57P", // admin shutdown, crash shutdown, cannot connect now, database dropped
 }
 
+// errStatementPooling is what a pooler's refusal of a transaction means. It does not pass.
+var errStatementPooling = errors.New("the pooler in front of the source gives connections away after each statement " +
+	"(pool_mode = statement), and what is read in several has to be read in one transaction: set pool_mode = " +
+	"transaction for this database in pgbouncer.ini, or name PostgreSQL itself in --source")
+
+// beginFailed is why no transaction began. PgBouncer says it in its text only: its code stands for all of its errors.
+func beginFailed(err error) error {
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) && strings.Contains(failure.Message, "statement pooling mode") {
+		return errStatementPooling
+	}
+	return err
+}
+
 // Retryable reports whether the same statement may succeed later: the list is closed, everything else
 // needs a person.
 func Retryable(err error) bool {
