@@ -50,8 +50,8 @@ func queryRefusals(t *testing.T, o office) {
 		{"--metrics run_count --timezone Europe/Stokholm",
 			`2 there is no timezone "Europe/Stokholm"; did you mean Europe/Stockholm?`},
 		{"--metrics run_count --start 2025-01-01 --end 2026-01-15", "2 the range covers 380 days, at most 366"},
-		{"--metrics run_count --start 9999-12-31 --end 9999-12-31", "2 the range 9999-12-31 to 9999-12-31 must be two days " +
-			"of the form 2026-01-31, the first not after the last, and end before the year 10000 in UTC"},
+		{"--metrics run_count --start 9999-12-31 --end 9999-12-31", "2 the range ends on 9999-12-31, and must end before " +
+			"the year 10000 begins in UTC (invalid_query at range.end"},
 		{"--metrics run_count --start 2026-02-01 --end 2026-01-31", "2 the range starts on 2026-02-01, after its end"},
 		{"--metrics run_count --limit 0", "2 --limit must be at least 1"},
 		{"--metrics run_count --watch 10ms", "2 --watch must be at least 1s"},
