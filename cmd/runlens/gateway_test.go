@@ -33,7 +33,8 @@ func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	flags[1] = "http://" + user.String() + "@" + strings.TrimPrefix(gateway.URL, "http://") + "/runlens"
 	var log bytes.Buffer
-	app, err := startApp(t.Context(), serveWith(t, flags...), slog.New(slog.NewJSONHandler(&log, nil)))
+	app, err := startApp(t.Context(), serveWith(t, append(flags, "--data-dir", t.TempDir())...),
+		slog.New(slog.NewJSONHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

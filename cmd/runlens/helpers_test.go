@@ -51,9 +51,8 @@ func serveWith(t *testing.T, flags ...string) serveCmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A server of another ClickHouse keeps its token in the data directory too.
-	if _, err := parser.Parse(append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-		"--data-dir", memory.TempDir(t)}, flags...)); err != nil {
+	if _, err := parser.Parse(append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"},
+		flags...)); err != nil {
 		t.Fatal(err)
 	}
 	return c.Serve
