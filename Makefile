@@ -25,8 +25,8 @@ RACE   = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # The client is a module of its own, and so not among ./...
 CLIENT   := github.com/runlens/runlens/http/client/...
 PACKAGES := ./... $(CLIENT)
-# The first three are tested first, since they take longest.
-UNRACED   = ./cmd/runlens ./olap/rollup ./olap $(CLIENT) \
+# The first five are tested first, since they take longest.
+UNRACED   = ./cmd/runlens ./olap ./ingest/worker ./ingest/move ./olap/rollup $(CLIENT) \
 	$(filter-out $(RACED:./%=github.com/runlens/runlens/%),$(shell go list ./...))
 
 # With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
