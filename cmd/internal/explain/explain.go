@@ -115,8 +115,8 @@ func place(ctx context.Context, q client.Query, param string, catalog Catalog) s
 	case param == "range.end" && days(q.Range) > 0:
 		return fmt.Sprintf("the range ends on %s, and must end before the year 10000 begins in UTC", q.Range.End)
 	case param == "range.start" || param == "range.end" || param == "range":
-		return fmt.Sprintf("the range %s to %s must be two days of the form 2026-01-31, the first not "+
-			"after the last", q.Range.Start, q.Range.End)
+		return fmt.Sprintf("the range %s to %s must be two days of the form 2026-01-31, the first not after the last",
+			q.Range.Start, q.Range.End)
 	case field == "limit":
 		return fmt.Sprintf("the limit is %d, and must be 1 to %d", q.Limit, client.MaxLimit)
 	case field == "filters" && n >= 0 && n < len(q.Filters) && parts[3] != "member":
