@@ -143,6 +143,9 @@ func (t *tenants) load(ctx context.Context, b *bench) error {
 		return err
 	}
 	loading.rest(ctx)
+	if err := refreshAndMerge(ctx, conn); err != nil {
+		return err
+	}
 	t.keys, t.view, t.engine = keys.NewStore(conn), snapshot.NewView(conn), newEngine(conn)
 	t.view.SetOverviewAge(0)
 	return nil

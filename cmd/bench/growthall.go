@@ -14,16 +14,12 @@ import (
 // tenantQuestions is how many questions of an organization the usage log has.
 const tenantQuestions = 10
 
-// loadUsage fills the usage log, and the rollup.
+// loadUsage fills the usage log.
 func (t *tenants) loadUsage(ctx context.Context) error {
-	err := t.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO "+schema.TableUsageLog+
+	return t.store.Conn().Exec(ctx, fmt.Sprintf("INSERT INTO "+schema.TableUsageLog+
 		" (organization_id, at, questions, model, metrics, rows_read, took_us) SELECT "+
 		t.organizationSQL(fmt.Sprintf("intDiv(number, %d)", tenantQuestions))+
 		", now64(3, 'UTC'), 1, 'runs', ['run_count'], 100, 5000 FROM numbers(%d)", t.count*tenantQuestions))
-	if err != nil {
-		return err
-	}
-	return refresh(ctx, t.store.Conn())
 }
 
 // commands are figures of what operators run: the last one takes organizations out. What takes seconds whatever the
