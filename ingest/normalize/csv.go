@@ -33,7 +33,10 @@ func (c *CSV) Positions(ignoreUnknown bool) ([]int, error) {
 	fields := Fields(c.Kind)
 	positions := make([]int, len(c.Columns))
 	for i, name := range c.Columns {
-		name = strings.TrimSpace(name)
+		if name = strings.TrimSpace(name); strings.Contains(name, "\r") {
+			// Else the whole file might be a header, all records of which are unknown names.
+			return nil, errors.New("its lines end with a carriage return alone; convert it before, such as with tr '\\r' '\\n'")
+		}
 		positions[i] = kindColumn
 		if name != "record" {
 			if positions[i] = slices.Index(fields, name); positions[i] < 0 {

@@ -40,6 +40,8 @@ func TestCSVHeader(t *testing.T) {
 			`record of kind agent needs`},
 		"no header but a record": {"org,0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10,n,t", "", `the header names "org", which is ` +
 			`no field of a record of kind agent`},
+		"carriage returns end lines": {"organization_id,agent_id,name,updated_at\r1,2,3,6\r", "",
+			"its lines end with a carriage return alone"},
 		"a quote never closed": {"\"organization_id", "", `read the header: parse error on line 1`},
 	} {
 		t.Run(name, func(t *testing.T) {

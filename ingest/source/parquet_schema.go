@@ -50,7 +50,7 @@ func columnsOf(f *File, file *format.FileMetaData) ([]column, error) {
 		}
 		var ok bool
 		if c.form, ok = formOf(element); !ok || !admits(c.name, c.form) {
-			if !normalize.Nullable(c.name) || !holdsNulls(element, file.RowGroups, c.leaf) {
+			if !holdsNulls(element, file.RowGroups, c.leaf) || !normalize.Nullable(c.name) && hasRows(file.RowGroups) {
 				return nil, unfit("the column %q holds %s; it must hold %s", c.name, describe(element), wanted(c.name))
 			}
 			c.form = nulls
@@ -96,8 +96,8 @@ func sizeOf(schema []format.SchemaElement) int {
 	return size
 }
 
-// holdsNulls reports whether the file says that a column has nothing but nulls. Writers that do not know the type of
-// such a column take any.
+// holdsNulls reports whether the file says that a column has nothing but nulls, or nothing at all. Writers that do not
+// know the type of such a column take any.
 func holdsNulls(e *format.SchemaElement, groups []format.RowGroup, leaf int) bool {
 	if _, ok := e.LogicalType.Value.(*format.NullType); ok {
 		return true
@@ -111,7 +111,11 @@ func holdsNulls(e *format.SchemaElement, groups []format.RowGroup, leaf int) boo
 			return false
 		}
 	}
-	return len(groups) > 0
+	return true
+}
+
+func hasRows(groups []format.RowGroup) bool {
+	return slices.ContainsFunc(groups, func(g format.RowGroup) bool { return g.NumRows > 0 })
 }
 
 func isID(field string) bool   { return strings.HasSuffix(field, "_id") && field != "organization_id" }

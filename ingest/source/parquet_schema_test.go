@@ -44,8 +44,13 @@ func TestParquetUnfitColumns(t *testing.T) {
 	} {
 		nodes := smallLayout.nodes(normalize.KindAgent)
 		change(nodes)
-		l := layout{}
-		checkUnfit(t, l.write(t, nodes, nil), want)
+		for name, node := range nodes {
+			if node.Leaf() && !node.Repeated() {
+				nodes[name] = parquet.Optional(node)
+			}
+		}
+		l := layout{rows: 1, perGroup: 1} // without rows any type would do
+		checkUnfit(t, l.write(t, nodes, func(string, int) []byte { return nil }), want)
 	}
 	// The library writes no name twice, so one is written over another.
 	nodes := smallLayout.nodes(normalize.KindAgent)
@@ -107,6 +112,21 @@ func TestParquetNullColumns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A file without rows is read whatever types its columns have: writers that find types by the values, as pandas does,
+// have none to go by. Which columns there are still counts.
+func TestParquetWithoutRows(t *testing.T) {
+	nodes := parquet.Group{}
+	for _, field := range normalize.Fields(normalize.KindAgent) {
+		nodes[field] = parquet.Optional(parquet.Leaf(parquet.Int32Type))
+	}
+	content := layout{}.write(t, nodes, nil)
+	if got, _, err := records(onDisk(t, Parquet, normalize.KindAgent, content), Position{}); len(got) > 0 || err != nil {
+		t.Errorf("%d rows, %v", len(got), err)
+	}
+	delete(nodes, "updated_at")
+	checkUnfit(t, layout{}.write(t, nodes, nil), `the column "updated_at" is missing`)
 }
 
 func checkUnfit(t *testing.T, content []byte, want string) {
