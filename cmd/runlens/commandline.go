@@ -184,10 +184,7 @@ func filesBeside(command *kong.Context, but *kong.Flag) (files []string) {
 			saved = strings.TrimPrefix(argument.Target.String(), "@")
 		}
 	}
-	if folder, err := profile.Home(); err == nil { // a service may have no home
-		files = append(files, folder.Files(saved)...)
-	}
-	return files
+	return append(files, profile.HomeOrNowhere().Files(saved)...)
 }
 
 // filesOfData are the files of a data directory that commands read: the token, and those of the engine.

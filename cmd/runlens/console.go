@@ -105,12 +105,14 @@ func (c consoleCmd) open(
 	if err != nil {
 		return nil, usageError{err}
 	}
-	home, err := profile.Home()
-	if err != nil {
-		return nil, err
+	config := console.Config{
+		Client: to, Waits: waits, Home: profile.HomeOrNowhere(), Now: time.Now, Dashboards: c.Dashboard,
 	}
-	config := console.Config{Client: to, Waits: waits, Home: home, Now: time.Now, Dashboards: c.Dashboard}
 	if shared != nil {
+		home, err := profile.Home()
+		if err != nil {
+			return nil, err
+		}
 		if config.Share, err = sharing(home, asked.Key, shared.Addr()); err != nil {
 			return nil, err
 		}

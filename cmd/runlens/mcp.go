@@ -70,11 +70,9 @@ func (c mcpCmd) serve(ctx context.Context, command *kong.Context, logger *slog.L
 	if err != nil {
 		return usageError{err}
 	}
-	folder, err := profile.Home()
-	if err != nil {
-		return err
-	}
-	server, err := assistant.New(ctx, assistant.Config{Client: to, Questions: folder, Version: version, Now: time.Now})
+	server, err := assistant.New(ctx, assistant.Config{
+		Client: to, Questions: profile.HomeOrNowhere(), Version: version, Now: time.Now,
+	})
 	if err != nil {
 		return err
 	}

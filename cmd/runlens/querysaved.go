@@ -63,12 +63,8 @@ func (g *givenQuestion) readSaved(given map[string]bool) (format string, err err
 	if !ok {
 		return "", fmt.Errorf("unexpected argument %s; a saved question is named @%s", g.Saved, g.Saved)
 	}
-	folder, err := profile.Home()
-	if err != nil {
-		return "", err
-	}
 	var saved savedQuery
-	if err := folder.Question(name, &saved); err != nil {
+	if err := profile.HomeOrNowhere().Question(name, &saved); err != nil {
 		return "", err
 	}
 	period := slices.ContainsFunc(periodFlags, func(flag string) bool { return given[flag] })
@@ -87,10 +83,7 @@ func (c *queryCmd) refuseSaving(command *kong.Context, stdin io.Reader) error {
 	if c.Save == "" {
 		return nil
 	}
-	folder, err := profile.Home()
-	if err != nil {
-		return err
-	}
+	folder := profile.HomeOrNowhere()
 	path, err := folder.SaveFile(c.Save)
 	if err != nil {
 		return usageError{fmt.Errorf("--save: %w", err)}
@@ -102,11 +95,7 @@ func (c *queryCmd) refuseSaving(command *kong.Context, stdin io.Reader) error {
 
 // save writes the question, with what it takes from another one.
 func (c *queryCmd) save(io streams) error {
-	folder, err := profile.Home()
-	if err != nil {
-		return err
-	}
-	path, err := folder.SaveQuestion(c.Save, savedQuery{c.Question, c.Output})
+	path, err := profile.HomeOrNowhere().SaveQuestion(c.Save, savedQuery{c.Question, c.Output})
 	if err == nil && !c.Quiet {
 		say(io.err, "saved as %s; 'runlens query @%s' asks it again", path, c.Save)
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/runlens/runlens/olap/cache"
 )
 
-// Config says whose numbers a console shows. Client, Home and Now are required.
+// Config says whose numbers a console shows. Client and Now are required.
 type Config struct {
 	Client     *client.Client
 	Home       profile.Folder   // of saved questions and dashboards

@@ -74,8 +74,14 @@ func (f *fault) title() string { return strings.TrimSuffix(filepath.Base(f.file)
 // dashboards are those of the command line and of the person's folder, and the files among them that have a fault.
 func (c *Console) dashboards() (all []*dashboard, faults []*fault) {
 	files := slices.Clone(c.Dashboards)
-	found, _ := filepath.Glob(filepath.Join(c.folder(), "*.yaml")) // the pattern is right
-	files = append(files, found...)
+	if c.Home != profile.Nowhere {
+		entries, _ := os.ReadDir(c.folder()) // it may not be there
+		for _, entry := range entries {
+			if strings.HasSuffix(entry.Name(), ".yaml") {
+				files = append(files, filepath.Join(c.folder(), entry.Name()))
+			}
+		}
+	}
 	for i, file := range files {
 		if slices.Contains(files[:i], file) {
 			continue

@@ -46,6 +46,34 @@ func TestDashboardsHaveDays(t *testing.T) {
 	}
 }
 
+// Dashboards are found in any folder, also in one whose name would be a pattern. Who has no home has those that were
+// named, and not those of the folder that the console was started in.
+func TestDashboardsOfTheHome(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "home [1]*")
+	if err := os.MkdirAll(filepath.Join(home, "dashboards"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(home)
+	for _, name := range []string{"b.yaml", "a.yaml", "c.yml"} {
+		board := []byte("panels: [{question: {metrics: [run_count]}}]\n")
+		if err := os.WriteFile(filepath.Join("dashboards", name), board, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for folder, want := range map[profile.Folder]string{profile.Folder(home): "a b", profile.Nowhere: ""} {
+		c := newConsole()
+		c.Home = folder
+		all, faults := c.dashboards()
+		var titles []string
+		for _, d := range all {
+			titles = append(titles, strings.TrimSuffix(filepath.Base(d.file), ".yaml"))
+		}
+		if got := strings.Join(titles, " "); got != want || len(faults) > 0 {
+			t.Errorf("%q has %q, want %q; %v", folder, got, want, faults)
+		}
+	}
+}
+
 // asking is newConsole with an API that has one row for every query.
 func asking(t *testing.T) *Console {
 	t.Helper()

@@ -10,6 +10,9 @@ import (
 
 // Questions are the names of the saved questions, in their order.
 func (f Folder) Questions() (names []string, err error) {
+	if f == Nowhere {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(filepath.Join(string(f), "queries"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

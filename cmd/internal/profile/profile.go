@@ -26,16 +26,25 @@ type Profile struct {
 	Key string `yaml:"key"`
 }
 
-// A Folder is where the files are.
+// A Folder is where the files are. Nowhere has none.
 type Folder string
+
+// Nowhere is the folder of who has no home, such as a service: nothing is saved there, and nothing can be.
+const Nowhere Folder = ""
 
 // Home is the folder of the person who runs the program.
 func Home() (Folder, error) {
 	base, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no place for saved questions and profiles: %w", err)
+		return Nowhere, fmt.Errorf("there is no place for saved questions and profiles: %w", err)
 	}
 	return Folder(filepath.Join(base, "runlens")), nil
+}
+
+// HomeOrNowhere is Home, for what only reads there what was not named otherwise.
+func HomeOrNowhere() Folder {
+	home, _ := Home() // is Nowhere with an error
+	return home
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)

@@ -17,12 +17,19 @@ func (f Folder) QuestionFile(name string) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
 	}
+	if f == Nowhere {
+		_, err := Home()
+		return "", fmt.Errorf("%w; name a file of questions, such as ./%s.yaml", err, name)
+	}
 	return filepath.Join(string(f), "queries", name+".yaml"), nil
 }
 
 // Files are those that a command may read: the profiles, and that of a saved question, unless its name is empty.
 func (f Folder) Files(question string) []string {
-	files := []string{f.profiles()}
+	var files []string
+	if f != Nowhere {
+		files = append(files, f.profiles())
+	}
 	if path, err := f.QuestionFile(question); err == nil {
 		files = append(files, path)
 	}
