@@ -22,6 +22,13 @@ func (d *deployment) add() {
 		!strings.Contains(out, `{"cell":"d","slots":0,`) {
 		d.Errorf("%d\n%s", code, out)
 	}
+	// Without records it has nothing to compare, and the others are what is proved.
+	d.run("", "rollup", "rebuild")
+	code, out, stderr = command(d.T, "", append([]string{"rollup", "check"}, four...)...)
+	if code != exitDone || strings.Count(out, "the rollup equals") != 3 ||
+		strings.Count(stderr, "nothing was compared") != 1 {
+		d.Errorf("rollup check: %d\n%s%s", code, out, stderr)
+	}
 	if code, _, stderr := command(d.T, "", append([]string{"cells", "add", "e"}, four...)...); code != exitUsage {
 		d.Errorf("a cell that the file does not name: %d %s", code, stderr)
 	}

@@ -16,7 +16,12 @@ import (
 )
 
 // ErrNothingToCheck says that a check found nothing to compare, which proves nothing (contract 28).
-var ErrNothingToCheck = errors.New("nothing was compared: no record of runs or attributions has been refreshed yet")
+var ErrNothingToCheck = errors.New("nothing was compared")
+
+// ErrNoRecords is ErrNothingToCheck of a store that has nothing to refresh, such as a cell without organizations.
+var ErrNoRecords = fmt.Errorf("%w: there is no record of runs or attributions", ErrNothingToCheck)
+
+var errUnrefreshed = fmt.Errorf("%w: no record of runs or attributions has been refreshed yet", ErrNothingToCheck)
 
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
 // only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet.
@@ -30,15 +35,18 @@ func CheckWith(ctx context.Context, conn driver.Conn, progress func(records uint
 	if err != nil {
 		return nil, err
 	}
+	if len(w.pending) == 0 {
+		return nil, ErrNoRecords
+	}
 	if state, err := snapshot.ReadLog(ctx, conn); err != nil || state.Number == 0 {
-		return nil, cmp.Or(err, ErrNothingToCheck)
+		return nil, cmp.Or(err, errUnrefreshed)
 	}
 	s := New(conn, slog.New(slog.DiscardHandler), Margin)
 	var records uint64
 	for first := true; ; first = false {
 		next, err := w.next(ctx)
 		if next == nil && err == nil && first {
-			return nil, ErrNothingToCheck
+			return nil, ErrNoRecords
 		}
 		if err != nil {
 			return found, err
