@@ -107,6 +107,20 @@ func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.
 	return nil
 }
 
+// checkHome fails before anything is copied where a key could not be kept afterwards.
+func (c initCmd) checkHome() error {
+	home, err := profile.Home()
+	if err == nil {
+		if _, known, kept := home.Profile(c.Profile); kept != nil || !known {
+			err = cmp.Or(kept, home.Make())
+		}
+	}
+	if err != nil {
+		return usageError{fmt.Errorf("the key needs a place: %w", err)}
+	}
+	return nil
+}
+
 // choose checks the profile, and asks for the source, where neither flags nor variables name one.
 func (c *initCmd) choose(io streams) error {
 	if err := profile.CheckName(c.Profile); err != nil {
@@ -129,7 +143,10 @@ func (c *initCmd) choose(io streams) error {
 	if c.Source != "" {
 		c.Mapping = cmp.Or(c.Mapping, "mapping.sql")
 	}
-	return refuseInputs("--rejects", c.Rejects, nil, c.Mapping)
+	if err := refuseInputs("--rejects", c.Rejects, nil, c.Mapping); err != nil {
+		return err
+	}
+	return c.checkHome()
 }
 
 // copyDatabase copies everything once, as a worker begins.
@@ -210,10 +227,9 @@ func (c initCmd) complete(ctx context.Context, one orgs.Organization, logger *sl
 	if err != nil {
 		return err
 	}
-	if _, known, err := home.Profile(c.Profile); err != nil || known {
-		if err != nil {
-			return usageError{err}
-		}
+	if _, known, err := home.Profile(c.Profile); err != nil {
+		return usageError{err}
+	} else if known {
 		fmt.Fprintf(io.out, "the key of the profile %s stays as it is; 'runlens logout --profile %[1]s' forgets it\n",
 			c.Profile)
 	} else if err := c.keep(ctx, home, one.ID, logger, io); err != nil {
@@ -245,10 +261,11 @@ func (c initCmd) keep(
 		return err
 	}
 	path, err := home.Keep(c.Profile, profile.Profile{URL: c.URL, Key: text})
-	if err == nil {
-		fmt.Fprintf(io.out, "made a key for %s; it is in %s\n", organization, path)
+	if err != nil {
+		return fmt.Errorf("the key %s is kept nowhere; 'runlens keys revoke %[1]s' ends it: %w", key.KeyID, err)
 	}
-	return err
+	fmt.Fprintf(io.out, "made a key for %s; it is in %s\n", organization, path)
+	return nil
 }
 
 // createFile writes a file unless there is one, and reports whether it did.

@@ -60,3 +60,25 @@ func TestWithoutHome(t *testing.T) {
 		t.Errorf("the folder has %s", got)
 	}
 }
+
+// What could not keep a key afterwards copies nothing, and makes no key that nobody would have.
+func TestInitWithoutHome(t *testing.T) {
+	flags := store(t)
+	records := fileOf(t, "a.ndjson", []byte(agentsNDJSON))
+	for config, says := range map[string]string{
+		"": "neither $XDG_CONFIG_HOME nor $HOME are defined", "/proc/nobody": "/proc/nobody: no such file",
+		fileOf(t, "file", nil): "not a directory",
+	} {
+		t.Setenv("HOME", "")
+		t.Setenv("XDG_CONFIG_HOME", config)
+		code, out, stderr := command(t, "", append([]string{"init", "--files", records}, flags...)...)
+		if code != exitUsage || out != "" || !strings.Contains(stderr, "the key needs a place: ") ||
+			!strings.Contains(stderr, says) {
+			t.Errorf("%q: %d %s%s", config, code, out, stderr)
+		}
+	}
+	if code, out, stderr := command(t, "", append([]string{"orgs", "list"}, flags...)...); code != exitDone ||
+		!strings.Contains(out+stderr, "The store is empty") {
+		t.Errorf("orgs list: %d %s%s", code, out, stderr)
+	}
+}

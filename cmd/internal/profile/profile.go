@@ -47,6 +47,18 @@ func HomeOrNowhere() Folder {
 	return home
 }
 
+// Make makes the folder if it is not there, and fails where no file can be made in it.
+func (f Folder) Make() error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(string(f), "*.partial")
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // CheckName returns an error for what cannot name a profile or a saved question.
