@@ -33,10 +33,12 @@ func (c *CSV) Positions(ignoreUnknown bool) ([]int, error) {
 	fields := Fields(c.Kind)
 	positions := make([]int, len(c.Columns))
 	for i, name := range c.Columns {
-		if name = strings.TrimSpace(name); strings.Contains(name, "\r") {
-			// Else the whole file might be a header, all records of which are unknown names.
-			return nil, errors.New("its lines end with a carriage return alone; convert it before, such as with tr '\\r' '\\n'")
+		if strings.Contains(name, "\r") {
+			// Else the whole file might be a header, with its records as unknown names, or each last cell have one more.
+			return nil, errors.New("the header has a carriage return that belongs to no CRLF; convert the file before, " +
+				"such as with tr -s '\\r' '\\n'")
 		}
+		name = strings.TrimSpace(name)
 		positions[i] = kindColumn
 		if name != "record" {
 			if positions[i] = slices.Index(fields, name); positions[i] < 0 {

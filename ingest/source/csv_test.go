@@ -41,7 +41,10 @@ func TestCSVHeader(t *testing.T) {
 		"no header but a record": {"org,0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10,n,t", "", `the header names "org", which is ` +
 			`no field of a record of kind agent`},
 		"carriage returns end lines": {"organization_id,agent_id,name,updated_at\r1,2,3,6\r", "",
-			"its lines end with a carriage return alone"},
+			"the header has a carriage return that belongs to no CRLF"},
+		"two carriage returns": {"organization_id,agent_id,name,updated_at,slug\r\r", "1,2,3,6,s\r\r",
+			"the header has a carriage return that belongs to no CRLF"},
+		"CRLF":                 {"organization_id,agent_id,name,updated_at\r", "1,2,3,6\r", `2 agent "1" "2" "3" - - "6"`},
 		"a quote never closed": {"\"organization_id", "", `read the header: parse error on line 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
