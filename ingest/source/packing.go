@@ -37,6 +37,9 @@ var packings = []struct{ magic, name string }{
 	{"Rar!\x1a\x07", "rar"},
 }
 
+// maxWindow is how far back zstd may refer. Its levels up to 22 do not refer further; --long may.
+const maxWindow = 128 << 20
+
 // headBytes is how much of a file shows what it is.
 const headBytes = 16
 
@@ -54,12 +57,16 @@ func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
 	case bytes.HasPrefix(head, gzipMagic):
 		unpacked, err = newMembers(buffered)
 	case isZstd(head):
-		unpacked, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		unpacked, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	default:
 		return buffered, true, f.refuse(head)
 	}
-	if err != nil || f.Format == Parquet {
-		return unpacked, false, err
+	if err != nil {
+		return nil, false, explained(err)
+	}
+	unpacked = explaining{unpacked}
+	if f.Format == Parquet {
+		return unpacked, false, nil
 	}
 	inner := bufio.NewReader(unpacked)
 	if head, err = peek(inner); err != nil {
@@ -69,6 +76,25 @@ func (f *File) unpack(in io.Reader) (plain io.Reader, isPlain bool, err error) {
 		return nil, false, errors.New("is packed twice; unpack it once before")
 	}
 	return inner, false, f.refuse(head)
+}
+
+// explaining says of what was packed why it cannot be unpacked, where the decoder's error says less.
+type explaining struct{ io.Reader }
+
+func (e explaining) Read(p []byte) (int, error) {
+	n, err := e.Reader.Read(p)
+	return n, explained(err)
+}
+
+func explained(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("what is packed is cut off: %w", err)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return fmt.Errorf("zstd packed it with a window of more than %d MiB; unpack it before: %w", maxWindow>>20, err)
+	default:
+		return err
+	}
 }
 
 func peek(in *bufio.Reader) ([]byte, error) {
