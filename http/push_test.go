@@ -101,7 +101,7 @@ func TestPush(t *testing.T) {
 	want := `{"lines":8,"stored":3,"rejected":5,"rejects":[{"line":4,` + foreign + `,{"line":5,` + foreign + `,` +
 		`{"line":6,"field":"status","error":"must be one of PENDING, RUNNING, WAITING_FOR_SLOT, CANCELLING, ` +
 		`AWAITING_REPLY, SLEEPING, PAUSING, PAUSED, COMPLETED, FAILED, CANCELLED"},` +
-		`{"line":7,"field":"","error":"is not valid JSON: unexpected EOF"},` +
+		`{"line":7,"field":"","error":"is not valid JSON: it ends within a value; a record is one line"},` +
 		`{"line":8,"field":"organization_id","error":"is required"}]}`
 	for _, coding := range []string{"", "identity", "gzip", "zstd", "GZIP"} {
 		a := s.push(key, packedWith(t, strings.ToLower(coding), []byte(body)), coding)

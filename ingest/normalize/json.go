@@ -13,7 +13,7 @@ import (
 var (
 	errRecordField = &Error{"record", "must be agent, run or attribution"}
 	errNoRecord    = &Error{"record", "is required: agent, run or attribution"}
-	errNoObject    = &Error{"", "must be a JSON object"}
+	errNoObject    = &Error{"", "must be a JSON object; jq -c '.[]' makes one a line of an array"}
 )
 
 // ReadJSON reads one record written as a JSON object into raw. Unknown and repeated fields, wrong
@@ -215,6 +215,8 @@ func syntaxError(err error) *Error {
 	switch {
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
 		return &Error{syntactic.JSONPointer.LastToken(), "is given twice"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{"", "is not valid JSON: it ends within a value; a record is one line"}
 	case errors.As(err, &syntactic):
 		return &Error{"", "is not valid JSON: " + strings.TrimPrefix(syntactic.Err.Error(), "jsontext: ")}
 	default:

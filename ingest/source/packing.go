@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -126,16 +125,9 @@ func (f *File) refuse(head []byte) error {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")), isWide(head):
 		return errors.New("is no UTF-8 text but, it seems, UTF-16 or UTF-32; " +
 			"convert it before, such as with iconv -f UTF-16 -t UTF-8")
-	case f.Format == NDJSON && wholeJSON.Match(head):
-		return errors.New("is JSON that has not one object a line, which is NDJSON; " +
-			"convert it before, an array with jq -c '.[]' and what else it is with jq -c .")
 	}
 	return nil
 }
-
-// wholeJSON is how an array of objects begins, or an object of several lines. No record begins so, and lines that are
-// parts of one would each be rejected, or an array of one line as one record.
-var wholeJSON = regexp.MustCompile(`^\x{FEFF}?\s*(\[\s*\{|[[{]\s*\n)`)
 
 // isWide reports whether every other byte is zero, as in UTF-16 without a mark.
 func isWide(head []byte) bool {

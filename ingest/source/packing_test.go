@@ -71,24 +71,6 @@ func TestNamesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// JSON of another shape than an object a line is refused whole, and not as so many records as it has lines.
-func TestOtherJSON(t *testing.T) {
-	line := strings.Split(agentsNDJSON, "\n")[2]
-	indented := strings.Replace(line, "{", "{\r\n  ", 1)
-	for content, refused := range map[string]bool{
-		"[" + line + "]": true, "\ufeff [\n" + line + "\n]\n": true, "\n[ {}]": true, "[\n  " + indented + "\n]": true,
-		indented: true, "{\n": true,
-		line: false, "\ufeff " + line: false, "[1]\n" + line: false, "[]\n" + line: false, "{}\n" + line: false,
-	} {
-		for packing, content := range map[string][]byte{"plain": []byte(content), "gzip": gzipped(t, []byte(content))} {
-			got, _, err := records(stream(NDJSON, "", content), Position{})
-			if refused != (err != nil && len(got) == 0 && strings.Contains(err.Error(), "jq -c")) {
-				t.Errorf("%s %q: %q, %v", packing, content, got, err)
-			}
-		}
-	}
-}
-
 // Zeros after the members of a gzip file, with which tapes and tar pad it, are no garbage; anything else is.
 func TestGzipPaddedWithZeros(t *testing.T) {
 	line := strings.Split(agentsNDJSON, "\n")[2] + "\n"

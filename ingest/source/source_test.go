@@ -174,7 +174,7 @@ func TestPacked(t *testing.T) {
 	}{
 		{NDJSON, agentsNDJSON, `1 agent "org" "a" "N" - - "t"
 3 agent "org" "b" "Ünï" - - "t"
-4 fault is not valid JSON: unexpected EOF
+4 fault is not valid JSON: it ends within a value; a record is one line
 5 attribution "org" - - - - - - - "s" -
 6 agent "org" "c" "" "s" - "t"`},
 		{CSV, agentsCSV, `2 agent "org" "a" "N" - - "t"
