@@ -40,8 +40,8 @@ func inCellsOf(t *testing.T, file string) *deployment {
 	t.Parallel() // it waits more than it works
 	dir := memory.TempDir(t)
 	d := &deployment{T: t, dir: dir, cells: map[string]*clickhouse.Server{}, of: map[string]string{}}
-	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(),
-		"--cells", d.file("cells.yaml", file)}
+	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(), "--cells", d.file("cells.yaml", file)}
+	defer fillCells(t, dir)()
 	quiet := slog.New(slog.DiscardHandler)
 	p, err := storeFlags{Cells: d.flags[5], EngineLib: d.flags[3], EngineMemory: 1 << 30}.place(t.Context(), quiet)
 	if err != nil {

@@ -59,7 +59,7 @@ func TestEngineMove(t *testing.T) {
 		}
 	}
 	here := []string{"--data-dir", memory.TempDir(t), "--engine-lib", clickhousetest.Library()}
-	from, err := openMigrated(t.Context(), storeFlags{DataDir: here[1], EngineLib: here[3]}, quiet)
+	from, err := openFilled(t, storeFlags{DataDir: here[1], EngineLib: here[3]})
 	if err != nil {
 		t.Fatal(err)
 	}

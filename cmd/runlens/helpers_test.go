@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
+	"github.com/runlens/runlens/olap/olaptest"
 )
 
 // command runs one command line as main does.
@@ -34,13 +36,42 @@ func store(t *testing.T) []string {
 func storeIn(t *testing.T, dir string) []string {
 	t.Helper()
 	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
-	keeper, err := openMigrated(context.Background(), storeFlags{DataDir: flags[1], EngineLib: flags[3]},
-		slog.New(slog.DiscardHandler))
+	keeper, err := openFilled(t, storeFlags{DataDir: flags[1], EngineLib: flags[3]})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { keeper.Close() })
 	return flags
+}
+
+// openFilled is openMigrated for a new store.
+func openFilled(t *testing.T, f storeFlags) (*clickhouse.Server, error) {
+	t.Helper()
+	store, err := openStore(t.Context(), f, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	olaptest.Fill(t, store)
+	if err := f.admit(t.Context(), store); err != nil {
+		store.Close()
+		return nil, err
+	}
+	return store, nil
+}
+
+// fillCells makes the stores of three cells, which stay open until close is called.
+func fillCells(t *testing.T, dir string) (close func()) {
+	t.Helper()
+	var cells []*clickhouse.Server
+	for _, name := range []string{"a", "b", "c"} {
+		cell, err := openFilled(t, storeFlags{DataDir: filepath.Join(dir, name), EngineLib: clickhousetest.Library(),
+			EngineMemory: 1 << 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, cell)
+	}
+	return func() { closeAll(cells) }
 }
 
 // serveWith is runlens serve with flags, at addresses that are free.

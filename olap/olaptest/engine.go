@@ -37,7 +37,7 @@ func EngineIn(t testing.TB, dataDir string) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	Migrate(t, engine, schema.Own)
+	Fill(t, engine)
 	return engine
 }
 

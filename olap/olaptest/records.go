@@ -4,15 +4,12 @@ package olaptest
 
 import (
 	"context"
-	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/uuid"
 
-	server "github.com/runlens/runlens/olap/clickhouse"
-	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -68,30 +65,9 @@ type Records struct {
 	Attributions []Attribution
 }
 
-// OpenStore returns a migrated, empty store.
-func OpenStore(t testing.TB) *server.Server {
-	t.Helper()
-	store := clickhousetest.Open(t)
-	Migrate(t, store, schema.Own)
-	return store
-}
-
 // Anyone says of a store that it is there for whatever organization.
 func Anyone(context.Context) (func(schema.OrganizationID) bool, error) {
 	return func(schema.OrganizationID) bool { return true }, nil
-}
-
-// Migrate has a binary with a series of migrations apply them.
-func Migrate(t testing.TB, store *server.Server, series schema.Series) {
-	t.Helper()
-	db, err := store.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := series.Up(context.Background(), db); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Load writes records, one insert per kind.
