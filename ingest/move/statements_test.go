@@ -43,8 +43,8 @@ func TestEveryStatementOfAMove(t *testing.T) {
 		of = 1999
 	}
 	number, tried := rand.IntN(of), 0
-	for _, side := range []string{"old", "new"} {
-		for statement := range b.statements(side) {
+	for side, statements := range b.statements() {
+		for statement := range statements {
 			for _, what := range slices.Sorted(maps.Keys(b.others())) {
 				for _, how := range []manner{goesOn, dies, repeats, late} {
 					if number++; number%of != 0 {
@@ -144,12 +144,13 @@ func (b *disturbed) follow() {
 	}
 }
 
-// statements is how many statements a move sends to the old or the new cell.
-func (b *disturbed) statements(side string) int {
-	held, conns := b.hold(side)
+// statements is how many statements a move sends to the old and the new cell.
+func (b *disturbed) statements() map[string]int {
+	conns, from, to := maps.Clone(b.conns), olaptest.Hold(b.conns[b.from]), olaptest.Hold(b.conns[b.to])
+	conns[b.from], conns[b.to] = from, to
 	b.must(b.moveOver(conns, b.subject(), b.to, nil))
 	b.from, b.to = b.to, b.from
-	return held.Sent()
+	return map[string]int{"old": from.Sent(), "new": to.Sent()}
 }
 
 // hold returns the connections of a command, of which that to the old or the new cell can be held.
