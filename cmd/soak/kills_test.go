@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 // Ten kills of the engine at chosen points of ingest, worker and refresh lose and double nothing. (After a purge that
 // lost its engine the next one waits for two minutes: package purge has tests for it.)
 func TestKillsAtChosenPoints(t *testing.T) {
+	inTurn(t, 0)
 	t.Parallel() // it waits more than it works
 	c := killsCommand(t, buildRunlens(t))
 	var out, progress bytes.Buffer
@@ -52,6 +54,16 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 	}
 }
 
+// turn is which part of three is tried with -short.
+var turn = rand.IntN(3)
+
+func inTurn(t *testing.T, number int) {
+	t.Helper()
+	if testing.Short() && number != turn {
+		t.Skip("with -short one part of three is tried, another one each time")
+	}
+}
+
 func buildRunlens(t *testing.T) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "runlens")
@@ -81,6 +93,7 @@ func killsCommand(t *testing.T, binary string) (c command) {
 
 // Kills of the server and of its engine while eight clients push lose and double nothing that was acknowledged.
 func TestPushUnderKills(t *testing.T) {
+	inTurn(t, 1)
 	t.Parallel() // it waits more than it works
 	c := killsCommand(t, buildRunlens(t))
 	c.Only, c.PushKills, c.PushFor = []string{"push"}, 6, time.Second
