@@ -17,8 +17,12 @@ import (
 // acknowledged before, and nothing else. So have those of a query that was asked before and of one that was not.
 func TestIdleOrganizationsGetRows(t *testing.T) {
 	t.Parallel()
-	t.Run("base rows", func(t *testing.T) { idleOrganizationsGetRows(t, false, 20) })
-	t.Run("rollup", func(t *testing.T) { idleOrganizationsGetRows(t, true, 10) })
+	rounds := 20
+	if testing.Short() {
+		rounds = 10
+	}
+	t.Run("base rows", func(t *testing.T) { idleOrganizationsGetRows(t, false, rounds) })
+	t.Run("rollup", func(t *testing.T) { idleOrganizationsGetRows(t, true, rounds/2) })
 }
 
 func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
