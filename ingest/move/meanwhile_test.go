@@ -168,11 +168,7 @@ func TestAnInsertAfterTheComparison(t *testing.T) {
 // refresh what it has, dies then, or before ClickHouse has counted the insert. The record counts once in the new cell.
 func TestAnInsertAfterTheRefresh(t *testing.T) {
 	t.Parallel()
-	sample := olaptest.NewSample(2)
-	for _, counted := range []bool{true, false} {
-		if !sample.Try() {
-			continue
-		}
+	for _, counted := range olaptest.Some(2, true, false) {
 		b := newBed(t)
 		b.store(records(b.acme, 0, 1))
 		a := b.conns["a"]

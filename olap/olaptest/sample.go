@@ -2,6 +2,7 @@ package olaptest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -15,6 +16,12 @@ func NewSample(of int) *Sample {
 		of = 1
 	}
 	return &Sample{left: rand.IntN(of), of: of}
+}
+
+// Some are those of several cases that a sample of one in so many tries.
+func Some[T any](of int, cases ...T) []T {
+	s := NewSample(of)
+	return slices.DeleteFunc(cases, func(T) bool { return !s.Try() })
 }
 
 // Try reports whether the next case is to be tried.
