@@ -29,9 +29,11 @@ var pinned = clickhouse.Settings{
 	"additional_table_filters": "{}",
 	"use_query_cache":          0, // an answer of before
 	// What an earlier statement found in a granule, and a projection that was not chosen, leave rows out that belong to
-	// the answer (schema/decisions/optimizations.md).
+	// the answer. Compiled expressions compute other values from the fourth statement on
+	// (schema/decisions/optimizations.md).
 	"use_query_condition_cache":         0,
 	"optimize_use_projection_filtering": 0,
+	"compile_expressions":               0,
 	// The other replicas of a cluster may have tables of the same name, and rows of their own.
 	"enable_parallel_replicas": 0,
 

@@ -56,10 +56,10 @@ func TestNoSettingChangesAnAnswer(t *testing.T) {
 	}
 }
 
-// Optimizations that left rows out of answers are off, whatever a profile or a URL sets.
+// Optimizations that made answers wrong are off, whatever a profile or a URL sets.
 func TestOptimizationsAreOff(t *testing.T) {
 	theNode(t)
-	names := []string{"use_query_condition_cache", "optimize_use_projection_filtering"}
+	names := []string{"use_query_condition_cache", "optimize_use_projection_filtering", "compile_expressions"}
 	on := url.Values{}
 	for _, name := range names {
 		on.Set(name, "1")
