@@ -224,7 +224,7 @@ func withPool(options *clickhouse.Options, config Config) *clickhouse.Options {
 		if embedded {
 			transport.Proxy = nil
 		}
-		return repeater{Transport: cost.Transport{Transport: transport}, embedded: embedded}, nil
+		return repeater{Transport: &cost.Transport{Transport: transport}, embedded: embedded}, nil
 	}
 	return options
 }

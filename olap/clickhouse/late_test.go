@@ -38,7 +38,7 @@ func TestALateConnectionIsClosed(t *testing.T) {
 			<-dialling
 			cancel()
 		}()
-		sender := repeater{Transport: cost.Transport{Transport: transport}, embedded: true}
+		sender := repeater{Transport: &cost.Transport{Transport: transport}, embedded: true}
 		if _, err := sender.RoundTrip(request); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}

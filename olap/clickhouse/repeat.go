@@ -45,7 +45,7 @@ func (p repeatingPool) Ping(ctx context.Context) error { return p.Conn.Ping(read
 // A repeater sends statements over HTTP. One that only reads is sent again, once, when its connection died before it
 // was answered. To dial waits for the engine's restart, so the second attempt meets the next engine.
 type repeater struct {
-	cost.Transport
+	*cost.Transport
 	embedded bool
 }
 

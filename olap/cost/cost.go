@@ -93,15 +93,19 @@ func (m *Meter) profiled(events []clickhouse.ProfileEvent) {
 	}
 }
 
-// A Transport sends statements over HTTP and measures them.
-type Transport struct{ *http.Transport }
+// A Transport sends statements over HTTP and measures them, but for the first one that is answered: the driver has a
+// transport for each connection, over which it asks ClickHouse for its version before anything else.
+type Transport struct {
+	*http.Transport
+	greeted atomic.Bool
+}
 
 // RoundTrip sends a statement. Its summary is whole where ClickHouse keeps the answer, of at most a MiB, until its end;
 // of a longer answer it says what was read when the first bytes were sent.
-func (t Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.Transport.RoundTrip(request)
 	m, measured := request.Context().Value(meterKey{}).(*Meter)
-	if err != nil || !measured {
+	if err != nil || !t.greeted.Swap(true) || !measured {
 		return response, err
 	}
 	m.executed(1)

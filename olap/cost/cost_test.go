@@ -51,3 +51,20 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("%+v without a statement", idle.Cost())
 	}
 }
+
+// What the driver asks over a connection that is made for a statement is no part of it.
+func TestMeasureOverANewConnection(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	for range 5 {
+		busy, err := store.Conn().Query(t.Context(), "SELECT number FROM numbers(10)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer busy.Close()
+		ctx, meter := cost.Measure(t.Context())
+		read(t, ctx, store, "SELECT count() FROM numbers(1000) WHERE number % 2 = 0")
+		if c := meter.Cost(); c.Statements != 1 || c.Rows != 1000 {
+			t.Errorf("%d statements and %d rows, want 1 and 1000", c.Statements, c.Rows)
+		}
+	}
+}
