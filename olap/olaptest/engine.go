@@ -26,8 +26,8 @@ func OwnEngine(t testing.TB) (engine *server.Server, dataDir string) {
 	return EngineIn(t, dir), dir
 }
 
-// EngineIn is an embedded engine with the tables in a data directory, which is removed when it ends, with t at the
-// latest.
+// EngineIn is an embedded engine with the tables in a data directory, which may have a store already, and is removed
+// when the engine ends, with t at the latest.
 func EngineIn(t testing.TB, dataDir string) *server.Server {
 	t.Helper()
 	engine, err := server.Open(context.Background(), server.Config{
@@ -37,7 +37,7 @@ func EngineIn(t testing.TB, dataDir string) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	Fill(t, engine)
+	Migrate(t, engine, schema.Own)
 	return engine
 }
 
