@@ -118,6 +118,7 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 			store := olaptest.OpenStore(t).Conn()
 			refreshed(t, rollup.New(store, quiet, 0))
 			sample := olaptest.NewSample(3)
+			// The first try, which says how many statements are sent, is among the first three.
 			for number, sent := 1, 3; number <= sent; number++ {
 				if !sample.Try() {
 					continue

@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,12 +15,13 @@ import (
 	"github.com/runlens/runlens/cmd/internal/trap"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
+	"github.com/runlens/runlens/olap/olaptest"
 )
 
 // Ten kills of the engine at chosen points of ingest, worker and refresh lose and double nothing. (After a purge that
 // lost its engine the next one waits for two minutes: package purge has tests for it.)
 func TestKillsAtChosenPoints(t *testing.T) {
-	inTurn(t, 0)
+	inTurn(t)
 	t.Parallel() // it waits more than it works
 	c := killsCommand(t, buildRunlens(t))
 	var out, progress bytes.Buffer
@@ -54,12 +55,12 @@ func TestKillsAreSkippedWithoutStrace(t *testing.T) {
 	}
 }
 
-// turn is which part of three is tried with -short.
-var turn = rand.IntN(3)
+// longTests are three, of which one is tried with -short.
+var longTests = sync.OnceValue(func() *olaptest.Sample { return olaptest.NewSample(3) })
 
-func inTurn(t *testing.T, number int) {
+func inTurn(t *testing.T) {
 	t.Helper()
-	if testing.Short() && number != turn {
+	if !longTests().Try() {
 		t.Skip("with -short one part of three is tried, another one each time")
 	}
 }
@@ -93,7 +94,7 @@ func killsCommand(t *testing.T, binary string) (c command) {
 
 // Kills of the server and of its engine while eight clients push lose and double nothing that was acknowledged.
 func TestPushUnderKills(t *testing.T) {
-	inTurn(t, 1)
+	inTurn(t)
 	t.Parallel() // it waits more than it works
 	c := killsCommand(t, buildRunlens(t))
 	c.Only, c.PushKills, c.PushFor = []string{"push"}, 6, time.Second

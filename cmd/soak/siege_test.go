@@ -20,7 +20,7 @@ import (
 
 // Tenants get right answers, of which the figures tell, while somebody attacks.
 func TestTenantsDuringASiege(t *testing.T) {
-	inTurn(t, 2)
+	inTurn(t)
 	c := killsCommand(t, buildRunlens(t))
 	c.Only, c.SiegeOf, c.SiegeFor = []string{"siege"}, []string{"api", "log"}, 2*time.Second
 	var progress bytes.Buffer

@@ -19,8 +19,7 @@ import (
 // it. Then all cells say that the organization is in one cell, and all records that were acknowledged are there.
 func TestASlotAndItsOrganizationAtOnce(t *testing.T) {
 	t.Parallel()
-	sample := olaptest.NewSample(2)
-	for _, c := range []struct {
+	for _, c := range olaptest.Some(2, []struct {
 		last    move.Step // of the slot's move, until the other command goes on
 		pinned  bool      // the other command is paused when the organization is pinned, else when it has found it
 		refused bool
@@ -28,10 +27,7 @@ func TestASlotAndItsOrganizationAtOnce(t *testing.T) {
 	}{
 		{move.Agreed, false, true, "b"}, {move.Purged, false, true, "b"},
 		{move.Agreed, true, true, "a"}, {move.Purged, true, false, "c"},
-	} {
-		if !sample.Try() {
-			continue
-		}
+	}...) {
 		t.Run(fmt.Sprintf("%s, pinned: %v", c.last, c.pinned), func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
@@ -74,11 +70,8 @@ func TestASlotAndItsOrganizationAtOnce(t *testing.T) {
 // A slot is not moved while one of its organizations is, and leaves it where it was moved since the command began.
 func TestAnOrganizationOfASlotThatBegins(t *testing.T) {
 	t.Parallel()
-	sample := olaptest.NewSample(2)
-	for last, refused := range map[move.Step]bool{move.Begun: true, move.Purged: false} {
-		if !sample.Try() {
-			continue
-		}
+	for _, last := range olaptest.Some(2, move.Begun, move.Purged) {
+		refused := last == move.Begun
 		b := newBed(t)
 		b.add("c")
 		b.store(records(b.acme, 0, 2))

@@ -2,7 +2,6 @@ package olaptest
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -18,10 +17,15 @@ func NewSample(of int) *Sample {
 	return &Sample{left: rand.IntN(of), of: of}
 }
 
-// Some are those of several cases that a sample of one in so many tries.
-func Some[T any](of int, cases ...T) []T {
+// Some are those of several cases that a sample of one in so many tries. The cases stay as they are.
+func Some[T any](of int, cases ...T) (tried []T) {
 	s := NewSample(of)
-	return slices.DeleteFunc(cases, func(T) bool { return !s.Try() })
+	for _, c := range cases {
+		if s.Try() {
+			tried = append(tried, c)
+		}
+	}
+	return tried
 }
 
 // Try reports whether the next case is to be tried.
