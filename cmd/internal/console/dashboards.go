@@ -74,13 +74,9 @@ func (f *fault) title() string { return strings.TrimSuffix(filepath.Base(f.file)
 // dashboards are those of the command line and of the person's folder, and the files among them that have a fault.
 func (c *Console) dashboards() (all []*dashboard, faults []*fault) {
 	files := slices.Clone(c.Dashboards)
-	if c.Home != profile.Nowhere {
-		entries, _ := os.ReadDir(c.folder()) // it may not be there
-		for _, entry := range entries {
-			if strings.HasSuffix(entry.Name(), ".yaml") {
-				files = append(files, filepath.Join(c.folder(), entry.Name()))
-			}
-		}
+	names, _ := c.Home.Names(dashboardsFolder) // who may not read it has none
+	for _, name := range names {
+		files = append(files, filepath.Join(c.folder(), name+".yaml"))
 	}
 	for i, file := range files {
 		if slices.Contains(files[:i], file) {
@@ -96,8 +92,10 @@ func (c *Console) dashboards() (all []*dashboard, faults []*fault) {
 	return all, faults
 }
 
-// folder is where the person's dashboards are.
-func (c *Console) folder() string { return filepath.Join(string(c.Home), "dashboards") }
+// dashboardsFolder is where a person's dashboards are, within the home.
+const dashboardsFolder = "dashboards"
+
+func (c *Console) folder() string { return filepath.Join(string(c.Home), dashboardsFolder) }
 
 // readDashboard reads a file and checks it against the catalog. The error is a *fault.
 func (c *Console) readDashboard(file string) (*dashboard, error) {
