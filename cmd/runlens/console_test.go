@@ -104,7 +104,8 @@ func (d *deskConsole) serve(t *testing.T, config console.Config) {
 // TestConsole has the tests of one server. Those that run no command that asks it run at the same time.
 func TestConsole(t *testing.T) {
 	o := office{browser: newBrowser(t), flags: store(t)}
-	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000")...)
+	// A page may be asked while the one before it is still answered.
+	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000", "--org-concurrency", "100")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"first": consoleFirst, "explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies,
 		"failures": consoleFailures, "dashboards": consoleDashboards, "operator": consoleOperator,
