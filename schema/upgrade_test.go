@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/schema"
@@ -131,6 +132,32 @@ func TestUpgradeFromTheFirstRelease(t *testing.T) {
 		}
 		if got := floor(t, db); got != "100 clean" {
 			t.Errorf("a binary of the first release reads %s", got)
+		}
+	}
+}
+
+// What was recorded while the clock of a machine was ahead does not hide what is recorded after it: the next binary
+// migrates the store, once.
+func TestUpgradeAfterTheClockWasAhead(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // to fail, instead of migrating for ever
+	defer cancel()
+	next := map[string]string{"9000_next": olaptest.Additive}
+	const floors, versions = "schema_migrations", "schema_versions"
+	for _, ahead := range [][]string{{floors}, {versions}, {floors, versions}} {
+		_, db := open(t)
+		if err := schema.Own.Up(ctx, db); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range ahead {
+			execute(t, db, "INSERT INTO "+table+" SELECT version, dirty, sequence + 3600000000000 FROM "+table+
+				" ORDER BY sequence DESC LIMIT 1")
+		}
+		newer := olaptest.Newer(t, next)
+		if err := newer.Up(ctx, db); err != nil {
+			t.Errorf("%v was ahead: up ended with %v", ahead, err)
+		}
+		if state, err := newer.Status(ctx, db); err != nil || !state.Current() {
+			t.Errorf("%v was ahead: %+v, %v", ahead, state, err)
 		}
 	}
 }

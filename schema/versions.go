@@ -106,9 +106,11 @@ func Require(ctx context.Context, db *sql.DB, migration int) error {
 	return v.record(tableVersions, record{version: newest})
 }
 
+// record adds a record that counts from now on, also where the clock was ahead when earlier ones were added.
 func (v versions) record(table string, r record) error {
-	insert := fmt.Sprintf("INSERT INTO %s (version, dirty, sequence) SELECT %d, %t, %d",
-		table, r.version, r.dirty, time.Now().UnixNano())
+	insert := fmt.Sprintf("INSERT INTO %s (version, dirty, sequence) SELECT %d, %t, greatest(%d,"+
+		" (SELECT max(sequence) + 1 FROM %s), (SELECT max(sequence) + 1 FROM %s))",
+		table, r.version, r.dirty, time.Now().UnixNano(), tableFloor, tableVersions)
 	if _, err := v.db.ExecContext(v.ctx, insert); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}
