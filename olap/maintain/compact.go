@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func compacted() []string {
 }
 
 // Step merges one partition, of those that can be merged now the one in which the most rows are outside its largest
-// part.
+// part. The error is of partitions before it that ClickHouse failed to merge, as one with a damaged part.
 func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	found, err := c.find(ctx)
 	if err != nil {
@@ -60,18 +61,20 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	// partitions waiting.
 	ctx = clickhouse.Context(ctx,
 		clickhouse.WithSettings(clickhouse.Settings{"optimize_throw_if_noop": 1, "optimize_skip_merged_partitions": 1}))
+	var failed error
 	for _, p := range found {
 		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.Table+" PARTITION ID '"+p.ID+"' FINAL")
+		if err == nil {
+			return true, failed
+		}
 		var exception *clickhouse.Exception
-		if errors.As(err, &exception) && exception.Code == codeCannotMerge {
+		if refused := errors.As(err, &exception); refused && exception.Code == codeCannotMerge {
 			continue
+		} else if failed = cmp.Or(failed, fmt.Errorf("maintain: merge %s %s: %w", p.Table, p.ID, err)); !refused {
+			break
 		}
-		if err != nil {
-			return false, fmt.Errorf("maintain: merge %s %s: %w", p.Table, p.ID, err)
-		}
-		return true, nil
 	}
-	return false, nil
+	return false, failed
 }
 
 // codeCannotMerge is ClickHouse's CANNOT_ASSIGN_OPTIMIZE: another merge is at work on a part, or one part has a

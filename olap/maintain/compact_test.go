@@ -115,6 +115,28 @@ func TestPassesOverWhatCannotBeMerged(t *testing.T) {
 	}
 }
 
+// A partition whose merge fails, as where a part is damaged, keeps no other one waiting, and is reported every time.
+func TestPassesOverAMergeThatFails(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	load(t, conn, at, 0, 100)
+	load(t, conn, at, 100, 150) // these two have the most to merge
+	load(t, conn, at.AddDate(0, 1, 0), 200, 220)
+	load(t, conn, at.AddDate(0, 1, 0), 220, 230)
+	if err := conn.Exec(context.Background(), "ALTER TABLE runs ADD COLUMN damaged UInt8 DEFAULT "+
+		"throwIf(created_at < '2026-02-01')"); err != nil {
+		t.Fatal(err)
+	}
+	c := maintain.NewCompactor(conn, 0)
+	if more, err := c.Step(context.Background()); err == nil || !more {
+		t.Errorf("more is %v (%v), want the second month merged and the first reported", more, err)
+	}
+	if more, err := c.Step(context.Background()); err == nil || more {
+		t.Errorf("more is %v (%v), want nothing merged and the first month reported", more, err)
+	}
+}
+
 // compact merges until nothing is left to do, and returns in how many steps.
 func compact(t *testing.T, conn driver.Conn) (steps int) {
 	t.Helper()
