@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// What answers in place of ClickHouse may quote the address that was asked, as error pages of gateways do, and with it
-// the values of filters. The log says its status alone.
-func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
+// behindGateway are the flags of a ClickHouse behind a gateway, which itself gives the answers that it takes over.
+func behindGateway(t *testing.T, takesOver http.HandlerFunc, over func(*http.Request) bool) []string {
+	t.Helper()
 	flags := elsewhere(t)
 	engine, err := url.Parse(flags[1])
 	if err != nil {
@@ -24,14 +24,47 @@ func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
 	engine.User, engine.Path = nil, ""
 	reverse := httputil.NewSingleHostReverseProxy(engine)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.RawQuery, "ada") {
-			http.Error(w, "no answer from "+r.URL.String(), http.StatusBadGateway)
+		if over(r) {
+			takesOver(w, r)
 			return
 		}
 		reverse.ServeHTTP(w, r)
 	}))
 	t.Cleanup(gateway.Close)
 	flags[1] = "http://" + user.String() + "@" + strings.TrimPrefix(gateway.URL, "http://") + "/runlens"
+	return flags
+}
+
+// While ClickHouse is started again behind a gateway, that answers in its place. What is ingested meanwhile waits, and
+// its log has no page of the gateway.
+func TestIngestOutlastsAGateway(t *testing.T) {
+	statuses := make(chan int, 3)
+	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		statuses <- status
+	}
+	flags := behindGateway(t,
+		func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no answer from "+r.URL.String(), <-statuses)
+		},
+		func(r *http.Request) bool {
+			return strings.HasPrefix(r.URL.Query().Get("query"), "INSERT INTO runs") && len(statuses) > 0
+		})
+	code, out, stderr := command(t, "", append([]string{"ingest", "--json", "--record", "run",
+		fileOf(t, "runs.csv", []byte(runsCSV))}, flags...)...)
+	if code != 0 || !strings.Contains(out, `"runs":2`) || len(statuses) > 0 || !strings.Contains(stderr, "HTTP 502") ||
+		strings.Contains(stderr, "no answer from") {
+		t.Errorf("exit %d, %d answers left\n%s\n%s", code, len(statuses), out, stderr)
+	}
+}
+
+// What answers in place of ClickHouse may quote the address that was asked, as error pages of gateways do, and with it
+// the values of filters. The log says its status alone.
+func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
+	flags := behindGateway(t,
+		func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no answer from "+r.URL.String(), http.StatusBadGateway)
+		},
+		func(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "ada") })
 	var log bytes.Buffer
 	app, err := startApp(t.Context(), serveWith(t, append(flags, "--data-dir", t.TempDir())...),
 		slog.New(slog.NewJSONHandler(&log, nil)))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"syscall"
 	"time"
@@ -42,6 +43,11 @@ func Retryable(err error) bool {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) {
 		return slices.Contains(retryableCodes, exception.Code)
+	}
+	// What answers in place of ClickHouse, as a gateway does while that is started again.
+	var other *clickhouse.HTTPError
+	if errors.As(err, &other) {
+		return other.StatusCode >= http.StatusBadGateway // 502 to 504, and those of gateways that have more
 	}
 	// An address that reaches two nodes is wrapped in what seems to be an error of the network.
 	var lasting interface{ Permanent() bool }

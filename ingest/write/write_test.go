@@ -188,6 +188,9 @@ func TestRetryable(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
 		{io.ErrUnexpectedEOF, true},
 		{&url.Error{Op: "Post", Err: otherNode{}}, false},
+		{&clickhouse.HTTPError{StatusCode: 502, Err: errors.New("a gateway's page")}, true},
+		{&clickhouse.HTTPError{StatusCode: 404, Err: errors.New("another server's page")}, false},
+		{&clickhouse.HTTPError{StatusCode: 503, Err: &clickhouse.Exception{Code: 60}}, false},
 		{errors.New("anything else"), false},
 	} {
 		if got := write.Retryable(c.err); got != c.want {

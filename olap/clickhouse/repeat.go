@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.opentelemetry.io/otel/propagation"
@@ -62,7 +63,22 @@ func (r repeater) RoundTrip(request *http.Request) (*http.Response, error) {
 		// up and makes another one. Each such connection has a thread in ClickHouse.
 		r.CloseIdleConnections()
 	}
+	if err == nil && response.StatusCode != http.StatusOK && response.Header.Get(exceptionCodeHeader) == "" {
+		leaveOutPage(response)
+	}
 	return response, err
+}
+
+// exceptionCodeHeader is in every answer by which ClickHouse says that a statement failed.
+const exceptionCodeHeader = "X-ClickHouse-Exception-Code"
+
+// leaveOutPage leaves out what something else than ClickHouse answers, as a gateway does while that is started again:
+// it may quote the address, with the parameters of the statement, and would stand in the error.
+func leaveOutPage(response *http.Response) {
+	response.Body.Close()
+	response.Body = io.NopCloser(strings.NewReader("not by ClickHouse"))
+	response.Header.Del("Content-Encoding")
+	response.ContentLength = -1
 }
 
 func (r repeater) send(request *http.Request) (*http.Response, error) {

@@ -91,11 +91,6 @@ func describe(doing string, err error) error {
 	}
 	var exception *clickhouse.Exception
 	if !errors.As(err, &exception) {
-		// What answers in place of ClickHouse, as a gateway does, may quote the address on its page of an error.
-		var other *clickhouse.HTTPError
-		if errors.As(err, &other) {
-			return fmt.Errorf("%s: HTTP %d, not by ClickHouse", doing, other.StatusCode)
-		}
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	reason := reasonOf(exception)
