@@ -3,8 +3,8 @@ package verify
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"slices"
 
 	"github.com/google/uuid"
@@ -103,15 +103,16 @@ func (v versions) drop(id identity) {
 	delete(v.others, id)
 }
 
-// A share is the ids whose lowest bits have a value.
+// A share is the ids of whose hash the lowest bits have a value. The ids themselves may be alike in any of their bits.
 type share struct {
 	bits  uint
-	value uint32
+	value uint64
 }
 
+var shareSeed = maphash.MakeSeed()
+
 func (s share) has(id uuid.UUID) bool {
-	// The last bytes of a UUID are random in all of its versions.
-	return binary.BigEndian.Uint32(id[12:])&(1<<s.bits-1) == s.value
+	return maphash.Comparable(shareSeed, id)&(1<<s.bits-1) == s.value
 }
 
 // sourceTotals is what one reading of a source gives.

@@ -1,10 +1,12 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/olap/olaptest"
 )
@@ -30,6 +32,39 @@ func TestDifferencesInShares(t *testing.T) {
 		n, bits := together([]Difference{{Source: Sum{Count: rows}}, {Store: Sum{Count: 7}}}, 7)
 		if n != 1 || bits != want {
 			t.Errorf("%d rows: %d groups in shares of %d bits, want 1 in %d", rows, n, bits, want)
+		}
+	}
+}
+
+// Ids need not be random anywhere: those of UUID version 1 end with the address of their machine, and those of SQL
+// Server's NEWSEQUENTIALID as well. Other ones begin alike.
+func TestSharesOfIDsThatAreAlike(t *testing.T) {
+	for _, form := range []string{"%08x-0000-1000-8000-0242ac120002", "0242ac12-0002-4000-8000-%012x"} {
+		var lines []string
+		for n := range 1000 {
+			lines = append(lines, line(map[string]any{
+				"record": "agent", "organization_id": "acme", "agent_id": fmt.Sprintf(form, n), "name": "A",
+				"updated_at": "2026-01-01T00:00:00Z",
+			}))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // to fail, instead of dividing for ever
+		defer cancel()
+		ended := make(chan int64, 1)
+		go func() {
+			sums, _ := sumUp(ctx, Options{Source: Files{file(lines)}}, nil, 50, func(int64) {})
+			var rows int64
+			for _, sum := range sums.sums {
+				rows += sum.Count
+			}
+			ended <- rows
+		}()
+		select {
+		case rows := <-ended:
+			if rows != 1000 {
+				t.Errorf("%s: %d rows in all shares, want 1000", form, rows)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%s: the shares do not end", form)
 		}
 	}
 }

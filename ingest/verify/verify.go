@@ -129,7 +129,7 @@ func Compare(ctx context.Context, o Options) (Report, error) {
 	further := map[Part][]uuid.UUID{}
 	for len(suspects) > 0 {
 		n, bits := together(suspects, maxExplained)
-		for value := range uint32(1) << bits {
+		for value := range uint64(1) << bits {
 			if err := o.explain(ctx, suspects[:n], share{bits, value}, further); err != nil {
 				return report, err
 			}
