@@ -32,6 +32,10 @@ func TestUsageErrors(t *testing.T) {
 		"unknown flag": {[]string{"serve", "--colour"}, "--colour"},
 		"rate of nothing": {[]string{"serve", "--rate-limit-per-minute", "0"}, "--rate-limit-per-minute must be " +
 			"greater than 0"},
+		"no number": {[]string{"serve", "--maintenance-share", "NaN"}, "--maintenance-share must be"},
+		"big cache": {[]string{"serve", "--answer-cache-mib", "2000000000000000000"}, "--answer-cache-mib must be 0 to"},
+		"no share": {[]string{"worker", "--source", "postgres://x@y/z", "--delete-missing-share", "NaN"},
+			"--delete-missing-share must be"},
 		"half of TLS":          {[]string{"serve", "--tls-cert", "x"}, "--tls-key"},
 		"bad proxy":            {[]string{"serve", "--trusted-proxies", "proxy"}, "--trusted-proxies"},
 		"one address twice":    {[]string{"serve", "--admin-listen", "127.0.0.1:8080"}, "--admin-listen"},

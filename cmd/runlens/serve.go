@@ -58,6 +58,9 @@ Example:
   runlens serve --listen 127.0.0.1:8080 --data-dir ./data`
 }
 
+// mostCacheMiB is more than any machine has.
+const mostCacheMiB = 1 << 30
+
 // check refuses settings that cannot work, one clear line each.
 func (c serveCmd) check() error {
 	perAddress := 1
@@ -78,10 +81,10 @@ func (c serveCmd) check() error {
 			return usageError{fmt.Errorf("%s must be greater than 0", number.flag)}
 		}
 	}
-	if c.AnswerCacheMiB < 0 {
-		return usageError{fmt.Errorf("--answer-cache-mib must be at least 0")}
+	if c.AnswerCacheMiB < 0 || c.AnswerCacheMiB > mostCacheMiB {
+		return usageError{fmt.Errorf("--answer-cache-mib must be 0 to %d", mostCacheMiB)}
 	}
-	if c.MaintenanceShare < 0 || c.MaintenanceShare >= 1 {
+	if !(c.MaintenanceShare >= 0 && c.MaintenanceShare < 1) { // nor is it no number
 		return usageError{fmt.Errorf("--maintenance-share must be at least 0 and less than 1")}
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -17,6 +16,9 @@ import (
 	"github.com/runlens/runlens/olap/usage"
 	"github.com/runlens/runlens/schema"
 )
+
+// mostUsageRows is the greatest --limit of usage.
+const mostUsageRows = 1_000_000
 
 type usageCmd struct {
 	storeFlags
@@ -87,8 +89,8 @@ func (c usageCmd) selection(now time.Time) (s usage.Selection, err error) {
 	if err != nil {
 		return s, fmt.Errorf("--last %w", err)
 	}
-	if c.Limit < 1 {
-		return s, errors.New("--limit must be at least 1")
+	if c.Limit < 1 || c.Limit > mostUsageRows {
+		return s, fmt.Errorf("--limit must be 1 to %d", mostUsageRows)
 	}
 	s.By, s.KeyID, s.Since, s.Slowest, s.Limit = usage.Grouping(c.By), c.KeyID, now.Add(-last), c.Slowest, c.Limit
 	return s, nil

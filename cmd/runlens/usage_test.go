@@ -126,10 +126,11 @@ func inOrder(a, b string) string { return min(a, b) + "|" + max(a, b) }
 
 func TestUsageRefusesWrongFlags(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--org a/b":   "--org must be",
-		"--last soon": "--last \"soon\" is no duration",
-		"--limit 0":   "--limit must be at least 1",
-		"--by day":    "--by must be one of",
+		"--org a/b":                   "--org must be",
+		"--last soon":                 "--last \"soon\" is no duration",
+		"--limit 0":                   "--limit must be 1 to 1000000",
+		"--limit 9223372036854775807": "--limit must be 1 to 1000000",
+		"--by day":                    "--by must be one of",
 	} {
 		code, _, stderr := command(t, "", append([]string{"usage"}, strings.Fields(flags)...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) {

@@ -68,7 +68,7 @@ func (c workerRunCmd) Run(ctx context.Context, logger *slog.Logger, io streams) 
 	if c.PollInterval <= 0 || c.Overlap < 0 || c.ReconcileEvery < 0 {
 		return usageError{errors.New("--poll-interval must be greater than 0, --overlap and --reconcile-every at least 0")}
 	}
-	if c.DeleteMissingShare < 0 || c.DeleteMissingShare > 1 {
+	if !(c.DeleteMissingShare >= 0 && c.DeleteMissingShare <= 1) { // nor is it no number
 		return usageError{errors.New("--delete-missing-share must be between 0 and 1")}
 	}
 	workerMemory.bound()

@@ -27,6 +27,8 @@ const (
 	longestPause = 30 * time.Second
 	// mostOwed is the most rest that a step leaves to the pauses of later steps.
 	mostOwed = 5 * time.Minute
+	// mostRest is the most rest of a step: longer than any process runs.
+	mostRest = 100 * 365 * 24 * time.Hour
 )
 
 // A Worker does one task.
@@ -97,7 +99,8 @@ func (w *Worker) Run(ctx context.Context) {
 		if hurries {
 			share, owed = w.hurried, &urgent
 		}
-		rest, failed := time.Duration(float64(took)*(1-share)/share), time.Duration(0)
+		// A share may be so small that no Duration is as long.
+		rest, failed := time.Duration(min(float64(took)*(1-share)/share, float64(mostRest))), time.Duration(0)
 		if err != nil {
 			w.failed.Inc()
 			failed = failures.Failed(ctx, slog.LevelWarn, "maintenance failed, trying again later", "task", w.name,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"slices"
 	"testing"
@@ -93,6 +94,19 @@ func TestPauses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// However small the share is, its rest is no negative one.
+func TestTheSmallestShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		task := &script{steps: repeat(takes(time.Second, true, nil), 9), done: cancel}
+		New("script", task, slog.New(slog.DiscardHandler), math.SmallestNonzeroFloat64, time.Second, answers).Run(ctx)
+		if len(task.begins) != 1 {
+			t.Errorf("steps began at %v, want one within an hour", task.begins)
+		}
+	})
 }
 
 // hurried is a script of which some steps are urgent.
