@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"regexp"
 	"strings"
@@ -31,11 +32,20 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// --help prints the examples, and the default and the environment variable of a flag.
+// --help prints the examples, and the default and the environment variable of a flag. It is the same of a command that
+// is prepared alone.
 func TestHelp(t *testing.T) {
 	for path := range commands(testParser(t)) {
-		args := strings.Fields(path)[1:]
-		code, out, _ := command(t, "", append(args, "--help")...)
+		args := append(strings.Fields(path)[1:], "--help")
+		code, out, _ := command(t, "", args...)
+		var ofAll bytes.Buffer
+		if _, all := grammar(args).(*cli); all != (path == "runlens") {
+			t.Errorf("%s: all commands are prepared: %t", path, all)
+		} else if parser, err := newParser(&cli{}, kong.Writers(&ofAll, &ofAll), kong.Exit(func(int) {})); err != nil {
+			t.Fatal(err)
+		} else if parser.Parse(args); ofAll.String() != out {
+			t.Errorf("%s --help among all commands:\n%s\nalone:\n%s", path, ofAll.String(), out)
+		}
 		if code != exitDone || !strings.Contains(out, "Example:") || !strings.Contains(out, "\n  "+path) &&
 			!strings.Contains(out, " "+path+" ") {
 			t.Errorf("%s --help: exit code %d\n%s", path, code, out)

@@ -113,8 +113,12 @@ func runLogging(ctx context.Context, args []string, io streams, lines io.Writer)
 }
 
 func perform(ctx context.Context, args []string, logger *slog.Logger, lines io.Writer, io streams) int {
-	exited := -1
-	parser, err := newParser(&cli{},
+	exited, typed := -1, args
+	completes := len(args) > 0 && args[0] == completion.Command
+	if completes {
+		typed = args[1:max(1, len(args)-1)] // the last word is not complete
+	}
+	parser, err := newParser(grammar(typed),
 		kong.Writers(io.out, io.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -123,7 +127,7 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, lines io.W
 	if err != nil {
 		panic(err) // a mistake in the struct tags
 	}
-	if len(args) > 0 && args[0] == completion.Command {
+	if completes {
 		complete(ctx, parser.Model, args[1:], io)
 		return exitDone
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/runlens/runlens/cmd/internal/manual"
 )
 
@@ -20,8 +18,12 @@ Example:
   man runlens-query`
 }
 
-func (c manCmd) Run(command *kong.Context, io streams) error {
-	pages, err := manual.Manual{Program: command.Model, Describe: describe, Version: version}.Write(c.Dir)
+func (c manCmd) Run(io streams) error {
+	parser, err := newParser(&cli{})
+	if err != nil {
+		return err
+	}
+	pages, err := manual.Manual{Program: parser.Model, Describe: describe, Version: version}.Write(c.Dir)
 	if err != nil {
 		return err
 	}
