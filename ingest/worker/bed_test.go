@@ -174,11 +174,11 @@ func (b *bed) options(change func(*worker.Options)) worker.Options {
 	return options
 }
 
-// until waits for a condition.
+// until waits for a condition, which it asks ever more rarely.
 func (b *bed) until(what string, condition func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !condition(); time.Sleep(max(100*time.Millisecond, time.Since(began)/10)) {
+		if time.Since(began) > patience {
 			b.Fatalf("still not: %s", what)
 		}
 	}

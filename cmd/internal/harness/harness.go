@@ -75,10 +75,11 @@ func Say(log io.Writer, format string, args ...any) {
 	fmt.Fprintf(log, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// Poll asks at an interval until something is done. It reports false when patience has passed before, or ctx has ended.
+// Poll asks at an interval until something is done, ever more rarely: what it takes to ask for long would delay what it
+// waits for. It reports false when patience has passed before, or ctx has ended.
 func Poll(ctx context.Context, patience, interval time.Duration, done func() bool) bool {
-	for deadline := time.Now().Add(patience); !done(); {
-		if time.Now().After(deadline) || !Pause(ctx, interval) {
+	for began := time.Now(); !done(); {
+		if waited := time.Since(began); waited > patience || !Pause(ctx, max(interval, waited/10)) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -60,4 +61,11 @@ func TestPoll(t *testing.T) {
 	if Poll(ctx, time.Minute, time.Minute, func() bool { return false }) {
 		t.Error("done after the end of the context")
 	}
+	synctest.Test(t, func(t *testing.T) {
+		began, asked := time.Now(), 0
+		Poll(t.Context(), time.Hour, time.Millisecond, func() bool { asked++; return time.Since(began) > time.Minute })
+		if took := time.Since(began); asked > 120 || took > 66*time.Second {
+			t.Errorf("asked %d times in a minute, for %v", asked, took)
+		}
+	})
 }
