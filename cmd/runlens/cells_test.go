@@ -25,6 +25,7 @@ type deployment struct {
 	dir   string
 	flags []string
 	cells map[string]*clickhouse.Server
+	dirs  map[string]string // of the cells
 	of    map[string]string // the cell of an organization
 }
 
@@ -39,9 +40,9 @@ func inCellsOf(t *testing.T, file string) *deployment {
 	t.Helper()
 	t.Parallel() // it waits more than it works
 	dir := memory.TempDir(t)
-	d := &deployment{T: t, dir: dir, cells: map[string]*clickhouse.Server{}, of: map[string]string{}}
+	d := &deployment{T: t, dir: dir, cells: map[string]*clickhouse.Server{}, of: map[string]string{},
+		dirs: map[string]string{"a": filled(t), "b": filled(t), "c": filled(t)}}
 	d.flags = []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library(), "--cells", d.file("cells.yaml", file)}
-	defer fillCells(t, dir)()
 	quiet := slog.New(slog.DiscardHandler)
 	p, err := storeFlags{Cells: d.flags[5], EngineLib: d.flags[3], EngineMemory: 1 << 30}.place(t.Context(), quiet)
 	if err != nil {
@@ -71,8 +72,12 @@ func inCellsOf(t *testing.T, file string) *deployment {
 	return d
 }
 
+// file writes a file, in which data_dir: a is that of the cell a.
 func (d *deployment) file(name, text string) string {
 	d.Helper()
+	for cell, dir := range d.dirs {
+		text = strings.ReplaceAll(text, "data_dir: "+cell+"}", "data_dir: "+dir+"}")
+	}
 	path := filepath.Join(d.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		d.Fatal(err)
@@ -128,7 +133,7 @@ func (d *deployment) key(organization string) (id, key string) {
 // signal sends a signal to the engine of a cell.
 func (d *deployment) signal(cell string, signal syscall.Signal) {
 	d.Helper()
-	pid := enginePID(filepath.Join(d.dir, cell))
+	pid := enginePID(d.dirs[cell])
 	if pid == 0 {
 		d.Fatalf("the cell %s has no engine", cell)
 	}
@@ -146,18 +151,6 @@ func (d *deployment) expectRuns(base, key string, want int) {
 	if status, body := post(d.T, base, key, countRuns); status != 200 ||
 		!strings.Contains(body, fmt.Sprintf(`"rows":[[%d]]`, want)) {
 		d.Errorf("%d %s, want %d runs", status, body, want)
-	}
-}
-
-// awaitUsage waits until the question of an organization is in its usage log, which servers write every few seconds.
-func (d *deployment) awaitUsage(organization string) {
-	d.Helper()
-	written := harness.Poll(d.Context(), time.Minute, 100*time.Millisecond, func() bool {
-		_, out := d.run("", "usage", "--org", organization, "--output", "csv")
-		return strings.Contains(out, organization)
-	})
-	if !written {
-		d.Fatalf("the question of %s is not in its usage log", organization)
 	}
 }
 
@@ -231,7 +224,7 @@ func TestCells(t *testing.T) {
 	}
 
 	// A part of the organizations is never taken for all of them, nor one cell for another.
-	alone := []string{"verify", "--data-dir", filepath.Join(d.dir, "a"), "--engine-lib", clickhousetest.Library(), file}
+	alone := []string{"verify", "--data-dir", d.dirs["a"], "--engine-lib", clickhousetest.Library(), file}
 	if code, _, stderr := command(t, "", alone...); code != exitFailed ||
 		!strings.Contains(stderr, "is the cell a of several") {
 		t.Errorf("a cell alone: %d %s", code, stderr)

@@ -5,7 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/runlens/runlens/cmd/internal/harness"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
@@ -31,6 +33,18 @@ func (d *deployment) add() {
 	}
 	if code, _, stderr := command(d.T, "", append([]string{"cells", "add", "e"}, four...)...); code != exitUsage {
 		d.Errorf("a cell that the file does not name: %d %s", code, stderr)
+	}
+}
+
+// awaitUsage waits until the question of an organization is in its usage log, which servers write every few seconds.
+func (d *deployment) awaitUsage(organization string) {
+	d.Helper()
+	written := harness.Poll(d.Context(), time.Minute, 100*time.Millisecond, func() bool {
+		_, out := d.run("", "usage", "--org", organization, "--output", "csv")
+		return strings.Contains(out, organization)
+	})
+	if !written {
+		d.Fatalf("the question of %s is not in its usage log", organization)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 // A drain goes on with the moves that another command began, wherever they go and however far they are, and takes a
 // slot and its pinned organizations one after the other. Then nothing is left in the cell.
 func TestDrainAfterMovesThatEndedEarly(t *testing.T) {
-	d := inCellsOf(t, "cells:\n- {name: a, data_dir: a, weight: 2}\n- {name: b, data_dir: b, weight: 126}\n"+
-		"- {name: c, data_dir: c, weight: 128}\n")
+	d := inCellsOf(t, "cells:\n- {name: a, weight: 2, data_dir: a}\n- {name: b, weight: 126, data_dir: b}\n"+
+		"- {name: c, weight: 128, data_dir: c}\n")
 	lines, runs := d.records()
 	d.run(lines, "ingest", "-")
 	var in []string

@@ -14,7 +14,6 @@ import (
 
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
-	"github.com/runlens/runlens/olap/clickhouse/clickhousetest/memory"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -26,13 +25,7 @@ func command(t *testing.T, stdin string, args ...string) (code int, stdout, stde
 	return code, out.String(), err.String()
 }
 
-// store are the flags of an embedded engine of the test's own, and a process that keeps it running.
-func store(t *testing.T) []string {
-	t.Helper()
-	return storeIn(t, memory.TempDir(t))
-}
-
-// storeIn is store in a folder.
+// storeIn is store with an engine in a folder of the test.
 func storeIn(t *testing.T, dir string) []string {
 	t.Helper()
 	flags := []string{"--data-dir", dir, "--engine-lib", clickhousetest.Library()}
@@ -57,21 +50,6 @@ func openFilled(t *testing.T, f storeFlags) (*clickhouse.Server, error) {
 		return nil, err
 	}
 	return store, nil
-}
-
-// fillCells makes the stores of three cells, which stay open until close is called.
-func fillCells(t *testing.T, dir string) (close func()) {
-	t.Helper()
-	var cells []*clickhouse.Server
-	for _, name := range []string{"a", "b", "c"} {
-		cell, err := openFilled(t, storeFlags{DataDir: filepath.Join(dir, name), EngineLib: clickhousetest.Library(),
-			EngineMemory: 1 << 30})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cells = append(cells, cell)
-	}
-	return func() { closeAll(cells) }
 }
 
 // serveWith is runlens serve with flags, at addresses that are free.

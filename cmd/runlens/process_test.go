@@ -22,7 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandVariable) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	endSpares()
+	os.Exit(code)
 }
 
 // A process is a runlens command as a process of its own.

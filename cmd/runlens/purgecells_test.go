@@ -109,7 +109,7 @@ func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
 		`"created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:00Z"}`, "ingest", "-")
 	from, to := d.of[organization], d.elsewhere(organization)
 	left := func() []string {
-		return found(t, d.cells[from].Conn(), filepath.Join(d.dir, from, "engine"), identifier)[identifier]
+		return found(t, d.cells[from].Conn(), filepath.Join(d.dirs[from], "engine"), identifier)[identifier]
 	}
 	asking, stop := context.WithCancel(t.Context())
 	asked := make(chan error, 1)
