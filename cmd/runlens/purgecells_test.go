@@ -14,18 +14,37 @@ import (
 	"github.com/runlens/runlens/ingest/move"
 )
 
+// TestPurgesAndMoves has the tests of purges of organizations that are moved, each with organizations of its own.
+func TestPurgesAndMoves(t *testing.T) {
+	shared := inThreeCells(t)
+	lines, _ := shared.records()
+	shared.run(lines, "ingest", "-")
+	in := map[string][]string{}
+	for _, organization := range shared.organizations() {
+		in[shared.of[organization]] = append(in[shared.of[organization]], organization)
+	}
+	for name, test := range map[string]func(*deployment){
+		"before the end": func(d *deployment) { d.purgeBeforeAMoveEnds(in["c"][0]) },
+		"ended early":    func(d *deployment) { d.purgeAfterAMoveThatEndedEarly(in["a"][0]) },
+		"no files":       func(d *deployment) { d.purgeAfterAMoveLeavesNoFiles(in["c"][1]) },
+		"a cell is away": func(d *deployment) { d.purgeWhileACellIsAway(in["a"][1], in["b"][0]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := *shared
+			d.T = t
+			test(&d)
+		})
+	}
+}
+
 // An organization that is purged when it is open in its new cell, while its old one has still to hand over what servers
 // noted there, is purged when that is done: nothing comes after it.
-func TestAPurgeBeforeAMoveEnds(t *testing.T) {
-	d := inThreeCells(t)
-	lines, _ := d.records()
-	d.run(lines, "ingest", "-")
-	organization := d.organizations()[0]
+func (d *deployment) purgeBeforeAMoveEnds(organization string) {
 	to := d.elsewhere(organization)
 	from := d.cells[d.of[organization]].Conn()
-	if err := from.Exec(t.Context(), "INSERT INTO usage_log (organization_id, at, key_id, questions, took_us)"+
+	if err := from.Exec(d.Context(), "INSERT INTO usage_log (organization_id, at, key_id, questions, took_us)"+
 		" VALUES ($1, now64(3), 'k', 1, 1)", organization); err != nil {
-		t.Fatal(err)
+		d.Fatal(err)
 	}
 	var purged chan struct{}
 	err := d.move(organization, to, func(s move.Step) error {
@@ -35,24 +54,21 @@ func TestAPurgeBeforeAMoveEnds(t *testing.T) {
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		d.Fatal(err)
 	}
 	<-purged
 	for name, store := range d.cells {
 		for _, table := range []string{"usage_log", "runs"} {
-			if n := counted(t, store.Conn(), "SELECT count() FROM "+table+" WHERE organization_id = $1", organization); n != 0 {
-				t.Errorf("%d rows of %s in %s after the purge", n, table, name)
+			rows := "SELECT count() FROM " + table + " WHERE organization_id = $1"
+			if n := counted(d.T, store.Conn(), rows, organization); n != 0 {
+				d.Errorf("%d rows of %s in %s after the purge", n, table, name)
 			}
 		}
 	}
 }
 
 // A move that ended early has left a copy in another cell: a purge waits until it has ended. Then no cell has anything.
-func TestAPurgeAfterAMoveThatEndedEarly(t *testing.T) {
-	d := inThreeCells(t)
-	lines, _ := d.records()
-	d.run(lines, "ingest", "-")
-	organization := d.organizations()[4]
+func (d *deployment) purgeAfterAMoveThatEndedEarly(organization string) {
 	to := d.elsewhere(organization)
 	d.die(organization, to, move.Copied)
 	d.run("", "purge", "--org", organization, "--dry-run")
@@ -60,58 +76,44 @@ func TestAPurgeAfterAMoveThatEndedEarly(t *testing.T) {
 	d.run("", "cells", "move", organization, "--to", to)
 	<-purged
 	for name, store := range d.cells {
-		if n := counted(t, store.Conn(), "SELECT count() FROM runs WHERE organization_id = $1", organization); n != 0 {
-			t.Errorf("%d runs in %s after the purge", n, name)
+		if n := counted(d.T, store.Conn(), "SELECT count() FROM runs WHERE organization_id = $1", organization); n != 0 {
+			d.Errorf("%d runs in %s after the purge", n, name)
 		}
 	}
 }
 
 // A purge of several organizations, while a cell is away, is one of those that were never moved and are elsewhere. What
 // the cell may still hand over of another one nobody knows.
-func TestAPurgeWhileACellIsAway(t *testing.T) {
-	d := inThreeCells(t)
-	lines, _ := d.records()
-	d.run(lines, "ingest", "-")
-	var moved, stays string
-	for _, organization := range d.organizations() {
-		switch cell := d.of[organization]; {
-		case cell == "a" && moved == "":
-			moved = organization
-		case cell == "b" && stays == "":
-			stays = organization
-		}
-	}
+func (d *deployment) purgeWhileACellIsAway(moved, stays string) {
 	if err := d.move(moved, "b", func(move.Step) error { return nil }); err != nil {
-		t.Fatal(err)
+		d.Fatal(err)
 	}
 	away := d.file("away.yaml", strings.Replace(cellsFile, "data_dir: c", "url: 'http://nobody@127.0.0.1:1/none'", 1))
 	flags := append(d.flags[:4:4], "--cells", away)
-	code, out, stderr := command(t, "", append([]string{"purge", "--org", moved, "--org", stays, "--yes"}, flags...)...)
+	code, out, stderr := command(d.T, "", append([]string{"purge", "--org", moved, "--org", stays, "--yes"}, flags...)...)
 	if code != exitFailed || !strings.Contains(stderr, "cell c: ") {
-		t.Errorf("exit code %d: %s%s", code, out, stderr)
+		d.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
 	for organization, want := range map[string]uint64{moved: 1, stays: 0} {
-		n := counted(t, d.cells["b"].Conn(), "SELECT count() FROM runs WHERE organization_id = $1", organization)
+		n := counted(d.T, d.cells["b"].Conn(), "SELECT count() FROM runs WHERE organization_id = $1", organization)
 		if min(n, 1) != want {
-			t.Errorf("b has %d runs of %s", n, organization)
+			d.Errorf("b has %d runs of %s", n, organization)
 		}
 	}
 }
 
 // What a move has taken out of the old cell is gone from its disk too when a purge that comes after it says that
 // everything is done: a question that still reads the files is waited for.
-func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
-	d := inThreeCells(t)
+func (d *deployment) purgeAfterAMoveLeavesNoFiles(organization string) {
 	const identifier = "xk7qzwv3j@jt9.example"
-	organization := d.organizations()[0]
 	d.run(`{"record":"run","organization_id":"`+organization+`","run_id":"00000001-0000-4000-8000-000000000000",`+
 		`"agent_id":"00000001-0000-4000-8000-000000000000","status":"COMPLETED","initiator_identifier":"`+identifier+`",`+
 		`"created_at":"2026-01-05T10:00:00Z","updated_at":"2026-01-05T10:00:00Z"}`, "ingest", "-")
 	from, to := d.of[organization], d.elsewhere(organization)
 	left := func() []string {
-		return found(t, d.cells[from].Conn(), filepath.Join(d.dirs[from], "engine"), identifier)[identifier]
+		return found(d.T, d.cells[from].Conn(), filepath.Join(d.dirs[from], "engine"), identifier)[identifier]
 	}
-	asking, stop := context.WithCancel(t.Context())
+	asking, stop := context.WithCancel(d.Context())
 	asked := make(chan error, 1)
 	go func() {
 		ctx := server.Context(asking, server.WithQueryID("slow"), server.WithSettings(server.Settings{"max_block_size": 1,
@@ -119,34 +121,34 @@ func TestAPurgeAfterAMoveLeavesNoFiles(t *testing.T) {
 		asked <- d.cells[from].Conn().Exec(ctx,
 			"SELECT count() FROM runs CROSS JOIN numbers(10000) AS n WHERE NOT ignore(sleepEachRow(0.1))")
 	}()
-	if !harness.Poll(t.Context(), time.Minute, 10*time.Millisecond, func() bool {
-		return counted(t, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") > 0
+	if !harness.Poll(d.Context(), time.Minute, 10*time.Millisecond, func() bool {
+		return counted(d.T, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") > 0
 	}) {
-		t.Fatal("nobody reads the files")
+		d.Fatal("nobody reads the files")
 	}
 	d.run("", "cells", "move", organization, "--to", to)
 	purged := make(chan int, 1)
 	go func() {
-		code, _, _ := command(t, "", append([]string{"purge", "--org", organization, "--yes"}, d.flags...)...)
+		code, _, _ := command(d.T, "", append([]string{"purge", "--org", organization, "--yes"}, d.flags...)...)
 		purged <- code
 	}()
-	const done = "SELECT count() FROM audit_log WHERE action = 'purge' AND outcome = 'done'"
-	if !harness.Poll(t.Context(), time.Minute, 10*time.Millisecond, func() bool {
-		return counted(t, d.cells[to].Conn(), done) > 0
+	const done = "SELECT count() FROM audit_log WHERE action = 'purge' AND outcome = 'done' AND organization_id = $1"
+	if !harness.Poll(d.Context(), time.Minute, 10*time.Millisecond, func() bool {
+		return counted(d.T, d.cells[to].Conn(), done, organization) > 0
 	}) {
-		t.Fatal("nothing is purged")
+		d.Fatal("nothing is purged")
 	}
 	select {
 	case code := <-purged:
-		t.Errorf("the purge has ended, and these are left: %v", left())
+		d.Errorf("the purge has ended, and these are left: %v", left())
 		purged <- code
 	case <-time.After(2 * time.Second):
 	}
 	stop()
 	if err := <-asked; !errors.Is(err, context.Canceled) {
-		t.Errorf("the question that reads the files: %v", err)
+		d.Errorf("the question that reads the files: %v", err)
 	}
 	if code, places := <-purged, left(); code != exitDone || len(places) > 0 {
-		t.Errorf("%d; after the purge: %v", code, places)
+		d.Errorf("%d; after the purge: %v", code, places)
 	}
 }
