@@ -39,11 +39,10 @@ func (d *deployment) add() {
 // awaitUsage waits until the question of an organization is in its usage log, which servers write every few seconds.
 func (d *deployment) awaitUsage(organization string) {
 	d.Helper()
-	written := harness.Poll(d.Context(), time.Minute, 100*time.Millisecond, func() bool {
-		_, out := d.run("", "usage", "--org", organization, "--output", "csv")
-		return strings.Contains(out, organization)
-	})
-	if !written {
+	conn := d.cells[d.of[organization]].Conn()
+	if !harness.Poll(d.Context(), time.Minute, 100*time.Millisecond, func() bool {
+		return counted(d.T, conn, "SELECT count() FROM usage_log WHERE organization_id = $1", organization) > 0
+	}) {
 		d.Fatalf("the question of %s is not in its usage log", organization)
 	}
 }

@@ -95,11 +95,11 @@ func queryHostile(t *testing.T, o office) {
 		t.Fatalf("the store has no hostile name: %s%s", out, stderr)
 	}
 	// The server records within seconds that the key was used, which a list shows from then on.
-	recorded := func() bool {
-		_, out, _ := command(t, "", append([]string{"keys", "list", "--org", "hostile", "--output", "json"}, d.flags...)...)
-		return strings.Contains(out, `"last_used_at":"`)
-	}
-	if !harness.Poll(t.Context(), time.Minute, 20*time.Millisecond, recorded) {
+	conn := joined(t, d.flags)
+	const uses = "SELECT count() FROM api_key_uses WHERE key_id IN (SELECT key_id FROM api_keys WHERE organization_id = $1)"
+	if !harness.Poll(t.Context(), time.Minute, 20*time.Millisecond, func() bool {
+		return counted(t, conn, uses, "hostile") > 0
+	}) {
 		t.Fatal("the use of the key is not recorded")
 	}
 	createKey(t, d.flags, "--org", "hostile", "--name", hostileText)

@@ -35,8 +35,10 @@ func TestServerRepairsTheRollup(t *testing.T) {
 	}
 	server := spawn(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"}, flags...)...)
 	code, out := 1, ""
-	if !harness.Poll(t.Context(), 3*time.Minute, 500*time.Millisecond, func() bool {
-		code, out = check()
+	if !harness.Poll(t.Context(), 3*time.Minute, 100*time.Millisecond, func() bool {
+		if counted(t, conn, "SELECT toUInt64(sum(runs)) FROM rollup_runs") == 2000 {
+			code, out = check()
+		}
 		return code == 0
 	}) {
 		t.Fatalf("nobody repairs it; check ended with %d:\n%s", code, out)
