@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // references.
 func TestBench(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "runlens")
-	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, "../runlens").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var ofRows, ofFiles []string

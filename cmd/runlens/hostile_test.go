@@ -96,7 +96,8 @@ func queryHostile(t *testing.T, o office) {
 	}
 	// The server records within seconds that the key was used, which a list shows from then on.
 	conn := joined(t, d.flags)
-	const uses = "SELECT count() FROM api_key_uses WHERE key_id IN (SELECT key_id FROM api_keys WHERE organization_id = $1)"
+	const uses = "SELECT count() FROM api_key_uses WHERE key_id IN" +
+		" (SELECT key_id FROM api_keys WHERE organization_id = $1)"
 	if !harness.Poll(t.Context(), time.Minute, 20*time.Millisecond, func() bool {
 		return counted(t, conn, uses, "hostile") > 0
 	}) {

@@ -58,7 +58,7 @@ func TestQueryMemory(t *testing.T) {
 		}
 	}
 	oneRow, _ := exported("csv", "--limit", "1")
-	sample := olaptest.NewSample(2)
+	sample := olaptest.NewSample(4)
 	for _, format := range []string{"csv", "json", "xlsx", "parquet"} {
 		if !sample.Try() {
 			continue

@@ -68,7 +68,7 @@ func inTurn(t *testing.T) {
 func buildRunlens(t *testing.T) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "runlens")
-	if out, err := exec.Command("go", "build", "-o", binary, "../runlens").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, "../runlens").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return binary
