@@ -19,14 +19,16 @@ run: build engine ## Set up everything and run the API over sample data
 
 # What runs concurrently, and takes less than a minute: it is tested with the race detector where there is a C compiler.
 # (ingest/worker and the query engine take minutes: run `go test -race` on them when you change them.)
-RACED := ./http/auth ./http/conns ./http/limit ./ingest/write ./olap/cache ./olap/keys ./olap/maintain ./olap/snapshot
+# The first two take longest.
+RACED := ./ingest/write ./olap/snapshot ./http/auth ./http/conns ./http/limit ./olap/cache ./olap/keys ./olap/maintain
 RACE   = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # The client is a module of its own, and so not among ./...
 CLIENT   := github.com/runlens/runlens/http/client/...
 PACKAGES := ./... $(CLIENT)
-# The first five are tested first, since they take longest.
-UNRACED   = ./cmd/runlens ./olap ./ingest/worker ./ingest/move ./olap/rollup $(CLIENT) \
+# Those that are named are tested first, since they take longest.
+UNRACED   = ./cmd/runlens ./olap ./ingest/worker ./ingest/move ./olap/rollup ./olap/clickhouse ./http ./cmd/soak \
+	./ingest/purge ./schema $(CLIENT) \
 	$(filter-out $(RACED:./%=github.com/runlens/runlens/%),$(shell go list ./...))
 
 # With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
