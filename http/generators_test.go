@@ -36,7 +36,7 @@ func TestGeneratedClients(t *testing.T) {
 		client, program := filepath.Join(dir, "oapi-codegen", "client.go"), filepath.Join(dir, "oapi-codegen", "main.go")
 		output(t, ".", env, "go", "tool", "oapi-codegen", "-package", "main", "-generate", "types,client", "-o", client,
 			"openapi.yaml")
-		if got := output(t, ".", env, "go", "run", client, program); got != want {
+		if got := output(t, ".", env, "go", "run", "-ldflags=-w", client, program); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})

@@ -166,10 +166,9 @@ func typescriptProject(t *testing.T) string {
 	}
 	output(t, app, nil, "npm", "install", "--offline", "--no-audit", "--no-fund", packed)
 	compile := []string{compiler, "--strict", "--skipLibCheck", "--types", "node", "--target", "es2022", "--module"}
-	for _, resolution := range [][]string{
-		{"node16", "--noEmit"}, {"esnext", "--noEmit", "--moduleResolution", "bundler"},
-		{"esnext", "--noEmit", "--moduleResolution", "node10"},
-	} {
+	for _, resolution := range olaptest.Some(3, []string{"node16", "--noEmit"},
+		[]string{"esnext", "--noEmit", "--moduleResolution", "bundler"},
+		[]string{"esnext", "--noEmit", "--moduleResolution", "node10"}) {
 		output(t, app, nil, "node", slices.Concat(compile, resolution, []string{"lines.ts", "example.ts"})...)
 	}
 	output(t, app, nil, "node", append(compile, "nodenext", "--outDir", "out", "lines.ts", "example.ts", "common.cts",

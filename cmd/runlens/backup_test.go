@@ -79,7 +79,7 @@ func TestBackup(t *testing.T) {
 	on := func(flags []string, args ...string) []string { return append(args, flags...) }
 	records, more := filepath.Join(dir, "people.ndjson"), filepath.Join(dir, "more.ndjson")
 	people(t, records)
-	export(t, more, "busy", 5_000)
+	export(t, more, "busy", 1_000)
 	run(exitDone, "", on(flags, "ingest", records)...)
 	conn := joined(t, flags)
 	everyTable(t, conn)

@@ -66,8 +66,8 @@ func TestIngestSurvivesKills(t *testing.T) {
 	flags := store(t)
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "a.ndjson"), filepath.Join(dir, "b.ndjson")}
-	export(t, files[0], "acme", 60_000)
-	export(t, files[1], "acme", 90_000) // shares identities with the first, as several writers do
+	export(t, files[0], "acme", 30_000)
+	export(t, files[1], "acme", 45_000) // shares identities with the first, as several writers do
 
 	for kills := 0; kills < 8; {
 		p := spawn(t, append([]string{"ingest", files[kills%2]}, flags...)...)
