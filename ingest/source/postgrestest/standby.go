@@ -54,10 +54,15 @@ func (s *Server) copyData(standby *Server) error {
 	if err := os.WriteFile(filepath.Join(data, "standby.signal"), nil, 0o600); err != nil {
 		return err
 	}
-	if err := os.Chmod(data, 0o700); err != nil { // a server refuses a directory that others can read
+	return standby.own()
+}
+
+// own makes the data directory one that the server takes: it refuses those that others own or can read.
+func (s *Server) own() error {
+	if err := os.Chmod(s.data(), 0o700); err != nil {
 		return err
 	}
-	return filepath.WalkDir(data, func(path string, _ fs.DirEntry, err error) error {
+	return filepath.WalkDir(s.data(), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
