@@ -112,7 +112,7 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 		}
 	}()
 	if !c.DryRun {
-		writer, conn, leave, err := c.openWriter(opening, logger)
+		writer, conns, leave, err := c.openWriter(opening, logger)
 		if err != nil {
 			return err
 		}
@@ -120,10 +120,10 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 		options.Writer = writer
 		if in.resumable {
 			backfill = ingest.NewBackfill(
-				checkpoint.NewLog(conn, write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
+				checkpoint.NewLog(conns[0], write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
 		if backfill != nil && !c.Restart {
-			if options.From, err = c.resume(opening, backfill, logger); err != nil {
+			if options.From, err = c.resume(opening, backfill, conns, logger); err != nil {
 				return err
 			}
 		}
@@ -183,7 +183,7 @@ func (c ingestCmd) outcome(err error, rejected int64, continues bool) error {
 
 // openWriter opens what records are written to. The first of the stores keeps how far a backfill has come.
 func (c ingestCmd) openWriter(ctx context.Context, logger *slog.Logger) (
-	writer ingest.Writer, first driver.Conn, leave func(), err error) {
+	writer ingest.Writer, conns []driver.Conn, leave func(), err error) {
 	p, err := c.place(ctx, logger)
 	if err != nil {
 		return nil, nil, nil, err
@@ -195,7 +195,10 @@ func (c ingestCmd) openWriter(ctx context.Context, logger *slog.Logger) (
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return p.writer(stores, logger), stores[0].Conn(), func() { closeAll(stores) }, nil
+	for _, store := range stores {
+		conns = append(conns, store.Conn())
+	}
+	return p.writer(stores, logger), conns, func() { closeAll(stores) }, nil
 }
 
 // writer returns a writer into the stores of all cells.
@@ -212,15 +215,29 @@ func (p *placed) writer(stores []*clickhouse.Server, logger *slog.Logger) ingest
 	return write.NewSplit(p.index(), writers...)
 }
 
+// resume returns where an earlier run was interrupted. What it had stored may have been purged since, or may have to be
+// let in now: then the backfill begins again.
 func (c ingestCmd) resume(
-	ctx context.Context, backfill *ingest.Backfill, logger *slog.Logger,
+	ctx context.Context, backfill *ingest.Backfill, conns []driver.Conn, logger *slog.Logger,
 ) (ingest.Progress, error) {
 	at, since, found, err := backfill.Interrupted(ctx)
-	if found {
-		logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1,
-			"read", at.Summary.Read)
+	if !found || err != nil {
+		return at, err
 	}
-	return at, err
+	for _, conn := range conns {
+		again, err := outdated(ctx, conn, since)
+		if err != nil {
+			return ingest.Progress{}, err
+		}
+		if again {
+			logger.Info("beginning an interrupted ingest again: an organization was purged since, or a purge lifted",
+				"stopped_at", since)
+			return ingest.Progress{}, nil
+		}
+	}
+	logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1,
+		"read", at.Summary.Read)
+	return at, nil
 }
 
 // An ingestSummary is what --json prints: the counts of the whole backfill, those of earlier runs that it

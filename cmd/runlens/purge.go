@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/ingest/purged"
 	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -24,6 +25,24 @@ func takeOutLate(conn driver.Conn) func(context.Context, schema.OrganizationID, 
 	return func(ctx context.Context, organization schema.OrganizationID, identifier string, until time.Time) error {
 		return purge.Late(organization, identifier, until).Run(ctx, conn, func(purge.Step) {})
 	}
+}
+
+// What the audit log says of purges.
+const (
+	actionPurge = "purge"
+	actionLift  = "purge --lift"
+	ofPerson    = "person"
+)
+
+// outdated reports whether records that were ingested before an instant of the store's clock may be gone, or may have
+// been left out and belong to it now. What a person's purge takes out would not be stored again.
+func outdated(ctx context.Context, conn driver.Conn, instant time.Time) (bool, error) {
+	entries, err := audit.List(ctx, conn, "")
+	return slices.ContainsFunc(entries, func(e audit.Entry) bool {
+		var details struct{ Of string }
+		return e.At.After(instant.Add(-snapshot.ClockMargin)) && (e.Action == actionLift ||
+			e.Action == actionPurge && (json.Unmarshal([]byte(e.Details), &details) != nil || details.Of != ofPerson))
+	}), err
 }
 
 type purgeCmd struct {
@@ -80,7 +99,7 @@ func (c purgeCmd) purge(
 	}
 	p, of := purge.Organization(organizations...), "organization"
 	if c.Person != "" {
-		p, of = purge.Person(organizations[0], c.Person), "person"
+		p, of = purge.Person(organizations[0], c.Person), ofPerson
 	}
 	if err := p.Count(ctx, store.Conn()); err != nil {
 		return err
@@ -93,7 +112,7 @@ func (c purgeCmd) purge(
 		}
 		for _, organization := range organizations {
 			// Not the person's identifier: a log outlives a purge.
-			action := audit.Action{Name: "purge", OrganizationID: organization, Details: map[string]any{"of": of}}
+			action := audit.Action{Name: actionPurge, OrganizationID: organization, Details: map[string]any{"of": of}}
 			work := do
 			do = func(ctx context.Context) error { return audit.Do(ctx, store.Conn(), action, work) }
 		}
@@ -168,7 +187,7 @@ func (c purgeCmd) organizations() ([]schema.OrganizationID, error) {
 
 // lift takes the person off the list of those whose records stay out.
 func (c purgeCmd) lift(ctx context.Context, conn driver.Conn, organization schema.OrganizationID, io streams) error {
-	action := audit.Action{Name: "purge --lift", OrganizationID: organization, Details: map[string]any{"of": "person"}}
+	action := audit.Action{Name: actionLift, OrganizationID: organization, Details: map[string]any{"of": ofPerson}}
 	err := audit.Do(ctx, conn, action, func(ctx context.Context) error {
 		return purged.Lift(ctx, conn, purged.Person{Organization: organization, Identifier: c.Person})
 	})

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/ingest"
+	"github.com/runlens/runlens/ingest/checkpoint"
+	"github.com/runlens/runlens/ingest/write"
+)
+
+// An ingest that was interrupted, and whose organization was purged since, begins again: what it had stored is gone. So
+// it does where a purge was lifted, since records belong to the store that were left out; but not after the purge of a
+// person, whose records would be left out again.
+func TestAnIngestBeginsAgainAfterAPurge(t *testing.T) {
+	flags, quiet := store(t), slog.New(slog.DiscardHandler)
+	// One file is stored, and the run of both was interrupted then.
+	files := []string{fileOf(t, "agents.ndjson", []byte(agentsNDJSON)),
+		fileOf(t, "more.ndjson", []byte(strings.ReplaceAll(agentsNDJSON, "00a", "00b")))}
+	succeeds := func(args ...string) (said string) {
+		t.Helper()
+		code, out, stderr := command(t, "", append(args, flags...)...)
+		if code != exitDone {
+			t.Fatalf("%v ended with %d: %s%s", args, code, out, stderr)
+		}
+		return stderr
+	}
+	interrupt := func() {
+		t.Helper()
+		in, err := formatFlags{Delimiter: ",", Null: `\N`}.open(files, streams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := openMigrated(t.Context(), storeFlags{DataDir: flags[1], EngineLib: flags[3]}, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer opened.Close()
+		backfill := ingest.NewBackfill(checkpoint.NewLog(opened.Conn(), write.Retry{Logger: quiet}), in.fingerprints)
+		if _, _, _, err := backfill.Interrupted(t.Context()); err != nil { // what is saved next counts more
+			t.Fatal(err)
+		}
+		progress := ingest.Progress{Source: 1, Summary: ingest.Summary{Read: 1, Agents: 1}}
+		if err := backfill.Save(t.Context(), progress); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		purges [][]string
+		says   string
+	}{
+		{nil, "continuing an interrupted ingest"},
+		{[][]string{{"--person", "ada@example.com", "--yes"}}, "continuing an interrupted ingest"},
+		{[][]string{{"--person", "ada@example.com", "--lift"}}, "beginning an interrupted ingest again"},
+		{[][]string{{"--yes"}}, "beginning an interrupted ingest again"},
+	} {
+		succeeds("ingest", files[0])
+		interrupt()
+		for _, purge := range c.purges {
+			succeeds(append([]string{"purge", "--org", "acme"}, purge...)...)
+		}
+		if said := succeeds("ingest", files[0], files[1]); !strings.Contains(said, c.says) {
+			t.Errorf("after %v it says %q, want %q", c.purges, said, c.says)
+		}
+		verified(t, flags, files...)
+	}
+}
