@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -24,6 +26,10 @@ type State struct {
 	Latest  uint `json:"latest"`  // the newest migration this binary carries
 	Oldest  uint `json:"oldest"`  // the newest migration that a binary must know to work with the store
 	Dirty   bool `json:"dirty"`   // a migration began and did not end
+
+	// Others are tables with names that the migrations give to theirs, and made otherwise, although none ever began:
+	// another program's.
+	Others string `json:"others,omitzero"`
 }
 
 // Current reports whether the store has exactly the migrations of this binary.
@@ -46,6 +52,10 @@ var (
 	// ErrOlderStore is returned when the store was made before the first release.
 	ErrOlderStore = errors.New("the store was made by an unreleased version of runlens, from which there is no upgrade: " +
 		"start with an empty database or data directory, make the keys again and copy the records again")
+	// ErrOtherTables is returned where the database has tables of another program with names of the store's: they would
+	// be taken for its own, and a purge or Down would remove their rows.
+	ErrOtherTables = errors.New("the database has tables of another program with names of runlens' own: give runlens a " +
+		"database of its own")
 )
 
 // Up applies the pending migrations of the series to the database that db is connected to. A store that a newer binary
@@ -95,9 +105,11 @@ func (s Series) Up(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// compatible returns ErrNewerStore or ErrOlderStore for a store that this binary cannot use.
+// compatible returns ErrNewerStore, ErrOlderStore or ErrOtherTables for a store that this binary cannot use.
 func (s State) compatible() error {
 	switch {
+	case s.Others != "":
+		return fmt.Errorf("%w (%s)", ErrOtherTables, s.Others)
 	case s.Oldest > s.Latest:
 		return ErrNewerStore
 	case s.Older():
@@ -139,11 +151,48 @@ func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 // Status reads the state of the store, which may have no tables. It changes nothing.
 func (s Series) Status(ctx context.Context, db *sql.DB) (State, error) {
 	floor, last, err := records(ctx, db)
+	others := ""
+	if err == nil && floor.sequence == 0 && last.sequence == 0 {
+		if others, err = namesTaken(ctx, db); err == nil {
+			// A migration that began meanwhile, and made them, was recorded before.
+			floor, last, err = records(ctx, db)
+		}
+	}
 	if err != nil {
 		return State{}, fmt.Errorf("schema: read version: %w", err)
 	}
+	if last.sequence != 0 {
+		others = ""
+	}
 	latest, err := s.latest()
-	return State{
-		Version: uint(max(last.version, 0)), Latest: latest, Oldest: uint(max(floor.version, 0)), Dirty: last.dirty,
-	}, err
+	return State{Version: uint(max(last.version, 0)), Latest: latest, Oldest: uint(max(floor.version, 0)),
+		Dirty: last.dirty, Others: others}, err
+}
+
+// namesTaken lists the tables that the database has under names of the store's, and that are made otherwise.
+func namesTaken(ctx context.Context, db *sql.DB) (string, error) {
+	shapes, err := Shapes()
+	if err != nil {
+		return "", err
+	}
+	rows, err := db.QueryContext(ctx, "SELECT name, engine, sorting_key FROM system.tables"+
+		" WHERE database = currentDatabase() ORDER BY name")
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var taken []string
+	for rows.Next() {
+		var name, engine, key string
+		if err := rows.Scan(&name, &engine, &key); err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(shapes, func(s Shape) bool {
+			ours, _, _ := strings.Cut(s.Engine, "(")
+			return s.Name == name && (!strings.HasSuffix(engine, ours) || s.Key != key) // Replicated, Shared
+		}) {
+			taken = append(taken, name)
+		}
+	}
+	return strings.Join(taken, ", "), rows.Err()
 }

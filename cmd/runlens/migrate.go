@@ -108,6 +108,8 @@ func (f storeFlags) migrateOne(
 		word = "newer than this binary: upgrade runlens"
 	case state.Dirty:
 		word = "interrupted: run 'runlens migrate up'"
+	case state.Others != "":
+		word = "tables of another program: give runlens a database of its own"
 	case state.Version < state.Latest:
 		word = "pending: run 'runlens migrate up'"
 	}

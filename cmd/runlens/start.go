@@ -104,8 +104,8 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 	text := "cannot " + s.name + ": " + oneLine(err)
 	// These say themselves what to do, and the step's advice would be another.
 	if !diskFull(err) && !errors.Is(err, schema.ErrNewerStore) && !errors.Is(err, schema.ErrOlderStore) &&
-		!errors.Is(err, schema.ErrNewerMigrations) && !errors.Is(err, cells.ErrMisplaced) &&
-		!errors.Is(err, server.ErrNoLibrary) {
+		!errors.Is(err, schema.ErrNewerMigrations) && !errors.Is(err, schema.ErrOtherTables) &&
+		!errors.Is(err, cells.ErrMisplaced) && !errors.Is(err, server.ErrNoLibrary) {
 		text += "; " + s.advice
 	}
 	return stepFailure{text, err}

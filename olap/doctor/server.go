@@ -58,6 +58,9 @@ func judgeState(state schema.State) []finding.Finding {
 		return ok("the store has migration %d, the newest one of this binary", state.Version)
 	case state.Works():
 		return ok("the store has migration %d of a newer binary, beside which this one works", state.Version)
+	case state.Others != "":
+		return one(finding.Problem, "give runlens a database of its own", "the database has tables of another program with "+
+			"names of runlens' own: %s", state.Others)
 	case state.Version == 0:
 		return one(finding.Warning, up, "the database has no tables yet; the next serve, worker or ingest makes them")
 	case state.Oldest > state.Latest:
