@@ -45,7 +45,7 @@ func TestASignalEndsAnIdleIngest(t *testing.T) {
 		}
 		p := spawnCommand(t, in, os.Args[0], append(append([]string{"ingest", "--json"}, c.args...), flags...)...)
 		drained(t, p, in)
-		interrupted(t, name, p, c.stored)
+		interrupted(t, name, p, syscall.SIGTERM, c.stored)
 		out.Close()
 		in.Close()
 	}
@@ -75,7 +75,7 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 			code, _, _ := command(t, "", append([]string{"verify", "--subset", first}, flags...)...)
 			return code == exitDone
 		})
-		interrupted(t, waiting, p, stored{Agents: 1})
+		interrupted(t, waiting, p, syscall.SIGTERM, stored{Agents: 1})
 	}
 
 	p := spawnCommand(t, nil, os.Args[0], append([]string{"ingest", "--json", fifo}, flags...)...)
@@ -88,13 +88,13 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	drained(t, p, out)
-	interrupted(t, "without more to read", p, stored{Agents: 2})
+	interrupted(t, "without more to read", p, syscall.SIGTERM, stored{Agents: 2})
 }
 
 // interrupted sends a signal, and expects the end, the summary, and no word of a record that was refused.
-func interrupted(t *testing.T, name string, p *process, want stored) {
+func interrupted(t *testing.T, name string, p *process, by syscall.Signal, want stored) {
 	t.Helper()
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.Process.Signal(by); err != nil {
 		t.Fatal(err)
 	}
 	p.endsWithin(t, time.Minute)

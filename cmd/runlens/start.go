@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -178,9 +179,19 @@ func diskFull(err error) bool {
 		(exception.Code == write.CodeNoSpace || strings.Contains(exception.Message, "No space left on device"))
 }
 
-// untilSignal returns a context that SIGINT or SIGTERM ends. The second signal ends the process at once.
+// endSignals are the signals that end a command in order. SIGHUP, which comes when a terminal or a session over SSH is
+// closed, is one of them unless whoever started the command, such as nohup, has it ignored.
+func endSignals() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// untilSignal returns a context that one of endSignals ends. The second signal ends the process at once.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, endSignals()...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
