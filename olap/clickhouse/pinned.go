@@ -41,4 +41,11 @@ var pinned = clickhouse.Settings{
 	"dialect": "clickhouse",
 	"empty_result_for_aggregation_by_empty_set": 0,
 	"prefer_column_name_to_alias":               0,
+	"join_default_strictness":                   "ALL",
+	"aggregate_functions_null_for_empty":        0, // the rollup would never be refreshed
+
+	// What the driver understands of a table before an insert.
+	"describe_compact_output":          0,
+	"describe_include_subcolumns":      0,
+	"describe_include_virtual_columns": 0,
 }

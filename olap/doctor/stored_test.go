@@ -1,0 +1,76 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
+
+	"github.com/runlens/runlens/olap"
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/plan"
+	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
+)
+
+// Whatever a profile or a URL sets, records are stored and refreshed, and the statuses of what several people did are
+// right before and after it, from the base tables and from the rollup with what it lacks.
+func TestNoSettingChangesWhatIsStored(t *testing.T) {
+	migrated(t, "tester")
+	quiet := slog.New(slog.DiscardHandler)
+	for i, line := range append(storing, "") {
+		for _, scheme := range []string{"http", "clickhouse"} {
+			t.Run(scheme+" "+line, func(t *testing.T) {
+				settings, err := url.ParseQuery(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn, organization := as(t, scheme, "tester", settings).Conn(), fmt.Sprintf("%s-%d", scheme, i)
+				var records olaptest.Records
+				for run, status := range []string{"COMPLETED", "CANCELLED", "RUNNING"} {
+					at := time.Date(2026, 1, 1+run, 12, 0, 0, 0, time.UTC)
+					r := olaptest.Run{Organization: organization, ID: olaptest.ID(run), AgentID: olaptest.ID(9), Kind: "agent",
+						Status: "PENDING", CreatedAt: at, UpdatedAt: at}
+					records.Runs = append(records.Runs, r)
+					r.Status, r.UpdatedAt = status, at.Add(time.Minute)
+					records.Runs = append(records.Runs, r)
+					for person := range 2 {
+						a := r.By(fmt.Sprintf("person-%d@example.com", person))
+						a.ID = uuid.New()
+						records.Attributions = append(records.Attributions, a)
+					}
+				}
+				olaptest.Load(t, conn, records)
+				statuses(t, conn, schema.OrganizationID(organization))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := rollup.New(conn, quiet, 0).Refresh(ctx); err != nil {
+					t.Fatal(err)
+				}
+				statuses(t, conn, schema.OrganizationID(organization))
+			})
+		}
+	}
+}
+
+// statuses asks for the statuses of three runs, each of two people.
+func statuses(t *testing.T, conn driver.Conn, organization schema.OrganizationID) {
+	t.Helper()
+	for _, options := range []plan.Options{{}, {Records: 10_000_000, NoCachedDelta: true}} {
+		engine := olap.NewEngine(conn, []byte("secret"))
+		engine.Use(options)
+		ask(t, engine, organization, `"model": "agent_user_activity", "metrics": ["attributed_run_count",
+			"completed_attributed_run_count", "cancelled_attributed_run_count", "active_attributed_run_count"]`,
+			[][]any{{6., 2., 2., 2.}}, true)
+	}
+}
+
+// storing are settings with which statuses were wrong, or nothing was stored or refreshed.
+var storing = strings.Fields(`join_default_strictness=ANY aggregate_functions_null_for_empty=1 describe_compact_output=1
+	describe_include_subcolumns=1 describe_include_virtual_columns=1`)
