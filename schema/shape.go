@@ -14,12 +14,18 @@ type Shape struct {
 	Name   string
 	Engine string // with its arguments, such as CollapsingMergeTree(sign); MaterializedView for a view
 	Key    string // the sorting key, without the parentheses around it; empty for a view
+
+	Partition   string // the partition key; empty for none
+	TTL         bool   // rows leave it by their age
+	Projections []string
 }
 
 var (
 	createTable = regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+)\n.*\nENGINE = (\w+(?:\([^)]*\))?)` +
 		`.*\nORDER BY \(?([^()\n]*)\)?`)
-	createView = regexp.MustCompile(`CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO`)
+	partitionBy = regexp.MustCompile(`\nPARTITION BY (.*)\n`)
+	projection  = regexp.MustCompile(`\n    PROJECTION (\w+)\n`)
+	createView  = regexp.MustCompile(`CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO`)
 )
 
 // Shapes returns the shapes of the tables and views that the migrations of this binary make, in their order. A table
@@ -42,7 +48,14 @@ func Shapes() (shapes []Shape, err error) {
 		}
 		for statement := range strings.SplitSeq(string(text), ";\n") {
 			if made := createTable.FindStringSubmatch(statement); made != nil {
-				shapes = append(shapes, Shape{made[1], made[2], made[3]})
+				shape := Shape{Name: made[1], Engine: made[2], Key: made[3], TTL: strings.Contains(statement, "\nTTL ")}
+				if by := partitionBy.FindStringSubmatch(statement); by != nil {
+					shape.Partition = by[1]
+				}
+				for _, named := range projection.FindAllStringSubmatch(statement, -1) {
+					shape.Projections = append(shape.Projections, named[1])
+				}
+				shapes = append(shapes, shape)
 			} else if made := createView.FindStringSubmatch(statement); made != nil {
 				shapes = append(shapes, Shape{Name: made[1], Engine: "MaterializedView"})
 			}

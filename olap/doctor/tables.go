@@ -17,9 +17,13 @@ type table struct {
 	Engine string `ch:"engine"`
 	Full   string `ch:"engine_full"`
 	Key    string `ch:"sorting_key"`
+
+	Partition string `ch:"partition_key"`
+	Create    string `ch:"create_table_query"`
 }
 
-const ourTables = "SELECT name, engine, engine_full, sorting_key FROM system.tables WHERE database = currentDatabase()"
+const ourTables = "SELECT name, engine, engine_full, sorting_key, partition_key, create_table_query" +
+	" FROM system.tables WHERE database = currentDatabase()"
 
 // topology says how many servers and copies there are. That they share their tables was asked when the store was
 // opened, and is asked for every new connection.
@@ -67,6 +71,9 @@ func judgeTopology(servers int, has []table) []finding.Finding {
 	return ok("one server, one copy")
 }
 
+// letters leaves out what ClickHouse adds to an expression, or leaves out of it.
+var letters = strings.NewReplacer(" ", "", "(", "", ")", "")
+
 // tables compares the tables with what the migrations make.
 func (s Store) tables(ctx context.Context) ([]finding.Finding, error) {
 	state, err := s.State(ctx)
@@ -84,10 +91,10 @@ func (s Store) tables(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judgeTables(shapes, has), nil
+	return judgeTables(identifier(s.Database), shapes, has), nil
 }
 
-func judgeTables(shapes []schema.Shape, has []table) (found []finding.Finding) {
+func judgeTables(database string, shapes []schema.Shape, has []table) (found []finding.Finding) {
 	for _, want := range shapes {
 		i := slices.IndexFunc(has, func(t table) bool { return t.Name == want.Name })
 		if i < 0 {
@@ -106,6 +113,23 @@ func judgeTables(shapes []schema.Shape, has []table) (found []finding.Finding) {
 		case t.Key != want.Key:
 			found = append(found, of(finding.Problem, "make it again with that key, and copy the records again",
 				"%s is sorted by (%s), and the migrations sort it by (%s)", t.Name, t.Key, want.Key))
+		case letters.Replace(t.Partition) != letters.Replace(want.Partition):
+			found = append(found, of(finding.Problem, "make it again with that partition key, and copy the records again",
+				"%s is partitioned by (%s), and the migrations partition it by (%s): answers are wrong", t.Name, t.Partition,
+				want.Partition))
+		}
+		// How long the audit log is kept is the operator's choice.
+		if strings.Contains(t.Full, " TTL ") && !want.TTL && t.Name != schema.TableAuditLog {
+			found = append(found, of(finding.Problem, "ALTER TABLE "+database+"."+identifier(t.Name)+" REMOVE TTL",
+				"%s has a TTL: rows leave it unnoticed, so that answers differ until the rollup is repaired, and a worker copies "+
+					"them again", t.Name))
+		}
+		for _, name := range want.Projections {
+			if !strings.Contains(t.Create, "PROJECTION "+name+" (") {
+				found = append(found, of(finding.Warning, "ALTER TABLE "+database+"."+identifier(t.Name)+" ADD PROJECTION, with "+
+					"its definition in schema/migrations, and ALTER TABLE … MATERIALIZE PROJECTION "+name,
+					"%s lacks the projection %s: what it is for reads all rows instead", t.Name, name))
+			}
 		}
 	}
 	if found == nil {
