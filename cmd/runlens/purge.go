@@ -106,6 +106,7 @@ func (c purgeCmd) purge(
 	}
 	if c.Yes {
 		do := func(ctx context.Context) error {
+			defer remind(logger, "the purge")()
 			return p.Run(ctx, store.Conn(), func(s purge.Step) {
 				logger.Info("purged", "organizations", organizations, "table", s.Table, "what", s.What, "rows", s.Rows)
 			})

@@ -131,6 +131,7 @@ func (c rollupRebuildCmd) Run(ctx context.Context, logger *slog.Logger, io strea
 			return err
 		}
 		defer store.Close()
+		defer remind(logger, "the rebuild")()
 		return derive(ctx, store.Conn(), logger)
 	})
 }

@@ -31,6 +31,7 @@ type Limits struct {
 	ClockWarning, ClockProblem time.Duration // by which the clocks differ
 	DiskWarning, DiskProblem   Space         // less of either than that
 	OpenFiles                  uint64        // ClickHouse's own limit
+	LongMutation               time.Duration
 }
 
 // A Space is how much of a disk is free.
@@ -43,7 +44,7 @@ type Space struct {
 var Usual = Limits{
 	ClockWarning: time.Second, ClockProblem: time.Minute,
 	DiskWarning: Space{5 << 30, 10}, DiskProblem: Space{512 << 20, 2},
-	OpenFiles: 8192,
+	OpenFiles: 8192, LongMutation: time.Minute,
 }
 
 // A check examines one thing. Its findings have no name. An error means that it could not be made.

@@ -89,6 +89,31 @@ func TestMutationThatFails(t *testing.T) {
 	expect(t, found(), finding.OK, "no mutation fails", "")
 }
 
+// While merges are stopped a mutation neither ends nor fails.
+func TestMutationThatGoesOn(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	conn := store.Conn()
+	olaptest.Load(t, conn, olaptest.Records{Agents: []olaptest.Agent{{Organization: "acme", ID: olaptest.ID(1)}}})
+	for _, statement := range []string{
+		"SYSTEM STOP MERGES agents", "ALTER TABLE agents DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 0",
+	} {
+		if err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := patient(store)
+	expect(t, about(p.Examine(t.Context()), "mutations"), finding.OK, "no mutation fails or takes long", "")
+	p.LongMutation = 0
+	expect(t, about(p.Examine(t.Context()), "mutations"), finding.Warning, "a mutation of the table agents goes on for ",
+		"SYSTEM START MERGES `"+store.Database()+"`.`agents`")
+	if err := conn.Exec(t.Context(), "SYSTEM START MERGES agents"); err != nil {
+		t.Fatal(err)
+	}
+	olaptest.Until(t, "the mutation has ended", func() bool {
+		return about(p.Examine(t.Context()), "mutations")[0].Result == finding.OK
+	})
+}
+
 func TestTablesThatDiffer(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	for _, statement := range []string{
