@@ -19,7 +19,6 @@ import (
 	"github.com/runlens/runlens/cmd/internal/profile"
 	"github.com/runlens/runlens/http/auth"
 	"github.com/runlens/runlens/ingest/source/postgres"
-	"github.com/runlens/runlens/ingest/worker"
 	"github.com/runlens/runlens/olap/audit"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/keys"
@@ -182,22 +181,6 @@ func (c *initCmd) copyDatabase(ctx context.Context, logger *slog.Logger, io stre
 		return exitError{exitRejected}
 	}
 	return err
-}
-
-// copyTo copies everything of a database into the stores of all cells.
-func (c *initCmd) copyTo(
-	ctx context.Context, p *placed, database *postgres.Database, shared *sharedRejects, logger *slog.Logger, io streams,
-) error {
-	return p.each(io, func(f storeFlags) error {
-		store, err := openMigrated(ctx, f, logger)
-		if err != nil {
-			return err
-		}
-		defer store.Close()
-		err = worker.Run(ctx, worker.Options{Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger,
-			Status: worker.NewStatus(time.Now), Owns: f.owns(), Once: true, OnReject: shared.add})
-		return errors.Join(err, ctx.Err())
-	})
 }
 
 // organization is the one of --org, or the only one.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,5 +65,23 @@ func TestAnIngestBeginsAgainAfterAPurge(t *testing.T) {
 			t.Errorf("after %v it says %q, want %q", c.purges, said, c.says)
 		}
 		verified(t, flags, files...)
+	}
+}
+
+// So does a database that init copies: all of it is there afterwards.
+func TestInitCopiesAgainAfterAPurge(t *testing.T) {
+	flags, config := store(t), t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	url, _ := operational(t, 20)
+	for _, says := range []string{"", "copying from the beginning"} {
+		code, out, stderr := command(t, "", append([]string{"init", "--source", url, "--org", "acme",
+			"--mapping", filepath.Join(config, "mapping.sql")}, flags...)...)
+		if code != exitDone || !strings.Contains(out, "acme has 20 runs") || !strings.Contains(stderr, says) {
+			t.Errorf("ended with %d: %s%s", code, out, stderr)
+		}
+		code, _, stderr = command(t, "", append([]string{"purge", "--org", "acme", "--yes"}, flags...)...)
+		if code != exitDone {
+			t.Errorf("the purge ended with %d: %s", code, stderr)
+		}
 	}
 }

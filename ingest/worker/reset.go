@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -35,4 +36,11 @@ func Reset(ctx context.Context, conn driver.Conn, retry write.Retry, source stri
 		}
 	}
 	return len(names) > 0, nil
+}
+
+// SavedAt returns when the checkpoint of one kind of a source was saved, by the store's clock, if there is one.
+func SavedAt(ctx context.Context, conn driver.Conn, retry write.Retry, source string, kind normalize.Kind) (
+	at time.Time, found bool, err error) {
+	var ignored position
+	return checkpoint.NewLog(conn, retry).Load(ctx, checkpointName(source, kind), &ignored)
 }
