@@ -92,13 +92,14 @@ func (w *printer) textsStored() []sql.From {
 	return []sql.From{w.name("texts_stored", schema.InitiatorKeys(sql.Table, w.stored()...))}
 }
 
-// withTexts are sums by initiator key with the texts that the keys represent. A key without a text is an error: people
-// must not fall into the group without an identifier.
+// withTexts are sums by initiator key with the texts that the keys represent. A statement that finds a key without a
+// text, as after a loss on the disk, fails with SharedKeysMessage: people must not fall into the group without an
+// identifier.
 func (w *printer) withTexts(from fmt.Stringer) sql.Select {
 	s := sql.Select{
 		Columns: []string{"*"}, From: sql.Query(w.perInitiatorKey(from)).As("r"),
 		Joins: []sql.Join{{Kind: "ANY LEFT", From: w.texts().As("t"), On: "USING (f_initiator_key)"}},
-		Where: []string{"NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))"},
+		Where: []string{"NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier), '" + SharedKeysMessage + "')"},
 	}
 	if w.After != nil {
 		s.Where = append(s.Where, w.afterCursor())

@@ -13,7 +13,7 @@ import (
 )
 
 // SharedKeysMessage is in the exception of a statement of the rollup that finds that an initiator key which the
-// answer may depend on represents two texts.
+// answer may depend on represents two texts, or none.
 const SharedKeysMessage = "initiator keys are shared"
 
 // rollupQuery aggregates the signed rows of the rollup and of the delta.

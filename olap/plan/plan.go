@@ -83,7 +83,7 @@ const (
 	Idle                                   // nothing is being stored that a derived boundary could miss
 	DeltaHolds                             // no refresh batch began since the delta was read
 	RollupUnaltered                        // nothing was changed and no damage found since the log was read
-	KeysDistinct                           // no initiator key represents two texts
+	KeysDistinct                           // every initiator key represents one text
 
 	Everything = OnePage | Idle | DeltaHolds | RollupUnaltered | KeysDistinct
 )

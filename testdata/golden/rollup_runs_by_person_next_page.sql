@@ -142,7 +142,7 @@ FROM
             GROUP BY f_initiator_key, f_user_type
         ) AS r
         ANY LEFT JOIN texts AS t USING (f_initiator_key)
-        WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
+        WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier), 'initiator keys are shared')
             AND (((f_user_identifier > {after_0:String} OR isNull(f_user_identifier))))
     ) AS r
     WHERE NOT throwIf(1 IN

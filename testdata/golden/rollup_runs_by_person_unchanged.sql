@@ -35,7 +35,7 @@ FROM
             GROUP BY f_initiator_key
         ) AS r
         ANY LEFT JOIN texts AS t USING (f_initiator_key)
-        WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier))
+        WHERE NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier), 'initiator keys are shared')
     ) AS r
     WHERE NOT throwIf(1 IN
         (
