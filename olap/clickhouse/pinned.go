@@ -43,6 +43,7 @@ var pinned = clickhouse.Settings{
 	"prefer_column_name_to_alias":               0,
 	"join_default_strictness":                   "ALL",
 	"aggregate_functions_null_for_empty":        0, // the rollup would never be refreshed
+	"data_type_default_nullable":                0, // no table could be made
 
 	// What the driver understands of a table before an insert.
 	"describe_compact_output":          0,

@@ -59,6 +59,17 @@ func TestNoSettingChangesWhatIsStored(t *testing.T) {
 	}
 }
 
+// So are the tables made.
+func TestNoSettingKeepsTablesFromBeingMade(t *testing.T) {
+	theNode(t)
+	for _, scheme := range []string{"http", "clickhouse"} {
+		database := "nullable_" + scheme
+		store := of(t, scheme, "tester", database, url.Values{"data_type_default_nullable": {"1"}})
+		olaptest.Migrate(t, store, schema.Own)
+		theNode(t).Do(t, "DROP DATABASE "+database)
+	}
+}
+
 // statuses asks for the statuses of three runs, each of two people.
 func statuses(t *testing.T, conn driver.Conn, organization schema.OrganizationID) {
 	t.Helper()
