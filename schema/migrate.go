@@ -65,20 +65,19 @@ var (
 // statement may be run again. A process that finds a migration of another one unfinished waits for it 5 s, then takes
 // it for interrupted and runs it again. A version that cannot be recorded, as on a full disk, ends it at once.
 func (s Series) Up(ctx context.Context, db *sql.DB) error {
-	m, err := s.open(ctx, db)
-	if err != nil {
-		return err
-	}
 	for dirtySince := time.Now(); ; {
 		state, err := s.Status(ctx, db)
 		if err == nil {
 			err = state.compatible()
 		}
-		switch {
-		case err != nil:
+		if err != nil || state.Works() {
 			return err
-		case state.Works():
-			return nil
+		}
+		m, err := s.open(ctx, db)
+		if err != nil {
+			return err
+		}
+		switch {
 		case !state.Dirty:
 			dirtySince = time.Now()
 			err := m.Up()
