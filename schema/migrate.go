@@ -174,6 +174,9 @@ func namesTaken(ctx context.Context, db *sql.DB) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	for _, table := range []string{tableFloor, tableVersions} {
+		shapes = append(shapes, Shape{Name: table, Engine: "MergeTree", Key: versionsKey})
+	}
 	rows, err := db.QueryContext(ctx, "SELECT name, engine, sorting_key FROM system.tables"+
 		" WHERE database = currentDatabase() ORDER BY name")
 	if err != nil {

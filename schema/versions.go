@@ -23,7 +23,9 @@ const (
 
 // createVersions makes a bookkeeping table. IF NOT EXISTS: several processes start at once.
 const createVersions = "CREATE TABLE IF NOT EXISTS %s (version Int64, dirty UInt8, sequence UInt64)" +
-	" ENGINE = MergeTree ORDER BY sequence SETTINGS " + DurableSettings
+	" ENGINE = MergeTree ORDER BY " + versionsKey + " SETTINGS " + DurableSettings
+
+const versionsKey = "sequence"
 
 // errRecord is the cause of every failure to record a version. Trying again does not help: no other process can be its
 // cause.
@@ -142,10 +144,12 @@ func records(ctx context.Context, db *sql.DB) (floor, last record, err error) {
 	return floor, last, err
 }
 
-// recorded reads the record of a table that counts; its version is database.NilVersion if there is none, or no table.
+// recorded reads the record of a table that counts; its version is database.NilVersion if there is none, or no table of
+// ours: golang-migrate makes one of the same name for other programs, which is a TinyLog by default.
 func recorded(ctx context.Context, db *sql.DB, table string) (r record, err error) {
 	var exists bool
-	const find = "SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?"
+	const find = "SELECT count() > 0 FROM system.tables WHERE database = currentDatabase() AND name = ?" +
+		" AND sorting_key = '" + versionsKey + "'"
 	if err = db.QueryRowContext(ctx, find, table).Scan(&exists); err == nil && exists {
 		err = db.QueryRowContext(ctx, "SELECT version, dirty != 0, sequence FROM "+table+" ORDER BY sequence DESC LIMIT 1").
 			Scan(&r.version, &r.dirty, &r.sequence)
