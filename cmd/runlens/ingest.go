@@ -224,11 +224,11 @@ func (c ingestCmd) resume(
 		return at, err
 	}
 	for _, conn := range conns {
-		again, err := outdated(ctx, conn, since)
+		purged, err := newestPurge(ctx, conn)
 		if err != nil {
 			return ingest.Progress{}, err
 		}
-		if again {
+		if outdated(since, purged) {
 			logger.Info("beginning an interrupted ingest again: an organization was purged since, or a purge lifted",
 				"stopped_at", since)
 			return ingest.Progress{}, nil

@@ -35,14 +35,14 @@ func (c *initCmd) copyTo(
 
 // copyAgain has a source copied from the beginning that was copied into a store before, if that is outdated.
 func copyAgain(ctx context.Context, conn driver.Conn, source string, logger *slog.Logger) error {
+	purged, err := newestPurge(ctx, conn)
+	if err != nil {
+		return err
+	}
 	retry := write.Retry{Logger: logger}
 	for _, kind := range normalize.Kinds {
 		saved, found, err := worker.SavedAt(ctx, conn, retry, source, kind)
-		again := false
-		if err == nil && found {
-			again, err = outdated(ctx, conn, saved)
-		}
-		if err == nil && again {
+		if err == nil && found && outdated(saved, purged) {
 			logger.Info("copying from the beginning: an organization was purged since, or a purge lifted", "kind", kind)
 			_, err = worker.Reset(ctx, conn, retry, source, kind)
 		}

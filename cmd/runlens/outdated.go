@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,13 +11,22 @@ import (
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
-// outdated reports whether records that were ingested before an instant of the store's clock may be gone, or may have
-// been left out and belong to it now. What a person's purge takes out would not be stored again.
-func outdated(ctx context.Context, conn driver.Conn, instant time.Time) (bool, error) {
+// newestPurge returns when, by the store's clock, an organization was purged or a purge lifted last: records that were
+// ingested before may be gone, or may have been left out and belong to the store now. It is zero where neither was ever
+// done. What a person's purge takes out does not count, for it would not be stored again.
+func newestPurge(ctx context.Context, conn driver.Conn) (at time.Time, err error) {
 	entries, err := audit.List(ctx, conn, "")
-	return slices.ContainsFunc(entries, func(e audit.Entry) bool {
+	for _, e := range entries { // oldest first
 		var details struct{ Of string }
-		return e.At.After(instant.Add(-snapshot.ClockMargin)) && (e.Action == actionLift ||
-			e.Action == actionPurge && (json.Unmarshal([]byte(e.Details), &details) != nil || details.Of != ofPerson))
-	}), err
+		if e.Action == actionLift ||
+			e.Action == actionPurge && (json.Unmarshal([]byte(e.Details), &details) != nil || details.Of != ofPerson) {
+			at = e.At
+		}
+	}
+	return at, err
+}
+
+// outdated reports whether what was ingested until an instant may be gone or incomplete since a purge at another one.
+func outdated(ingested, purged time.Time) bool {
+	return purged.After(ingested.Add(-snapshot.ClockMargin))
 }
