@@ -70,31 +70,18 @@ func (s Series) Up(ctx context.Context, db *sql.DB) error {
 		if err == nil {
 			err = state.compatible()
 		}
-		if err != nil || state.Works() {
-			return err
-		}
-		m, err := s.open(ctx, db)
-		if err != nil {
-			return err
-		}
 		switch {
+		case err != nil || state.Works():
+			return err
 		case !state.Dirty:
 			dirtySince = time.Now()
-			err := m.Up()
-			var dirty migrate.ErrDirty
-			if err == nil || errors.As(err, &dirty) || errors.Is(err, migrate.ErrNoChange) {
-				break // another process may have begun, or ended, meanwhile
-			}
-			return fmt.Errorf("schema: migrate up: %w", err)
+			err = s.apply(ctx, db)
 		case time.Since(dirtySince) > dirtyPatience:
-			previous, err := s.before(state.Version)
-			if err == nil {
-				err = m.Force(previous)
-			}
-			if err != nil {
-				return fmt.Errorf("schema: clear an interrupted migration: %w", err)
-			}
 			dirtySince = time.Now()
+			err = s.clear(ctx, db, state.Version)
+		}
+		if err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -102,6 +89,35 @@ func (s Series) Up(ctx context.Context, db *sql.DB) error {
 		case <-time.After(dirtyPoll):
 		}
 	}
+}
+
+// apply applies what is pending. No error says that all is: another process may have begun, or ended, meanwhile.
+func (s Series) apply(ctx context.Context, db *sql.DB) error {
+	m, err := s.open(ctx, db)
+	if err != nil {
+		return err
+	}
+	var dirty migrate.ErrDirty
+	if err := m.Up(); err != nil && !errors.As(err, &dirty) && !errors.Is(err, migrate.ErrNoChange) {
+		return fmt.Errorf("schema: migrate up: %w", err)
+	}
+	return nil
+}
+
+// clear has a migration that was interrupted begin again.
+func (s Series) clear(ctx context.Context, db *sql.DB, interrupted uint) error {
+	m, err := s.open(ctx, db)
+	if err != nil {
+		return err
+	}
+	previous, err := s.before(interrupted)
+	if err == nil {
+		err = m.Force(previous)
+	}
+	if err != nil {
+		return fmt.Errorf("schema: clear an interrupted migration: %w", err)
+	}
+	return nil
 }
 
 // compatible returns ErrNewerStore, ErrOlderStore or ErrOtherTables for a store that this binary cannot use.
@@ -151,7 +167,7 @@ func (s Series) Down(ctx context.Context, db *sql.DB, steps int) error {
 func (s Series) Status(ctx context.Context, db *sql.DB) (State, error) {
 	floor, last, err := records(ctx, db)
 	others := ""
-	if err == nil && floor.sequence == 0 && last.sequence == 0 {
+	if err == nil && last.sequence == 0 {
 		if others, err = namesTaken(ctx, db); err == nil {
 			// A migration that began meanwhile, and made them, was recorded before.
 			floor, last, err = records(ctx, db)
