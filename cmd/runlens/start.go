@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -90,6 +91,10 @@ func within[T any](
 	return r.value, step.failure(ctx, limited, r.err)
 }
 
+// advising are errors that say themselves what to do: a step's advice would be another.
+var advising = []error{schema.ErrNewerStore, schema.ErrOlderStore, schema.ErrNewerMigrations, schema.ErrOtherTables,
+	cells.ErrMisplaced, server.ErrNoLibrary}
+
 // failure is the one line that says which step failed and what to do. It wraps the cause.
 func (s startStep) failure(ctx, limited context.Context, err error) error {
 	var usage usageError
@@ -103,10 +108,7 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 		return stepFailure{text, context.DeadlineExceeded}
 	}
 	text := "cannot " + s.name + ": " + oneLine(err)
-	// These say themselves what to do, and the step's advice would be another.
-	if !diskFull(err) && !errors.Is(err, schema.ErrNewerStore) && !errors.Is(err, schema.ErrOlderStore) &&
-		!errors.Is(err, schema.ErrNewerMigrations) && !errors.Is(err, schema.ErrOtherTables) &&
-		!errors.Is(err, cells.ErrMisplaced) && !errors.Is(err, server.ErrNoLibrary) {
+	if !diskFull(err) && !slices.ContainsFunc(advising, func(known error) bool { return errors.Is(err, known) }) {
 		text += "; " + s.advice
 	}
 	return stepFailure{text, err}

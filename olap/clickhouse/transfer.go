@@ -95,7 +95,7 @@ func (c *rawClient) send(ctx context.Context, parameters url.Values, body io.Rea
 	}
 	if response.StatusCode != http.StatusOK {
 		response.Body.Close()
-		code, _ := strconv.Atoi(response.Header.Get("X-ClickHouse-Exception-Code"))
+		code, _ := strconv.Atoi(response.Header.Get(exceptionCodeHeader))
 		return nil, &clickhouse.Exception{Code: int32(code), Message: response.Status}
 	}
 	return response.Body, nil

@@ -54,7 +54,12 @@ func (w *printer) fitsPacked() string {
 // throwsShared makes a statement fail with SharedKeysMessage if a query has the row 1. The set of an IN is read in the
 // statement's snapshot, a scalar subquery is not.
 func (w *printer) throwsShared(query fmt.Stringer) string {
-	return "NOT throwIf(1 IN" + sql.In(query) + ", '" + SharedKeysMessage + "')"
+	return throwsSharedIf("1 IN" + sql.In(query))
+}
+
+// throwsSharedIf makes a statement fail with SharedKeysMessage if a row has a condition.
+func throwsSharedIf(condition string) string {
+	return "NOT throwIf(" + condition + ", '" + SharedKeysMessage + "')"
 }
 
 // perInitiatorKey aggregates by initiator key, or by the identifier's part of it, in addition to the dimensions.
@@ -99,7 +104,7 @@ func (w *printer) withTexts(from fmt.Stringer) sql.Select {
 	s := sql.Select{
 		Columns: []string{"*"}, From: sql.Query(w.perInitiatorKey(from)).As("r"),
 		Joins: []sql.Join{{Kind: "ANY LEFT", From: w.texts().As("t"), On: "USING (f_initiator_key)"}},
-		Where: []string{"NOT throwIf(f_initiator_key != 0 AND isNull(f_user_identifier), '" + SharedKeysMessage + "')"},
+		Where: []string{throwsSharedIf("f_initiator_key != 0 AND isNull(f_user_identifier)")},
 	}
 	if w.After != nil {
 		s.Where = append(s.Where, w.afterCursor())

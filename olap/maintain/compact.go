@@ -68,9 +68,12 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 			return true, failed
 		}
 		var exception *clickhouse.Exception
-		if refused := errors.As(err, &exception); refused && exception.Code == codeCannotMerge {
+		answered := errors.As(err, &exception)
+		if answered && exception.Code == codeCannotMerge {
 			continue
-		} else if failed = cmp.Or(failed, fmt.Errorf("maintain: merge %s %s: %w", p.Table, p.ID, err)); !refused {
+		}
+		failed = cmp.Or(failed, fmt.Errorf("maintain: merge %s %s: %w", p.Table, p.ID, err))
+		if !answered { // nor would it be of the next one
 			break
 		}
 	}
