@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// behindGateway are the flags of a ClickHouse behind a gateway, which itself gives the answers that it takes over.
-func behindGateway(t *testing.T, takesOver http.HandlerFunc, over func(*http.Request) bool) []string {
+// behindGateway are the flags of a ClickHouse behind a gateway. Where statusOf is not 0 the gateway answers itself,
+// with a page that quotes the address.
+func behindGateway(t *testing.T, statusOf func(*http.Request) int) []string {
 	t.Helper()
 	flags := elsewhere(t)
 	engine, err := url.Parse(flags[1])
@@ -24,8 +25,8 @@ func behindGateway(t *testing.T, takesOver http.HandlerFunc, over func(*http.Req
 	engine.User, engine.Path = nil, ""
 	reverse := httputil.NewSingleHostReverseProxy(engine)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if over(r) {
-			takesOver(w, r)
+		if status := statusOf(r); status != 0 {
+			http.Error(w, "no answer from "+r.URL.String(), status)
 			return
 		}
 		reverse.ServeHTTP(w, r)
@@ -42,13 +43,12 @@ func TestIngestOutlastsAGateway(t *testing.T) {
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		statuses <- status
 	}
-	flags := behindGateway(t,
-		func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "no answer from "+r.URL.String(), <-statuses)
-		},
-		func(r *http.Request) bool {
-			return strings.HasPrefix(r.URL.Query().Get("query"), "INSERT INTO runs") && len(statuses) > 0
-		})
+	flags := behindGateway(t, func(r *http.Request) int {
+		if strings.HasPrefix(r.URL.Query().Get("query"), "INSERT INTO runs") && len(statuses) > 0 {
+			return <-statuses
+		}
+		return 0
+	})
 	code, out, stderr := command(t, "", append([]string{"ingest", "--json", "--record", "run",
 		fileOf(t, "runs.csv", []byte(runsCSV))}, flags...)...)
 	if code != 0 || !strings.Contains(out, `"runs":2`) || len(statuses) > 0 || !strings.Contains(stderr, "HTTP 502") ||
@@ -60,11 +60,12 @@ func TestIngestOutlastsAGateway(t *testing.T) {
 // What answers in place of ClickHouse may quote the address that was asked, as error pages of gateways do, and with it
 // the values of filters. The log says its status alone.
 func TestWhatAGatewayQuotesIsNotLogged(t *testing.T) {
-	flags := behindGateway(t,
-		func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "no answer from "+r.URL.String(), http.StatusBadGateway)
-		},
-		func(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "ada") })
+	flags := behindGateway(t, func(r *http.Request) int {
+		if strings.Contains(r.URL.RawQuery, "ada") {
+			return http.StatusBadGateway
+		}
+		return 0
+	})
 	var log bytes.Buffer
 	app, err := startApp(t.Context(), serveWith(t, append(flags, "--data-dir", t.TempDir())...),
 		slog.New(slog.NewJSONHandler(&log, nil)))
