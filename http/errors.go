@@ -43,6 +43,8 @@ const (
 	limitMoving       = "moving"
 )
 
+// headerReason says of rate_limited which limit was reached, and of restricted_key where the query asks for too much:
+// with these, the envelope has no param (contract 4.18).
 const headerReason = "x-runlens-reason"
 
 // The wordings of rate_limited.
@@ -79,8 +81,8 @@ var answers = map[string]struct {
 // A refusal is an error answer. Its cause goes into the log and never leaves the process.
 type refusal struct {
 	code       string
-	message    string // empty for the code's own
-	param      string
+	message    string        // empty for the code's own
+	param      string        // in the envelope with status 400, in headerReason with restricted_key
 	retryAfter time.Duration // of rate_limited
 	limit      string        // of rate_limited: which one
 	pushed     *pushed       // of no_valid_record
@@ -131,6 +133,7 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 	if message == "" {
 		message = answer.message
 	}
+	param := r.param
 	switch r.code {
 	case codeClientClosed:
 		c.Context().HijackSetNoResponse(true)
@@ -140,6 +143,9 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 	case codeRateLimited:
 		c.Set(headerReason, r.limit)
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(retryAfterSeconds(r.retryAfter)))
+	case string(query.RestrictedKey):
+		c.Set(headerReason, param)
+		param = ""
 	case codeUnauthorized:
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
 	}
@@ -153,7 +159,7 @@ func (r *refusal) send(c *fiber.Ctx, requestID string) error {
 	return c.Status(answer.status).JSON(struct {
 		*pushed
 		Error body `json:"error"`
-	}{r.pushed, body{r.code, message, requestID, r.param}})
+	}{r.pushed, body{r.code, message, requestID, param}})
 }
 
 // maxRetryAfter is the longest wait that an answer asks for (contract 4.13).

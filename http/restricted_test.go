@@ -51,6 +51,13 @@ func TestRestrictedKeys(t *testing.T) {
 	crowd := s.restricted(schema.Restriction{MinPeople: 3})
 	few := s.restricted(schema.Restriction{MinPeople: 4})
 	byAgent := `,"dimensions":["agent_id"]`
+	forbidden := func(a answer, reason string) {
+		t.Helper()
+		a.want(t, 403, "restricted_key", "") // contract 4.18: no param
+		if got := a.header.Get("x-runlens-reason"); got != reason {
+			t.Errorf("x-runlens-reason %q, want %q", got, reason)
+		}
+	}
 	for range 3 { // also from the cache
 		for _, c := range []struct{ key, body, want string }{
 			{s.reader(), ask("", before), "[[3]]"},
@@ -66,8 +73,8 @@ func TestRestrictedKeys(t *testing.T) {
 			}
 		}
 	}
-	s.post(one, ask("", before)).want(t, 403, "restricted_key", "range.start")
-	s.post(crowd, ask(`,"dimensions":["user_identifier"]`, today)).want(t, 403, "restricted_key", "user_identifier")
+	forbidden(s.post(one, ask("", before)), "range.start")
+	forbidden(s.post(crowd, ask(`,"dimensions":["user_identifier"]`, today)), "user_identifier")
 	s.post(crowd, ask(`,"dimensions":["day","day"]`, today)).want(t, 400, "invalid_query", "dimensions[1]")
 	s.get(catalogPath, two).want(t, 200, "", "")
 

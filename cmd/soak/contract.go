@@ -27,7 +27,7 @@ var messageOf = map[string]string{
 }
 
 // withoutParam are the codes whose envelope names no place (contract 4.18).
-var withoutParam = []string{"unauthorized", "insufficient_scope", "rate_limited", "internal_error"}
+var withoutParam = []string{"unauthorized", "insufficient_scope", "restricted_key", "rate_limited", "internal_error"}
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._:/=-]{1,64}$`)
 

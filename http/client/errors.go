@@ -34,7 +34,7 @@ type Error struct {
 	Param      string        // the place in the request, or for CodeUnknownMember the member; may be empty
 	RequestID  string        // under which the server's log has the cause; may be empty
 	RetryAfter time.Duration // what the server asks to wait; 0 if it does not say
-	Reason     string        // of CodeRateLimited: which limit was reached; empty if the server does not say
+	Reason     string        // of CodeRateLimited: which limit; of CodeRestrictedKey: what it forbids; may be empty
 }
 
 func (e *Error) Error() string {

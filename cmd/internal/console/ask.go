@@ -143,7 +143,7 @@ func (c *Console) refused(ctx context.Context, err error, q client.Query) error 
 	r := &refusal{line: line}
 	var answered *client.Error
 	if errors.As(err, &answered) && answered.Code == client.CodeRestrictedKey {
-		r.forbids = answered.Param
+		r.forbids = answered.Reason
 	}
 	return r
 }

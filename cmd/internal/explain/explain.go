@@ -150,9 +150,9 @@ func filter(f client.Filter, value string) string {
 
 // restricted says what a key that sees less than its organization does not permit.
 func restricted(refused *client.Error) string {
-	if refused.Param == "range.start" {
+	if refused.Reason == "range.start" {
 		return refused.Error() + "; the key sees only the last days, and the range begins before: 'runlens keys list' says " +
 			"how many"
 	}
-	return refused.Error() + "; the key shows groups of people and no person: ask without " + refused.Param
+	return refused.Error() + "; the key shows groups of people and no person: ask without " + refused.Reason
 }

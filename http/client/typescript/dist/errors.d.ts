@@ -39,7 +39,7 @@ export declare class QueryError extends ApiError {
 /** 401: the key is missing, malformed, unknown or revoked. */
 export declare class AuthenticationError extends ApiError {
 }
-/** 403: the key lacks the scope `analytics:read`. */
+/** 403: the key lacks the scope `analytics:read`, or may not ask this: `reason` says what. */
 export declare class PermissionError extends ApiError {
 }
 /** 429: too many requests, or too many at once, for longer than the client may wait; or a query that is too expensive. */

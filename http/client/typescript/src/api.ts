@@ -273,12 +273,16 @@ export interface components {
         };
         /**
          * @description The key lacks the scope `analytics:read`; or it sees less than its organization, and the query asks for more than it
-         *     may: `param` is `range.start` where the range begins before the days that it sees, or a dimension of people where it
-         *     shows no person.
+         *     may.
          */
         NotPermitted: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Only with `restricted_key`: what the key may not ask. `range.start`, where the range begins before the days that it
+                 *     sees; or a dimension of people, where it shows no person.
+                 */
+                "x-runlens-reason"?: string;
                 Link: components["headers"]["Help"];
                 [name: string]: unknown;
             };

@@ -53,7 +53,7 @@ class ApiError(RunlensError):
         self.retry_after = retry_after
         """Seconds that the server asks to wait; None if it does not say."""
         self.reason = reason
-        """Which limit a 429 is about, such as query_too_expensive."""
+        """Which limit a 429 is about, such as query_too_expensive; what restricted_key forbids, such as range.start."""
         super().__init__(status, code, message, param, request_id)
 
     def __str__(self) -> str:
