@@ -7,6 +7,8 @@ import "github.com/ClickHouse/clickhouse-go/v2"
 // them has statements refused, unless it has the same value.
 var pinned = clickhouse.Settings{
 	"async_insert": 0, // an acknowledged insert is stored, and one block stays one part
+	// What is in flight is known by the text of the insert, and a text that is longer is not listed.
+	"log_queries_cut_to_length": 100_000,
 
 	// What exceeds a limit is refused, and what came before it is not the answer.
 	"read_overflow_mode":         "throw",

@@ -34,8 +34,8 @@ var limiting = []string{"max_rows_to_read", "max_bytes_to_read", "max_rows_to_re
 var sent = map[string]uint64{"max_threads": 1, "max_memory_usage": 4 << 30,
 	"max_bytes_before_external_group_by": 2 << 30,
 	"max_execution_time":                 0, "log_comment": 0, "optimize_on_insert": 0, "insert_deduplication_token": 0,
-	"max_partitions_per_insert_block": 0, "min_insert_block_size_rows": 1 << 40, "mutations_sync": 2,
-	"allow_nondeterministic_mutations": 1, "do_not_merge_across_partitions_select_final": 1,
+	"max_partitions_per_insert_block": 0, "min_insert_block_size_rows": 1 << 32, "max_insert_block_size": 1 << 32,
+	"mutations_sync": 2, "allow_nondeterministic_mutations": 1, "do_not_merge_across_partitions_select_final": 1,
 	"optimize_functions_to_subcolumns": 0, "optimize_and_compare_chain": 0, "query_plan_join_swap_table": 0,
 	"enable_shared_storage_snapshot_in_query": 1, "cancel_http_readonly_queries_on_client_close": 1}
 

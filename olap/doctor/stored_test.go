@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -59,7 +60,55 @@ func TestNoSettingChangesWhatIsStored(t *testing.T) {
 	}
 }
 
-// So are the tables made.
+// Inserts in flight are seen, by the table that their text names, whatever a profile sets.
+func TestNoSettingHidesAnInsertInFlight(t *testing.T) {
+	migrated(t, "tester")
+	for _, scheme := range []string{"http", "clickhouse"} {
+		conn := as(t, scheme, "tester", url.Values{"log_queries_cut_to_length": {"10"}}).Conn()
+		ended := olaptest.SlowInsert(t.Context(), t, conn, schema.TableRuns, "2026-01-02", 2)
+		olaptest.Until(t, "it is seen", func() bool {
+			in, err := snapshot.ReadInserts(t.Context(), conn)
+			return err == nil && in.Oldest.Before(in.Now)
+		})
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A refresh writes one part, which is there or not, whatever a profile sets of the size of blocks.
+func TestNoSettingDividesARefresh(t *testing.T) {
+	migrated(t, "tester")
+	conn := as(t, "http", "tester",
+		url.Values{"use_strict_insert_block_limits": {"1"}, "max_insert_block_size": {"1"}}).Conn()
+	var records olaptest.Records
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for run := range 5 {
+		records.Runs = append(records.Runs, olaptest.Run{Organization: "whole", ID: olaptest.ID(run),
+			AgentID: olaptest.ID(9), Kind: "agent", Status: "COMPLETED", CreatedAt: at, UpdatedAt: at})
+	}
+	olaptest.Load(t, conn, records)
+	before := blocks(t, conn)
+	if err := rollup.New(conn, slog.New(slog.DiscardHandler), 0).Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := blocks(t, conn) - before; got != 1 {
+		t.Errorf("a refresh of 5 runs wrote %d parts", got)
+	}
+}
+
+// blocks is how many parts were ever written to the rollup of runs, of all partitions.
+func blocks(t *testing.T, conn driver.Conn) (n int64) {
+	t.Helper()
+	err := conn.QueryRow(t.Context(), "SELECT toInt64(sum(last)) FROM (SELECT max(max_block_number) AS last"+
+		" FROM system.parts WHERE database = currentDatabase() AND table = 'rollup_runs' GROUP BY partition)").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Tables are made, whatever a profile sets.
 func TestNoSettingKeepsTablesFromBeingMade(t *testing.T) {
 	theNode(t)
 	for _, scheme := range []string{"http", "clickhouse"} {

@@ -66,9 +66,10 @@ func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from
 	insert := "INSERT INTO " + t.Table + " (" + strings.Join(slices.Concat(t.RecordKey(), names), ", ") +
 		", first_stored_at, sign)\n" + signed.String()
 	ctx = inserting(ctx, clickhouse.Settings{
-		// One block: the rows that subtract a record's old values and those that add the new ones are in one part.
-		"min_insert_block_size_rows": 1 << 40, "min_insert_block_size_bytes": 0, "max_insert_threads": 1,
-		"max_partitions_per_insert_block": 0,
+		// One block, of 2^32 rows at most, which is ClickHouse's own limit: the rows that subtract a record's old values
+		// and those that add the new ones are in one part.
+		"min_insert_block_size_rows": 1 << 32, "max_insert_block_size": 1 << 32, "min_insert_block_size_bytes": 0,
+		"max_insert_threads": 1, "max_partitions_per_insert_block": 0,
 	})
 	return c.conn.Exec(ctx, insert, span(from, until)...)
 }
