@@ -125,6 +125,8 @@ func unopened(err error) finding.Finding {
 	switch {
 	case errors.Is(err, clickhouse.ErrOtherNode):
 		f.Check = "topology"
+	case errors.Is(err, clickhouse.ErrRowPolicy):
+		f.Check = "row policies"
 	case !errors.As(err, &exception):
 	case exception.Code == unknownDatabase:
 		f.Says = "the database does not exist, and the user may not create it"

@@ -26,6 +26,8 @@ type Config struct {
 	URL string
 	// Database overrides the database of URL. It is created when it does not exist.
 	Database string
+	// Tables are those of which no row policy may hide rows (ErrRowPolicy).
+	Tables []string
 	// EngineLib is RUNLENS_ENGINE_LIB, the file of the engine library. Empty means the one that
 	// `make engine` or `runlens engine fetch` fetched.
 	EngineLib string

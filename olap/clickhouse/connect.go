@@ -39,12 +39,15 @@ type Server struct {
 	options *clickhouse.Options
 	conn    driver.Conn
 	engine  *engine // nil for a server that runs elsewhere
-	nodes   *nodes  // nil for the embedded engine
+	nodes   *nodes  // nil for the embedded engine, as the next one
+	// policies are looked for every policiesAfter.
+	policies *policies
 }
 
 // Open connects to the server of config.URL, or starts or joins the embedded engine. It returns once a
 // query succeeds and the database exists. Errors say what to do; they carry no password. An address that reaches nodes
 // with tables of their own is an ErrOtherNode, here and from every later statement that would be sent to another node.
+// A user from whom rows are hidden is an ErrRowPolicy, here and within policiesAfter.
 func Open(ctx context.Context, config Config) (*Server, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -70,7 +73,7 @@ func Open(ctx context.Context, config Config) (*Server, error) {
 	if s.engine == nil {
 		s.nodes = guardNodes(s.options, config.Logger)
 	}
-	if err := s.connect(ctx); err != nil {
+	if err := s.connect(ctx, config); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -119,6 +122,7 @@ func (s *Server) Uptime(ctx context.Context) (time.Duration, error) {
 // Close closes the connections and leaves the embedded engine, which ends with its last user.
 func (s *Server) Close() error {
 	var err error
+	s.policies.close()
 	if s.conn != nil {
 		err = s.conn.Close()
 	}
@@ -131,7 +135,7 @@ func (s *Server) Close() error {
 // connect makes the database and opens the pool. That the database cannot be made is no failure
 // where it exists. (Not the other way round: the driver leaks a connection whose database is unknown,
 // and an open connection delays the end of the embedded engine.)
-func (s *Server) connect(ctx context.Context) error {
+func (s *Server) connect(ctx context.Context, config Config) error {
 	creating := s.createDatabase(ctx)
 	conn, err := clickhouse.Open(s.options)
 	if err != nil {
@@ -140,6 +144,9 @@ func (s *Server) connect(ctx context.Context) error {
 	err = conn.Ping(ctx)
 	if err == nil {
 		err = s.nodes.survey(ctx, s.options)
+	}
+	if err == nil && s.nodes != nil {
+		s.policies, err = watchPolicies(ctx, conn, config)
 	}
 	if err != nil {
 		conn.Close()
@@ -150,7 +157,7 @@ func (s *Server) connect(ctx context.Context) error {
 		}
 		return fmt.Errorf("connect to ClickHouse at %s: %w", strings.Join(s.options.Addr, ","), err)
 	}
-	s.conn = repeatingPool{conn}
+	s.conn = pool{conn, s.policies}
 	return nil
 }
 

@@ -23,25 +23,58 @@ const maxHeldBytes = 16 << 20
 
 type readsKey struct{}
 
-// A repeatingPool marks what only reads: Query, QueryRow, Select and Ping, which no caller uses to write. Over HTTP a
-// repeater then runs it again once when its connection dies.
-type repeatingPool struct{ driver.Conn }
+// A pool sends nothing once a row policy was found, and marks what only reads: Query, QueryRow, Select and Ping, which
+// no caller uses to write. Over HTTP a repeater then runs it again once when its connection dies.
+type pool struct {
+	driver.Conn
+	policies *policies
+}
 
 func reads(ctx context.Context) context.Context { return context.WithValue(ctx, readsKey{}, true) }
 
-func (p repeatingPool) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+func (p pool) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	if err := p.policies.err(); err != nil {
+		return nil, err
+	}
 	return p.Conn.Query(reads(ctx), query, args...)
 }
 
-func (p repeatingPool) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+func (p pool) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	if err := p.policies.err(); err != nil {
+		return refusedRow{err}
+	}
 	return p.Conn.QueryRow(reads(ctx), query, args...)
 }
 
-func (p repeatingPool) Select(ctx context.Context, dest any, query string, args ...any) error {
+func (p pool) Select(ctx context.Context, dest any, query string, args ...any) error {
+	if err := p.policies.err(); err != nil {
+		return err
+	}
 	return p.Conn.Select(reads(ctx), dest, query, args...)
 }
 
-func (p repeatingPool) Ping(ctx context.Context) error { return p.Conn.Ping(reads(ctx)) }
+func (p pool) Exec(ctx context.Context, query string, args ...any) error {
+	if err := p.policies.err(); err != nil {
+		return err
+	}
+	return p.Conn.Exec(ctx, query, args...)
+}
+
+func (p pool) PrepareBatch(
+	ctx context.Context, query string, opts ...driver.PrepareBatchOption,
+) (driver.Batch, error) {
+	if err := p.policies.err(); err != nil {
+		return nil, err
+	}
+	return p.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+func (p pool) Ping(ctx context.Context) error {
+	if err := p.policies.err(); err != nil {
+		return err
+	}
+	return p.Conn.Ping(reads(ctx))
+}
 
 // A repeater sends statements over HTTP. One that only reads is sent again, once, when its connection died before it
 // was answered. To dial waits for the engine's restart, so the second attempt meets the next engine.

@@ -1,0 +1,76 @@
+package clickhouse_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
+)
+
+// From whom a row policy hides rows nothing is answered, at the start and while running.
+func TestRowPolicies(t *testing.T) {
+	const user = "<%s><password>x</password><networks><ip>::/0</ip></networks><profile>default</profile>" +
+		"<quota>default</quota><databases><hidden><runs><filter>%s</filter></runs>" +
+		"<others><filter>0</filter></others></hidden></databases></%[1]s>"
+	node, err := clickhousetest.NewNode(clickhousetest.NodeConfig{
+		Name: "hiding", Users: fmt.Sprintf(user, "narrow", "n = 1") + fmt.Sprintf(user, "whole", "1 = 1"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(node.Remove)
+	node.Answers(t)
+	clickhouse.LookForPoliciesEvery(t, 10*time.Millisecond)
+	for _, scheme := range []string{"http", "clickhouse"} {
+		open := func(user string) (*clickhouse.Server, error) {
+			return clickhouse.Open(t.Context(), clickhouse.Config{
+				Logger: slog.New(slog.DiscardHandler), Tables: []string{"runs"},
+				URL: fmt.Sprintf("%s://%s:x@%s/hidden", scheme, user, node.Addr(scheme)),
+			})
+		}
+		narrow, err := open("narrow") // there are no rows yet
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.Do(t, "CREATE TABLE hidden.runs (n UInt64) ENGINE = MergeTree ORDER BY n", "INSERT INTO hidden.runs VALUES (7)",
+			"CREATE TABLE IF NOT EXISTS hidden.others ENGINE = MergeTree ORDER BY n AS SELECT 7 AS n")
+		ctx, conn := t.Context(), narrow.Conn()
+		deadline := time.Now().Add(time.Minute)
+		for err = nil; err == nil && time.Now().Before(deadline); {
+			err = conn.Ping(ctx)
+		}
+		var n uint64
+		var rows []struct {
+			N uint64 `ch:"n"`
+		}
+		_, querying := conn.Query(ctx, "SELECT 1")
+		_, storing := conn.PrepareBatch(ctx, "INSERT INTO runs (n)")
+		row := conn.QueryRow(ctx, "SELECT count() FROM runs")
+		_, again := open("narrow")
+		for what, err := range map[string]error{
+			"Ping": err, "Query": querying, "QueryRow": row.Err(), "Scan": row.Scan(&n),
+			"ScanStruct": row.ScanStruct(&struct{}{}), "Select": conn.Select(ctx, &rows, "SELECT n FROM runs"),
+			"Exec":         conn.Exec(ctx, "SELECT 1"),
+			"PrepareBatch": storing, "Open": again,
+		} {
+			if !errors.Is(err, clickhouse.ErrRowPolicy) || !strings.Contains(err.Error(), "hidden.runs") {
+				t.Errorf("%s: %s: %v", scheme, what, err)
+			}
+		}
+		narrow.Close()
+		whole, err := open("whole")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.Conn().QueryRow(ctx, "SELECT count() FROM runs").Scan(&n); err != nil || n != 1 {
+			t.Errorf("%s: a policy that hides nothing: %d, %v", scheme, n, err)
+		}
+		whole.Close()
+		node.Do(t, "DROP TABLE hidden.runs SYNC")
+	}
+}
