@@ -75,6 +75,9 @@ func (d *Database) examineMapping(ctx context.Context) finding.Finding {
 		return f
 	}
 	f.Result, f.Says = finding.Problem, finding.OneLine(err.Error())
+	if errors.Is(err, ErrRowSecurity) {
+		f.Do = "ALTER ROLE " + d.role(ctx) + " BYPASSRLS"
+	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == insufficientPrivilege {
 		f.Do = "GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + d.role(ctx)

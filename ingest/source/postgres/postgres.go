@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,7 @@ const (
 type Database struct {
 	pool    *pgxpool.Pool
 	mapping Mapping
+	policed atomic.Bool // row-level security has policies for the role, which let it read all rows
 
 	mu         sync.Mutex
 	own        map[string]bool                  // names of the transactions in which this process reads now
@@ -84,7 +86,7 @@ func (d *Database) Check(ctx context.Context) error {
 	}
 	for _, kind := range normalize.Kinds {
 		var columns []pgconn.FieldDescription
-		err := d.reading(ctx, "", func(tx pgx.Tx) error {
+		err := d.readingAny(ctx, func(tx pgx.Tx) error {
 			rows, err := tx.Query(ctx, "SELECT * FROM "+d.from(kind)+" LIMIT 0")
 			if err != nil {
 				return err
@@ -139,18 +141,28 @@ func checkColumns(kind normalize.Kind, columns []pgconn.FieldDescription) error 
 func (d *Database) from(kind normalize.Kind) string { return "(" + d.mapping[kind] + "\n) AS s" }
 
 // reading runs read in a transaction that cannot write and takes a timestamp without a zone for UTC.
-// Its settings, more of which may be given as columns of a SELECT, end with it.
+// Its settings, more of which may be given as columns of a SELECT, end with it. Where row-level security would leave
+// rows out it fails.
 func (d *Database) reading(ctx context.Context, settings string, read func(pgx.Tx) error) error {
 	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return beginFailed(err)
 	}
 	defer tx.Rollback(ctx) // has no effect after a commit
+	policed := d.policed.Load()
+	if !policed {
+		settings += strict
+	}
 	var pid int64
 	var began time.Time
 	if err := tx.QueryRow(ctx, "SELECT pid, began FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began"+
 		readSettings+settings+") AS s").Scan(&pid, &began); err != nil {
 		return err
+	}
+	if policed {
+		if err := d.sees(ctx, tx); err != nil {
+			return err
+		}
 	}
 	name := sessionName(pid, began)
 	d.mu.Lock()

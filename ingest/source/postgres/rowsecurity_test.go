@@ -1,0 +1,76 @@
+package postgres_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/ingest/source/postgres"
+	"github.com/runlens/runlens/olap/doctor/finding"
+)
+
+// Of a table from which row-level security hides rows nothing is read: neither at the start, nor when it begins to.
+func TestRowSecurity(t *testing.T) {
+	address, conn := layout(t)
+	do(t, conn, `INSERT INTO runs (organization_id, run_id, agent_id, status, updated_at)
+		SELECT 'org-' || n, gen_random_uuid(), gen_random_uuid(), 'RUNNING', '2026-01-01' FROM generate_series(1, 3) AS n`)
+	do(t, conn, `CREATE ROLE reader LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`)
+	defer do(t, conn, "DROP OWNED BY reader; DROP ROLE reader")
+	of, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.User = url.UserPassword("reader", "x")
+	reader := of.String()
+	reads := func(database *postgres.Database) (n int, err error) {
+		return database.Changed(t.Context(), normalize.KindRun, postgres.Key{}, 10,
+			func(*source.Record, postgres.Key) error { return nil })
+	}
+	const secured = "ALTER TABLE runs ENABLE ROW LEVEL SECURITY"
+	const all = "; CREATE POLICY everything ON runs FOR SELECT TO reader USING (true)"
+	for name, c := range map[string]struct {
+		policies string
+		whole    bool
+	}{
+		"no security":                     {"SELECT", true},
+		"no policy":                       {secured, false},
+		"some rows":                       {secured + "; CREATE POLICY few ON runs USING (organization_id = 'org-1')", false},
+		"all rows":                        {secured + all, true},
+		"all rows, of another command":    {secured + "; CREATE POLICY all_of ON runs FOR UPDATE USING (true)", false},
+		"all rows, of another role":       {secured + "; CREATE POLICY others ON runs TO CURRENT_USER USING (true)", false},
+		"all rows, and a restriction":     {secured + all + "; CREATE POLICY n ON runs AS RESTRICTIVE USING (false)", false},
+		"all rows, restricted to nothing": {secured + all + "; CREATE POLICY n ON runs AS RESTRICTIVE USING (true)", true},
+	} {
+		do(t, conn, "BEGIN; "+c.policies+"; COMMIT")
+		database := open(t, reader)
+		err := database.Check(t.Context())
+		if c.whole && err != nil || !c.whole && !errors.Is(err, postgres.ErrRowSecurity) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n, err := reads(database); c.whole && (n != 3 || err != nil) || !c.whole && err == nil {
+			t.Errorf("%s: read %d, %v", name, n, err)
+		}
+		if c.whole { // until rows are hidden
+			do(t, conn, secured+"; DROP POLICY IF EXISTS everything ON runs")
+			if n, err := reads(database); err == nil {
+				t.Errorf("%s, and then hidden: read %d", name, n)
+			}
+		} else if f := database.Examine(t.Context(), false)[1]; f.Result != finding.Problem ||
+			!strings.Contains(f.Do, `ALTER ROLE "reader" BYPASSRLS`) {
+			t.Errorf("%s: %+v", name, f)
+		}
+		database.Close()
+		do(t, conn, `ALTER TABLE runs DISABLE ROW LEVEL SECURITY; DO $$ DECLARE p text; BEGIN
+			FOR p IN SELECT polname FROM pg_policy LOOP EXECUTE format('DROP POLICY %I ON runs', p); END LOOP; END $$`)
+	}
+	// Behind a view it is the view's owner from whom rows are hidden.
+	do(t, conn, secured+`; ALTER TABLE runs FORCE ROW LEVEL SECURITY; CREATE ROLE owner; GRANT SELECT ON runs TO owner;
+		CREATE VIEW seen AS SELECT * FROM runs; ALTER VIEW seen OWNER TO owner; GRANT SELECT ON seen TO reader`)
+	defer do(t, conn, "DROP OWNED BY owner CASCADE; DROP ROLE owner")
+	if err := open(t, reader, "FROM runs", "FROM seen").Check(t.Context()); !errors.Is(err, postgres.ErrRowSecurity) {
+		t.Errorf("behind a view: %v", err)
+	}
+}
