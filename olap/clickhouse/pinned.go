@@ -30,12 +30,18 @@ var pinned = clickhouse.Settings{
 	"additional_result_filter": "",
 	"additional_table_filters": "{}",
 	"use_query_cache":          0, // an answer of before
-	// What an earlier statement found in a granule, and a projection that was not chosen, leave rows out that belong to
-	// the answer. Compiled expressions compute other values from the fourth statement on
-	// (schema/decisions/optimizations.md).
-	"use_query_condition_cache":         0,
-	"optimize_use_projection_filtering": 0,
-	"compile_expressions":               0,
+	// Optimizations that made answers wrong and are worth nothing here (schema/decisions/optimizations.md): what an
+	// earlier statement found in a granule, and a projection that was not chosen, leave rows out that belong to the
+	// answer; compiled expressions compute other values from the fourth statement on; a join is taken for another kind
+	// of join, or its rows are filtered before; the columns of the rows of a LIMIT are read afterwards.
+	"use_query_condition_cache":                        0,
+	"optimize_use_projection_filtering":                0,
+	"compile_expressions":                              0,
+	"query_plan_convert_any_join_to_semi_or_anti_join": 0,
+	"query_plan_convert_outer_join_to_inner_join":      0,
+	"use_join_disjunctions_push_down":                  0,
+	"enable_join_runtime_filters":                      0,
+	"query_plan_optimize_lazy_materialization":         0,
 	// The other replicas of a cluster may have tables of the same name, and rows of their own.
 	"enable_parallel_replicas": 0,
 

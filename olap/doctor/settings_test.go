@@ -59,7 +59,9 @@ func TestNoSettingChangesAnAnswer(t *testing.T) {
 // Optimizations that made answers wrong are off, whatever a profile or a URL sets.
 func TestOptimizationsAreOff(t *testing.T) {
 	theNode(t)
-	names := []string{"use_query_condition_cache", "optimize_use_projection_filtering", "compile_expressions"}
+	names := []string{"use_query_condition_cache", "optimize_use_projection_filtering", "compile_expressions",
+		"query_plan_convert_any_join_to_semi_or_anti_join", "query_plan_convert_outer_join_to_inner_join",
+		"use_join_disjunctions_push_down", "enable_join_runtime_filters", "query_plan_optimize_lazy_materialization"}
 	on := url.Values{}
 	for _, name := range names {
 		on.Set(name, "1")
