@@ -42,6 +42,9 @@ var pinned = clickhouse.Settings{
 	"use_join_disjunctions_push_down":                  0,
 	"enable_join_runtime_filters":                      0,
 	"query_plan_optimize_lazy_materialization":         0,
+	// All other optimizations that are younger than the oldest ClickHouse that works are off too, and so will be those
+	// to come: a server of any version has its defaults.
+	"compatibility": "26.1",
 	// The other replicas of a cluster may have tables of the same name, and rows of their own.
 	"enable_parallel_replicas": 0,
 
