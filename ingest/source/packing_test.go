@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
@@ -90,6 +92,31 @@ func TestGzipPaddedWithZeros(t *testing.T) {
 	for _, garbage := range []string{"x", "\x00\x00x", "\x1f"} {
 		if _, _, err := records(stream(NDJSON, "", append(bytes.Clone(member), garbage...)), Position{}); err == nil {
 			t.Errorf("%q after a member: no error", garbage)
+		}
+	}
+}
+
+// A gzip file that is cut off anywhere within a member is not taken for a whole one: nor within the name of the member,
+// where the decoder took the end of the file for the end of what is packed, nor at its beginning.
+func TestCutOffMembers(t *testing.T) {
+	line := strings.Split(agentsNDJSON, "\n")[2] + "\n"
+	var named bytes.Buffer
+	w := gzip.NewWriter(&named)
+	w.Name, w.Comment, w.Extra = "agents.ndjson", "of a day", []byte("more")
+	_, _ = w.Write([]byte(line))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := gzipped(t, []byte(line))
+	if got, _ := mustRead(t, stream(NDJSON, "", slices.Concat(before, named.Bytes())), Position{}); len(got) != 2 {
+		t.Errorf("both members have %d records", len(got))
+	}
+	for cut := 2; cut < named.Len(); cut++ { // one byte is a line of text
+		for name, first := range map[string][]byte{"the only member": nil, "the second member": before} {
+			content := slices.Concat(first, named.Bytes()[:cut])
+			if got, _, err := records(stream(NDJSON, "", content), Position{}); err == nil {
+				t.Errorf("%s cut off after %d bytes: %d records and no error", name, cut, len(got))
+			}
 		}
 	}
 }
