@@ -41,7 +41,7 @@ func TestDaysAreThoseOfClickHouse(t *testing.T) {
 	}
 	var group errgroup.Group
 	group.SetLimit(2)
-	compared, sample := 0, olaptest.NewSample(4)
+	compared, sample := 0, olaptest.NewSample(16)
 	for _, zone := range strings.Split(strings.TrimSpace(string(list)), "\n")[1:] {
 		if !slices.Contains(known, zone) {
 			continue // younger than ClickHouse's copy

@@ -19,7 +19,7 @@ func TestIdleOrganizationsGetRows(t *testing.T) {
 	t.Parallel()
 	rounds := 20
 	if testing.Short() {
-		rounds = 10
+		rounds = 6
 	}
 	t.Run("base rows", func(t *testing.T) { idleOrganizationsGetRows(t, false, rounds) })
 	t.Run("rollup", func(t *testing.T) { idleOrganizationsGetRows(t, true, rounds/2) })

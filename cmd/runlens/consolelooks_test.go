@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/runlens/runlens/cmd/internal/console"
+	"github.com/runlens/runlens/olap/olaptest"
 )
 
 var updateLooks = flag.Bool("update-looks", false, "write the pictures of the console instead of comparing with them")
@@ -46,15 +47,16 @@ func consoleLooks(t *testing.T, o office) {
 	const lines = "/explore?model=agent_runs&metrics=run_count&metrics=unique_initiator_count&dimensions=user_identifier" +
 		"&dimensions=day&last=15d&compare=previous"
 	const bars = "/explore?model=agent_runs&metrics=run_success_rate&dimensions=user_identifier&filter=agent_id%3Dbilling"
-	for _, look := range []struct {
+	type look struct {
 		name, path, scheme string
 		width              int64
-	}{
+	}
+	for _, look := range olaptest.Some(2, []look{
 		{"light", lines, "light", 1280}, {"dark", bars, "dark", 1280}, {"phone", lines, "light", 390},
 		{"dashboard", "/dashboard?file=" + file, "light", 1280}, {"print", lines, "light", 800},
 		{"", "/operator", "dark", 1280},
 		{"", "/explore?metrics=x", "light", 390},
-	} {
+	}...) {
 		d.do(chromedp.EmulateViewport(look.width, 800), sent(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Media:    map[bool]string{true: "print"}[look.name == "print"],
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: look.scheme}}}))

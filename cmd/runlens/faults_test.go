@@ -53,6 +53,14 @@ func export(t *testing.T, path string, organization string, n int) {
 	}
 }
 
+// halved is how often something is killed: with -short half as often.
+func halved(kills int) int {
+	if testing.Short() {
+		return (kills + 1) / 2
+	}
+	return kills
+}
+
 func verified(t *testing.T, flags []string, args ...string) {
 	t.Helper()
 	if code, out, stderr := command(t, "", append(append([]string{"verify"}, args...), flags...)...); code != 0 {
@@ -69,7 +77,7 @@ func TestIngestSurvivesKills(t *testing.T) {
 	export(t, files[0], "acme", 30_000)
 	export(t, files[1], "acme", 45_000) // shares identities with the first, as several writers do
 
-	for kills := 0; kills < 8; {
+	for kills := 0; kills < halved(8); {
 		p := spawn(t, append([]string{"ingest", files[kills%2]}, flags...)...)
 		if p.killWithin(900 * time.Millisecond) {
 			kills++
@@ -80,7 +88,7 @@ func TestIngestSurvivesKills(t *testing.T) {
 	for _, file := range files {
 		writers = append(writers, spawn(t, append([]string{"ingest", "--json", file}, flags...)...))
 	}
-	for range 5 {
+	for range halved(5) {
 		killEngine(t, flags[1])
 	}
 	for _, p := range writers {
@@ -130,7 +138,7 @@ func TestWorkerSurvivesKills(t *testing.T) {
 		flags...)
 	copying := spawn(t, worker...)
 	// 7 kills of each: with those of TestIngestSurvivesKills 34.
-	for range 7 {
+	for range halved(7) {
 		copying.killWithin(400 * time.Millisecond)
 		copying = spawn(t, worker...)
 		time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond))))
@@ -207,15 +215,26 @@ func TestIngestOnAFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	flags := storeIn(t, filepath.Join(dir, "data"))
+	resize := func(left uint64) {
+		t.Helper()
+		var stat syscall.Statfs_t
+		err := syscall.Statfs(dir, &stat)
+		if err == nil {
+			size := (stat.Blocks-stat.Bfree)*uint64(stat.Bsize) + left
+			err = syscall.Mount("", dir, "", syscall.MS_REMOUNT, fmt.Sprint("size=", size))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	resize(1 << 20)
 	file := filepath.Join(t.TempDir(), "a.ndjson")
-	export(t, file, "acme", 150_000)
+	export(t, file, "acme", 40_000)
 	code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...)
 	if code != exitFailed || !strings.Contains(stderr, "disk") {
 		t.Fatalf("ended with %d, want 1 and a word about the disk:\n%s\n%.3000s", code, out, stderr)
 	}
-	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=512m"); err != nil {
-		t.Fatal(err)
-	}
+	resize(512 << 20)
 	if code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
 		t.Fatalf("with space again it ended with %d:\n%s\n%.3000s", code, out, stderr)
 	}

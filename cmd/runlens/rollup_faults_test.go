@@ -29,11 +29,7 @@ func TestRefreshSurvivesKills(t *testing.T) {
 	}
 	servers := []*process{serve(), serve()}
 	var files []string
-	kills := 8
-	if testing.Short() {
-		kills = 5
-	}
-	for i := range kills {
+	for i := range halved(8) {
 		file := filepath.Join(dir, strconv.Itoa(i)+".ndjson")
 		// more than 8,000 rows, for which refreshing does not wait for more
 		export(t, file, "acme-"+strconv.Itoa(i%3), 2200+400*i)

@@ -50,7 +50,7 @@ func TestRecordsThatAreStampedAhead(t *testing.T) {
 		}
 	}
 	var organizations []schema.OrganizationID
-	for _, last := range olaptest.Some(2, "", move.Copied, move.Closed, move.Agreed) {
+	for _, last := range olaptest.Some(4, "", move.Copied, move.Closed, move.Agreed) {
 		one := next()
 		organizations = append(organizations, one)
 		b.store(records(one, 0, 1))

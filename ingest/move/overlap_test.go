@@ -19,7 +19,7 @@ import (
 // it. Then all cells say that the organization is in one cell, and all records that were acknowledged are there.
 func TestASlotAndItsOrganizationAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, c := range olaptest.Some(2, []struct {
+	for _, c := range olaptest.Some(4, []struct {
 		last    move.Step // of the slot's move, until the other command goes on
 		pinned  bool      // the other command is paused when the organization is pinned, else when it has found it
 		refused bool

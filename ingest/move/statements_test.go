@@ -34,13 +34,13 @@ const (
 // Whatever others do before any statement of a move, or between two sendings of it, and whether the command dies there
 // or the statement comes once more when everything is over: when a command has ended the move, the new cell has what
 // was acknowledged, once, and nothing of who was purged, and the old one has nothing. It tries one in 29 of thousands
-// of cases, with -short one in 1,999, from a random one on: primes, so that each of them is tried in some run.
+// of cases, with -short one in 3,989, from a random one on: primes, so that each of them is tried in some run.
 func TestEveryStatementOfAMove(t *testing.T) {
 	t.Parallel()
 	b := newDisturbed(t)
 	of := 29
 	if testing.Short() {
-		of = 1999
+		of = 3989
 	}
 	number, tried := rand.IntN(of), 0
 	for side, statements := range b.statements() {

@@ -21,12 +21,12 @@ func TestRefreshSurvivesKillsAtRenames(t *testing.T) {
 	engine, dir := olaptest.OwnEngine(t)
 	conn := engine.Conn()
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
-	const most = 30                                 // merges rename, too
+	const most, of = 30, 4                          // merges rename, too
 	least := 7                                      // the claim, a part for names, two for each table, the commit
 	if testing.Short() {
-		least-- // the seventh may be none of the sample
+		least -= of - 1 // the last ones may be none of the sample
 	}
-	last, late, sample := 0, 0, olaptest.NewSample(2)
+	last, late, sample := 0, 0, olaptest.NewSample(of)
 	for n, killed := 1, true; killed && n <= most; n++ {
 		if !sample.Try() {
 			continue

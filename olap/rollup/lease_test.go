@@ -14,6 +14,7 @@ import (
 // A program of the first release that died while it changed something left a lease: whatever it left of the rollup is
 // built again, by a refresher or by whoever changes something.
 func TestLeaseIsTakenOver(t *testing.T) {
+	sample := olaptest.NewSample(2)
 	for name, next := range map[string]func(driver.Conn) error{
 		"a refresher": func(conn driver.Conn) error { return rollup.New(conn, quiet, 0).Refresh(ctx) },
 		"a change": func(conn driver.Conn) error {
@@ -21,6 +22,9 @@ func TestLeaseIsTakenOver(t *testing.T) {
 		},
 		"a rebuild": func(conn driver.Conn) error { return rollup.Rebuild(ctx, conn) },
 	} {
+		if !sample.Try() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			conn := refreshed(t, 40)
 			lease := func(ago string) {

@@ -176,7 +176,7 @@ func TestRepairSurvivesCrashes(t *testing.T) {
 	loadSmall(t, store, 8, "RUNNING")
 	all(t, store)
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
-	sample := olaptest.NewSample(12)
+	sample := olaptest.NewSample(24)
 	for crash := 0; ; crash++ {
 		if !sample.Try() {
 			continue
@@ -258,7 +258,7 @@ func TestDamageDuringARepair(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	loadSmall(t, conn, 8, "RUNNING")
 	all(t, conn)
-	sample := olaptest.NewSample(10)
+	sample := olaptest.NewSample(20)
 	for number, hit := 1, true; hit; number += 3 {
 		if !sample.Try() {
 			continue
