@@ -16,6 +16,7 @@ import (
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/doctor"
 	"github.com/runlens/runlens/olap/doctor/finding"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/schema"
 )
 
@@ -119,7 +120,7 @@ func (f storeFlags) examine(ctx context.Context, logger *slog.Logger) ([]finding
 
 // unopened is the finding of a store that cannot be opened.
 func unopened(err error) finding.Finding {
-	const unknownDatabase, accessDenied, authenticationFailed = 81, 497, 516
+	const unknownDatabase, readonly, constraint, accessDenied, authenticationFailed = 81, 164, 452, 497, 516
 	f := finding.Finding{Check: "connection", Result: finding.Problem, Says: err.Error()}
 	var exception *driver.Exception
 	switch {
@@ -131,6 +132,9 @@ func unopened(err error) finding.Finding {
 	case exception.Code == unknownDatabase:
 		f.Says = "the database does not exist, and the user may not create it"
 		f.Do = "CREATE DATABASE, by a user who may, or GRANT CREATE DATABASE ON the database TO the user"
+	case exception.Code == readonly, exception.Code == constraint:
+		f.Says = failure.Of("connect", err).Error()
+		f.Do = "take the constraint, or readonly, out of the profile of the user"
 	case exception.Code == accessDenied:
 		f.Says, f.Do = "the user may not use the database", "GRANT SELECT, INSERT ON the database.* TO the user"
 	case exception.Code == authenticationFailed:

@@ -79,8 +79,8 @@ var arrows = map[string]string{
 	"ingest/verify": "ingest/normalize ingest/purged ingest/source ingest/source/postgres olap/snapshot schema" +
 		" schema/sql",
 	"ingest/worker": "ingest/... olap/cells olap/doctor/finding olap/rollup olap/snapshot olap/trace schema schema/sql",
-	"ingest/write": "ingest/normalize ingest/purge ingest/purged olap/backoff olap/cells olap/rollup olap/snapshot" +
-		" olap/trace schema",
+	"ingest/write": "ingest/normalize ingest/purge ingest/purged olap/backoff olap/cells olap/failure olap/rollup" +
+		" olap/snapshot olap/trace schema",
 
 	"schema":        "schema/sql",
 	"schema/sql":    "",

@@ -33,7 +33,8 @@ type startStep struct {
 
 var (
 	openAddresses = startStep{"open the addresses", 10 * time.Second, "check --listen and --admin-listen"}
-	openingServer = startStep{"open the store", time.Minute, "check the address, and that ClickHouse answers there"}
+	openingServer = startStep{"open the store", time.Minute,
+		"check the address with its user and password, and that ClickHouse answers there"}
 	openingEngine = startStep{"open the store", time.Minute,
 		"check that the data directory can be written to; engine.log in its folder engine says more"}
 	migrating = startStep{"apply the migrations", 5 * time.Minute,

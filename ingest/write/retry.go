@@ -15,6 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/runlens/runlens/olap/backoff"
+	"github.com/runlens/runlens/olap/failure"
 	"github.com/runlens/runlens/olap/snapshot"
 )
 
@@ -73,9 +74,11 @@ func Describe(err error) error {
 		return err
 	case exception.Code == CodeNoSpace:
 		return errors.New("the disk of ClickHouse is full; free some space and run it again, what is stored stays")
-	default:
-		return fmt.Errorf("ClickHouse failed with code %d; its log says why", exception.Code)
 	}
+	if refusal := failure.Refusal(exception); refusal != "" {
+		return errors.New(refusal)
+	}
+	return fmt.Errorf("ClickHouse failed with code %d; its log says why", exception.Code)
 }
 
 // A Retry is a way to try something again that failed for a reason that passes by itself.

@@ -53,11 +53,15 @@ const (
 	codeTooManyRows    = 158 // TOO_MANY_ROWS
 	codeTimeout        = 159 // TIMEOUT_EXCEEDED
 	codeTooSlow        = 160 // TOO_SLOW
+	codeReadonly       = 164 // READONLY
 	codeTooManyQueries = 202 // TOO_MANY_SIMULTANEOUS_QUERIES
 	codeMemoryLimit    = 241 // MEMORY_LIMIT_EXCEEDED; the message says of what
 	codeTooManyBytes   = 307 // TOO_MANY_BYTES
 	codeTooManyResults = 396 // TOO_MANY_ROWS_OR_BYTES
 	codeNoThread       = 439 // CANNOT_SCHEDULE_TASK
+	codeConstraint     = 452 // SETTING_CONSTRAINT_VIOLATION
+	codeAccessDenied   = 497 // ACCESS_DENIED
+	codeAuthentication = 516 // AUTHENTICATION_FAILED
 
 	// queryMemory is in the message of codeMemoryLimit where it is the query's own limit, not that of a user or of all.
 	queryMemory = "Query memory limit"
@@ -97,6 +101,9 @@ func describe(doing string, err error) error {
 	if errors.Is(reason, ErrOverloaded) {
 		return ErrOverloaded
 	}
+	if refusal := Refusal(exception); refusal != "" {
+		return fmt.Errorf("%s: %s", doing, refusal)
+	}
 	name := "unnamed"
 	if all := exceptionName.FindAllStringSubmatch(exception.Message, -1); all != nil {
 		name = all[len(all)-1][1]
@@ -105,6 +112,26 @@ func describe(doing string, err error) error {
 		return fmt.Errorf("%s: ClickHouse exception %d %s: %w", doing, exception.Code, name, reason)
 	}
 	return fmt.Errorf("%s: ClickHouse exception %d %s", doing, exception.Code, name)
+}
+
+// setting finds the name of a setting that a profile forbids, which is all that is kept of the message.
+var setting = regexp.MustCompile(`^Setting (\w+) should|Cannot modify '(\w+)' setting`)
+
+// Refusal says in words what ClickHouse refuses its user, as after its password, rights or profile were changed; empty
+// for any other exception. Over the native protocol exceptions come without their names.
+func Refusal(e *clickhouse.Exception) string {
+	switch e.Code {
+	case codeReadonly, codeConstraint:
+		if found := setting.FindStringSubmatch(e.Message); found != nil {
+			return fmt.Sprintf("the profile of ClickHouse's user forbids the setting %s that statements are sent with "+
+				"(exception %d)", found[1]+found[2], e.Code)
+		}
+	case codeAccessDenied:
+		return "ClickHouse refuses its user a right (exception 497 ACCESS_DENIED); 'runlens doctor' says which"
+	case codeAuthentication:
+		return "ClickHouse refuses the user's name or password (exception 516 AUTHENTICATION_FAILED)"
+	}
+	return ""
 }
 
 // reasonOf is ErrOverloaded, ErrTooExpensive, or nil for anything else.

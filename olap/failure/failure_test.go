@@ -3,6 +3,7 @@ package failure_test
 import (
 	"errors"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,6 +41,31 @@ func TestSilenceIsOverload(t *testing.T) {
 				t.Errorf("%s, silent: %t: %v", protocol, want, got)
 			}
 			conn.Close()
+		}
+	}
+}
+
+// What ClickHouse refuses its user, as after a rotation of the password, is said in words, over the native protocol
+// too, where exceptions have no name, and without what the statement asks.
+func TestRefusalsInWords(t *testing.T) {
+	t.Parallel()
+	const forbidden = "ask: the profile of ClickHouse's user forbids the setting "
+	for message, want := range map[string]string{
+		"497 ada@x.example": "ask: ClickHouse refuses its user a right (exception 497 ACCESS_DENIED); " +
+			"'runlens doctor' says which",
+		"516 ada@x.example": "ask: ClickHouse refuses the user's name or password (exception 516 AUTHENTICATION_FAILED)",
+		"452 Setting max_threads should not be changed": forbidden + "max_threads that statements are sent with " +
+			"(exception 452)",
+		"452 Setting max_threads shouldn't be less than 2": forbidden + "max_threads that statements are sent with " +
+			"(exception 452)",
+		"164 Cannot modify 'limit' setting in readonly mode": forbidden + "limit that statements are sent with " +
+			"(exception 164)",
+		"164 ada@x.example may only read": "ask: ClickHouse exception 164 READONLY",
+	} {
+		code, _ := strconv.Atoi(message[:3])
+		err := failure.Of("ask", &clickhouse.Exception{Code: int32(code), Message: message[4:] + ". (READONLY)"})
+		if err.Error() != want {
+			t.Errorf("%s: %v", message, err)
 		}
 	}
 }
