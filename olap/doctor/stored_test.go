@@ -20,8 +20,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// Whatever a profile or a URL sets, records are stored and refreshed, and the statuses of what several people did are
-// right before and after it, from the base tables and from the rollup with what it lacks.
+// Whatever a profile or a URL sets, records are stored, refreshed and compared, and the statuses of what several people
+// did are right before and after it, from the base tables and from the rollup with what it lacks.
 func TestNoSettingChangesWhatIsStored(t *testing.T) {
 	migrated(t, "tester")
 	quiet := slog.New(slog.DiscardHandler)
@@ -55,6 +55,9 @@ func TestNoSettingChangesWhatIsStored(t *testing.T) {
 					t.Fatal(err)
 				}
 				statuses(t, conn, schema.OrganizationID(organization))
+				if found, err := rollup.Check(ctx, conn); err != nil || len(found) > 0 {
+					t.Errorf("found %v, %v", found, err)
+				}
 			})
 		}
 	}
@@ -111,11 +114,13 @@ func blocks(t *testing.T, conn driver.Conn) (n int64) {
 // Tables are made, whatever a profile sets.
 func TestNoSettingKeepsTablesFromBeingMade(t *testing.T) {
 	theNode(t)
+	const database = "made"
 	for _, scheme := range []string{"http", "clickhouse"} {
-		database := "nullable_" + scheme
-		store := of(t, scheme, "tester", database, url.Values{"data_type_default_nullable": {"1"}})
-		olaptest.Migrate(t, store, schema.Own)
-		theNode(t).Do(t, "DROP DATABASE "+database)
+		for name, value := range map[string]string{"data_type_default_nullable": "1", "compatibility": "22.3"} {
+			store := of(t, scheme, "tester", database, url.Values{name: {value}})
+			olaptest.Migrate(t, store, schema.Own)
+			theNode(t).Do(t, "DROP DATABASE "+database+" SYNC")
+		}
 	}
 }
 
@@ -131,6 +136,6 @@ func statuses(t *testing.T, conn driver.Conn, organization schema.OrganizationID
 	}
 }
 
-// storing are settings with which statuses were wrong, or nothing was stored or refreshed.
-var storing = strings.Fields(`join_default_strictness=ANY aggregate_functions_null_for_empty=1 describe_compact_output=1
-	describe_include_subcolumns=1 describe_include_virtual_columns=1`)
+// storing are settings with which statuses were wrong, or nothing was stored, refreshed or compared.
+var storing = strings.Fields(`compatibility=22.3 join_default_strictness=ANY
+	aggregate_functions_null_for_empty=1 describe_compact_output=1 describe_include_subcolumns=1 describe_include_virtual_columns=1`)
