@@ -18,6 +18,9 @@ type Shape struct {
 	Partition   string // the partition key; empty for none
 	TTL         bool   // rows leave it by their age
 	Projections []string
+	Columns     []Column
+	Settings    []string // such as "fsync_after_insert = 1", if more than speed rests on them
+	To, Select  string   // of a view: the table that it fills, and from what
 }
 
 var (
@@ -25,7 +28,7 @@ var (
 		`.*\nORDER BY \(?([^()\n]*)\)?`)
 	partitionBy = regexp.MustCompile(`\nPARTITION BY (.*)\n`)
 	projection  = regexp.MustCompile(`\n    PROJECTION (\w+)\n`)
-	createView  = regexp.MustCompile(`CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO`)
+	createView  = regexp.MustCompile(`CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS\n((?s:.*))`)
 )
 
 // Shapes returns the shapes of the tables and views that the migrations of this binary make, in their order. A table
@@ -48,7 +51,8 @@ func Shapes() (shapes []Shape, err error) {
 		}
 		for statement := range strings.SplitSeq(string(text), ";\n") {
 			if made := createTable.FindStringSubmatch(statement); made != nil {
-				shape := Shape{Name: made[1], Engine: made[2], Key: made[3], TTL: strings.Contains(statement, "\nTTL ")}
+				shape := Shape{Name: made[1], Engine: made[2], Key: made[3], TTL: strings.Contains(statement, "\nTTL "),
+					Columns: Columns(made[0]), Settings: kept.FindAllString(statement, -1)}
 				if by := partitionBy.FindStringSubmatch(statement); by != nil {
 					shape.Partition = by[1]
 				}
@@ -57,7 +61,9 @@ func Shapes() (shapes []Shape, err error) {
 				}
 				shapes = append(shapes, shape)
 			} else if made := createView.FindStringSubmatch(statement); made != nil {
-				shapes = append(shapes, Shape{Name: made[1], Engine: "MaterializedView"})
+				shapes = append(shapes, Shape{Name: made[1], Engine: "MaterializedView", To: made[2], Select: made[3]})
+			} else {
+				alter(shapes, statement)
 			}
 		}
 	}

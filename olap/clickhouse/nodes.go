@@ -20,7 +20,8 @@ var ErrOtherNode error = otherNode{}
 type otherNode struct{}
 
 func (otherNode) Error() string {
-	return "the address reaches ClickHouse nodes that have tables of their own; give the address of one node"
+	return "the address reaches ClickHouse nodes that have tables of their own; give the address of one node, or start " +
+		"runlens again if its tables were restored"
 }
 
 // Permanent says that trying again does not help, whatever the error is wrapped in.

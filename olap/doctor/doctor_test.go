@@ -127,6 +127,20 @@ func TestTablesThatDiffer(t *testing.T) {
 		"DROP TABLE replacements SYNC",
 		"CREATE TABLE replacements (source String, organization_id String, kind UInt8, id UUID)" +
 			" ENGINE = MergeTree PARTITION BY kind ORDER BY (source, organization_id, kind, id)",
+		"ALTER TABLE runs MODIFY SETTING deduplicate_merge_projection_mode = 'ignore'",
+		"ALTER TABLE agents MODIFY SETTING fsync_after_insert = 0",
+		"ALTER TABLE usage_log ADD COLUMN of_the_operator String",
+		"ALTER TABLE attributions DROP COLUMN attribution_hash SETTINGS mutations_sync = 2",
+		"ALTER TABLE attributions MODIFY COLUMN user_domain LowCardinality(Nullable(String)) MATERIALIZED NULL",
+		"ALTER TABLE placement MODIFY COLUMN mover Int64",
+		"DROP VIEW count_inserted_runs SYNC",
+		"CREATE MATERIALIZED VIEW count_inserted_runs TO insert_counters AS SELECT 'runs' AS source, organization_id," +
+			" toUInt64(1) AS rows, now64(3, 'UTC') AS last_stored_at FROM runs GROUP BY organization_id",
+		"DROP VIEW count_conflicting_records SYNC",
+		"CREATE TABLE elsewhere AS insert_counters",
+		"CREATE MATERIALIZED VIEW count_conflicting_records TO elsewhere AS SELECT 'conflicting_records' AS source," +
+			" organization_id, count() AS rows, now64(3, 'UTC') AS last_stored_at FROM conflicting_records" +
+			" GROUP BY organization_id",
 	} {
 		if err := store.Conn().Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -138,7 +152,7 @@ func TestTablesThatDiffer(t *testing.T) {
 		if f.Result == finding.OK || f.Do == "" {
 			t.Errorf("found %+v", f)
 		}
-		says = append(says, f.Says)
+		says = append(says, string(f.Result)+": "+f.Says)
 	}
 	for _, want := range []string{
 		"count_inserted_agents is missing", "secrets is missing",
@@ -146,12 +160,17 @@ func TestTablesThatDiffer(t *testing.T) {
 		"checkpoints is sorted by (revision), and the migrations sort it by (name)",
 		"attributions has a TTL", "rollup_runs lacks the projection by_agent",
 		"replacements is partitioned by (kind), and the migrations partition it by (replacement)",
+		"runs is not kept with deduplicate_merge_projection_mode = 'rebuild'",
+		"agents is not kept with fsync_after_insert = 1", "problem: attributions lacks the column attribution_hash",
+		"warning: the column user_domain of attributions is LowCardinality(Nullable(String)) MATERIALIZED NULL, and",
+		"problem: the column mover of placement is Int64, and", "the view count_inserted_runs selects or fills",
+		"the view count_conflicting_records selects or fills",
 	} {
 		if !strings.Contains(strings.Join(says, "\n"), want) {
 			t.Errorf("%q is not among %q", want, says)
 		}
 	}
-	if len(found) != 7 {
+	if len(found) != 14 {
 		t.Errorf("found %d", len(found))
 	}
 }

@@ -137,5 +137,5 @@ func statuses(t *testing.T, conn driver.Conn, organization schema.OrganizationID
 }
 
 // storing are settings with which statuses were wrong, or nothing was stored, refreshed or compared.
-var storing = strings.Fields(`compatibility=22.3 join_default_strictness=ANY
-	aggregate_functions_null_for_empty=1 describe_compact_output=1 describe_include_subcolumns=1 describe_include_virtual_columns=1`)
+var storing = strings.Fields(`compatibility=22.3 join_default_strictness=ANY aggregate_functions_null_for_empty=1
+	describe_compact_output=1 describe_include_subcolumns=1 describe_include_virtual_columns=1`)
