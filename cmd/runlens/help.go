@@ -95,7 +95,8 @@ var flagHelp = kong.Vars{
 	"poll_interval":   "Pause between two polls for changes.",
 	"overlap":         "How far back every poll reads, for changes that were committed late.",
 	"reconcile_every": "Pause between two full comparisons. 0 turns them off.",
-	"delete_missing":  "Let a full comparison delete what the source no longer has, and no other source has.",
+	"delete_missing": "Let a full comparison delete what the source lacks, of organizations that no other worker's " +
+		"source has. That includes records that were pushed, or ingested from files.",
 	"delete_missing_share": "With --delete-missing: delete nothing of a kind if more than this share of its rows, " +
 		"and more than 100, are missing.",
 
