@@ -6,9 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/runlens/runlens/ingest"
 	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/ingest/write"
+	"github.com/runlens/runlens/olap/audit"
+	"github.com/runlens/runlens/schema"
 )
 
 // An ingest that was interrupted, and whose organization was purged since, begins again: what it had stored is gone. So
@@ -65,6 +69,32 @@ func TestAnIngestBeginsAgainAfterAPurge(t *testing.T) {
 			t.Errorf("after %v it says %q, want %q", c.purges, said, c.says)
 		}
 		verified(t, flags, files...)
+	}
+}
+
+// While a purge has begun and not ended, as one that was killed or failed, an ingest begins again whenever it was
+// interrupted; not once the organization was purged by another.
+func TestAPurgeThatDidNotEndOutdates(t *testing.T) {
+	entry := func(action byte, outcome, organization, of string) audit.Entry {
+		return audit.Entry{ActionID: uuid.UUID{action}, Action: actionPurge, Outcome: outcome,
+			OrganizationID: schema.OrganizationID(organization), Details: `{"of":"` + of + `"}`}
+	}
+	acme := entry(1, audit.Begun, "acme", "organization")
+	for name, c := range map[string]struct {
+		entries []audit.Entry
+		unended bool
+	}{
+		"none":     {nil, false},
+		"ended":    {[]audit.Entry{acme, entry(1, audit.Done, "acme", "organization")}, false},
+		"killed":   {[]audit.Entry{acme}, true},
+		"failed":   {[]audit.Entry{acme, entry(1, audit.Failed, "acme", "organization")}, true},
+		"others":   {[]audit.Entry{acme, entry(2, audit.Done, "globex", "organization")}, true},
+		"repeated": {[]audit.Entry{acme, entry(2, audit.Done, "acme", "organization")}, false},
+		"person":   {[]audit.Entry{entry(1, audit.Begun, "acme", ofPerson)}, false},
+	} {
+		if _, unended := newestOf(c.entries); unended != c.unended {
+			t.Errorf("%s: %t", name, unended)
+		}
 	}
 }
 
