@@ -159,6 +159,16 @@ class Values(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "is no day such as"):
                 Client().ask(Question(metrics=["run_count"], start=wrong))
 
+    def test_texts_for_lists(self):
+        for wrong, says in [
+            ({"metrics": "run_count"}, "metrics are needed"), ({"dimensions": "day"}, "dimensions is a list"),
+            ({"order": "run_count:desc"}, "order is a list"),
+            ({"filters": ["user_type=internal"]}, "filters are texts"),
+            ({"filters": {"user_type": None}}, "None is no text"),
+        ]:
+            with self.assertRaisesRegex(ValueError, says):
+                Client().ask(Question(**{"metrics": ["run_count"], "dimensions": ["day"], **wrong}))
+
 
 class Servers(unittest.TestCase):
     totals = {"model": "agent_runs", "metrics": ["run_count"],

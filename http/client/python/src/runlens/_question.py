@@ -133,6 +133,11 @@ def query_of(q: Question, span: Span) -> Query:
     """Checks what the server cannot know and returns the query of the span, without a limit."""
     if not q.metrics or isinstance(q.metrics, str):
         raise ValueError("metrics are needed, such as [\"run_count\"]; the catalog names them")
+    for name, members in (("dimensions", q.dimensions), ("order", q.order)):
+        if isinstance(members, str):  # a sequence too, of its letters
+            raise ValueError(f"{name} is a list, such as [\"{members}\"]")
+    if not isinstance(q.filters, Mapping) or None in q.filters.values():
+        raise ValueError("filters are texts by dimension, such as {\"user_type\": [\"internal\"]}; None is no text")
     query: Query = {"model": q.model, "metrics": list(q.metrics), "range": span.range(q.timezone)}
     if q.dimensions:
         query["dimensions"] = list(q.dimensions)
