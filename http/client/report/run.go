@@ -149,10 +149,8 @@ func (r *Run) limited(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 
 // open asks for the first page of a query and returns the rows of all its pages.
 func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
-	next, stop := iter.Pull2(r.pages(ctx, q))
-	first, err, _ := next()
+	first, err := r.first(ctx, q)
 	if err != nil {
-		stop()
 		return Table{}, err
 	}
 	if again := slices.ContainsFunc(r.kept, func(k keptPage) bool { return k.page == first }); !again {
@@ -162,7 +160,6 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 	columns := columnsOf(first)
 	for _, member := range slices.Concat(q.Dimensions, q.Metrics) {
 		if !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == member }) {
-			stop()
 			return Table{}, fmt.Errorf("the answer has no column %s", member)
 		}
 	}
@@ -170,9 +167,14 @@ func (r *Run) open(ctx context.Context, q client.Query) (Table, error) {
 		r.Facts.note(fmt.Sprintf("The first %d rows in the order of a metric; the API gives at most %d of them. "+
 			"In the order of dimensions all rows come.", q.Limit, client.MaxLimit))
 	}
+	pages := func(yield func(*client.Response, error) bool) {
+		if yield(first, nil) && first.Cursor != "" {
+			q.Cursor = first.Cursor
+			r.Client.Pages(ctx, q)(yield)
+		}
+	}
 	rows := func(yield func(Row, error) bool) {
-		defer stop()
-		for page, err, ok := first, error(nil), true; ok; page, err, ok = next() {
+		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -201,14 +203,18 @@ type keptPage struct {
 // compared with the first of them.
 const maxKept = 3
 
-// pages are those of a query, or the page that is kept of the same one.
-func (r *Run) pages(ctx context.Context, q client.Query) iter.Seq2[*client.Response, error] {
+// first asks for the first page of a query, or returns the one that is kept of the same query.
+func (r *Run) first(ctx context.Context, q client.Query) (page *client.Response, err error) {
 	for _, k := range r.kept {
 		if reflect.DeepEqual(q, k.query) {
-			return func(yield func(*client.Response, error) bool) { yield(k.page, nil) }
+			return k.page, nil
 		}
 	}
-	return r.Client.Pages(ctx, q)
+	r.Client.Pages(ctx, q)(func(p *client.Response, e error) bool {
+		page, err = p, e
+		return false
+	})
+	return page, err
 }
 
 func (r *Run) keep(q client.Query, page *client.Response) {

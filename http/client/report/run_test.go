@@ -1,6 +1,15 @@
 package report
 
-import "testing"
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+
+	"github.com/runlens/runlens/http/client"
+)
 
 // A week that was asked for is not asked again as the one that the next week is compared with.
 func TestWeeksAreAskedOnce(t *testing.T) {
@@ -16,5 +25,37 @@ func TestWeeksAreAskedOnce(t *testing.T) {
 		if got := r.Queries(); len(got) != c.want {
 			t.Errorf("%s: %d queries, want %d: %v", name, len(got), c.want, got)
 		}
+	}
+}
+
+// A run whose comparison fails leaves nothing behind: programs that go on for days ask again and again.
+func TestFailedRunsLeaveNothing(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked%2 == 0 {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		io.WriteString(w, `{"columns":[{"name":"run_count","type":"number","member":"run_count"}],"rows":[[1]]}`)
+	}))
+	defer server.Close()
+	c, err := client.New(client.Config{URL: server.URL, Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const runs = 50
+	before := runtime.NumGoroutine()
+	for range runs {
+		r := Run{Client: c, Question: Question{Model: "agent_runs", Metrics: []string{"run_count"}, Limit: 100,
+			Start: "2026-10-19", End: "2026-11-15", Timezone: "UTC", WeekStart: "monday", Compare: "previous"}}
+		if err := r.Check(now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Table(context.Background()); err == nil {
+			t.Fatal("a refused comparison is answered")
+		}
+	}
+	if more := runtime.NumGoroutine() - before; more > runs/2 { // a connection has some
+		t.Errorf("%d runs leave %d goroutines", runs, more)
 	}
 }
