@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,8 +88,12 @@ func (c mcpCmd) serve(ctx context.Context, command *kong.Context, logger *slog.L
 func overStreams(ctx context.Context, server *mcp.Server, streams streams) error {
 	err := server.Run(ctx, assistant.Answered{Transport: &mcp.IOTransport{
 		Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}}})
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+	var malformed *json.SyntaxError
+	switch {
+	case ctx.Err() != nil || errors.Is(err, io.EOF):
 		return nil
+	case errors.As(err, &malformed) || errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("standard input has no message of the Model Context Protocol, which assistants send: %w", err)
 	}
 	return err
 }

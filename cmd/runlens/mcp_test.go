@@ -118,6 +118,13 @@ func TestMCPAnswersWhatCame(t *testing.T) {
 		t.Errorf("%d: %d answers to %d calls: %s%s", code, n, calls, out, stderr)
 	}
 
+	for _, typed := range []string{"help\n", initialize + "\n" + `{"jsonrpc":"2.0",`} {
+		code, _, stderr := command(t, typed, "mcp")
+		if code != exitFailed || !strings.Contains(stderr, "no message of the Model Context Protocol") {
+			t.Errorf("%q: %d %s", typed, code, stderr)
+		}
+	}
+
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
