@@ -29,6 +29,7 @@ type deskConsole struct {
 	config console.Config
 
 	unknown atomic.Bool // the server gets a key that it does not know, as if the console's had been revoked
+	broken  atomic.Bool // the server answers 500
 }
 
 // consoleNow is the console's clock: the afternoon of the last day that has runs.
@@ -63,6 +64,11 @@ func (o office) console(t *testing.T, organization string, config console.Config
 			case <-r.Context().Done():
 				return
 			}
+		}
+		if d.broken.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			io.WriteString(w, `{"error":{"code":"internal_error","message":"An internal error occurred","request_id":"1"}}`)
+			return
 		}
 		if d.unknown.Load() {
 			r.Header.Set("Authorization", "Bearer rl_gone")
@@ -108,7 +114,8 @@ func TestConsole(t *testing.T) {
 	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000", "--org-concurrency", "100")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"first": consoleFirst, "explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies,
-		"failures": consoleFailures, "dashboards": consoleDashboards, "operator": consoleOperator,
+		"failures": consoleFailures, "forgets": consoleForgets,
+		"dashboards": consoleDashboards, "operator": consoleOperator,
 		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
 		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,
 		"documentation": documentationPages, "narrowed": consoleNarrowed,

@@ -37,17 +37,35 @@ func consoleFailures(t *testing.T, o office) {
 	}
 
 	answered := d.text("location.href")
-	d.unknown.Store(true)
-	later = time.Minute
-	d.open(d.base + "/explore?model=agent_runs&metrics=cancelled_run_count")
-	d.shows(".refused", "the key is unknown or revoked")
+	d.broken.Store(true)
 	later = 3 * time.Minute
 	d.open(answered)
-	d.shows(".banner", "This answer is 3 min old. A newer one failed: unauthorized")
+	d.shows(".banner", "This answer is 3 min old. A newer one failed: internal_error")
 	d.shows(".tile", "Failures 2")
 
 	d.stop()
 	d.do(clickOn("#metric-run_count"))
 	d.until(`document.querySelector("#lost").innerText.startsWith("The console does not answer")`)
 	d.shows(".tile", "Failures 2")
+}
+
+// A key that is refused shows nothing of what it was answered before, whatever fails then.
+func consoleForgets(t *testing.T, o office) {
+	t.Parallel()
+	var later time.Duration
+	d := o.console(t, "forgets", console.Config{Now: func() time.Time { return consoleNow.Add(later) }})
+	answered := d.base + "/explore?model=agent_runs&metrics=failed_run_count&dimensions=day"
+	d.open(answered)
+	d.shows(".tile", "Failures 2")
+	d.unknown.Store(true)
+	later = time.Minute
+	d.open(d.base + "/explore?model=agent_runs&metrics=cancelled_run_count&last=7d")
+	d.shows(".refused", "the key is unknown or revoked")
+	d.unknown.Store(false)
+	d.broken.Store(true)
+	d.open(answered)
+	d.shows(".refused", "internal_error")
+	if shown := d.text(`document.querySelectorAll(".tile").length`); shown != "0" {
+		t.Errorf("%s tiles of an earlier answer are shown", shown)
+	}
 }

@@ -15,11 +15,12 @@ import (
 const (
 	// maxRows of an answer are drawn and shown, inclusive: 366 days of 50 agents are 18,300.
 	maxRows = 20_000
-	// keptAnswers and keptNames are how many bytes of answers and of names the console holds, and keptFor how long: one
-	// that is shown when the next one fails.
+	// keptAnswers and keptNames are how many bytes of answers and of names the console holds, and keptFor how long: an
+	// answer that is shown when the next one fails. The API doesn't tell that records were purged, so a server that is
+	// restarted is outlasted, and not much more.
 	keptAnswers = 64 << 20
 	keptNames   = 16 << 20
-	keptFor     = 24 * time.Hour
+	keptFor     = time.Hour
 	// atOnce is how many questions are asked at the same time: fewer than the four that a server answers of one
 	// organization by default, so that others find room.
 	atOnce = 3
@@ -134,6 +135,13 @@ func (a *answer) read(table report.Table, facts *report.Facts) error {
 	return nil
 }
 
+// forget removes everything that was answered: the key may not read it any longer.
+func (c *Console) forget() {
+	c.answers.Clear()
+	c.lastShown.Clear()
+	c.names.Clear()
+}
+
 // refused explains an error of the client.
 func (c *Console) refused(ctx context.Context, err error, q client.Query) error {
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
@@ -142,8 +150,13 @@ func (c *Console) refused(ctx context.Context, err error, q client.Query) error 
 	line, _ := explain.Refusal(ctx, err, q, c.Client.Catalog)
 	r := &refusal{line: line}
 	var answered *client.Error
-	if errors.As(err, &answered) && answered.Code == client.CodeRestrictedKey {
-		r.forbids = answered.Reason
+	if errors.As(err, &answered) {
+		switch answered.Code {
+		case client.CodeRestrictedKey:
+			r.forbids = answered.Reason
+		case client.CodeUnauthorized, client.CodeInsufficientScope:
+			c.forget()
+		}
 	}
 	return r
 }
