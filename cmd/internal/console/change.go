@@ -3,6 +3,7 @@ package console
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/runlens/runlens/cmd/internal/report"
 )
@@ -36,6 +37,10 @@ func changeOf(columns []report.Column, row report.Row, at int) change {
 	c.Text = shownValue(columns[shown], row[shown])
 	if *difference == 0 {
 		c.Text = "±0"
+		return c
+	}
+	if rest := strings.TrimLeft(c.Text, "+−"); strings.HasPrefix(rest, "0.0") {
+		c.Text, c.Meaning = "±"+rest, "almost as before"
 		return c
 	}
 	up := goodness(name)

@@ -16,6 +16,8 @@ func TestChanges(t *testing.T) {
 		{"active_run_count", `[2, 0, 2, null]`, "▲ +2 same was 0"},
 		{"run_success_rate", `[0.9, 0.85, 0.05, 5.88]`, "▲ +5.0 points better was 85%"},
 		{"run_count", `[5, 5, 0, 0]`, " ±0 same was 5"},
+		{"run_success_rate", `[0.5012, 0.5014, -0.0002, -0.04]`, " ±0.0 points same was 50.1%"},
+		{"run_count", `[10001, 10000, 1, 0.01]`, " ±0.0% same was 10\u202f000"},
 		{"run_success_rate", `[null, 0.85, null, null]`, "  same was 85%"},
 		{"run_count", `[5, null, null, null]`, "   was "}, // today
 	} {

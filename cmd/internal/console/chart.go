@@ -197,29 +197,39 @@ func groupName(columns []report.Column, row report.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// groupNames are the names of all groups of an answer. Those that share a name are told apart by their identifiers.
+// groupNames are the names of all groups of an answer. Those that share a name are told apart by the beginnings of
+// their identifiers, or by whole ones where these begin alike, as phone numbers do.
 func groupNames(a *answer) map[string]string {
-	names, count := make(map[string]string), make(map[string]int)
+	names, first, count := make(map[string]string), make(map[string]report.Row), make(map[string]int)
 	for _, row := range a.rows {
 		group := groupOf(a.columns, row)
 		if _, known := names[group]; !known {
-			names[group] = groupName(a.columns, row)
+			names[group], first[group] = groupName(a.columns, row), row
 			count[names[group]]++
 		}
 	}
-	for _, row := range a.rows {
-		group := groupOf(a.columns, row)
-		if count[names[group]] < 2 {
-			continue
-		}
-		for i, column := range a.columns {
-			if column.Kind == report.Text && column.Name == column.Member {
-				names[group] += " (" + shorten(shownText(row[i]), 5) + ")"
+	for _, most := range []int{5, maxIdentifier} {
+		shared := make(map[string]int)
+		for group, row := range first {
+			name := groupName(a.columns, row)
+			if count[names[group]] < 2 {
+				continue
 			}
+			for i, column := range a.columns {
+				if column.Kind == report.Text && column.Name == column.Member {
+					name += " (" + shorten(shownText(row[i]), most) + ")"
+				}
+			}
+			names[group] = name
+			shared[name]++
 		}
+		count = shared
 	}
 	return names
 }
+
+// maxIdentifier is how many characters an identifier has at most.
+const maxIdentifier = 320
 
 func shownText(v client.Value) string {
 	if v.IsNull() {

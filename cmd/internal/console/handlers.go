@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/runlens/runlens/olap/daterange"
 )
@@ -148,12 +149,21 @@ func (c *Console) learn(a *answer) {
 	}
 }
 
-// name is the name of a dimension's value, as far as it was seen.
+// longName is how many characters of a name are written in sentences.
+const longName = 60
+
+// name is the name of a dimension's value within a sentence, as far as it was seen. Marks in it that turn the direction
+// of text turn nothing behind it.
 func (c *Console) name(member, value string) string {
-	if name, ok := c.names.Get(everybody, keyOf(member+"="+value)); ok {
-		return name
+	name, ok := c.names.Get(everybody, keyOf(member+"="+value))
+	if !ok {
+		name = value
 	}
-	return value
+	name = shorten(name, longName)
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }) {
+		return "\u2068" + name + "\u2069"
+	}
+	return name
 }
 
 // identifier is the value that a typed name stands for, as far as it was seen.

@@ -4,11 +4,13 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/cache"
 )
 
 // An address holds the whole look: what is read from it is written as it was.
@@ -78,7 +80,8 @@ func TestNamesAreDistinct(t *testing.T) {
 	a := &answer{columns: []report.Column{
 		{Name: "agent_id", Member: "agent_id"}, {Name: "agent_name", Member: "agent_id"},
 	}}
-	for _, ids := range [][2]string{{"11111111-aaaa", "Desk"}, {"22222222-bbbb", "Desk"}, {"33333333-cccc", "Scout"}} {
+	for _, ids := range [][2]string{{"11111111-aaaa", "Desk"}, {"22222222-bbbb", "Desk"}, {"33333333-cccc", "Scout"},
+		{"+15550100004", "Bo"}, {"+15550100005", "Bo"}} {
 		a.rows = append(a.rows, report.Row{text(ids[0]), text(ids[1])})
 	}
 	var got []string
@@ -86,8 +89,23 @@ func TestNamesAreDistinct(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	if want := []string{"Desk (1111…)", "Desk (2222…)", "Scout"}; !slices.Equal(got, want) {
+	want := []string{"Bo (+15550100004)", "Bo (+15550100005)", "Desk (1111…)", "Desk (2222…)", "Scout"}
+	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// In a sentence a name is short, and turns nothing behind it.
+func TestNamesInSentences(t *testing.T) {
+	c := &Console{names: cache.New[string](keptNames, keptFor)}
+	for value, want := range map[string]string{
+		"desk":                   "desk",
+		"a\u202etxt.exe":         "\u2068a\u202etxt.exe\u2069",
+		strings.Repeat("x", 500): strings.Repeat("x", 59) + "…",
+	} {
+		if got := c.name("agent_id", value); got != want {
+			t.Errorf("%q is %q, want %q", value, got, want)
+		}
 	}
 }
 

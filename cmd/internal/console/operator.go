@@ -220,21 +220,23 @@ func (m metrics) requests() (facts []fact) {
 		if h.GetSampleCount() == 0 || !strings.HasSuffix(route, "/query") {
 			continue
 		}
-		facts = append(facts, fact{"Slowest of 100 queries", "up to " + quantile(h, 0.99), "good",
+		facts = append(facts, fact{"Slowest of 100 queries", quantile(h, 0.99), "good",
 			"99 of 100 queries since the start were answered within this time."},
-			fact{"Half of all queries", "up to " + quantile(h, 0.5), "good", "The median's bound since the start."})
+			fact{"Half of all queries", quantile(h, 0.5), "good", "The median's bound since the start."})
 	}
 	return facts
 }
 
-// quantile is the upper bound of the bucket that a quantile is in.
+// quantile says which bucket a quantile is in, by its upper bound. The last bucket has none.
 func quantile(h *dto.Histogram, q float64) string {
+	most := ""
 	for _, bucket := range h.GetBucket() {
+		most = thousands(fmt.Sprintf("%.0f", bucket.GetUpperBound()*1000)) + " ms"
 		if float64(bucket.GetCumulativeCount()) >= q*float64(h.GetSampleCount()) {
-			return time.Duration(bucket.GetUpperBound() * float64(time.Second)).String()
+			return "up to " + most
 		}
 	}
-	return "longer than all buckets"
+	return "more than " + most
 }
 
 // workerFacts reads the status of a worker; other processes have none.

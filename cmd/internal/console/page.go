@@ -158,7 +158,7 @@ func (c *Console) periodChoices(l look) []choice {
 	}
 	at := slices.IndexFunc(choices, func(c choice) bool { return c.Value == period })
 	if at < 0 && l.Start == "" {
-		choices = append(choices, choice{Value: period, Text: periodText(period)})
+		choices = append(choices, choice{Value: period, Text: capital(periodText(period))})
 		at = len(choices) - 1
 	}
 	if at < 0 {
