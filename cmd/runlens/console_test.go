@@ -114,7 +114,7 @@ func TestConsole(t *testing.T) {
 	o.base, o.admin, _ = started(t, append(o.flags, "--rate-limit-per-minute", "10000", "--org-concurrency", "100")...)
 	for name, test := range map[string]func(*testing.T, office){
 		"first": consoleFirst, "explorer": consoleExplorer, "narrowing": consoleNarrowing, "copies": consoleCopies,
-		"failures": consoleFailures, "forgets": consoleForgets,
+		"failures": consoleFailures, "forgets": consoleForgets, "layout": consoleLayout,
 		"dashboards": consoleDashboards, "operator": consoleOperator,
 		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
 		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,

@@ -3,6 +3,8 @@ package console
 import (
 	"strings"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
 )
@@ -30,6 +32,8 @@ const (
 	barHeight = 26
 	nameWidth = 200
 	maxBars   = 25
+	// nameColumns of a terminal are as long as a name may be: an ideograph takes two.
+	nameColumns = 24
 )
 
 func (c *Console) bars(s *shown, prefix string) (all []bars) {
@@ -61,8 +65,9 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 			return 0
 		}
 		for n, row := range rows {
-			b := bar{Name: shorten(names[groupOf(s.rows.columns, row)], 24), Value: shownValue(column, row[i]), Y: n * barHeight,
-				Width: width(row[i]), Href: s.look.onlyGroup(s.rows.columns, row)}
+			name := runewidth.Truncate(names[groupOf(s.rows.columns, row)], nameColumns, "…")
+			b := bar{Name: name, Value: shownValue(column, row[i]), Y: n * barHeight, Width: width(row[i]),
+				Href: s.look.onlyGroup(s.rows.columns, row)}
 			if compared {
 				b.Before = width(row[i+1])
 			}

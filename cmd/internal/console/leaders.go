@@ -76,7 +76,7 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 		if f := number(row[at]); f != nil {
 			r.value = *f
 		}
-		if id := shownText(row[0]); id != r.Name {
+		if id := shownText(row[0]); id != r.Name || len(id) > longText/2 {
 			r.ID = id
 		}
 		if r.listed(a.columns[at].Kind) {

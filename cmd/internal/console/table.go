@@ -9,8 +9,12 @@ import (
 	"github.com/runlens/runlens/http/client"
 )
 
-// maxShownRows of a table are in a page, inclusive; a download has all.
-const maxShownRows = 500
+const (
+	// maxShownRows of a table are in a page, inclusive; a download has all.
+	maxShownRows = 500
+	// A text of more than longText bytes is cut off where it does not fit, and shown whole to who points at it.
+	longText = 40
+)
 
 // A head is a column of the table.
 type head struct {
@@ -24,6 +28,7 @@ type head struct {
 
 type cell struct {
 	Text   string
+	Whole  string // a text that may be cut off where it is shown; empty for others
 	Href   string // the look at this value alone
 	Number bool
 	Open   bool // of a period that is not over
@@ -115,6 +120,9 @@ func (s *shown) cells(row report.Row, open map[string]bool) (cells []cell) {
 	for i, column := range s.rows.columns {
 		v := row[i]
 		c := cell{Text: shownValue(column, v), Number: column.Numeric()}
+		if !c.Number && len(c.Text) > longText {
+			c.Whole = c.Text
+		}
 		switch {
 		case column.Kind == report.Text && v.IsNull() && column.Name == column.Member:
 			c.Text = "(none)"

@@ -80,7 +80,7 @@ function options(element, chart) {
   const labelled = chart.series.length > 1;
   return [{
     width: element.clientWidth || 600, height: 280, tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
-    series, legend: { show: false }, from, padding: [null, labelled && !bars ? labelWidth(element, chart) : null, null, null],
+    series, legend: { show: false }, from, padding: [null, labelled ? labelWidth(element, chart) : null, null, null],
     cursor: { sync: { key: "days" }, drag: { x: chart.zoom, y: false, setScale: false }, points: { show: !bars }, focus: { prox: bars ? -1 : 40 } },
     focus: { alpha: 0.25 },
     select: { show: chart.zoom },
@@ -93,7 +93,7 @@ function options(element, chart) {
       setSelect: [(u) => chart.zoom && zoom(u, chart)],
       setSeries: [(u, n) => { u.near = n == null ? null : from[n]; showTip(u); }],
       setCursor: [(u) => showTip(u)],
-      draw: [(u) => labelled && !bars && drawLabels(u)],
+      draw: [(u) => labelled && drawLabels(u)],
     },
   }, data];
 }
@@ -111,7 +111,7 @@ function labelWidth(element, chart) {
   return Math.min(longest + 16, element.clientWidth < 500 ? 90 : 190);
 }
 
-// drawLabels writes the name of each line behind it, as high as its last value that is over, one below the other where
+// drawLabels writes the name of each line or of the bars of its color behind them, as high as its last value that is over, one below the other where
 // they would overlap.
 function drawLabels(u) {
   const g = u.ctx, scale = devicePixelRatio, step = 14 * scale, left = u.bbox.left + u.bbox.width + 8 * scale;
@@ -131,7 +131,7 @@ function drawLabels(u) {
   g.textBaseline = "middle";
   for (const label of labels) {
     let text = label.text;
-    while (text.length > 3 && g.measureText(text).width > room) text = text.slice(0, -2) + "…";
+    while (text.length > 3 && g.measureText(text).width > room) text = [...text].slice(0, -2).join("") + "…";
     g.fillStyle = label.stroke;
     g.fillText(text, left, label.y);
   }
