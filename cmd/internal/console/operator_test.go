@@ -1,0 +1,21 @@
+package console
+
+import (
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// A quantile is within the bound of its bucket; the last bucket has none.
+func TestQuantiles(t *testing.T) {
+	count, bounds, below := uint64(4), []float64{0.128, 2.048}, []uint64{2, 3}
+	h := &dto.Histogram{SampleCount: &count}
+	for i := range bounds {
+		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bounds[i], CumulativeCount: &below[i]})
+	}
+	for q, want := range map[float64]string{0.5: "up to 128 ms", 0.75: "up to 2048 ms", 0.99: "more than 2048 ms"} {
+		if got := quantile(h, q); got != want {
+			t.Errorf("%v of the answers came %q, want %q", q, got, want)
+		}
+	}
+}
