@@ -104,6 +104,9 @@ func (f Folder) all() (map[string]Profile, error) {
 	if err := Decode(file, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.profiles(), err)
 	}
+	if all == nil { // the file has a null alone
+		all = make(map[string]Profile)
+	}
 	return all, nil
 }
 
