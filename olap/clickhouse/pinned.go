@@ -55,8 +55,8 @@ var pinned = clickhouse.Settings{
 	"join_default_strictness":                   "ALL",
 	"aggregate_functions_null_for_empty":        0, // the rollup would never be refreshed
 	"data_type_default_nullable":                0, // no table could be made
-	// Otherwise api_keys could not be made, and the rollup could not be compared. (A setting of a profile is not changed by
-	// the compatibility above.)
+	// Otherwise api_keys could not be made, and the rollup could not be compared. (The compatibility above does not change
+	// what a profile sets.)
 	"use_variant_as_common_type": 1,
 	"enable_analyzer":            1,
 
