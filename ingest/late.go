@@ -14,9 +14,8 @@ import (
 
 // An origin is where an attribution record was read, and what its batch had before it.
 type origin struct {
-	source        int32 // position in Options.Sources
-	rowGroup, row int32
-	line          int
+	source int32 // position in Options.Sources
+	line   int
 
 	read, rejects, agents, runs int32
 }
@@ -24,7 +23,7 @@ type origin struct {
 // originOf is that of a record that is about to be added.
 func (b *batch) originOf(source int, record *source.Record) origin {
 	return origin{
-		source: int32(source), line: record.Line, rowGroup: int32(record.RowGroup), row: int32(record.Row),
+		source: int32(source), line: record.Line,
 		read: int32(b.read), rejects: int32(len(b.rejects)), agents: int32(len(b.Agents)), runs: int32(len(b.Runs)),
 	}
 }
@@ -80,8 +79,7 @@ func (o Options) cut(b *batch, at int, fault error) {
 // lateReject is the reject of a record of which only the normalized fields are left.
 func (o Options) lateReject(at *origin, a *normalize.Attribution, fault error) Reject {
 	occurred := time.UnixMilli(a.OccurredAt).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z07:00")
-	record := source.Record{Line: at.line, RowGroup: int(at.rowGroup), Row: int(at.row),
-		Raw: normalize.Raw{Kind: normalize.KindAttribution}}
+	record := source.Record{Line: at.line, Raw: normalize.Raw{Kind: normalize.KindAttribution}}
 	for i, value := range [][]byte{[]byte(a.OrganizationID), []byte(a.AttributionID.String()), []byte(a.RunID.String()),
 		[]byte(a.AgentID.String()), []byte(a.UserIdentifier), nil, []byte(a.ActivityType), []byte(a.RunInitiationType),
 		[]byte(a.Source), occurred} {

@@ -17,20 +17,16 @@ import (
 type Reject struct {
 	Source string `json:"source"`
 	// Line is that of text, or the row of a Parquet file; from 1.
-	Line     int    `json:"line"`
-	RowGroup int    `json:"row_group,omitzero"` // of a Parquet file, from 1
-	Row      int    `json:"row,omitzero"`       // within the row group, from 1
-	Field    string `json:"field"`              // empty where no field can be named
-	Error    string `json:"error"`
-	// Record is the record as it was read: its JSON, or a JSON string of text that is none.
+	Line  int    `json:"line"`
+	Field string `json:"field"` // empty where no field can be named
+	Error string `json:"error"`
+	// Record is the record as it was read: its JSON, a JSON string of text that is none, or {"csv": …} (normalize.CSV).
 	Record jsontext.Value `json:"record"`
-	// CSV says how Record is to be read, if it is a string of CSV.
-	CSV *normalize.CSV `json:"csv,omitzero"`
 }
 
 // NewReject is the reject of a record for a fault.
 func NewReject(name string, record *source.Record, fault error) Reject {
-	reject := Reject{Source: name, Line: record.Line, RowGroup: record.RowGroup, Row: record.Row, Error: fault.Error()}
+	reject := Reject{Source: name, Line: record.Line, Error: fault.Error()}
 	var broken *normalize.Error
 	if errors.As(fault, &broken) {
 		reject.Field, reject.Error = broken.Field, broken.Reason
@@ -42,10 +38,13 @@ func NewReject(name string, record *source.Record, fault error) Reject {
 		reject.Record = record.Raw.AppendJSON(nil)
 		return reject
 	}
-	reject.CSV = record.CSV
+	if record.CSV != nil {
+		reject.Record, _ = record.CSV.Reject(record.Text) // texts only, so that there is no error
+		return reject
+	}
 	// A copy: the text's bytes are used again for the next record.
 	reject.Record = append(jsontext.Value(nil), record.Text...)
-	if record.CSV != nil || !reject.Record.IsValid(jsontext.AllowDuplicateNames(true)) {
+	if !reject.Record.IsValid(jsontext.AllowDuplicateNames(true)) {
 		// AppendQuote replaces what is no UTF-8; it has no other error.
 		reject.Record, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(string(record.Text), "\uFFFD"))
 	}

@@ -61,10 +61,10 @@ func TestRejectsOfNamesThatAreNoUTF8(t *testing.T) {
 	line, err := rejects[0].AppendJSON(nil)
 	var got struct {
 		Source, Error string
-		CSV           normalize.CSV
+		Record        struct{ CSV normalize.CSV }
 	}
 	if err != nil || json.Unmarshal(line, &got) != nil || got.Source != "caf\ufffd.csv" || got.Error == "" ||
-		!slices.Contains(got.CSV.Columns, "farbt\ufffdne") {
+		!slices.Contains(got.Record.CSV.Columns, "farbt\ufffdne") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

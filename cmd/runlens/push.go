@@ -113,10 +113,10 @@ type pusher struct {
 
 // A pushedRecord is a record of the next body.
 type pushedRecord struct {
-	name                string // of the file
-	kind                normalize.Kind
-	line, rowGroup, row int
-	begin, end          int // in text
+	name       string // of the file
+	kind       normalize.Kind
+	line       int
+	begin, end int // in text
 }
 
 // file reads a file and sends all whole bodies.
@@ -163,8 +163,7 @@ func (p *pusher) add(name string, record *source.Record) error {
 		return p.rejects.Add(ingest.NewReject(name, record, fault))
 	}
 	p.text = append(p.text, '\n')
-	p.records = append(p.records, pushedRecord{
-		name, record.Raw.Kind, record.Line, record.RowGroup, record.Row, begin, len(p.text)})
+	p.records = append(p.records, pushedRecord{name, record.Raw.Kind, record.Line, begin, len(p.text)})
 	return nil
 }
 
@@ -220,7 +219,7 @@ func (p *pusher) reject(record pushedRecord, r client.Reject) error {
 	p.summary.Rejected++
 	line := p.text[record.begin : record.end-1]
 	return p.rejects.Add(ingest.Reject{
-		Source: record.name, Line: record.line, RowGroup: record.rowGroup, Row: record.row, Field: r.Field, Error: r.Error,
+		Source: record.name, Line: record.line, Field: r.Field, Error: r.Error,
 		Record: jsontext.Value(append([]byte(nil), line...)),
 	})
 }

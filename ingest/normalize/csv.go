@@ -9,15 +9,38 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A CSV says how the text of the records of a CSV file is to be read. A reject carries it with a text, so that the
-// text can be read again without its file (Reject).
+// A CSV says how the text of the records of a CSV file is to be read.
 type CSV struct {
 	Kind      Kind     `json:"kind"`
 	Delimiter string   `json:"delimiter"` // one character
 	Null      string   `json:"null"`      // the text of a null without quotes; empty for none
 	Columns   []string `json:"columns"`   // the header
+}
+
+// A rejectedCSV is the text of a record that could not be read. A reject has it as its record, {"csv": …}, so that the
+// text can be fixed and read again without its file.
+type rejectedCSV struct {
+	Text string `json:"text"`
+	CSV
+}
+
+// Reject is a text as the record of a reject. Bytes that are no UTF-8 become U+FFFD.
+func (c *CSV) Reject(text []byte) (jsontext.Value, error) {
+	return json.Marshal(map[string]rejectedCSV{"csv": {string(text), *c}}, jsontext.AllowInvalidUTF8(true))
+}
+
+// readRejected reads what a reject's record has as "csv".
+func readRejected(value jsontext.Value, raw *Raw) *Error {
+	var r rejectedCSV
+	if err := json.Unmarshal(value, &r); err != nil {
+		return &Error{"csv", "must be what a rejects file says of CSV"}
+	}
+	return r.Read([]byte(r.Text), raw)
 }
 
 // What a column contains that is no field.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -107,13 +106,16 @@ func readStrictly(line []byte, raw *Raw, ignoreUnknown bool) *Error {
 
 // unwrap reads the object of a record. A line of a rejects file is known by its member "error", which no record has;
 // the record is inside. Who feeds back a rejects file that still has faults gets rejects of rejects. Text that was no
-// JSON is inside as a string, and if it is CSV, "csv" says how to read it: unwrap reads it into raw and returns no
-// object.
+// JSON is inside as a string, and text of CSV as {"csv": …} (CSV.Reject): unwrap reads it into raw and
+// returns no object.
 func unwrap(line []byte, raw *Raw) (*object, *Error) {
 	o, fault := readObject(line)
 	for fault == nil && o.value("error") != nil {
 		if o.inner != nil {
 			o = o.inner
+			if rejected := o.value("csv"); rejected != nil && len(o.members) == 1 && o.inner == nil {
+				return nil, readRejected(rejected, raw)
+			}
 			continue
 		}
 		record := o.value("record")
@@ -129,13 +131,6 @@ func unwrap(line []byte, raw *Raw) (*object, *Error) {
 		}
 		if Fields(Kind(text)) != nil { // a record of that kind with an unknown field "error"
 			break
-		}
-		if how := o.value("csv"); how != nil {
-			var dialect *CSV
-			if err := json.Unmarshal(how, &dialect); err != nil || dialect == nil {
-				return nil, &Error{"csv", "must be what a rejects file says of CSV"}
-			}
-			return nil, dialect.Read(text, raw)
 		}
 		o, fault = readObject(text)
 	}

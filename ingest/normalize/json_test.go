@@ -187,14 +187,14 @@ func TestReadsRejects(t *testing.T) {
 
 // A fixed reject of a CSV file is read as CSV, and rejects of rejects are read as what is inside.
 func TestReadsRejectsOfCSV(t *testing.T) {
-	const how = `"csv":{"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," ` +
-		`organization_id","agent_id","slug","name","updated_at","record"]}`
+	const how = `"kind":"agent","delimiter":";","null":"\\N","columns":["colour"," ` +
+		`organization_id","agent_id","slug","name","updated_at","record"]`
 	const row = `red;acme;0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10;\\N;\"a;\nb\";2026-01-31 09:30:00+00;agent`
 	want, err := read([]byte(with(with(agentLine, "name", `"a;\nb"`), "updated_at", `"2026-01-31T09:30:00Z"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := `{"source":"a.csv","line":7,"field":"","error":"is wrong","record":"` + row + `",` + how + `}`
+	line := `{"source":"a.csv","line":7,"field":"","error":"is wrong","record":{"csv":{"text":"` + row + `",` + how + `}}}`
 	for _, line := range []string{line, `{"source":"r","line":1,"error":"again","record":{"source":"q","line":1,` +
 		`"error":"again","record":` + line + `}}`} {
 		if got, err := read([]byte(line)); err != nil || !reflect.DeepEqual(got, want) {

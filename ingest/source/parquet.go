@@ -182,7 +182,7 @@ func (r *parquetRows) Next() (*Record, error) {
 	}
 	r.row++
 	r.at.Lines++
-	r.record.Line, r.record.RowGroup, r.record.Row = r.at.Lines, r.opened, int(r.row)
+	r.record.Line = r.at.Lines
 	r.file.read = int64(float64(r.size) * (float64(r.at.Lines) / float64(r.total)))
 	return &r.record, nil
 }

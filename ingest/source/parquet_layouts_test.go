@@ -139,7 +139,7 @@ func parquetValue(tb testing.TB, typ parquet.Type, text []byte) parquet.Value {
 func (l layout) samples(kind normalize.Kind) []string {
 	var shown []string
 	for row := range l.rows {
-		r := Record{Line: row + 1, RowGroup: row/l.perGroup + 1, Row: row%l.perGroup + 1}
+		r := Record{Line: row + 1}
 		r.Raw.Kind = kind
 		for i, field := range normalize.Fields(kind) {
 			r.Raw.Values[i] = sample(field, row)

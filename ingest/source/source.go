@@ -48,13 +48,11 @@ type Position struct {
 
 // A Record is one record of a source, right or wrong. It is valid until the next one is read.
 type Record struct {
-	Raw      normalize.Raw
-	Fault    error          // why Raw could not be read; else nil
-	Line     int            // from 1: the line of text it begins in, or the row of a Parquet file
-	RowGroup int            // of a Parquet file, from 1; else 0
-	Row      int            // within the row group, from 1; else 0
-	Text     []byte         // as it was written, where that is text of its own; else nil
-	CSV      *normalize.CSV // how Text is to be read, if it is CSV
+	Raw   normalize.Raw
+	Fault error          // why Raw could not be read; else nil
+	Line  int            // from 1: the line of text it begins in, or the row of a Parquet file
+	Text  []byte         // as it was written, where that is text of its own; else nil
+	CSV   *normalize.CSV // how Text is to be read, if it is CSV
 	// QuoteLine is the line in which the quote opens that makes a CSV record longer than its first line, and QuoteLines
 	// how many lines the quote takes; 0 where there is none.
 	QuoteLine, QuoteLines int

@@ -37,9 +37,6 @@ func onDisk(tb testing.TB, format Format, kind normalize.Kind, content []byte) *
 // show writes a record as one line: where it is, and its values or its fault.
 func show(r *Record) string {
 	place := fmt.Sprint(r.Line)
-	if r.RowGroup > 0 {
-		place += fmt.Sprintf(" %d/%d", r.RowGroup, r.Row)
-	}
 	if r.Fault != nil {
 		return place + " fault " + r.Fault.Error()
 	}
