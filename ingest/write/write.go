@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/olap/cells"
@@ -67,6 +68,25 @@ func (b *Batch) Clear() {
 // Len is the number of records.
 func (b *Batch) Len() int { return len(b.Agents) + len(b.Runs) + len(b.Attributions) }
 
+// keepFirst gives the attribution records of one id the content of the first of them. A batch is stored at one moment,
+// so the store could not tell which of several contents came first, and that one counts (contract 4.20).
+func (b *Batch) keepFirst() {
+	type identity struct {
+		organization schema.OrganizationID
+		id           uuid.UUID
+	}
+	first := make(map[identity]int, len(b.Attributions))
+	for i := range b.Attributions {
+		a := &b.Attributions[i]
+		who := identity{a.OrganizationID, a.AttributionID}
+		if at, repeated := first[who]; repeated {
+			*a = b.Attributions[at]
+		} else {
+			first[who] = i
+		}
+	}
+}
+
 // A Writer sends batches. It is safe for concurrent use, and so are several writers on one store.
 type Writer struct {
 	conn  driver.Conn
@@ -107,6 +127,7 @@ func (w *Writer) write(ctx context.Context, b *Batch) error {
 		}
 	}
 	w.exclude(b, nil)
+	b.keepFirst()
 	found := late{}
 	if err := insert(ctx, w, b, found, schema.TableAgents, schema.AgentColumns, &b.Agents, agentColumns); err != nil {
 		return err

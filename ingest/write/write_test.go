@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +68,29 @@ func TestABatchOverManyMonths(t *testing.T) {
 	}
 	if n := rows(t, store.Conn()); n != 150 {
 		t.Errorf("%d rows, want 150", n)
+	}
+}
+
+// Of the contents that a batch has of an attribution record the first one is stored, whatever the clocks of the others,
+// and every line counts as a record that was stored.
+func TestTheFirstContentOfABatchIsStored(t *testing.T) {
+	store := olaptest.OpenStore(t)
+	b := batch(9)
+	for i := range b.Attributions {
+		b.Attributions[i].AttributionID = b.Attributions[0].AttributionID
+		b.Attributions[i].Source = fmt.Sprint("channel ", (i+4)%9)
+	}
+	b.Attributions[8].OrganizationID = "globex" // which has the same id for a record of its own
+	if err := write.NewWriter(store.Conn(), quiet).Write(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	if err := store.Conn().QueryRow(context.Background(),
+		"SELECT arraySort(groupUniqArray(source)) FROM attributions").Scan(&sources); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"channel 3", "channel 4"}; !slices.Equal(sources, want) || len(b.Attributions) != 9 {
+		t.Errorf("stored %q of %d records, want %q of 9", sources, len(b.Attributions), want)
 	}
 }
 
