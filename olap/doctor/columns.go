@@ -45,11 +45,16 @@ func (t table) differences(database string, want schema.Shape) (found []finding.
 	}
 	own := strings.NewReplacer(database+".", "", strings.Trim(database, "`")+".", "")
 	to := filled.FindStringSubmatch(own.Replace(t.Create))
-	if want.Select != "" && (letters.Replace(own.Replace(t.Select)) != letters.Replace(want.Select) || to == nil ||
-		to[1] != want.To) {
-		found = append(found, of(finding.Problem, "stop all of runlens, DROP VIEW "+database+"."+identifier(t.Name)+
+	fills := to != nil && to[1] == want.To
+	selects := letters.Replace(own.Replace(t.Select)) == letters.Replace(want.Select)
+	if want.Select != "" && !(fills && selects) {
+		result := finding.Problem
+		if fills {
+			result = finding.Warning // another release may write the same otherwise
+		}
+		found = append(found, of(result, "stop all of runlens, DROP VIEW "+database+"."+identifier(t.Name)+
 			", make it again by its statement in schema/migrations, and start again",
-			"the view %s selects or fills something else than the migrations have it do: answers are of before", t.Name))
+			"the view %s selects or fills something else than the migrations have it do: answers may be of before", t.Name))
 	}
 	return found
 }

@@ -111,8 +111,8 @@ function labelWidth(element, chart) {
   return Math.min(longest + 16, element.clientWidth < 500 ? 90 : 190);
 }
 
-// drawLabels writes the name of each line or of the bars of its color behind them, as high as its last value that is over, one below the other where
-// they would overlap.
+// drawLabels writes the name of each line, or of the bars of a color, behind them, as high as its last value that is
+// over, one below the other where they would overlap.
 function drawLabels(u) {
   const g = u.ctx, scale = devicePixelRatio, step = 14 * scale, left = u.bbox.left + u.bbox.width + 8 * scale;
   const room = (labelWidth(u.root.parentElement, u.chart) - 10) * scale;
