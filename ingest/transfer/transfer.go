@@ -179,7 +179,7 @@ func (c *Copy) equal(ctx context.Context, p partition) (bool, error) {
 	var of [2]struct{ n, sum uint64 }
 	for i, conn := range []driver.Conn{c.From, c.To} {
 		summed := sql.Select{
-			Columns: []string{"count()", "sum(cityHash64(*))"}, From: whole(p.Table).Final(!plain[p.Engine]),
+			Columns: []string{"count()", "sum(cityHash64(tuple(*)))"}, From: whole(p.Table).Final(!plain[p.Engine]),
 			Where: []string{"_partition_id = '" + p.ID + "'"},
 		}
 		if p.Table == schema.TableCheckpoints {
