@@ -144,25 +144,29 @@ func (d *Database) from(kind normalize.Kind) string { return "(" + d.mapping[kin
 // Its settings, more of which may be given as columns of a SELECT, end with it. Where row-level security would leave
 // rows out it fails.
 func (d *Database) reading(ctx context.Context, settings string, read func(pgx.Tx) error) error {
+	if !d.policed.Load() {
+		return d.transact(ctx, strict+settings, read)
+	}
+	return d.transact(ctx, settings, func(tx pgx.Tx) error {
+		if err := d.sees(ctx, tx); err != nil {
+			return err
+		}
+		return read(tx)
+	})
+}
+
+// transact is reading whatever row-level security hides.
+func (d *Database) transact(ctx context.Context, settings string, read func(pgx.Tx) error) error {
 	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return beginFailed(err)
 	}
 	defer tx.Rollback(ctx) // has no effect after a commit
-	policed := d.policed.Load()
-	if !policed {
-		settings += strict
-	}
 	var pid int64
 	var began time.Time
 	if err := tx.QueryRow(ctx, "SELECT pid, began FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began"+
 		readSettings+settings+") AS s").Scan(&pid, &began); err != nil {
 		return err
-	}
-	if policed {
-		if err := d.sees(ctx, tx); err != nil {
-			return err
-		}
 	}
 	name := sessionName(pid, began)
 	d.mu.Lock()

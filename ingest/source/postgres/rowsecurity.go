@@ -59,13 +59,11 @@ func (d *Database) readingAny(ctx context.Context, read func(pgx.Tx) error) erro
 	if !lacksPrivilege(err) || d.policed.Load() {
 		return err
 	}
-	d.policed.Store(true)
-	policed := d.reading(ctx, "", read)
-	if lacksPrivilege(policed) {
-		d.policed.Store(false)
+	if lacksPrivilege(d.transact(ctx, "", read)) {
 		return err
 	}
-	return policed
+	d.policed.Store(true)
+	return d.reading(ctx, "", read)
 }
 
 func lacksPrivilege(err error) bool {
