@@ -116,10 +116,12 @@ func (d *deployment) purgeAfterAMoveLeavesNoFiles(organization string) {
 	asking, stop := context.WithCancel(d.Context())
 	asked := make(chan error, 1)
 	go func() {
+		// A block for each of some runs. It is over when a block is.
 		ctx := server.Context(asking, server.WithQueryID("slow"), server.WithSettings(server.Settings{"max_block_size": 1,
+			"min_joined_block_size_rows": 1, "min_joined_block_size_bytes": 1, "function_sleep_max_microseconds_per_block": 0,
 			"readonly": 2, "cancel_http_readonly_queries_on_client_close": 1}))
 		asked <- d.cells[from].Conn().Exec(ctx,
-			"SELECT count() FROM runs CROSS JOIN numbers(10000) AS n WHERE NOT ignore(sleepEachRow(0.1))")
+			"SELECT count() FROM runs CROSS JOIN numbers(80) AS n WHERE NOT ignore(sleepEachRow(0.1))")
 	}()
 	if !harness.Poll(d.Context(), time.Minute, 10*time.Millisecond, func() bool {
 		return counted(d.T, d.cells[from].Conn(), "SELECT count() FROM system.processes WHERE query_id = 'slow'") > 0
