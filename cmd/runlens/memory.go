@@ -11,7 +11,7 @@ type memoryBounds struct {
 var (
 	// readingMemory is that of commands that read sources of any size. The batches in flight and their encoding, or the
 	// rows that are compared, need less, so that the process stays within 256 MiB (ingest/README.md).
-	readingMemory = memoryBounds{180 << 20, -1}
+	readingMemory = memoryBounds{165 << 20, -1}
 	// workerMemory is that of a worker, which waits more than it reads.
 	workerMemory = memoryBounds{180 << 20, 100}
 	// queryMemory is that of query, whose exports stream. A quarter of Go's default percentage has a Parquet export peak
