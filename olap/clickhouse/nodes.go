@@ -15,17 +15,16 @@ import (
 
 // ErrOtherNode is returned when an address reaches ClickHouse nodes that have tables of their own. What one of them
 // stores the other does not know. Nothing is answered from another node than the one that this process met first.
-var ErrOtherNode error = otherNode{}
+var ErrOtherNode error = permanent("the address reaches ClickHouse nodes that have tables of their own; give the " +
+	"address of one node, or start runlens again if its tables were restored")
 
-type otherNode struct{}
+// A permanent error says that trying again does not help, whatever it is wrapped in.
+type permanent string
 
-func (otherNode) Error() string {
-	return "the address reaches ClickHouse nodes that have tables of their own; give the address of one node, or start " +
-		"runlens again if its tables were restored"
-}
+func (p permanent) Error() string { return string(p) }
 
-// Permanent says that trying again does not help, whatever the error is wrapped in.
-func (otherNode) Permanent() bool { return true }
+// Permanent is what package write asks of an error.
+func (permanent) Permanent() bool { return true }
 
 // refusalInterval is the least time between two log lines about refused nodes.
 const refusalInterval = time.Minute

@@ -15,17 +15,8 @@ import (
 // ErrRowPolicy is returned when ClickHouse hides rows of the database from the user. It hides them from every
 // statement, without an error: answers, and what is derived of them, would lack these rows. From then on the Server
 // sends no statement, also when the policy is gone: what is cached may be of meanwhile.
-var ErrRowPolicy error = rowPolicy{}
-
-type rowPolicy struct{}
-
-func (rowPolicy) Error() string {
-	return "a row policy of ClickHouse hides rows from the user; see SHOW ROW POLICIES, drop it or make one for the " +
-		"user with USING 1, and start again"
-}
-
-// Permanent says that trying again does not help, whatever the error is wrapped in.
-func (rowPolicy) Permanent() bool { return true }
+var ErrRowPolicy error = permanent("a row policy of ClickHouse hides rows from the user; see SHOW ROW POLICIES, drop " +
+	"it or make one for the user with USING 1, and start again")
 
 // policiesAfter is how soon a policy is noticed that is made while the process runs. It is a variable for tests.
 var policiesAfter = 10 * time.Second

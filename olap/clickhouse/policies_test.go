@@ -40,10 +40,7 @@ func TestRowPolicies(t *testing.T) {
 		node.Do(t, "CREATE TABLE hidden.runs (n UInt64) ENGINE = MergeTree ORDER BY n", "INSERT INTO hidden.runs VALUES (7)",
 			"CREATE TABLE IF NOT EXISTS hidden.others ENGINE = MergeTree ORDER BY n AS SELECT 7 AS n")
 		ctx, conn := t.Context(), narrow.Conn()
-		deadline := time.Now().Add(time.Minute)
-		for err = nil; err == nil && time.Now().Before(deadline); {
-			err = conn.Ping(ctx)
-		}
+		eventually(t, "it is noticed", func() bool { err = conn.Ping(ctx); return err != nil })
 		var n uint64
 		var rows []struct {
 			N uint64 `ch:"n"`
