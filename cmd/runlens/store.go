@@ -77,12 +77,14 @@ func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickho
 	if err != nil {
 		return nil, err
 	}
-	shapes, err := schema.Shapes()
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range shapes {
-		config.Tables = append(config.Tables, s.Name)
+	if config.URL != "" { // of the embedded engine nobody hides rows
+		shapes, err := schema.Shapes()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range shapes {
+			config.Tables = append(config.Tables, s.Name)
+		}
 	}
 	return within(
 		ctx,
