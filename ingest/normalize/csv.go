@@ -22,8 +22,8 @@ type CSV struct {
 	Columns   []string `json:"columns"`   // the header
 }
 
-// A rejectedCSV is the text of a record that could not be read. A reject has it as its record, {"csv": …}, so that the
-// text can be fixed and read again without its file.
+// A rejectedCSV is the text of a record that could not be read. A reject has it as its record, {"csv": …}, so that
+// the text can be fixed and read again without its file.
 type rejectedCSV struct {
 	Text string `json:"text"`
 	CSV
