@@ -42,8 +42,14 @@ func SupersededAttributions(read sql.Reader, columns []string, conditions ...str
 
 const ofAttribution = "kind = '" + ConflictAttribution + "'"
 
-// SupersededRuns selects the marks that runs needs: organization_id, created_at, run_id and state. It reads the runs of
-// which a row satisfies the condition stored.
+// Among are the records of which conflicts are looked for: those of which a row satisfies the condition Stored, and
+// with All the others of their organizations too, which takes less time where those are few.
+type Among struct {
+	Stored string
+	All    bool
+}
+
+// SupersededRuns selects the marks that runs needs: organization_id, created_at, run_id and state.
 //
 // Of the clocks of a run the one counts whose greatest state has the greatest version and status; of several with the
 // same, the latest. So the status of a run is that of the greatest state of all of its rows without marks, which needs
@@ -51,11 +57,11 @@ const ofAttribution = "kind = '" + ConflictAttribution + "'"
 // all that would win: it has the version and status of the winner, less one where its own clock is later, and
 // supersededLow. Therefore the order of arrival decides nothing, and a version that wins under a marked clock makes
 // that clock count again by itself.
-func SupersededRuns(read sql.Reader, stored string) sql.Select {
+func SupersededRuns(read sql.Reader, of Among) sql.Select {
 	rows := sql.Select{
 		Columns: []string{"organization_id", "run_id", "created_at AS clock", "max(state) AS top"},
 		From:    read(TableRuns),
-		Where: candidates(read, TableRuns, "run_hash", "run_id", stored,
+		Where: candidates(read, TableRuns, "run_hash", "run_id", of,
 			"min(created_at) != max(created_at)"),
 		Group: []string{"organization_id", "run_id", "created_at"},
 	}
@@ -74,15 +80,15 @@ func SupersededRuns(read sql.Reader, stored string) sql.Select {
 	}
 }
 
-// severalAttributions selects the attribution records of which a row satisfies the condition stored and which were
-// stored under several clocks, or with several contents under one: organization_id, attribution_id, stored_keys (each
-// clock, and whether contents differ there) and winner (what decides, and the clock that counts).
-func severalAttributions(read sql.Reader, stored string) sql.Select {
+// SeveralAttributions selects the attribution records that were stored under several clocks, or with several contents
+// under one: organization_id, attribution_id, stored_keys (each clock, and whether contents differ there) and winner
+// (what decides, and the clock that counts).
+func SeveralAttributions(read sql.Reader, of Among) sql.Select {
 	rows := sql.Select{
 		Columns: []string{"organization_id", "attribution_id", "occurred_at AS occurred", "max(inverted_timestamp) AS top",
 			contentsDiffer + " AS differs"},
 		From: read(TableAttributions),
-		Where: candidates(read, TableAttributions, "attribution_hash", "attribution_id", stored,
+		Where: candidates(read, TableAttributions, "attribution_hash", "attribution_id", of,
 			"min(occurred_at) != max(occurred_at) OR "+contentsDiffer),
 		Group: []string{"organization_id", "attribution_id", "occurred_at"},
 	}
@@ -94,12 +100,12 @@ func severalAttributions(read sql.Reader, stored string) sql.Select {
 	}
 }
 
-// countingAttributions selects the clock that counts of each of severalAttributions: organization_id, clock and id,
+// countingAttributions selects the clock that counts of each of SeveralAttributions: organization_id, clock and id,
 // over which the conditions are.
 func countingAttributions(read sql.Reader, stored string, conditions ...string) sql.Select {
 	return sql.Select{
 		Columns: []string{"organization_id", "tupleElement(winner, 2) AS clock", "attribution_id AS id"},
-		From:    sql.Query(severalAttributions(read, stored)), Where: conditions,
+		From:    sql.Query(SeveralAttributions(read, Among{Stored: stored})), Where: conditions,
 	}
 }
 
@@ -114,7 +120,7 @@ func ConflictingAttributions(read sql.Reader, stored string) sql.Select {
 	return sql.Select{
 		Columns: []string{"organization_id", "attribution_id AS id", "tupleElement(stored_key, 1) AS clock",
 			"tupleElement(stored_key, 1) != tupleElement(winner, 2) AS superseded"},
-		From: sql.Query(severalAttributions(read, stored)), Array: "stored_keys AS stored_key",
+		From: sql.Query(SeveralAttributions(read, Among{Stored: stored})), Array: "stored_keys AS stored_key",
 		Where: []string{"(superseded OR tupleElement(stored_key, 2))",
 			"(organization_id, id, clock, superseded) NOT IN" + sql.In(known)},
 	}
@@ -178,21 +184,23 @@ func OfWronglySuperseded(read sql.Reader, conditions ...string) string {
 		sql.In(WronglySuperseded(read, conditions...)))
 }
 
-// candidates are the conditions that a row of a table is of a record of which a row satisfies the condition stored and
-// which has rows that differ, an aggregate condition, or of another one whose id has the same hash. Only the narrow
-// columns are read of all rows. Half of the hash, for which ClickHouse has a table without collisions, rules most rows
-// out in a third of the time, where few records are selected.
-func candidates(read sql.Reader, table, column, id, stored, differ string) []string {
+// candidates are the conditions that a row of a table is of a record among some and has rows that differ, an aggregate
+// condition, or of another one whose id has the same hash. Only the narrow columns are read of all rows. Half of the
+// hash, for which ClickHouse has a table without collisions, rules most rows out in a third of the time, where few
+// records are selected.
+func candidates(read sql.Reader, table, column, id string, of Among, differ string) []string {
 	ofID := strings.Replace(IDHashSQL, "?", id, 1)
 	in := func(selected string) string {
-		return " IN" + sql.In(sql.Select{Columns: []string{selected}, From: read(table), Where: []string{stored}})
+		return " IN" + sql.In(sql.Select{Columns: []string{selected}, From: read(table), Where: []string{of.Stored}})
 	}
 	ofOrganizations := "organization_id" + in("organization_id")
 	hashes := sql.Select{
-		Columns: []string{column}, From: read(table),
-		Where: []string{ofOrganizations,
-			"if(toUInt16(" + column + ")" + in("toUInt16("+ofID+")") + ", " + column + ", 0)" + in(ofID)},
+		Columns: []string{column}, From: read(table), Where: []string{ofOrganizations},
 		Group: []string{"organization_id", column}, Having: differ,
+	}
+	if !of.All {
+		hashes.Where = append(hashes.Where,
+			"if(toUInt16("+column+")"+in("toUInt16("+ofID+")")+", "+column+", 0)"+in(ofID))
 	}
 	return []string{ofOrganizations, column + " IN" + sql.In(hashes)}
 }

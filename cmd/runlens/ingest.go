@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -100,18 +98,19 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	options := ingest.Options{Sources: in.files, StopOnError: c.OnError == "stop", Stop: stop, Logger: logger,
 		Tracer: tracer}
 	var backfill *ingest.Backfill
-	// Until something is read there is nothing to store: the first signal ends it.
-	opening, cancel := context.WithCancel(ctx)
+	var resolving *write.Resolving
+	// The first signal ends what stores no records.
+	unstopped, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-stop:
 			cancel()
-		case <-opening.Done():
+		case <-unstopped.Done():
 		}
 	}()
 	if !c.DryRun {
-		writer, conns, leave, err := c.openWriter(opening, logger)
+		writer, conns, leave, err := c.openWriter(unstopped, logger)
 		if err != nil {
 			return err
 		}
@@ -122,20 +121,24 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 				checkpoint.NewLog(conns[0], write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
 		}
 		if backfill != nil && !c.Restart {
-			if options.From, err = c.resume(opening, backfill, conns, logger); err != nil {
+			if options.From, err = c.resume(unstopped, backfill, conns, logger); err != nil {
 				return err
 			}
+		}
+		continues, retry := options.From.Summary.Read > 0, write.Retry{Logger: logger, Patience: ingest.Patience}
+		if resolving, err = write.BeginResolving(unstopped, conns, continues, retry); err != nil {
+			return err
 		}
 	}
 	run := ""
 	if backfill != nil {
 		run = backfill.ID()[:12] // enough to distinguish runs in one folder
 	}
-	rejects, err := within(opening, openingRejects, nil, func(context.Context) (rejects, error) {
+	rejects, err := within(unstopped, openingRejects, nil, func(context.Context) (rejects, error) {
 		return newRejects(c.Rejects, run, options.From.Summary.Read > 0, io.err)
 	})
 	switch {
-	case opening.Err() != nil && err != nil:
+	case unstopped.Err() != nil && err != nil:
 		return err
 	case err != nil:
 		return usageError{err}
@@ -155,13 +158,28 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 	}
 	began := time.Now()
 	summary, err := ingest.Run(ctx, options)
+	took := time.Since(began)
 	progress.end()
 	err = errors.Join(err, rejects.Close())
+	if resolving != nil && (err == nil || errors.Is(err, ingest.ErrRejected)) {
+		err = errors.Join(err, c.resolve(unstopped, resolving, logger))
+	}
 	if err == nil && backfill != nil {
 		err = backfill.Finish(ctx)
 	}
-	printErr := c.print(io.out, summary, options.From.Summary, time.Since(began), err)
+	printErr := c.print(io.out, summary, options.From.Summary, took, err)
 	return errors.Join(c.outcome(err, summary.Rejected, backfill != nil), printErr)
+}
+
+// resolve ends a resolving, or says what is left where the first signal ends it.
+func (c ingestCmd) resolve(unstopped context.Context, resolving *write.Resolving, logger *slog.Logger) error {
+	defer remind(logger, "looking for records that do not count once")()
+	err := resolving.End(unstopped)
+	if err != nil && unstopped.Err() != nil {
+		return errors.New("all is stored; stopped before it was known that every record counts once, " +
+			"which a server sees to")
+	}
+	return err
 }
 
 // outcome is how the copying ended.
@@ -237,47 +255,4 @@ func (c ingestCmd) resume(
 	logger.Info("continuing an interrupted ingest; --restart begins again", "stopped_at", since, "source", at.Source+1,
 		"read", at.Summary.Read)
 	return at, nil
-}
-
-// An ingestSummary is what --json prints: the counts of the whole backfill, those of earlier runs that it
-// continued included.
-type ingestSummary struct {
-	Read      int64   `json:"read"`
-	Stored    stored  `json:"stored"`
-	Rejected  int64   `json:"rejected"`
-	Anonymous int64   `json:"anonymous,omitzero"` // runs stored without the initiator, who was purged
-	Resumed   int64   `json:"resumed"`            // of read, by earlier runs
-	DryRun    bool    `json:"dry_run"`
-	Complete  bool    `json:"complete"`
-	Seconds   float64 `json:"seconds"`
-	PerSecond float64 `json:"records_per_second"`
-}
-
-type stored struct {
-	Agents       int64 `json:"agents"`
-	Runs         int64 `json:"runs"`
-	Attributions int64 `json:"attributions"`
-}
-
-func (c ingestCmd) print(out io.Writer, s, before ingest.Summary, took time.Duration, failure error) error {
-	seconds := took.Seconds()
-	summary := ingestSummary{
-		Read: s.Read, Stored: stored{s.Agents, s.Runs, s.Attributions}, Rejected: s.Rejected, Resumed: before.Read,
-		Anonymous: s.Anonymous, DryRun: c.DryRun, Complete: failure == nil, Seconds: seconds,
-		PerSecond: float64(s.Read-before.Read) / max(seconds, 0.001),
-	}
-	if c.JSON {
-		return json.NewEncoder(out).Encode(summary)
-	}
-	verb := "stored"
-	if c.DryRun {
-		verb = "valid"
-	}
-	anonymous := ""
-	if s.Anonymous > 0 {
-		anonymous = fmt.Sprintf(" (%d without the initiator, who was purged)", s.Anonymous)
-	}
-	_, err := fmt.Fprintf(out, "read %d, %s: agents %d, runs %d%s, attributions %d, rejected %d, %.1f s, %.0f records/s\n",
-		s.Read, verb, s.Agents, s.Runs, anonymous, s.Attributions, s.Rejected, seconds, summary.PerSecond)
-	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,5 +201,40 @@ func TestVerifyNamesConflicts(t *testing.T) {
 				"(00000000-0000-4000-8000-000000000001)",
 		) {
 		t.Errorf("verify ended with %d:\n%s%s", code, out, stderr)
+	}
+}
+
+// What was ingested counts once when the command has ended, also where its source changed what should never change
+// (contract 4.20): a run counts under its newest version's created_at, an attribution record as it came first.
+func TestIngestedRecordsCountOnce(t *testing.T) {
+	t.Parallel()
+	flags := store(t)
+	base, _, _ := started(t, flags...)
+	_, key := createKey(t, flags)
+	const run = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
+		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-%sT09:30:00Z",` +
+		`"updated_at":"2026-01-31T09:3%d:00Z"}` + "\n"
+	const attribution = `{"record":"attribution","organization_id":"acme","attribution_id":` +
+		`"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b12","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
+		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","user_identifier":"%s@example.com",` +
+		`"activity_type":"interacted","run_initiation_type":"human","source":"web","occurred_at":"2026-01-02T09:30:00Z"}` +
+		"\n"
+	for n, c := range []struct{ lines, runs, interactions string }{
+		{fmt.Sprintf(run, "02", 1) + fmt.Sprintf(attribution, "ada"), `[["2026-01-02",1]]`, `[["ada@example.com",null,1]]`},
+		{fmt.Sprintf(run, "05", 2), `[["2026-01-05",1]]`, `[["ada@example.com",null,1]]`},
+		{fmt.Sprintf(run, "04", 0) + fmt.Sprintf(attribution, "bob"), `[["2026-01-05",1]]`, `[["ada@example.com",null,1]]`},
+	} {
+		if code, out, stderr := command(t, c.lines, append([]string{"ingest", "-"}, flags...)...); code != 0 {
+			t.Fatal(code, out, stderr)
+		}
+		for want, question := range map[string]string{
+			c.runs:         `"model":"agent_runs","metrics":["run_count"],"dimensions":["day"]`,
+			c.interactions: `"model":"agent_user_activity","metrics":["interaction_count"],"dimensions":["user_identifier"]`,
+		} {
+			code, body := post(t, base, key, "{"+question+`,"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`)
+			if code != 200 || !strings.Contains(body, `"rows":`+want) {
+				t.Errorf("after %d: %d %s, want %s", n+1, code, body, want)
+			}
+		}
 	}
 }

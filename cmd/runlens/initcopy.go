@@ -27,9 +27,16 @@ func (c *initCmd) copyTo(
 		if err := copyAgain(ctx, store.Conn(), database.Name(), logger); err != nil {
 			return err
 		}
+		resolving, err := write.BeginResolving(ctx, []driver.Conn{store.Conn()}, true, write.Retry{Logger: logger})
+		if err != nil {
+			return err
+		}
 		err = worker.Run(ctx, worker.Options{Source: database, Name: database.Name(), Conn: store.Conn(), Logger: logger,
 			Status: worker.NewStatus(time.Now), Owns: f.owns(), Once: true, OnReject: shared.add})
-		return errors.Join(err, ctx.Err())
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		return resolving.End(ctx)
 	})
 }
 

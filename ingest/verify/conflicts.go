@@ -64,7 +64,8 @@ func (o Options) moved(ctx context.Context, found faults) error {
 func (o Options) movedOf(ctx context.Context, part Part, ids []uuid.UUID, found faults) error {
 	where := tables[part.Kind].id + " IN" + sql.In(sql.Select{Columns: []string{"id"}, From: sql.Sent(tableIDs)})
 	superseded := sql.Select{
-		Columns: []string{"run_id", "created_at AS clock"}, From: sql.Query(schema.SupersededRuns(sql.Table, where)),
+		Columns: []string{"run_id", "created_at AS clock"},
+		From:    sql.Query(schema.SupersededRuns(sql.Table, schema.Among{Stored: where})),
 	}
 	if part.Kind == normalize.KindAttribution {
 		superseded = sql.Select{

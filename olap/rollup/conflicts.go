@@ -52,7 +52,7 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 			return err
 		}
 	}
-	runs := schema.SupersededRuns(refreshed, within("last_stored_at"))
+	runs := schema.SupersededRuns(refreshed, schema.Among{Stored: within("last_stored_at")})
 	moved, err := s.conflicts(ctx, schema.ConflictRun, runs, from, until)
 	if err != nil {
 		return err

@@ -82,8 +82,16 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 		"max_threads":                        1, // within the bound of one core
 		"max_bytes_before_external_group_by": 1 << 30,
 	}
-	maps.Copy(settings, schema.ReadSettings)
+	maps.Copy(settings, readingSpan)
 	maps.Copy(settings, more)
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
 		clickhouse.WithSettings(settings))
 }
+
+// readingSpan are the settings of statements that read what was stored in a span. Of two projections ClickHouse leaves
+// out the one that is sorted by that where partitions have several parts, and reads the instants of all records.
+var readingSpan = func() clickhouse.Settings {
+	settings := clickhouse.Settings{"preferred_optimize_projection_name": schema.ProjectionStored}
+	maps.Copy(settings, schema.ReadSettings)
+	return settings
+}()

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -161,7 +162,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	return more, s.refresh(ctx, state, next, rows)
 }
 
-// next chooses how far to refresh: all up to target, or less if that is more than a chunk.
+// next chooses how far to go: up to target, or less if that is more than a chunk.
 func (s *Refresher) next(
 	ctx context.Context, from, target time.Time,
 ) (until time.Time, rows uint64, more bool, err error) {
@@ -176,6 +177,7 @@ func (s *Refresher) next(
 		Columns: []string{"intDiv(stored, 1000) AS second", "count()"}, From: sql.Query(parts),
 		Group: []string{"second"}, Order: []string{"second"},
 	}
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(readingSpan))
 	found, err := s.conn.Query(ctx, counted.String(), span(from, target)...)
 	if err != nil {
 		return until, 0, false, fmt.Errorf("rollup: read rows: %w", err)

@@ -1,0 +1,126 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
+)
+
+const (
+	// allRows is how many records of the organizations are looked at together at most, which takes about 50 bytes of
+	// memory for each.
+	allRows = 20_000_000
+	// allPerRow is how many times as many they may be as those that were stored: to look at all takes a third of the time
+	// a record.
+	allPerRow = 2
+)
+
+// Resolve makes every record of which a row was stored since an instant, inclusive, count once, where its source broke
+// what contract 3 calls immutable (contract 4.20). It is what the next refresh does first, for whoever stored the rows
+// and does not want to wait for that: they have to be acknowledged. What was refreshed since is left out. found says
+// that there are attribution records of which some copies do not count; servers know that within snapshot.OverviewAge.
+//
+// It reads without a claim, and takes one where there is something to write (resolve).
+func (s *Refresher) Resolve(ctx context.Context, since time.Time) (found bool, err error) {
+	state, err := snapshot.ReadLog(ctx, s.conn)
+	if err != nil {
+		return false, err
+	}
+	from, end := since.Add(-time.Millisecond), state.Now // spans begin after an instant
+	if state.Until.After(from) {
+		from = state.Until
+	}
+	if clean, err := s.clean(ctx, from, end); clean || err != nil {
+		return false, err
+	}
+	for more := true; more; {
+		var until time.Time
+		var rows uint64
+		if until, rows, more, err = s.next(ctx, from, end); err != nil || rows == 0 {
+			return found, err
+		}
+		runs, attributions, err := s.look(ctx, false, from, until)
+		if err == nil && (runs || attributions) {
+			err = s.resolvePatiently(ctx, from, until)
+		}
+		if err != nil {
+			return found, err
+		}
+		found, from = found || attributions, until
+	}
+	return found, nil
+}
+
+// clean reports whether it is sure that there are no conflicts among the records of which a row was stored in a span.
+func (s *Refresher) clean(ctx context.Context, from, until time.Time) (bool, error) {
+	var counts []string
+	for _, t := range schema.RollupTables {
+		stored := within(t.StoredAt)
+		organizations := sql.Select{Columns: []string{"organization_id"}, From: refreshed(t.Source), Where: []string{stored}}
+		for _, where := range []string{stored, "organization_id IN" + sql.In(organizations)} {
+			count := sql.Select{Columns: []string{"count()"}, From: refreshed(t.Source), Where: []string{where}}
+			counts = append(counts, "("+count.String()+")")
+		}
+	}
+	var rows, all [2]uint64
+	err := s.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(readingSpan)),
+		sql.Select{Columns: counts}.String(), span(from, until)...).Scan(&rows[0], &all[0], &rows[1], &all[1])
+	if err != nil {
+		return false, fmt.Errorf("rollup: count what was stored: %w", err)
+	}
+	for i := range rows {
+		if all[i] > allRows || all[i] > allPerRow*rows[i] {
+			return false, nil
+		}
+	}
+	runs, attributions, err := s.look(ctx, true, from, until)
+	return !runs && !attributions, err
+}
+
+// look reports whether there are conflicts among the records of which a row was stored in a span, or among all of their
+// organizations.
+func (s *Refresher) look(ctx context.Context, all bool, from, until time.Time) (runs, attributions bool, err error) {
+	anyOf := func(selected sql.Select) string {
+		return "(" + sql.Select{Columns: []string{"count() > 0"}, From: sql.Query(selected)}.String() + ")"
+	}
+	looked := sql.Select{Columns: []string{
+		anyOf(schema.SupersededRuns(refreshed, schema.Among{Stored: within("last_stored_at"), All: all})),
+		anyOf(schema.SeveralAttributions(refreshed, schema.Among{Stored: within("first_stored_at"), All: all})),
+	}}
+	err = s.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(readingSpan)), looked.String(),
+		span(from, until)...).Scan(&runs, &attributions)
+	if err != nil {
+		err = fmt.Errorf("rollup: look for conflicts: %w", err)
+	}
+	return runs, attributions, err
+}
+
+// resolvePatiently resolves conflicts when it gets the claim.
+func (s *Refresher) resolvePatiently(ctx context.Context, from, until time.Time) error {
+	state, err := snapshot.ReadLog(ctx, s.conn)
+	if err == nil && state.Number == 0 {
+		err = writeFirst(ctx, s.conn, state)
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := s.awaitClaim(ctx)
+		if err == nil {
+			err = errors.Join(s.resolve(ctx, c, from, until), c.end(ctx))
+		}
+		if !atWork(err) {
+			return err
+		}
+		if err := snapshot.Pause(ctx, claimPoll); err != nil {
+			return err
+		}
+	}
+}

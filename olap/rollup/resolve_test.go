@@ -1,0 +1,98 @@
+package rollup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/olap/olaptest"
+	"github.com/runlens/runlens/olap/rollup"
+)
+
+// Who resolves and dies between any two statements leaves what the next one, or a refresh, makes right.
+func TestResolvingSurvivesCrashes(t *testing.T) {
+	defer rollup.SetClaimAge(rollup.SetClaimAge(0))
+	conn := olaptest.OpenStore(t).Conn()
+	var organizations []string
+	died, after := true, 0
+	for ; died && after < 30; after++ {
+		organization := fmt.Sprintf("after-%02d", after)
+		organizations = append(organizations, organization)
+		since := state(t, conn).Now
+		consistent(t, conn, organization)
+		broken(t, conn, organization)
+		_, err := rollup.New(&dyingConn{Conn: conn, left: after}, quiet, 0).Resolve(ctx, since)
+		if died = err != nil; died && !errors.Is(err, errDied) {
+			t.Fatal(err)
+		}
+		if after%2 == 0 {
+			continue // the refresh finds it
+		}
+		if _, err := rollup.New(conn, quiet, 0).Resolve(ctx, since); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if least := 4; died || after <= least { // the first entry of the log, the claim, two notes, marks, the claim's end
+		t.Errorf("the last crash was after %d statements", after-1)
+	}
+	all(t, conn)
+	all(t, conn) // the marks
+	for _, organization := range organizations {
+		once(t, conn, organization)
+	}
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// An askingConn counts how often rows are read into a slice, as those of the log are.
+type askingConn struct {
+	driver.Conn
+	asked atomic.Int64
+}
+
+func (c *askingConn) Select(ctx context.Context, to any, sql string, args ...any) error {
+	c.asked.Add(1)
+	return c.Conn.Select(ctx, to, sql, args...)
+}
+
+// Who resolves waits for a refresher that has the claim, and leaves the watermark where that one put it.
+func TestResolvingWaitsForTheClaim(t *testing.T) {
+	conn := refreshed(t, 10)
+	since := state(t, conn).Now
+	consistent(t, conn, "moved")
+	broken(t, conn, "moved")
+	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := &askingConn{Conn: conn}
+	resolved := make(chan error)
+	go func() {
+		_, err := rollup.New(waiting, quiet, 0).Resolve(ctx, since)
+		resolved <- err
+	}()
+	olaptest.Until(t, "it looks for the claim again and again", func() bool { return waiting.asked.Load() > 10 })
+	const marks = "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63"
+	if n := number(t, conn, marks); n != 0 {
+		t.Errorf("%d marks while another one has the claim", n)
+	}
+	until := since.Add(-time.Millisecond)
+	if err := batch.Done(ctx, until); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-resolved; err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, conn, marks); n != 1 {
+		t.Errorf("%d marks, want 1", n)
+	}
+	if is := state(t, conn).Until; !is.Equal(until) {
+		t.Errorf("the watermark is %s, want %s", is, until)
+	}
+}
