@@ -194,9 +194,11 @@ func candidates(read sql.Reader, table, column, id string, of Among, differ stri
 		return " IN" + sql.In(sql.Select{Columns: []string{selected}, From: read(table), Where: []string{of.Stored}})
 	}
 	ofOrganizations := "organization_id" + in("organization_id")
+	// One number to group by takes half of the time that two columns take.
 	hashes := sql.Select{
-		Columns: []string{column}, From: read(table), Where: []string{ofOrganizations},
-		Group: []string{"organization_id", column}, Having: differ,
+		Columns: []string{"toUInt32(of_id)"}, From: read(table), Where: []string{ofOrganizations},
+		Group:  []string{"bitOr(bitShiftLeft(cityHash64(organization_id), 32), " + column + ") AS of_id"},
+		Having: differ,
 	}
 	if !of.All {
 		hashes.Where = append(hashes.Where,
