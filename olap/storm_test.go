@@ -29,9 +29,10 @@ var stormPaths = []string{
 	"delta none", "delta inline", "delta cached", "page single", "page first", "page next", "a refresh in progress",
 	"refuted one_page", "refuted idle", "refuted delta_holds", "refuted rollup_unaltered", "refuted keys_distinct",
 	"store", "store twice", "store, in flight", "store fails", "rows of a failed insert", "ask", "refresh",
-	"refresh a part", "purge", "rebuild", "follow", "restart", "check", "merge", "time passes",
+	"refresh a part", "resolve", "purge", "rebuild", "follow", "restart", "check", "merge", "time passes",
 	"the clock is set forward", "the clock is set back",
-	"ask, held", "ask, delayed", "ask, repeated", "refresh, held", "refresh, repeated", "purge, held", "rebuild, held",
+	"ask, held", "ask, delayed", "ask, repeated", "refresh, held", "refresh, repeated", "resolve, held",
+	"purge, held", "rebuild, held",
 }
 
 // Whatever happens to a store that two servers answer from, held, delayed and repeated statements, refreshes, purges,

@@ -11,16 +11,16 @@ import (
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap"
 	"github.com/runlens/runlens/olap/rollup"
-	"github.com/runlens/runlens/olap/snapshot"
 	"github.com/runlens/runlens/schema"
 )
 
 // The steps, each as often as it is drawn. While something is held, more changes.
 const (
 	stormSteps = `ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask ask
-		store store store store store store refresh refresh refresh refresh pass pass jump jump
+		store store store store store store refresh refresh refresh refresh resolve resolve pass pass jump jump
 		follow restart check merge fail purge rebuild`
-	heldSteps = `ask ask ask ask ask ask ask store store store store refresh refresh refresh jump fail rebuild purge`
+	heldSteps = `ask ask ask ask ask ask ask store store store store refresh refresh refresh resolve jump fail rebuild
+		purge`
 )
 
 // step does the next one.
@@ -40,6 +40,10 @@ func (s *storm) step() {
 				s.pass(time.Duration(11+s.IntN(50)) * time.Second)
 			}
 			s.refresh(m)
+		}
+	case "resolve":
+		if m := s.idleMachine(); m != nil && !s.unresolved.IsZero() {
+			s.resolveNow(m)
 		}
 	case "pass":
 		s.pass(time.Duration(1+s.IntN(20)) * time.Second)
@@ -162,37 +166,6 @@ func (s *storm) machine(name string, m *machine, do func(context.Context) error,
 		}
 		ended()
 	})
-}
-
-// refresh refreshes what there is, or a part of it.
-func (s *storm) refresh(m *machine) {
-	name, refresher := "refresh", m.refresher
-	if s.oneIn(4) {
-		name, refresher = "refresh a part", rollup.New(m.held, quiet, rollup.Margin+time.Duration(s.IntN(30))*time.Second)
-	}
-	s.machine(name, m, func(ctx context.Context) error { return steps(ctx, refresher) }, s.resolve)
-}
-
-// steps refreshes as servers do.
-func steps(ctx context.Context, r *rollup.Refresher) error {
-	for more := true; more; {
-		var err error
-		if more, err = r.Step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resolve notes that records that contradict each other were refreshed.
-func (s *storm) resolve() {
-	state, err := snapshot.ReadLog(context.Background(), s.store)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if !state.Until.Before(s.unresolved) {
-		s.unresolved = time.Time{}
-	}
 }
 
 // purge takes a person out.
