@@ -88,6 +88,17 @@ func SpanOf(millis, length int64) int64 {
 	return n
 }
 
+// StoredAfter is the condition that a row of the source was stored after an instant, which is SQL. It has ClickHouse
+// read the projection that is sorted by that: of two that have all columns of a statement it may choose neither, and
+// then reads all rows. So the condition is also over a column that only one of them has, and true of every row.
+func (t *RollupTable) StoredAfter(instant string) string {
+	after := t.StoredAt + " > " + instant
+	if t.First != "" {
+		after += " AND " + t.First + " != 0"
+	}
+	return after
+}
+
 // RollupTables are the rollup tables. Their SQL is that of the migrations (TestRollupColumnsAreThoseOfTheTables).
 var RollupTables = []*RollupTable{
 	{
@@ -194,8 +205,8 @@ func (t *RollupTable) counts(read sql.Reader, key ...string) string {
 	if t.First == "" {
 		return "true"
 	}
-	return "(" + strings.Join(append(key, t.Clock, t.ID), ", ") + ") NOT IN" +
-		sql.In(SupersededAttributions(read, append(slices.Clone(key), "clock", "id")))
+	return sql.NotIn("("+strings.Join(append(slices.Clone(key), t.Clock, t.ID), ", ")+")",
+		SupersededAttributions(read, append(key, "clock", "id")))
 }
 
 // RecordKey are the columns that name a record.

@@ -28,9 +28,6 @@ const (
 	TablePlacement      = "placement"
 )
 
-// ProjectionStored is the projection of TableAttributions that is sorted by when records were stored.
-const ProjectionStored = "by_first_stored_at"
-
 // SourceAlterations is the source in insert_counters of the entries of the rollup log after which answers may be
 // others: damages, and leases, without an organization.
 const SourceAlterations = "alterations"

@@ -182,7 +182,7 @@ func ofRollup(k schema.RollupKey) string { return k.Name }
 
 // stored are the conditions that a row of the source in the range was stored after the watermark, and counts.
 func (w *printer) stored() []string {
-	return append(slices.Concat(w.inTimes(), w.counted()), w.Rollup.StoredAt+" > "+instant(w.Watermark))
+	return append(slices.Concat(w.inTimes(), w.counted()), w.Rollup.StoredAfter(instant(w.Watermark)))
 }
 
 // cachedDelta are the rows of the delta that are sent with the statement.

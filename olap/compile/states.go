@@ -67,8 +67,6 @@ func (w *printer) inWindow() []string {
 
 // statesOutside are the states of the rows' runs outside the join window, and of runs that share a hash with one. A run
 // whose created_at moved has rows in the window that do not count; with FINAL it is outside where it counts elsewhere.
-// Without identity ClickHouse would search the index of attributions for each id of the window, which takes longer than
-// to read all, and excludes nothing.
 func (w *printer) statesOutside(rows sql.Select) sql.Select {
 	inside := sql.Select{
 		Columns: []string{"run_id"}, From: sql.Table(schema.TableRuns).Final(true),
@@ -76,7 +74,7 @@ func (w *printer) statesOutside(rows sql.Select) sql.Select {
 	}
 	outside := sql.Select{
 		Columns: []string{hashOf("f_run_id") + " AS f_run_hash"}, From: sql.Query(rows).As("r"),
-		Where: []string{"identity(f_run_id) NOT IN" + sql.In(inside)},
+		Where: []string{sql.NotIn("f_run_id", inside)},
 	}
 	return sql.Select{
 		Columns: []string{runID, "max(state) AS run_state"}, From: sql.Table(schema.TableRuns),

@@ -94,7 +94,7 @@ type chosen func(section) []sql.Select
 // refreshedRecords compares the records none of whose rows was stored after the watermark: of those the rollup says
 // what the source says.
 func refreshedRecords(s section) []sql.Select {
-	chosen := "(" + strings.Join(s.table.RecordKey(), ", ") + ") NOT IN" + sql.In(sql.Select{
+	chosen := sql.NotIn("("+strings.Join(s.table.RecordKey(), ", ")+")", sql.Select{
 		Columns: s.table.RecordKey(), From: compared(s.table.Source), Where: []string{s.where(), s.since()},
 	})
 	return []sql.Select{s.ofSource(chosen), s.ofRollup(chosen)}
@@ -108,7 +108,7 @@ func allRecords(s section) []sql.Select {
 
 // since is the condition that a row of the source was stored after the watermark.
 func (s section) since() string {
-	return s.table.StoredAt + " > fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
+	return s.table.StoredAfter("fromUnixTimestamp64Milli({until:Int64}, 'UTC')")
 }
 
 // hash is the checksum of a record, whose columns are SQL. It is of a tuple: of several values one of which is null it

@@ -38,7 +38,7 @@ func newConflicts() *prometheus.GaugeVec {
 // purge takes out must not come back as marks. Marks are stored after until, so that the next batch refreshes them;
 // until then queries find them in the delta.
 func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time) error {
-	attributions := schema.ConflictingAttributions(refreshed, within("first_stored_at"))
+	attributions := schema.ConflictingAttributions(refreshed, within(schema.TableAttributions))
 	found, err := s.conflicts(ctx, schema.ConflictAttribution, attributions, from, until)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 			return err
 		}
 	}
-	runs := schema.SupersededRuns(refreshed, schema.Among{Stored: within("last_stored_at")})
+	runs := schema.SupersededRuns(refreshed, schema.Among{Stored: within(schema.TableRuns)})
 	moved, err := s.conflicts(ctx, schema.ConflictRun, runs, from, until)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Refresher) conflicts(
 // reverse deletes what TableConflicts says of clocks that count after all, and writes damage of the organizations in
 // whose rollup another one counts. Until that is repaired they are answered from the base tables.
 func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
-	reversed := schema.ReversedAttributions(refreshed, within("first_stored_at"))
+	reversed := schema.ReversedAttributions(refreshed, within(schema.TableAttributions))
 	var organizations []string
 	named := sql.Select{Columns: []string{"groupUniqArray(toString(organization_id))"}, From: sql.Query(reversed)}
 	err := c.conn.QueryRow(inserting(ctx, nil), named.String(), span(from, until)...).Scan(&organizations)
@@ -111,7 +111,7 @@ func (c *claim) reverse(ctx context.Context, from, until time.Time) error {
 		return err
 	}
 	return c.Alter(ctx, schema.TableConflicts, "DELETE",
-		schema.OfReversed(refreshed, withinSpan("first_stored_at", from, until)))
+		schema.OfReversed(refreshed, withinSpan(schema.TableAttributions, from, until)))
 }
 
 // note writes conflicts to their table.

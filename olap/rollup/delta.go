@@ -164,7 +164,7 @@ func ReadDelta(
 		known, options = schema.TableDelta, append(options, clickhouse.WithExternalTable(sent))
 	}
 	reading := schema.Reading{Read: sql.Table, Before: known, Stored: []string{
-		table.StoredAt + " > fromUnixTimestamp64Milli({since:Int64}, 'UTC')", table.CountsOfOrganization(),
+		table.StoredAfter("fromUnixTimestamp64Milli({since:Int64}, 'UTC')"), table.CountsOfOrganization(),
 	}}
 	statement := table.DeltaRows(reading)
 	statement.Limit = "{most:UInt64}"

@@ -32,7 +32,7 @@ func (s *Refresher) Claim(ctx context.Context) (Batch, error) {
 
 // NameInitiatorKeys is a part of a batch.
 func (b Batch) NameInitiatorKeys(ctx context.Context, from, until time.Time) error {
-	return b.c.name(ctx, within("last_stored_at"), span(from, until)...)
+	return b.c.name(ctx, within(schema.TableRuns), span(from, until)...)
 }
 
 // Insert is a part of a batch.

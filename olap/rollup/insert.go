@@ -37,7 +37,7 @@ func (c *claim) partitionsOf(ctx context.Context, t *schema.RollupTable, from, u
 	err error) {
 	listed := sql.Select{
 		Columns: []string{"arraySort(groupUniqArray(toString(" + t.Partition() + ")))"}, From: refreshed(t.Source),
-		Where: []string{within(t.StoredAt)},
+		Where: []string{within(t.Source)},
 	}
 	err = c.conn.QueryRow(ctx, listed.String(), span(from, until)...).Scan(&found)
 	return found, err
@@ -45,7 +45,7 @@ func (c *claim) partitionsOf(ctx context.Context, t *schema.RollupTable, from, u
 
 func (c *claim) insertPartition(ctx context.Context, t *schema.RollupTable, from, until time.Time,
 	partition string) error {
-	stored := within(t.StoredAt)
+	stored := within(t.Source)
 	organizations := sql.Select{
 		Columns: []string{"organization_id"}, From: refreshed(t.Source), Where: []string{stored},
 	}
@@ -82,16 +82,8 @@ func inserting(ctx context.Context, more clickhouse.Settings) context.Context {
 		"max_threads":                        1, // within the bound of one core
 		"max_bytes_before_external_group_by": 1 << 30,
 	}
-	maps.Copy(settings, readingSpan)
+	maps.Copy(settings, schema.ReadSettings)
 	maps.Copy(settings, more)
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(snapshot.RefreshQueryID()),
 		clickhouse.WithSettings(settings))
 }
-
-// readingSpan are the settings of statements that read what was stored in a span. Of two projections ClickHouse leaves
-// out the one that is sorted by that where partitions have several parts, and reads the instants of all records.
-var readingSpan = func() clickhouse.Settings {
-	settings := clickhouse.Settings{"preferred_optimize_projection_name": schema.ProjectionStored}
-	maps.Copy(settings, schema.ReadSettings)
-	return settings
-}()

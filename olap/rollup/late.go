@@ -62,14 +62,14 @@ var late = sql.Select{
 				From: refreshed(schema.TableAttributions),
 				Where: []string{"(organization_id, occurred_at, attribution_id) IN" + sql.In(sql.Select{
 					Columns: []string{"organization_id", "occurred_at", "attribution_id"},
-					From:    refreshed(schema.TableAttributions), Where: []string{within("first_stored_at")},
+					From:    refreshed(schema.TableAttributions), Where: []string{within(schema.TableAttributions)},
 				})},
 			},
 			{
 				Columns: []string{"toString(organization_id)",
 					"assumeNotNull(tupleElement(record, 'initiator_identifier'))", "created_at"},
 				From:  refreshed(schema.TableRuns),
-				Where: []string{within("last_stored_at"), "isNotNull(tupleElement(record, 'initiator_identifier'))"},
+				Where: []string{within(schema.TableRuns), "isNotNull(tupleElement(record, 'initiator_identifier'))"},
 			},
 		}),
 	}).As("stored"),

@@ -102,16 +102,17 @@ func outdate(ctx context.Context, conn driver.Conn, number uint64) error {
 // damaged is the condition that a row of the log is a damage of some organization.
 const damaged = "kind = '" + schema.LogDamage + "' AND organization_id != ''"
 
-// within is the condition that a row was stored in the span.
-func within(storedAt string) string {
-	return storedAt + " > fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND " + storedAt +
+// within is the condition that a row of a source was stored in the span.
+func within(source string) string {
+	t := schema.RollupOf(source)
+	return t.StoredAfter("fromUnixTimestamp64Milli({from:Int64}, 'UTC')") + " AND " + t.StoredAt +
 		" <= fromUnixTimestamp64Milli({until:Int64}, 'UTC')"
 }
 
 // withinSpan is within with the span in its text: mutations have no parameters.
-func withinSpan(storedAt string, from, until time.Time) string {
+func withinSpan(source string, from, until time.Time) string {
 	return strings.NewReplacer("{from:Int64}", strconv.FormatInt(from.UnixMilli(), 10),
-		"{until:Int64}", strconv.FormatInt(until.UnixMilli(), 10)).Replace(within(storedAt))
+		"{until:Int64}", strconv.FormatInt(until.UnixMilli(), 10)).Replace(within(source))
 }
 
 // span are the parameters of within: from exclusive, until inclusive.

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -162,7 +161,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	return more, s.refresh(ctx, state, next, rows)
 }
 
-// next chooses how far to go: up to target, or less if that is more than a chunk.
+// next chooses how far to refresh: up to target, or less if that is more than a chunk.
 func (s *Refresher) next(
 	ctx context.Context, from, target time.Time,
 ) (until time.Time, rows uint64, more bool, err error) {
@@ -170,14 +169,13 @@ func (s *Refresher) next(
 	for _, t := range schema.RollupTables {
 		parts = append(parts, sql.Select{
 			Columns: []string{"toUnixTimestamp64Milli(" + t.StoredAt + ") AS stored"}, From: refreshed(t.Source),
-			Where: []string{within(t.StoredAt)},
+			Where: []string{within(t.Source)},
 		})
 	}
 	counted := sql.Select{
 		Columns: []string{"intDiv(stored, 1000) AS second", "count()"}, From: sql.Query(parts),
 		Group: []string{"second"}, Order: []string{"second"},
 	}
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(readingSpan))
 	found, err := s.conn.Query(ctx, counted.String(), span(from, target)...)
 	if err != nil {
 		return until, 0, false, fmt.Errorf("rollup: read rows: %w", err)
@@ -223,7 +221,7 @@ func (s *Refresher) refresh(ctx context.Context, state snapshot.Log, until time.
 		if err := s.resolve(ctx, c, state.Until, until); err != nil {
 			return err
 		}
-		if err := c.name(ctx, within("last_stored_at"), span(state.Until, until)...); err != nil {
+		if err := c.name(ctx, within(schema.TableRuns), span(state.Until, until)...); err != nil {
 			return err
 		}
 		for _, t := range schema.RollupTables {

@@ -62,7 +62,7 @@ func (s *Refresher) Resolve(ctx context.Context, since time.Time) (found bool, e
 func (s *Refresher) clean(ctx context.Context, from, until time.Time) (bool, error) {
 	var counts []string
 	for _, t := range schema.RollupTables {
-		stored := within(t.StoredAt)
+		stored := within(t.Source)
 		organizations := sql.Select{Columns: []string{"organization_id"}, From: refreshed(t.Source), Where: []string{stored}}
 		for _, where := range []string{stored, "organization_id IN" + sql.In(organizations)} {
 			count := sql.Select{Columns: []string{"count()"}, From: refreshed(t.Source), Where: []string{where}}
@@ -70,7 +70,7 @@ func (s *Refresher) clean(ctx context.Context, from, until time.Time) (bool, err
 		}
 	}
 	var rows, all [2]uint64
-	err := s.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(readingSpan)),
+	err := s.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(schema.ReadSettings)),
 		sql.Select{Columns: counts}.String(), span(from, until)...).Scan(&rows[0], &all[0], &rows[1], &all[1])
 	if err != nil {
 		return false, fmt.Errorf("rollup: count what was stored: %w", err)
@@ -91,10 +91,10 @@ func (s *Refresher) look(ctx context.Context, all bool, from, until time.Time) (
 		return "(" + sql.Select{Columns: []string{"count() > 0"}, From: sql.Query(selected)}.String() + ")"
 	}
 	looked := sql.Select{Columns: []string{
-		anyOf(schema.SupersededRuns(refreshed, schema.Among{Stored: within("last_stored_at"), All: all})),
-		anyOf(schema.SeveralAttributions(refreshed, schema.Among{Stored: within("first_stored_at"), All: all})),
+		anyOf(schema.SupersededRuns(refreshed, schema.Among{Stored: within(schema.TableRuns), All: all})),
+		anyOf(schema.SeveralAttributions(refreshed, schema.Among{Stored: within(schema.TableAttributions), All: all})),
 	}}
-	err = s.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(readingSpan)), looked.String(),
+	err = s.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithSettings(schema.ReadSettings)), looked.String(),
 		span(from, until)...).Scan(&runs, &attributions)
 	if err != nil {
 		err = fmt.Errorf("rollup: look for conflicts: %w", err)

@@ -16,7 +16,7 @@ FROM
                 AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
                 AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
                 AND first_stored_at <= fromUnixTimestamp64Milli(1770000000000, 'UTC')
-                AND (occurred_at, attribution_id) NOT IN
+                AND identity((occurred_at, attribution_id)) NOT IN
                 (
                     SELECT clock, id
                     FROM conflicting_records

@@ -50,7 +50,7 @@ FROM
                     WHERE organization_id = {organization:String}
                         AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
                         AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                        AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                        AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND inverted_timestamp != 0
                     UNION ALL
                     SELECT
                         organization_id,
@@ -70,7 +70,7 @@ FROM
                             WHERE organization_id = {organization:String}
                                 AND occurred_at >= fromUnixTimestamp64Milli(1767225600000, 'UTC')
                                 AND occurred_at <= fromUnixTimestamp64Milli(1769903999999, 'UTC')
-                                AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC')
+                                AND first_stored_at > fromUnixTimestamp64Milli(1769999940000, 'UTC') AND inverted_timestamp != 0
                         )
                 )
                 GROUP BY organization_id, occurred_at, attribution_id
