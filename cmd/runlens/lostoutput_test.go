@@ -34,3 +34,15 @@ type lostSummary struct{}
 func (lostSummary) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "summary", Err: syscall.ENOSPC}
 }
+
+// Help that can't be written is no wrong usage, and one line says so.
+func TestLostHelp(t *testing.T) {
+	const want = "runlens: the output is not whole: write summary: no space left on device\n"
+	for _, args := range [][]string{{}, {"--help"}, {"query", "--help"}} {
+		var stderr bytes.Buffer
+		code := run(context.Background(), args, streams{strings.NewReader(""), lostSummary{}, &stderr})
+		if code != exitFailed || stderr.String() != want {
+			t.Errorf("%q: %d, %q, want %d, %q", args, code, stderr.String(), exitFailed, want)
+		}
+	}
+}

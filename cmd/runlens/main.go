@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -114,12 +115,13 @@ func runLogging(ctx context.Context, args []string, io streams, lines io.Writer)
 
 func perform(ctx context.Context, args []string, logger *slog.Logger, lines io.Writer, io streams) int {
 	exited, typed := -1, args
+	var help bytes.Buffer // kong would take a failure to write it for wrong usage
 	completes := len(args) > 0 && args[0] == completion.Command
 	if completes {
 		typed = args[1:max(1, len(args)-1)] // the last word is not complete
 	}
 	parser, err := newParser(grammar(typed),
-		kong.Writers(io.out, io.err),
+		kong.Writers(&help, io.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(logger, io),
@@ -140,6 +142,7 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, lines io.W
 	}
 	command, err := parser.Parse(args)
 	if exited >= 0 { // --help
+		_, _ = help.WriteTo(io.out) // runLogging looks at whether it could
 		return exited
 	}
 	if err == nil {
