@@ -90,7 +90,9 @@ func TestTheHeaderIsEnoughToRefuse(t *testing.T) {
 	for name, headers := range map[string]string{
 		"content type": "Content-Type: text/plain\r\nContent-Length: 100000",
 		"encoding":     "Content-Type: application/json\r\nContent-Encoding: br\r\nContent-Length: 100000",
-		"too large":    "Content-Type: application/json\r\nContent-Length: 100000000",
+		"encodings": "Content-Type: application/json\r\nContent-Encoding: identity\r\nContent-Encoding: br\r\n" +
+			"Content-Length: 100000",
+		"too large": "Content-Type: application/json\r\nContent-Length: 100000000",
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))

@@ -77,6 +77,7 @@ func TestContentCoding(t *testing.T) {
 		"zstd;q=0.0,gzip;q=0": "", "gzip": "gzip", "zstd": "zstd", "gzip, deflate, br, zstd": "gzip",
 		"gzip;q=0.5, zstd": "zstd", "zstd;q=0.1, gzip;q=0.2": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip",
 		"identity;q=0.5, gzip": "gzip", "identity, gzip;q=0.5": "", "*;q=0, zstd": "zstd", ",": "", ";q=1": "",
+		"br\r\nAccept-Encoding: gzip;q=0.5\r\nAccept-Encoding: zstd": "zstd", // several lines are one list
 	} {
 		response, content, rest := s.exchange(http.MethodGet, catalogPath, key, "", "Accept-Encoding: "+accepts)
 		if got := response.Header.Get("Content-Encoding"); got != want {
@@ -160,6 +161,8 @@ func TestCatalogTag(t *testing.T) {
 	for have, status := range map[string]int{
 		tag: 304, strong: 304, "*": 304, `"other", ` + tag: 304, `"a","b",` + strong + `,"c"`: 304,
 		`"other"`: 200, strings.Trim(strong, `"`): 200, "": 200, strong[:len(strong)-2] + `"`: 200,
+		"\"other\"\r\nIf-None-Match: " + tag: 304, tag + "\r\nIf-None-Match: \"other\"": 304,
+		tag + "\r\nCache-Control: max-age=0\r\nCache-Control: no-cache": 200,
 	} {
 		response, content, rest := s.exchange(http.MethodGet, catalogPath, key, "", "If-None-Match: "+have,
 			"Accept-Encoding: gzip")

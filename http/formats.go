@@ -28,11 +28,7 @@ type format struct {
 
 // sendResult answers with a result in the format that the client prefers.
 func sendResult(c *fiber.Ctx, result *olap.Result) error {
-	var accept []string
-	for _, field := range c.Request().Header.PeekAll(fiber.HeaderAccept) {
-		accept = append(accept, string(field))
-	}
-	f := preferred(strings.Join(accept, ","))
+	f := preferred(c.Get(fiber.HeaderAccept))
 	c.Vary(fiber.HeaderAccept)
 	if f.mediaType != fiber.MIMEApplicationJSON {
 		setFacts(c, result.Facts())

@@ -45,6 +45,21 @@ const whiteSpace = " \t"
 // fieldOf is the value of the first field of a name; empty without one.
 func fieldOf(c *fiber.Ctx, name string) string { return strings.Trim(c.Get(name), whiteSpace) }
 
+// listFields are the fields that are lists and are read as one value.
+var listFields = []string{fiber.HeaderAccept, fiber.HeaderAcceptEncoding, fiber.HeaderCacheControl,
+	fiber.HeaderContentEncoding, fiber.HeaderIfNoneMatch, "Tracestate"}
+
+// joinLists makes one line of a list that came as several: they are the same (RFC 9110, section 5.3).
+func joinLists(header *fasthttp.RequestHeader) {
+	for _, name := range listFields {
+		if lines := header.PeekAll(name); len(lines) > 1 {
+			list := bytes.Join(lines, []byte(", "))
+			header.Del(name) // to set it replaces the first line alone
+			header.SetBytesV(name, list)
+		}
+	}
+}
+
 // framingOf reads how long a request's body is, or says why nobody can know.
 func framingOf(header *fasthttp.RequestHeader) (framing, error) {
 	protocol := string(header.Protocol())

@@ -176,6 +176,7 @@ func (s *Server) Serve(listener net.Listener) error {
 			_ = s.refuseEarly(c, err) // sending to memory cannot fail
 			return
 		}
+		joinLists(&request.Request.Header)
 		x := &exchange{framing: f}
 		request.SetUserValue(exchangeKey{}, x)
 		handle(request)
