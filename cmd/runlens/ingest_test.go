@@ -169,7 +169,8 @@ func TestPurgeCommand(t *testing.T) {
 		t.Errorf("neither --dry-run nor --yes ended with %d", code)
 	}
 	if code, out := purge("--person", "ADA@example.com", "--dry-run"); code != 0 ||
-		!strings.Contains(out, "runs: 1 rows would be made anonymous") {
+		!strings.Contains(out, "runs: 1 rows would be made anonymous") ||
+		strings.Count(out, "conflicting_records: ") != 1 {
 		t.Errorf("%d %s", code, out)
 	}
 	if code, out := purge("--dry-run"); code != 0 || !strings.Contains(out, "runs: 2 rows would be deleted") {

@@ -110,7 +110,7 @@ func (c purgeCmd) purge(
 			return err
 		}
 	}
-	if err := c.print(p.Steps, io); err != nil || c.DryRun {
+	if err := c.print(p.Summary(), io); err != nil || c.DryRun {
 		return err
 	}
 	return nothingLeft(ctx, p, store, logger)

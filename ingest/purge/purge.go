@@ -11,6 +11,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -35,7 +36,7 @@ type Purge struct {
 	moved  bool           // the records are in another store, so that nothing has to be gone at once
 }
 
-// A Step is one table of a purge.
+// A Step is one change of a table.
 type Step struct {
 	Table string `json:"table"`
 	What  string `json:"what"` // WhatDeleted, WhatAnonymous or WhatNameless
@@ -55,6 +56,19 @@ const (
 )
 
 const deletes = "DELETE"
+
+// Summary is what the steps change, with one of each table and of what happens to its rows.
+func (p *Purge) Summary() (all []Step) {
+	for _, s := range p.Steps {
+		same := func(other Step) bool { return other.Table == s.Table && other.What == s.What }
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i].Rows += s.Rows
+		} else {
+			all = append(all, s)
+		}
+	}
+	return all
+}
 
 func newPurge(targets ...target) *Purge {
 	var b [8]byte
