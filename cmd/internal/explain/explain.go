@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"regexp"
@@ -42,7 +43,11 @@ func Refusal(ctx context.Context, err error, q client.Query, catalog Catalog) (l
 	case refused.Reason == client.ReasonTooExpensive:
 		return refused.Error(), false
 	case refused.Status == 429:
-		return fmt.Sprintf("%s; try again in %d s", refused.Error(), int(refused.RetryAfter/time.Second)), false
+		when := "later"
+		if wait := refused.RetryAfter; wait > 0 {
+			when = fmt.Sprintf("in %.0f s", math.Ceil(wait.Seconds()))
+		}
+		return refused.Error() + "; try again " + when, false
 	case refused.Code == "":
 		return refused.Error() + ", which is no answer of the API; is the address right?", false
 	case refused.Status != 400:

@@ -3,6 +3,7 @@ package explain
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/http/client"
 	"github.com/runlens/runlens/olap/daterange"
@@ -88,6 +89,20 @@ func TestHintsAreWordsOfAShell(t *testing.T) {
 			if got := missing(page, "user_identifier", value); got != says {
 				t.Errorf("%s\nwant %s", got, says)
 			}
+		}
+	}
+}
+
+// Who is told to wait is told how long, in whole seconds that are enough; not where nobody knows.
+func TestWhenToTryAgain(t *testing.T) {
+	for wait, want := range map[time.Duration]string{
+		0:                      "the server answered 429 Too Many Requests; try again later",
+		200 * time.Millisecond: "the server answered 429 Too Many Requests; try again in 1 s",
+		59 * time.Second:       "the server answered 429 Too Many Requests; try again in 59 s",
+	} {
+		line, usage := Refusal(t.Context(), &client.Error{Status: 429, RetryAfter: wait}, client.Query{}, nil)
+		if line != want || usage {
+			t.Errorf("%v: %q, %v, want %q", wait, line, usage, want)
 		}
 	}
 }
