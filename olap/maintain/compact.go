@@ -23,6 +23,7 @@ type Compactor struct {
 	conn                 driver.Conn
 	quiet                time.Duration
 	pending              prometheus.Gauge
+	did                  string
 }
 
 // NewCompactor returns a Compactor that does nothing yet. A partition to which rows were written within quiet is left
@@ -52,6 +53,7 @@ func compacted() []string {
 // Step merges one partition, of those that can be merged now the one in which the most rows are outside its largest
 // part. The error is of partitions before it that ClickHouse failed to merge, as one with a damaged part.
 func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
+	c.did = ""
 	found, err := c.find(ctx)
 	if err != nil {
 		return false, fmt.Errorf("maintain: read parts: %w", err)
@@ -65,6 +67,7 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	for _, p := range found {
 		err := c.conn.Exec(ctx, "OPTIMIZE TABLE "+p.Table+" PARTITION ID '"+p.ID+"' FINAL")
 		if err == nil {
+			c.did = "merge"
 			return true, failed
 		}
 		var exception *clickhouse.Exception
@@ -72,6 +75,7 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 		if answered && exception.Code == codeCannotMerge {
 			continue
 		}
+		c.did = "merge"
 		failed = cmp.Or(failed, fmt.Errorf("maintain: merge %s %s: %w", p.Table, p.ID, err))
 		if !answered { // nor would it be of the next one
 			break
@@ -79,6 +83,9 @@ func (c *Compactor) Step(ctx context.Context) (more bool, err error) {
 	}
 	return false, failed
 }
+
+// Did is that of maintain.Task.
+func (c *Compactor) Did() string { return c.did }
 
 // codeCannotMerge is ClickHouse's CANNOT_ASSIGN_OPTIMIZE: another merge is at work on a part, or one part has a
 // projection that another one does not have yet.

@@ -129,10 +129,10 @@ func TestPassesOverAMergeThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := maintain.NewCompactor(conn, 0)
-	if more, err := c.Step(context.Background()); err == nil || !more {
+	if more, err := c.Step(context.Background()); err == nil || !more || c.Did() != "merge" {
 		t.Errorf("more is %v (%v), want the second month merged and the first reported", more, err)
 	}
-	if more, err := c.Step(context.Background()); err == nil || more {
+	if more, err := c.Step(context.Background()); err == nil || more || c.Did() != "merge" {
 		t.Errorf("more is %v (%v), want nothing merged and the first month reported", more, err)
 	}
 }
@@ -145,6 +145,9 @@ func compact(t *testing.T, conn driver.Conn) (steps int) {
 		merged, err := c.Step(context.Background())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if (c.Did() == "merge") != merged {
+			t.Errorf("a step that merged, %v, did %q", merged, c.Did())
 		}
 		if !merged {
 			return steps

@@ -17,6 +17,9 @@ type Task interface {
 	// Step does the next piece and reports whether there may be more to do at once. It ends with ctx, which has a
 	// deadline.
 	Step(ctx context.Context) (more bool, err error)
+	// Did is what the last step did, or failed to do, of the kinds of work that the task has. It is empty where there was
+	// nothing to do, or the step failed before it found out.
+	Did() string
 }
 
 const (
@@ -87,6 +90,7 @@ func (w *Worker) Hurry(share float64, urgent func(context.Context) bool) *Worker
 // Run works until ctx is done. What fails is logged and tried again later.
 func (w *Worker) Run(ctx context.Context) {
 	failures := backoff.Failures{Logger: w.logger, First: w.idle, Longest: max(w.idle, longestPause)}
+	failing := map[string]bool{}     // kinds of work, which a step that does something else says nothing of
 	var others, urgent time.Duration // rest that steps are still owed
 	for hurries := w.hurries(ctx); ctx.Err() == nil; {
 		more, took, err := w.step(ctx)
@@ -101,13 +105,19 @@ func (w *Worker) Run(ctx context.Context) {
 		}
 		// A share may be so small that no Duration is as long.
 		rest, failed := time.Duration(min(float64(took)*(1-share)/share, float64(mostRest))), time.Duration(0)
+		did := w.task.Did()
 		if err != nil {
 			w.failed.Inc()
+			failing[did] = true
 			failed = failures.Failed(ctx, slog.LevelWarn, "maintenance failed, trying again later", "task", w.name,
 				"took", took.String(), "error", err)
 			rest = min(rest, longestPause)
 		} else {
-			failures.Succeeded(ctx, "maintenance works again", "task", w.name)
+			delete(failing, did)
+			delete(failing, "") // it found out what there is to do
+			if len(failing) == 0 {
+				failures.Succeeded(ctx, "maintenance works again", "task", w.name)
+			}
 		}
 		*owed += rest
 		pause := max(min(*owed, longestPause), *owed-mostOwed, failed)

@@ -37,6 +37,8 @@ func (s *script) Step(ctx context.Context) (bool, error) {
 	return s.steps[len(s.begins)-1](ctx)
 }
 
+func (*script) Did() string { return "" }
+
 func (*script) Describe(chan<- *prometheus.Desc) {}
 func (*script) Collect(chan<- prometheus.Metric) {}
 

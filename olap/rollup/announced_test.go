@@ -28,12 +28,12 @@ func TestAComparisonLeavesWhatIsAnnouncedAlone(t *testing.T) {
 	checker := rollup.NewChecker(failing, olaptest.Anyone, slog.New(slog.NewTextHandler(&said, nil)))
 	for range 20 {
 		failing.left = 0
-		if _, err := checker.Step(ctx); !errors.Is(err, errDied) {
-			t.Fatalf("a repair ended with %v", err)
+		if _, err := checker.Step(ctx); !errors.Is(err, errDied) || checker.Did() != "repair" {
+			t.Fatalf("a %s ended with %v", checker.Did(), err)
 		}
 		failing.left = 1000
-		if _, err := checker.Step(ctx); err != nil {
-			t.Fatal(err)
+		if _, err := checker.Step(ctx); err != nil || checker.Did() == "repair" {
+			t.Fatalf("a %s ended with %v", checker.Did(), err)
 		}
 	}
 	s := state(t, conn)

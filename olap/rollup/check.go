@@ -121,7 +121,8 @@ func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 }
 
 // confirm compares a section. Where it differs twice, it compares once more under a claim, which comes with the
-// differences and is to be ended. The error is errClaimed or ErrLost where others change the rollup.
+// differences and is to be ended. The error is errClaimed or ErrLost where others change the rollup. Differences come
+// with an error, and without a claim, where none could be taken.
 //
 // What differs under a claim is damage:
 //
@@ -154,7 +155,7 @@ func (s *Refresher) confirm(
 		}
 	}
 	if under, err = s.awaitClaim(ctx); err != nil {
-		return nil, nil, err
+		return found, nil, err
 	}
 	if found, err = compare(ctx, s.conn, of, records, under.until, snapshot.RefreshQueryID()); err == nil {
 		err = under.check(ctx)

@@ -37,7 +37,8 @@ type Checker struct {
 	repair   *repair                   // nil for none
 	reported map[Difference]bool       // of the damages that are there
 	turn     int                       // which of them is next
-	failed   bool                      // the last step failed to repair one: a section comes first
+	did      string
+	failed   bool // the last step failed to repair one: a section comes first
 
 	rounds, differences, repaired prometheus.Counter
 	damages                       prometheus.Gauge
@@ -78,6 +79,7 @@ func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
 // Step repairs what is damaged, or else compares the next section. It reports whether there may be more to do at once:
 // not at the end of a round, nor while the rollup may not be used.
 func (c *Checker) Step(ctx context.Context) (more bool, err error) {
+	c.did = ""
 	state, err := snapshot.ReadLog(ctx, c.refresher.conn)
 	if err != nil {
 		return false, err
@@ -90,19 +92,24 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	case !usable(state):
 		return false, nil
 	case c.repairs(state):
+		c.did = "repair"
 		more, err = true, c.repairDamage(ctx, state.Damaged[c.turn%len(state.Damaged)])
 		if c.failed = err != nil && !atWork(err); c.failed {
 			c.turn++
 		}
 	default:
-		c.failed = false
+		c.did, c.failed = "compare", false
 		more, err = c.compare(ctx)
 	}
 	if atWork(err) {
+		c.did = ""
 		return true, nil
 	}
 	return more, err
 }
+
+// Did is that of maintain.Task.
+func (c *Checker) Did() string { return c.did }
 
 func usable(state snapshot.Log) bool { return !state.StoreWatermark().IsZero() && !state.Changing() }
 
@@ -139,6 +146,9 @@ func (c *Checker) compare(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	found, under, err := c.refresher.confirm(ctx, *c.next, refreshedRecords)
+	if len(found) > 0 {
+		c.did = "report"
+	}
 	if under != nil {
 		err = c.report(ctx, under, found)
 	}

@@ -32,6 +32,8 @@ const (
 	// clock are read at every step: a clock that was set back is to be noticed soon, while of a load the delta has some
 	// seconds more.
 	quietFor = 5 * time.Second
+
+	refreshes = "refresh" // what a step did that found something to do
 )
 
 // A Refresher refreshes the rollup of one store, batch by batch. Several of them on one store do no harm (claim).
@@ -45,6 +47,7 @@ type Refresher struct {
 	takeOut func(context.Context, schema.OrganizationID, string, time.Time) error
 
 	name    int64 // in claims
+	did     string
 	clock   snapshot.ClockWatch
 	quietAt time.Time // when no rows were found last, by the store's clock
 
@@ -79,10 +82,14 @@ func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher
 // more to do at once.
 func (s *Refresher) Step(ctx context.Context) (more bool, err error) {
 	if more, err = s.step(ctx, true); atWork(err) {
+		s.did = ""
 		return false, nil
 	}
 	return more, err
 }
+
+// Did is that of maintain.Task.
+func (s *Refresher) Did() string { return s.did }
 
 // Refresh refreshes everything that was stored before the call, but for the margin.
 func (s *Refresher) Refresh(ctx context.Context) error {
@@ -102,17 +109,20 @@ func (s *Refresher) Refresh(ctx context.Context) error {
 
 func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err error) {
 	asked := time.Now()
+	s.did = ""
 	state, err := snapshot.ReadLog(ctx, s.conn)
 	if err != nil {
 		return false, err
 	}
 	if state.Number == 0 {
+		s.did = refreshes
 		return true, writeFirst(ctx, s.conn, state)
 	}
 	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
 	if state.Leased {
 		if abandonedLease(state) {
 			s.logger.Warn("a process died while it changed the rollup; building the rollup again")
+			s.did = refreshes
 			return true, Rebuild(ctx, s.conn)
 		}
 		return false, nil
@@ -125,6 +135,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	if back > 0 || state.Until.After(state.Now) {
 		// Rows may have been stored since that seem to be older than the watermark. It is moved back before all of them,
 		// which is always allowed: what is refreshed twice changes nothing.
+		s.did = refreshes
 		until := state.Now
 		if state.Until.Before(until) {
 			until = state.Until
@@ -153,6 +164,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 	if patient && (rows == 0 && lag < renewAfter || rows > 0 && rows < smallBatch && lag < smallWait) {
 		return false, nil
 	}
+	s.did = refreshes
 	if rows > 0 && s.takeOut != nil {
 		if found, err := s.takeOutLate(ctx, state.Until, next); found || err != nil {
 			return true, err

@@ -2,6 +2,7 @@ package rollup_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -131,6 +132,34 @@ func TestWaits(t *testing.T) {
 	}
 	if n := number(t, conn, "SELECT toInt64(sum(completed)) FROM rollup_runs"); n != 0 {
 		t.Errorf("%d rows were refreshed at once although they are few", n)
+	}
+}
+
+// A refresher that may not write says what it failed to do. A step that finds nothing to do says nothing of it.
+func TestARefresherThatMayNotWrite(t *testing.T) {
+	conn := &dyingConn{Conn: olaptest.OpenStore(t).Conn(), left: 1000}
+	if err := rollup.New(conn, quiet, time.Hour).Refresh(ctx); err != nil { // so that the watermark is to be renewed
+		t.Fatal(err)
+	}
+	refresher, idle := rollup.New(conn, quiet, 0), false
+	conn.left = 0
+	if _, err := refresher.Step(ctx); !errors.Is(err, errDied) || refresher.Did() != "refresh" {
+		t.Errorf("a step that failed to write did %q: %v", refresher.Did(), err)
+	}
+	for range 20 { // where one takes seconds, rows are looked for in the next one again
+		conn.left = 0
+		if _, err := refresher.Step(ctx); err == nil {
+			idle = true
+			break
+		}
+	}
+	if did := refresher.Did(); !idle || did != "" {
+		t.Errorf("a step that had nothing to do did %q", did)
+	}
+	conn.left = 1000
+	refresher = rollup.New(conn, quiet, 0)
+	if _, err := refresher.Step(ctx); err != nil || refresher.Did() != "refresh" {
+		t.Errorf("a step that wrote did %q: %v", refresher.Did(), err)
 	}
 }
 
