@@ -1,6 +1,9 @@
 package main
 
 import (
+	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,13 +14,20 @@ import (
 func consoleFailures(t *testing.T, o office) {
 	t.Parallel()
 	var later time.Duration
-	d := o.console(t, "failures", console.Config{Now: func() time.Time { return consoleNow.Add(later) }})
+	file := filepath.Join(t.TempDir(), "one.yaml")
+	const panel = "last: 11d\npanels:\n- question: {metrics: [run_count], dimensions: [day]}\n"
+	if err := os.WriteFile(file, []byte(panel), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := o.console(t, "failures", console.Config{Dashboards: []string{file},
+		Now: func() time.Time { return consoleNow.Add(later) }})
 	d.open(d.base + "/explore?model=agent_runs&metrics=run_cont&dimensions=day")
 	d.shows(".refused", "unknown member run_cont; did you mean run_count?")
 	d.open(d.base + "/explore?model=agent_runs&metrics=run_count&timezone=US/Eastern")
 	d.shows(".refused", "America/New_York")
 	d.open(d.base + "/explore?model=agent_runs&metrics=run_count&last=400d")
 	d.shows(".refused", "at most 366")
+	d.offersNoTry()
 	d.open(d.base + "/explore?limit=many")
 	d.shows(".refused", `limit "many" is no number`)
 
@@ -42,11 +52,39 @@ func consoleFailures(t *testing.T, o office) {
 	d.open(answered)
 	d.shows(".banner", "This answer is 3 min old. A newer one failed: internal_error")
 	d.shows(".tile", "Failures 2")
+	d.triesAgain(answered, "A newer one failed: internal_error", "Failures 2")
+	d.triesAgain(d.base+"/explore?model=agent_runs&metrics=run_count&last=3d", "no answer. internal_error", "Runs 1")
+	d.triesAgain(d.base+"/dashboard?file="+url.QueryEscape(file), "A newer one failed: internal_error", "Runs 9")
+	d.open(answered)
 
 	d.stop()
 	d.do(clickOn("#metric-run_count"))
 	d.until(`document.querySelector("#lost").innerText.startsWith("The console does not answer")`)
 	d.shows(".tile", "Failures 2")
+}
+
+// triesAgain fails unless a page whose answer fails shows a banner with a button, which asks again.
+func (d *deskConsole) triesAgain(address, failed, answered string) {
+	d.Helper()
+	d.broken.Store(true)
+	d.open(address)
+	d.shows(".banner", failed)
+	asked := d.asked.Load()
+	d.click("[data-again]")
+	if d.shows(".banner", failed); d.asked.Load() == asked {
+		d.Error("nothing was asked again")
+	}
+	d.broken.Store(false)
+	d.click("[data-again]")
+	d.shows(".tile", answered)
+	d.offersNoTry()
+}
+
+func (d *deskConsole) offersNoTry() {
+	d.Helper()
+	if n := d.text(`document.querySelectorAll("[data-again]").length`); n != "0" {
+		d.Errorf("%s questions can be tried again that were answered or are wrong", n)
+	}
 }
 
 // A key that is refused shows nothing of what it was answered before, whatever fails then.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 	"unsafe"
 
@@ -42,6 +43,7 @@ type answer struct {
 type refusal struct {
 	line    string
 	forbids string // what the key may not ask, if it sees less than its organization; empty otherwise
+	Passes  bool   // the same question may be answered later
 }
 
 func (r *refusal) Error() string { return r.line }
@@ -148,9 +150,11 @@ func (c *Console) refused(ctx context.Context, err error, q client.Query) error 
 		return ctx.Err()
 	}
 	line, _ := explain.Refusal(ctx, err, q, c.Client.Catalog)
-	r := &refusal{line: line}
+	r := &refusal{line: line, Passes: true}
 	var answered *client.Error
 	if errors.As(err, &answered) {
+		limited := answered.Status == http.StatusTooManyRequests && answered.Reason != client.ReasonTooExpensive
+		r.Passes = limited || answered.Status >= http.StatusInternalServerError
 		switch answered.Code {
 		case client.CodeRestrictedKey:
 			r.forbids = answered.Reason

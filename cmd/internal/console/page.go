@@ -68,8 +68,8 @@ type answerView struct {
 	Table     *table
 	Notes     []string
 	AsOf      string
-	Stale     string // why there is no newer one; empty otherwise
-	Age       string // of a stale one
+	Stale     *refusal // why there is no newer one; nil otherwise
+	Age       string   // of a stale one
 	Took      string
 	Rows      int
 	Downloads []link

@@ -146,8 +146,8 @@ func (c *Console) sharedPanel(w http.ResponseWriter, r *http.Request) {
 	if v.Refused != nil {
 		v.Refused = &refusal{line: noAnswer}
 	}
-	if v.Stale != "" {
-		v.Stale = noAnswer
+	if v.Stale != nil {
+		v.Stale = &refusal{line: noAnswer}
 	}
 	c.render(w, "panel", v.alone())
 }

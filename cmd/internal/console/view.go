@@ -99,7 +99,7 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 			maxCompared))
 	}
 	if s.failed != nil {
-		v.Stale, v.Age = s.failed.line, ago(c.Now().Sub(s.totals.at))
+		v.Stale, v.Age = s.failed, ago(c.Now().Sub(s.totals.at))
 	}
 	values := s.look.values()
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -316,10 +316,18 @@ async function copyText(button) {
   }
 }
 
+// askAgain asks for the panel, or the answer, that a button is in.
+function askAgain(button) {
+  const panel = button.closest(".panel");
+  if (panel) htmx.trigger(panel, "again");
+  else htmx.ajax("GET", "answer" + location.search, { source: "#answer", target: "#answer", swap: "outerHTML" }).catch(() => {});
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.dataset.png) savePicture(button.dataset.png);
   else if (button && "copy" in button.dataset) copyText(button);
+  else if (button && "again" in button.dataset) askAgain(button);
   else if (button && "later" in button.dataset) {
     button.parentElement.querySelectorAll("tr[data-later]").forEach((row) => { row.hidden = false; });
     button.remove();
