@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/runlens/runlens/cmd/internal/console"
@@ -45,10 +46,32 @@ func consoleOperator(t *testing.T, o office) {
 		`"dimensions":["user_identifier"]`, "answer 2 rows", "strategy base", "FROM runs FINAL", "ReadFromMergeTree"} {
 		d.shows("#explanation", says)
 	}
+	d.do(chromedp.EmulateViewport(400, 400))
+	d.stays("#status", "#status .table")
+	d.stays("#usage", "#usage tbody tr:nth-child(1) button")
 	// What a server refuses is said.
 	d.do(navigate(d.base + "/operator/explain?admin=0&organization_id=operator&model=agent_runs&metrics=gone&days=1" +
 		"&limit=1&timezone=UTC"))
 	d.shows(".bad", "unknown_member at gone")
+}
+
+// stays fails unless a part of a page that is asked again leaves where a person is: what is scrolled, and what has the
+// focus.
+func (b tab) stays(part, place string) {
+	b.Helper()
+	found := `const e = document.querySelector(` + quote(place) + `), table = e.closest(".table"); `
+	at := `(() => { ` + found + `return [Math.round(scrollY), table.scrollLeft, e === document.activeElement] + ""; })()`
+	want := b.text(`(() => { ` + found + `window.old = e; e.focus(); table.scrollLeft = 40; scrollTo(0, 150);
+		return ` + at + `; })()`)
+	if want != "150,40,true" {
+		b.Fatalf("%s is at %s", place, want)
+	}
+	b.text(`htmx.trigger(` + quote(part) + `, "again"), ""`)
+	b.until(`!old.isConnected`)
+	b.rest()
+	if got := b.text(at); got != want {
+		b.Errorf("%s is at %s, and was at %s before it was asked again", place, got, want)
+	}
 }
 
 // Without the token the operator's page says what is missing, and how to give it.

@@ -499,6 +499,38 @@ function complete() {
 document.addEventListener("DOMContentLoaded", () => {
   complete();
 });
+// ---- what is asked again keeps where a person is in it
+
+const places = "a, button, input, summary, [tabindex]";
+let before = null; // the places of what is replaced, by their names
+
+// placeName is the same for a place in an answer and in the next one.
+const placeName = (place) => place.tagName + (place.getAttribute("href") ?? place.getAttribute("aria-label") ?? place.textContent.trim());
+
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const part = event.detail.target, active = document.activeElement;
+  before = null;
+  if (!("refresh" in part.dataset)) return;
+  before = { held: part.contains(active), places: new Map() };
+  for (const place of part.querySelectorAll(places)) {
+    before.places.set(placeName(place), { left: place.scrollLeft, top: place.scrollTop, open: place.parentElement.open, active: place === active });
+  }
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (!before) return;
+  const part = event.detail.target;
+  for (const place of part.querySelectorAll(places)) {
+    const was = before.places.get(placeName(place));
+    if (!was) continue;
+    if (place.tagName === "SUMMARY") place.parentElement.open = was.open;
+    place.scrollTo({ left: was.left, top: was.top, behavior: "instant" });
+    if (was.active) place.focus({ preventScroll: true });
+  }
+  if (!before.held || part.contains(document.activeElement)) return;
+  part.tabIndex = -1; // what had the focus is gone
+  part.focus({ preventScroll: true });
+});
+
 let focused = "", held = false; // the id of what had the focus, which may be in what is opened again; whether anything had it
 
 document.addEventListener("htmx:beforeSwap", () => {
