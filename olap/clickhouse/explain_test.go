@@ -33,6 +33,8 @@ func TestExplain(t *testing.T) {
 		{"another machine's address", plain, "Net Exception: Cannot assign requested address: 10.9.9.9:1", "--listen"},
 		{"too few files", plain, "Code: 76. DB::ErrnoException: errno: 24, strerror: Too many open files", "ulimit -n"},
 		{"a link to nothing", &fs.PathError{Op: "mkdir", Path: "p", Err: syscall.EEXIST}, "", "a link to what"},
+		{"an older binary's engine", plain, "Code: 497. DB::Exception: runlens: Not enough privileges. To execute this " +
+			"query, it's necessary to have the grant BACKUP ON runlens.agents. (ACCESS_DENIED)", "this version starts it"},
 		{"anything else", plain, "Code: 1", "plain"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
