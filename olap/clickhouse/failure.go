@@ -44,7 +44,7 @@ func explain(err error, log string) error {
 	case errors.Is(err, errNoVersion):
 		return fmt.Errorf("the engine library does not work on this machine; remove it and run `runlens engine fetch`, or "+
 			"set RUNLENS_ENGINE_LIB to another copy: %w", err)
-	case strings.Contains(text, "necessary to have the grant"): // the engine's user has what its starter knew of
+	case strings.Contains(text, "necessary to have the grant"): // its user has what the binary knew that started it
 		return fmt.Errorf("an older version of runlens started the engine, which does not allow it; end every process that "+
 			"uses the data directory, so that this version starts it: %w", err)
 	}
