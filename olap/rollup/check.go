@@ -82,19 +82,16 @@ func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err e
 }
 
 // checkPatiently waits for its turn.
-func (s *Refresher) checkPatiently(ctx context.Context, of section) ([]Difference, error) {
-	for {
-		found, under, err := s.confirm(ctx, of, refreshedRecords)
-		if under != nil {
+func (s *Refresher) checkPatiently(ctx context.Context, of section) (found []Difference, err error) {
+	err = patiently(ctx, func() error {
+		var under *claim
+		var err error
+		if found, under, err = s.confirm(ctx, of, refreshedRecords); under != nil {
 			err = under.end(ctx)
 		}
-		if !atWork(err) {
-			return found, err
-		}
-		if err := snapshot.Pause(ctx, claimPoll); err != nil {
-			return nil, err
-		}
-	}
+		return err
+	})
+	return found, err
 }
 
 // claimPatience is how long a check waits for the batches of refreshers.

@@ -163,6 +163,18 @@ func atWork(err error) bool {
 	return errors.Is(err, errClaimed) || errors.Is(err, ErrLost)
 }
 
+// patiently does something again until others don't change the rollup meanwhile.
+func patiently(ctx context.Context, do func() error) error {
+	for {
+		if err := do(); !atWork(err) {
+			return err
+		}
+		if err := snapshot.Pause(ctx, claimPoll); err != nil {
+			return err
+		}
+	}
+}
+
 // report writes damage into the rollup log, and logs it. That of which the log has an entry is known.
 func (c *Checker) report(ctx context.Context, under *claim, found []Difference) error {
 	here, err := c.here(ctx)

@@ -93,18 +93,16 @@ func (s *Refresher) Did() string { return s.did }
 
 // Refresh refreshes everything that was stored before the call, but for the margin.
 func (s *Refresher) Refresh(ctx context.Context) error {
-	for {
-		more, err := s.step(ctx, false)
-		switch {
-		case atWork(err):
-			err = snapshot.Pause(ctx, claimPoll)
-		case !more:
+	for more := true; more; {
+		err := patiently(ctx, func() (err error) {
+			more, err = s.step(ctx, false)
 			return err
-		}
+		})
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err error) {

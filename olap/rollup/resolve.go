@@ -111,16 +111,11 @@ func (s *Refresher) resolvePatiently(ctx context.Context, from, until time.Time)
 	if err != nil {
 		return err
 	}
-	for {
+	return patiently(ctx, func() error {
 		c, err := s.awaitClaim(ctx)
-		if err == nil {
-			err = errors.Join(s.resolve(ctx, c, from, until), c.end(ctx))
-		}
-		if !atWork(err) {
+		if err != nil {
 			return err
 		}
-		if err := snapshot.Pause(ctx, claimPoll); err != nil {
-			return err
-		}
-	}
+		return errors.Join(s.resolve(ctx, c, from, until), c.end(ctx))
+	})
 }
