@@ -41,12 +41,12 @@ func (s *storm) resolve() {
 
 // resolveNow resolves what contradicts what was stored before, without a refresh, as an ingest does at its end.
 func (s *storm) resolveNow(m *machine) {
-	latest, setBacks := s.unresolved, s.setBacks
+	latest := s.unresolved
 	s.machine("resolve", m, func(ctx context.Context) error {
 		_, err := m.refresher.Resolve(ctx, time.Time{})
 		return err
 	}, func() {
-		if s.unresolved.Equal(latest) && setBacks == 0 && s.setBacks == 0 { // else rows may seem to be stored later than now
+		if s.unresolved.Equal(latest) && s.setBacks == 0 { // else rows may seem to be stored later than now
 			s.unresolved = time.Time{}
 		}
 	})

@@ -60,7 +60,7 @@ func (t *RollupTable) Changed(r Reading, n int) sql.Select {
 	}
 	unknown := slices.Clone(r.Stored)
 	if r.Before != "" {
-		unknown = append(unknown, sql.NotIn(t.Clock, sql.Select{Columns: []string{t.Clock}, From: sql.Sent(r.Before)}))
+		unknown = append(unknown, sql.NotIn(sql.Select{Columns: []string{t.Clock}, From: sql.Sent(r.Before)}, t.Clock))
 	}
 	clocks := sql.Select{Columns: []string{t.Clock}, From: r.Read(t.Source), Where: unknown}
 	rows := []sql.Select{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -205,8 +204,8 @@ func (t *RollupTable) counts(read sql.Reader, key ...string) string {
 	if t.First == "" {
 		return "true"
 	}
-	return sql.NotIn("("+strings.Join(append(slices.Clone(key), t.Clock, t.ID), ", ")+")",
-		SupersededAttributions(read, append(key, "clock", "id")))
+	return sql.NotIn(SupersededAttributions(read, append(slices.Clone(key), "clock", "id")),
+		append(key, t.Clock, t.ID)...)
 }
 
 // RecordKey are the columns that name a record.

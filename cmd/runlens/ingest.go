@@ -116,16 +116,16 @@ func (c ingestCmd) copy(ctx context.Context, in inputs, stop <-chan struct{}, lo
 		}
 		defer leave()
 		options.Writer = writer
+		retry := write.Retry{Logger: logger, Patience: ingest.Patience}
 		if in.resumable {
-			backfill = ingest.NewBackfill(
-				checkpoint.NewLog(conns[0], write.Retry{Logger: logger, Patience: ingest.Patience}), in.fingerprints)
+			backfill = ingest.NewBackfill(checkpoint.NewLog(conns[0], retry), in.fingerprints)
 		}
 		if backfill != nil && !c.Restart {
 			if options.From, err = c.resume(unstopped, backfill, conns, logger); err != nil {
 				return err
 			}
 		}
-		continues, retry := options.From.Summary.Read > 0, write.Retry{Logger: logger, Patience: ingest.Patience}
+		continues := options.From.Summary.Read > 0
 		if resolving, err = write.BeginResolving(unstopped, conns, continues, retry); err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (w *printer) statesOutside(rows sql.Select) sql.Select {
 	}
 	outside := sql.Select{
 		Columns: []string{hashOf("f_run_id") + " AS f_run_hash"}, From: sql.Query(rows).As("r"),
-		Where: []string{sql.NotIn("f_run_id", inside)},
+		Where: []string{sql.NotIn(inside, "f_run_id")},
 	}
 	return sql.Select{
 		Columns: []string{runID, "max(state) AS run_state"}, From: sql.Table(schema.TableRuns),

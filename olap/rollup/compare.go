@@ -94,9 +94,9 @@ type chosen func(section) []sql.Select
 // refreshedRecords compares the records none of whose rows was stored after the watermark: of those the rollup says
 // what the source says.
 func refreshedRecords(s section) []sql.Select {
-	chosen := sql.NotIn("("+strings.Join(s.table.RecordKey(), ", ")+")", sql.Select{
+	chosen := sql.NotIn(sql.Select{
 		Columns: s.table.RecordKey(), From: compared(s.table.Source), Where: []string{s.where(), s.since()},
-	})
+	}, s.table.RecordKey()...)
 	return []sql.Select{s.ofSource(chosen), s.ofRollup(chosen)}
 }
 

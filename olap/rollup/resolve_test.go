@@ -40,14 +40,7 @@ func TestResolvingSurvivesCrashes(t *testing.T) {
 	if least := 4; died || after <= least { // the first entry of the log, the claim, two notes, marks, the claim's end
 		t.Errorf("the last crash was after %d statements", after-1)
 	}
-	all(t, conn)
-	all(t, conn) // the marks
-	for _, organization := range organizations {
-		once(t, conn, organization)
-	}
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	countedOnce(t, conn, organizations)
 }
 
 // An askingConn counts how often rows are read into a slice, as those of the log are.

@@ -155,8 +155,14 @@ func All(conditions ...string) string {
 // In is a query in brackets, to follow IN or NOT IN.
 func In(q fmt.Stringer) string { return "\n(\n" + indent(q.String()) + "\n)" }
 
-// NotIn is the condition that columns, a tuple where they are several, are not among the rows of a query. ClickHouse
-// does not search the index for it, which would take longer than to read the rows, and excludes nothing.
-func NotIn(columns string, q fmt.Stringer) string { return "identity(" + columns + ") NOT IN" + In(q) }
+// NotIn is the condition that columns are not among the rows of a query. ClickHouse does not search the index for it,
+// which would take longer than to read the rows, and excludes nothing.
+func NotIn(q fmt.Stringer, columns ...string) string {
+	list := strings.Join(columns, ", ")
+	if len(columns) > 1 {
+		list = "(" + list + ")"
+	}
+	return "identity(" + list + ") NOT IN" + In(q)
+}
 
 func indent(sql string) string { return "    " + strings.ReplaceAll(sql, "\n", "\n    ") }

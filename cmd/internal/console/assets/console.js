@@ -499,6 +499,7 @@ function complete() {
 document.addEventListener("DOMContentLoaded", () => {
   complete();
 });
+
 // ---- what is asked again keeps where a person is in it
 
 const places = "a, button, input, summary, [tabindex]";
