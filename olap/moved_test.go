@@ -59,19 +59,25 @@ func TestBrokenSourcesCountOnce(t *testing.T) {
 			}
 			compare(t, engines[name], records, organization, q)
 		}
-		resolves := rapid.Bool().Draw(t, "resolves")
+		way := rapid.SampledFrom([]string{"loaded", "ingested", "pushed"}).Draw(t, "way")
 		for i, batch := range batches {
 			since := storeClock(t, conn)
-			olaptest.Load(t, conn, batch)
-			if resolves {
+			if way == "pushed" {
+				pushBatch(t, conn, batch)
+			} else {
+				olaptest.Load(t, conn, batch)
+			}
+			if way == "ingested" {
 				if _, err := refresher.Resolve(ctx, since); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if way != "loaded" {
 				compareAny(olaptest.Join(batches[:i+1]))
 			}
 			maintain()
 		}
-		if !resolves {
+		if way == "loaded" {
 			refreshed(t, refresher)
 			maintain()
 		}

@@ -2,6 +2,7 @@ package olap_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/runlens/runlens/olap/rollup"
 )
 
-// What was resolved counts once before any refresh, in every strategy.
+// What was resolved, or pushed, counts once before any refresh, in every strategy.
 func TestResolvedRecordsCountOnce(t *testing.T) {
 	t.Parallel()
 	conn := olaptest.OpenStore(t).Conn()
@@ -21,33 +22,49 @@ func TestResolvedRecordsCountOnce(t *testing.T) {
 	for organization, stored := range map[string][]olaptest.Records{
 		"moved-run":     {{Runs: []olaptest.Run{older}}, {Runs: []olaptest.Run{newer}}},
 		"older-version": {{Runs: []olaptest.Run{newer}}, {Runs: []olaptest.Run{older}}},
+		"two-clocks":    {{Runs: []olaptest.Run{newer, older}}},
 		"other-clock":   {{Attributions: []olaptest.Attribution{first}}, {Attributions: []olaptest.Attribution{later}}},
 		"other-content": {{Attributions: []olaptest.Attribution{first}}, {Attributions: []olaptest.Attribution{other}}},
 	} {
-		since := storeClock(t, conn)
-		for _, records := range stored {
-			for i := range records.Runs {
-				records.Runs[i].Organization = organization
+		for _, pushed := range []bool{false, true} {
+			if pushed {
+				organization = "pushed-" + organization
 			}
-			for i := range records.Attributions {
-				records.Attributions[i].Organization = organization
+			since := storeClock(t, conn)
+			for _, records := range stored {
+				records.Runs, records.Attributions = slices.Clone(records.Runs), slices.Clone(records.Attributions)
+				for i := range records.Runs {
+					records.Runs[i].Organization = organization
+				}
+				for i := range records.Attributions {
+					records.Attributions[i].Organization = organization
+				}
+				if pushed {
+					pushBatch(t, conn, records)
+				} else {
+					olaptest.Load(t, conn, records)
+				}
+				pass(t, conn, 2*time.Millisecond)
 			}
-			olaptest.Load(t, conn, records)
-			pass(t, conn, 2*time.Millisecond)
-		}
-		ofRuns := stored[0].Runs != nil
-		if found, err := rollup.New(conn, quiet, 0).Resolve(t.Context(), since); err != nil || found == ofRuns {
-			t.Fatalf("%s: attribution records were found: %t, %v", organization, found, err)
-		}
-		q, want := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"},
-			Range: january, Limit: 100}, [][]any{{1.0, 1.0}}
-		if !ofRuns {
-			q.Model, q.Metrics, q.Dimensions = "agent_user_activity", []string{"interaction_count"}, []string{"activity_type"}
-			want = [][]any{{"interacted", 1.0}}
-		}
-		for name, e := range engines {
-			if got := ask(t, e, organization, q).Rows; !reflect.DeepEqual(got, want) {
-				t.Errorf("%s, %s: %v, want %v", organization, name, got, want)
+			ofRuns := stored[0].Runs != nil
+			if !pushed {
+				found, err := rollup.New(conn, quiet, 0).Resolve(t.Context(), since)
+				merged := organization == "other-content" && !found // into the first one, before it was looked for
+				if err != nil || found == ofRuns && !merged {
+					t.Fatalf("%s: attribution records were found: %t, %v", organization, found, err)
+				}
+			}
+			q, want := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count", "completed_run_count"},
+				Range: january, Limit: 100}, [][]any{{1.0, 1.0}}
+			if !ofRuns {
+				q.Model, q.Metrics, q.Dimensions = "agent_user_activity", []string{"interaction_count", "attributed_run_count"},
+					[]string{"activity_type", "day"}
+				want = [][]any{{"interacted", "2026-01-05", 1.0, 1.0}}
+			}
+			for name, e := range engines {
+				if got := ask(t, e, organization, q).Rows; !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %s: %v, want %v", organization, name, got, want)
+				}
 			}
 		}
 	}

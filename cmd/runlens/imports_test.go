@@ -80,7 +80,7 @@ var arrows = map[string]string{
 		" schema/sql",
 	"ingest/worker": "ingest/... olap/cells olap/doctor/finding olap/rollup olap/snapshot olap/trace schema schema/sql",
 	"ingest/write": "ingest/normalize ingest/purge ingest/purged olap/backoff olap/cells olap/failure olap/rollup" +
-		" olap/snapshot olap/trace schema",
+		" olap/snapshot olap/trace schema schema/sql",
 
 	"schema":        "schema/sql",
 	"schema/sql":    "",

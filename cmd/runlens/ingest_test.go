@@ -205,12 +205,32 @@ func TestVerifyNamesConflicts(t *testing.T) {
 	}
 }
 
-// What was ingested counts once when the command has ended, also where its source changed what should never change
-// (contract 4.20): a run counts under its newest version's created_at, an attribution record as it came first.
+// What was ingested counts once when the command has ended, and what was pushed when that is answered, also where its
+// source changed what should never change (contract 4.20): a run counts under its newest version's created_at, an
+// attribution record as it came first.
 func TestIngestedRecordsCountOnce(t *testing.T) {
 	t.Parallel()
-	flags := store(t)
-	base, _, _ := started(t, flags...)
+	t.Run("ingested", func(t *testing.T) {
+		flags := store(t)
+		base, _, _ := started(t, flags...)
+		testCountOnce(t, flags, base, func(lines string) (string, bool) {
+			code, out, stderr := command(t, lines, append([]string{"ingest", "-"}, flags...)...)
+			return out + stderr, code == 0
+		})
+	})
+	t.Run("pushed", func(t *testing.T) {
+		flags := store(t)
+		base, _, _ := started(t, flags...)
+		_, key := createKey(t, flags, "--scopes", "ingest:write")
+		testCountOnce(t, flags, base, func(lines string) (string, bool) {
+			code, body := pushTo(t, base, key, lines)
+			return body, code == 200
+		})
+	})
+}
+
+func testCountOnce(t *testing.T, flags []string, base string, take func(lines string) (says string, ok bool)) {
+	t.Helper()
 	_, key := createKey(t, flags)
 	const run = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
 		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-%sT09:30:00Z",` +
@@ -225,8 +245,8 @@ func TestIngestedRecordsCountOnce(t *testing.T) {
 		{fmt.Sprintf(run, "05", 2), `[["2026-01-05",1]]`, `[["ada@example.com",null,1]]`},
 		{fmt.Sprintf(run, "04", 0) + fmt.Sprintf(attribution, "bob"), `[["2026-01-05",1]]`, `[["ada@example.com",null,1]]`},
 	} {
-		if code, out, stderr := command(t, c.lines, append([]string{"ingest", "-"}, flags...)...); code != 0 {
-			t.Fatal(code, out, stderr)
+		if says, ok := take(c.lines); !ok {
+			t.Fatal(says)
 		}
 		for want, question := range map[string]string{
 			c.runs:         `"model":"agent_runs","metrics":["run_count"],"dimensions":["day"]`,

@@ -44,6 +44,8 @@ type Writer interface {
 	Closed(context.Context, map[schema.OrganizationID]bool) (map[schema.OrganizationID]bool, error)
 	// Excludes says why an attribution record stays out because its person was purged; nil if it does not.
 	Excludes(*normalize.Attribution) error
+	// Resolve makes runs count once that were stored since, of which the batch said that they moved.
+	Resolve(ctx context.Context, since time.Time) error
 }
 
 // A Lane stores records in one cell. It is safe for concurrent use.
@@ -73,10 +75,10 @@ func NewLane(writer Writer, metrics *Metrics, logger *slog.Logger) *Lane {
 	return &Lane{writer: writer, metrics: metrics, logger: logger, full: make(chan struct{}, 1)}
 }
 
-// Store returns when records are stored, all that are not rejected; some may be rejected only now, because their person
-// was purged. It calls release once, when their memory is free, which may be after it returned. When ctx is done, it
-// returns its error, and the records, which it has to itself then, may be stored later. After another error a part of
-// them may be stored.
+// Store returns when records are stored and count once, all that are not rejected; some may be rejected only now,
+// because their person was purged. It calls release once, when their memory is free, which may be after it returned.
+// When ctx is done, it returns its error, and the records, which it has to itself then, may be stored later. After
+// another error a part of them may be stored.
 func (l *Lane) Store(ctx context.Context, r *Records, release func()) error {
 	if r.left.Len() == 0 {
 		release()
@@ -93,6 +95,10 @@ func (l *Lane) Store(ctx context.Context, r *Records, release func()) error {
 	l.mu.Unlock()
 	select {
 	case err := <-r.done:
+		// Here and not in the lane, which would keep everybody waiting for whoever changes the rollup.
+		if err == nil && !r.movedSince.IsZero() {
+			err = l.writer.Resolve(ctx, r.movedSince)
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -231,6 +237,11 @@ func (l *Lane) write(ctx context.Context, entries []*entry) error {
 		ends = append(ends, len(all.Attributions))
 	}
 	err := l.writer.Write(ctx, &all)
+	for _, e := range entries {
+		if all.Moved.Organizations[e.Organization] && e.movedSince.IsZero() {
+			e.movedSince = all.Moved.Since
+		}
+	}
 	for i := range all.Excluded {
 		excluded := &all.Excluded[i]
 		of, begin := 0, 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/schema"
@@ -20,6 +21,8 @@ type Records struct {
 
 	left part // what waits to be stored
 	done chan error
+
+	movedSince time.Time // runs moved (write.Moved) of what was stored since; zero for none
 }
 
 // Stored is how many lines are stored, once Store has returned.

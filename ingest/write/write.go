@@ -11,7 +11,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/olap/cells"
@@ -29,6 +28,9 @@ type Batch struct {
 	// the number of runs whose initiator it took out.
 	Excluded  []Excluded
 	Anonymous int
+
+	// Moved is what Write stored that does not count once yet; only with Writer.Once.
+	Moved Moved
 
 	indexes []int32 // of Attributions, as Write got them; as many once one of them was taken out
 }
@@ -71,10 +73,6 @@ func (b *Batch) Len() int { return len(b.Agents) + len(b.Runs) + len(b.Attributi
 // keepFirst gives the attribution records of one id the content of the first of them. A batch is stored at one moment,
 // so the store could not tell which of several contents came first, and that one counts (contract 4.20).
 func (b *Batch) keepFirst() {
-	type identity struct {
-		organization schema.OrganizationID
-		id           uuid.UUID
-	}
 	first := make(map[identity]int, len(b.Attributions))
 	for i := range b.Attributions {
 		a := &b.Attributions[i]
@@ -99,6 +97,9 @@ type Writer struct {
 
 	// Gate is that of the cell, in a deployment that has cells; else nil.
 	Gate *cells.Gate
+
+	// Once has Write look at what was stored before of a batch's records, so that they count once (once.go).
+	Once bool
 }
 
 // NewWriter returns a Writer into the database of conn, in which the migrations have been applied.
@@ -128,6 +129,11 @@ func (w *Writer) write(ctx context.Context, b *Batch) error {
 	}
 	w.exclude(b, nil)
 	b.keepFirst()
+	if w.Once {
+		if err := w.lookUp(ctx, b); err != nil {
+			return err
+		}
+	}
 	found := late{}
 	if err := insert(ctx, w, b, found, schema.TableAgents, schema.AgentColumns, &b.Agents, agentColumns); err != nil {
 		return err
