@@ -116,6 +116,9 @@ func (s *Refresher) resolvePatiently(ctx context.Context, from, until time.Time)
 		if err != nil {
 			return err
 		}
-		return errors.Join(s.resolve(ctx, c, from, until), c.end(ctx))
+		if err = s.resolve(ctx, c, from, until); err == nil {
+			err = c.check(ctx) // what was sent after the claim was lost wrote nothing
+		}
+		return errors.Join(err, c.end(ctx))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
+	"github.com/runlens/runlens/schema"
 )
 
 // Who resolves and dies between any two statements leaves what the next one, or a refresh, makes right.
@@ -87,5 +89,53 @@ func TestResolvingWaitsForTheClaim(t *testing.T) {
 	}
 	if is := state(t, conn).Until; !is.Equal(until) {
 		t.Errorf("the watermark is %s, want %s", is, until)
+	}
+}
+
+// A robbedConn has another refresher take over the claim before the first conflicts are written, and end it.
+type robbedConn struct {
+	driver.Conn
+	rob func()
+}
+
+func (c *robbedConn) Exec(ctx context.Context, sql string, args ...any) error {
+	if rob := c.rob; rob != nil && strings.HasPrefix(sql, "INSERT INTO "+schema.TableConflicts) {
+		c.rob = nil
+		rob()
+	}
+	return c.Conn.Exec(ctx, sql, args...)
+}
+
+// Who resolves and loses the claim, as to a purge that begins, wrote nothing from then on: it takes another one.
+func TestResolvingClaimsAgainWhatItLost(t *testing.T) {
+	defer rollup.SetClaimAge(rollup.SetClaimAge(0))
+	conn := refreshed(t, 10)
+	since := state(t, conn).Now
+	consistent(t, conn, "moved")
+	broken(t, conn, "moved")
+	robbed := &robbedConn{Conn: conn}
+	robbed.rob = func() {
+		batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
+		if err == nil {
+			err = batch.End(ctx)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := rollup.New(robbed, quiet, 0).Resolve(ctx, since); err != nil {
+		t.Fatal(err)
+	}
+	if robbed.rob != nil {
+		t.Error("nobody took over the claim")
+	}
+	for of, count := range map[string]string{
+		"marks": "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63",
+		"attribution records": "SELECT toInt64(uniqExact(id)) FROM " + schema.TableConflicts +
+			" WHERE organization_id = 'moved' AND kind = 'attribution'",
+	} {
+		if n := number(t, conn, count); n < 1 {
+			t.Errorf("%d %s after it was resolved", n, of)
+		}
 	}
 }
