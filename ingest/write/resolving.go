@@ -42,8 +42,12 @@ func (s *Resolving) End(ctx context.Context) error {
 	for i, conn := range s.conns {
 		refresher := rollup.New(conn, s.retry.Logger, rollup.Margin)
 		err := s.retry.Do(ctx, "look for records that do not count once", func() error {
+			noted, err := refresher.Noted(ctx, s.since[i]) // by a refresh meanwhile, or by an attempt before
+			if err != nil {
+				return err
+			}
 			found, err := refresher.Resolve(ctx, s.since[i])
-			wait = wait || found
+			wait = wait || noted || found
 			return err
 		})
 		if err != nil {

@@ -58,6 +58,22 @@ func (s *Refresher) Resolve(ctx context.Context, since time.Time) (found bool, e
 	return found, nil
 }
 
+// Noted reports whether somebody noted conflicts since an instant, inclusive, and so lately that a server may not know
+// of them yet (snapshot.OverviewAge). A refresh does so for rows that Resolve leaves out then.
+func (s *Refresher) Noted(ctx context.Context, since time.Time) (noted bool, err error) {
+	lately := sql.Select{
+		Columns: []string{"count() > 0"}, From: refreshed(schema.TableInsertCounters),
+		Where: []string{"source = '" + schema.TableConflicts + "'", "toUnixTimestamp64Milli(last_stored_at) >= {since:Int64}",
+			"last_stored_at >= now64(3, 'UTC') - toIntervalMillisecond({age:Int64})"},
+	}
+	err = s.conn.QueryRow(ctx, lately.String(), clickhouse.Named("since", since.UnixMilli()),
+		clickhouse.Named("age", snapshot.OverviewAge.Milliseconds())).Scan(&noted)
+	if err != nil {
+		err = fmt.Errorf("rollup: look for new conflicts: %w", err)
+	}
+	return noted, err
+}
+
 // clean reports whether it is sure that there are no conflicts among the records of which a row was stored in a span.
 func (s *Refresher) clean(ctx context.Context, from, until time.Time) (bool, error) {
 	var counts []string
