@@ -3,6 +3,7 @@ package rollup_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -21,6 +22,14 @@ func TestLeaseIsTakenOver(t *testing.T) {
 			return rollup.WithChange(ctx, conn, func(ctx context.Context, _ *rollup.Change) error { return nil })
 		},
 		"a rebuild": func(conn driver.Conn) error { return rollup.Rebuild(ctx, conn) },
+		"who resolves": func(conn driver.Conn) error {
+			since := state(t, conn).Now
+			olaptest.Load(t, conn, olaptest.Records{Attributions: []olaptest.Attribution{
+				copyOf("moved", 1, "interacted", 0), copyOf("moved", 1, "interacted", time.Hour),
+			}})
+			_, err := rollup.New(conn, quiet, 0).Resolve(ctx, since)
+			return err
+		},
 	} {
 		if !sample.Try() {
 			continue

@@ -120,14 +120,18 @@ func (s *Refresher) look(ctx context.Context, all bool, from, until time.Time) (
 
 // resolvePatiently resolves conflicts when it gets the claim.
 func (s *Refresher) resolvePatiently(ctx context.Context, from, until time.Time) error {
-	state, err := snapshot.ReadLog(ctx, s.conn)
-	if err == nil && state.Number == 0 {
-		err = writeFirst(ctx, s.conn, state)
-	}
-	if err != nil {
-		return err
-	}
 	return patiently(ctx, func() error {
+		state, err := snapshot.ReadLog(ctx, s.conn)
+		switch {
+		case err != nil:
+		case state.Number == 0:
+			err = writeFirst(ctx, s.conn, state)
+		case abandonedLease(state): // there may be no server that would do it
+			err = Rebuild(ctx, s.conn)
+		}
+		if err != nil {
+			return err
+		}
 		c, err := s.awaitClaim(ctx)
 		if err != nil {
 			return err
