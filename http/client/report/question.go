@@ -117,10 +117,10 @@ func (q Question) checkTogether(built *client.Query) error {
 		return errors.New("--fill fills days; with --grain it works without dimensions only")
 	case q.Grain == "" && !byDay:
 		return errors.New("--fill needs the dimension day")
-	case top:
-		return errors.New("--fill and the order of a metric exclude each other")
 	case q.Grain != "":
 		return nil // a totals query has its row in any case
+	case top:
+		return errors.New("--fill and the order of a metric exclude each other")
 	}
 	if len(built.Order) == 0 {
 		for _, dimension := range q.Dimensions {
