@@ -35,8 +35,8 @@ func pushBatch(t olaptest.Failer, conn driver.Conn, records olaptest.Records) {
 			UserIdentifier: a.Identifier, UserName: a.Name, ActivityType: a.Activity, RunInitiationType: a.InitiationType,
 			Source: a.Source, OccurredAt: a.OccurredAt.UnixMilli()})
 	}
+	b.Once = true
 	w := write.NewWriter(conn, write.Retry{Logger: quiet})
-	w.Once = true
 	err := w.Write(context.Background(), &b)
 	if err == nil && b.Moved.Organizations != nil {
 		err = w.Resolve(context.Background(), b.Moved.Since)

@@ -210,27 +210,25 @@ func TestVerifyNamesConflicts(t *testing.T) {
 // attribution record as it came first.
 func TestIngestedRecordsCountOnce(t *testing.T) {
 	t.Parallel()
-	t.Run("ingested", func(t *testing.T) {
-		flags := store(t)
-		base, _, _ := started(t, flags...)
-		testCountOnce(t, flags, base, func(lines string) (string, bool) {
+	for way, take := range map[string]func(t *testing.T, flags []string, base, lines string) (says string, ok bool){
+		"ingested": func(t *testing.T, flags []string, _, lines string) (string, bool) {
 			code, out, stderr := command(t, lines, append([]string{"ingest", "-"}, flags...)...)
 			return out + stderr, code == 0
-		})
-	})
-	t.Run("pushed", func(t *testing.T) {
-		flags := store(t)
-		base, _, _ := started(t, flags...)
-		_, key := createKey(t, flags, "--scopes", "ingest:write")
-		testCountOnce(t, flags, base, func(lines string) (string, bool) {
+		},
+		"pushed": func(t *testing.T, flags []string, base, lines string) (string, bool) {
+			_, key := createKey(t, flags, "--scopes", "ingest:write")
 			code, body := pushTo(t, base, key, lines)
 			return body, code == 200
-		})
-	})
+		},
+	} {
+		t.Run(way, func(t *testing.T) { testCountOnce(t, take) })
+	}
 }
 
-func testCountOnce(t *testing.T, flags []string, base string, take func(lines string) (says string, ok bool)) {
+func testCountOnce(t *testing.T, take func(t *testing.T, flags []string, base, lines string) (says string, ok bool)) {
 	t.Helper()
+	flags := store(t)
+	base, _, _ := started(t, flags...)
 	_, key := createKey(t, flags)
 	const run = `{"record":"run","organization_id":"acme","run_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b11",` +
 		`"agent_id":"0b7e4d2c-9f3a-4c61-8a55-2f1d6c9e7b10","status":"COMPLETED","created_at":"2026-01-%sT09:30:00Z",` +
@@ -245,7 +243,7 @@ func testCountOnce(t *testing.T, flags []string, base string, take func(lines st
 		{fmt.Sprintf(run, "05", 2), `[["2026-01-05",1]]`, `[["ada@example.com",null,1]]`},
 		{fmt.Sprintf(run, "04", 0) + fmt.Sprintf(attribution, "bob"), `[["2026-01-05",1]]`, `[["ada@example.com",null,1]]`},
 	} {
-		if says, ok := take(c.lines); !ok {
+		if says, ok := take(t, flags, base, c.lines); !ok {
 			t.Fatal(says)
 		}
 		for want, question := range map[string]string{

@@ -62,7 +62,7 @@ func (s servedCells) Store(ctx context.Context, r *push.Records, release func())
 // newLane returns the lane of the cell, whose store was opened.
 func (c *cell) newLane(store *clickhouse.Server, metrics *push.Metrics) *push.Lane {
 	writer := write.NewWriter(store.Conn(), write.Retry{Logger: c.logger, Patience: push.Patience})
-	writer.Gate, writer.Once = c.settings.gate(store.Conn()), true
+	writer.Gate = c.settings.gate(store.Conn())
 	return push.NewLane(writer, metrics, c.logger)
 }
 

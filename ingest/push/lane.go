@@ -236,6 +236,7 @@ func (l *Lane) write(ctx context.Context, entries []*entry) error {
 		all.Attributions = append(all.Attributions, e.taken.Attributions...)
 		ends = append(ends, len(all.Attributions))
 	}
+	all.Once = true // who pushed them may ask as soon as that is answered
 	err := l.writer.Write(ctx, &all)
 	for _, e := range entries {
 		if all.Moved.Organizations[e.Organization] && e.movedSince.IsZero() {

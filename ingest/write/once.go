@@ -17,8 +17,8 @@ import (
 )
 
 // A record whose source changes what contract 3 calls immutable counts once (contract 4.20). Where nobody may wait for
-// the next refresh of the rollup, nor for the end of a run (Resolving), a Writer with Once looks at what the store has
-// of a batch's records before it inserts them:
+// the next refresh of the rollup, nor for the end of a run (Resolving), Write looks at what the store has of a batch's
+// records before it inserts them (Batch.Once):
 //
 //   - An attribution record that was stored before gets the content that counts, so that it repeats it.
 //   - Of a run that was stored under another clock, the clock that does not count has to be marked when the new one is

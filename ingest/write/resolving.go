@@ -57,7 +57,7 @@ func (s *Resolving) End(ctx context.Context) error {
 	if !wait {
 		return nil
 	}
-	s.retry.Logger.Info("attribution records came with another content than before, which does not count; "+
-		"waiting until every server knows", "for", snapshot.OverviewAge)
+	s.retry.Logger.Info("records contradict what was stored before; waiting until every server knows",
+		"for", snapshot.OverviewAge)
 	return snapshot.Pause(ctx, snapshot.OverviewAge)
 }

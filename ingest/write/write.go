@@ -29,7 +29,9 @@ type Batch struct {
 	Excluded  []Excluded
 	Anonymous int
 
-	// Moved is what Write stored that does not count once yet; only with Writer.Once.
+	// Once has Write look at what was stored before of the records, so that they count once (once.go). Moved is what does
+	// not do so yet.
+	Once  bool
 	Moved Moved
 
 	indexes []int32 // of Attributions, as Write got them; as many once one of them was taken out
@@ -97,9 +99,6 @@ type Writer struct {
 
 	// Gate is that of the cell, in a deployment that has cells; else nil.
 	Gate *cells.Gate
-
-	// Once has Write look at what was stored before of a batch's records, so that they count once (once.go).
-	Once bool
 }
 
 // NewWriter returns a Writer into the database of conn, in which the migrations have been applied.
@@ -129,7 +128,7 @@ func (w *Writer) write(ctx context.Context, b *Batch) error {
 	}
 	w.exclude(b, nil)
 	b.keepFirst()
-	if w.Once {
+	if b.Once {
 		if err := w.lookUp(ctx, b); err != nil {
 			return err
 		}
