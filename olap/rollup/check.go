@@ -21,10 +21,15 @@ var ErrNothingToCheck = errors.New("nothing was compared")
 // ErrNoRecords is ErrNothingToCheck of a store that has nothing to refresh, such as a cell without organizations.
 var ErrNoRecords = fmt.Errorf("%w: there is no record of runs or attributions", ErrNothingToCheck)
 
-var errUnrefreshed = fmt.Errorf("%w: no record of runs or attributions has been refreshed yet", ErrNothingToCheck)
+var (
+	errUnrefreshed = fmt.Errorf("%w: no record of runs or attributions has been refreshed yet", ErrNothingToCheck)
+	errAbandoned   = fmt.Errorf("%w: a process died while it changed the rollup; a running server builds it again, and "+
+		"so does 'runlens rollup rebuild'", ErrNothingToCheck)
+)
 
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
-// only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet.
+// only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet, or if
+// a process of the first release died while it changed the rollup (Abandoned).
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
 	return CheckWith(ctx, conn, func(uint64) {})
 }
@@ -81,13 +86,18 @@ func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err e
 	return found, nil
 }
 
-// checkPatiently waits for its turn.
+// checkPatiently waits for its turn, which does not come after an abandoned lease: there may be no server.
 func (s *Refresher) checkPatiently(ctx context.Context, of section) (found []Difference, err error) {
 	err = patiently(ctx, func() error {
 		var under *claim
 		var err error
 		if found, under, err = s.confirm(ctx, of, refreshedRecords); under != nil {
 			err = under.end(ctx)
+		}
+		if atWork(err) {
+			if state, read := snapshot.ReadLog(ctx, s.conn); read == nil && abandonedLease(state) {
+				return errAbandoned
+			}
 		}
 		return err
 	})

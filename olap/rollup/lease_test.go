@@ -2,6 +2,7 @@ package rollup_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -36,14 +37,7 @@ func TestLeaseIsTakenOver(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			conn := refreshed(t, 40)
-			lease := func(ago string) {
-				t.Helper()
-				if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT 'lease', (max(tupleElement(latest, 1)) + 1,"+
-					" 7, now64(3) - toIntervalSecond("+ago+")) FROM rollup_log"); err != nil {
-					t.Fatal(err)
-				}
-			}
-			lease("10") // it is alive
+			lease(t, conn, "10") // it is alive
 			if err := conn.Exec(ctx, "ALTER TABLE rollup_runs DELETE WHERE organization_id = 'acme'"+
 				" SETTINGS mutations_sync = 2"); err != nil {
 				t.Fatal(err)
@@ -51,7 +45,7 @@ func TestLeaseIsTakenOver(t *testing.T) {
 			if more, err := rollup.New(conn, quiet, 0).Step(ctx); more || err != nil || !state(t, conn).Leased {
 				t.Errorf("a refresher ended the lease: %v, %v", more, err)
 			}
-			lease("121")
+			lease(t, conn, "121")
 			if err := next(conn); err != nil {
 				t.Error(err)
 			}
@@ -60,6 +54,27 @@ func TestLeaseIsTakenOver(t *testing.T) {
 			}
 			kept(t, conn, 80)
 		})
+	}
+}
+
+// lease writes the lease of a program of the first release whose last sign of life was so many seconds ago.
+func lease(t *testing.T, conn driver.Conn, ago string) {
+	t.Helper()
+	if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT 'lease', (max(tupleElement(latest, 1)) + 1,"+
+		" 7, now64(3) - toIntervalSecond("+ago+")) FROM rollup_log"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A check does not wait for somebody to build the rollup again, who may not be there, and does not do it itself.
+func TestCheckRefusesAnAbandonedLease(t *testing.T) {
+	conn := refreshed(t, 40)
+	lease(t, conn, "121")
+	if found, err := rollup.Check(ctx, conn); !errors.Is(err, rollup.ErrNothingToCheck) {
+		t.Errorf("%v, %v", found, err)
+	}
+	if s := state(t, conn); !s.Leased {
+		t.Errorf("%+v", s)
 	}
 }
 
