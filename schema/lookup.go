@@ -37,11 +37,21 @@ func OrganizationsOfMovedRuns(read sql.Reader) sql.Select {
 // lookedUp are the conditions that a row is of a record in TableLookedUp. Of all rows of its organization only the
 // hashes of ids are read.
 func lookedUp(hash, id string) []string {
-	of := func(columns ...string) string {
-		return " IN" + sql.In(sql.Select{Columns: columns, From: sql.Sent(TableLookedUp)})
+	of := func(columns string) string {
+		return " IN" + sql.In(sql.Select{Columns: []string{columns}, From: sql.Sent(TableLookedUp)})
 	}
 	return []string{
-		"organization_id" + of("organization_id"), hash + of(strings.Replace(IDHashSQL, "?", "id", 1)),
-		"(organization_id, " + id + ")" + of("organization_id", "id"),
+		"organization_id" + of("organization_id"),
+		hashAmong(hash, "id", of),
+		// identity: to search the index for ids as well takes longer than to test the few rows whose hash is there.
+		"identity((organization_id, " + id + "))" + of("organization_id, id"),
 	}
+}
+
+// hashAmong is the condition that a column with the hash of an id has that of one of the ids among which a query
+// selects: among returns the operator and the query. Half of the hash, for which ClickHouse has a table without
+// collisions, rules most rows out in a third of the time, where few ids are selected.
+func hashAmong(column, id string, among func(selected string) string) string {
+	hash := strings.Replace(IDHashSQL, "?", id, 1)
+	return "if(toUInt16(" + column + ")" + among("toUInt16("+hash+")") + ", " + column + ", 0)" + among(hash)
 }
