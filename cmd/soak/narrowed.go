@@ -85,7 +85,8 @@ func (t *narrowTrial) open(ctx context.Context) error {
 		return err
 	}
 	t.say("loads %d runs and as many attribution records", t.NarrowedRuns)
-	if err := t.ingest(ctx, batch{mainOrganization, 100, t.NarrowedRuns, 0, 0, t.NarrowedRuns}); err != nil {
+	if err := t.ingest(ctx, batch{organization: mainOrganization, agents: 100, runs: t.NarrowedRuns,
+		attributions: t.NarrowedRuns}); err != nil {
 		return err
 	}
 	for _, key := range t.drawKeys() {
@@ -140,7 +141,7 @@ func (k narrowKey) asFlags() (flags []string) {
 
 // change stores some records, which no question sees half of.
 func (t *narrowTrial) change(ctx context.Context) error {
-	return t.ingest(ctx, batch{mainOrganization, 2, 200, 500, 200, 300})
+	return t.ingest(ctx, batch{mainOrganization, 2, 200, 500, 200, 300, 10})
 }
 
 func (t *narrowTrial) close() {

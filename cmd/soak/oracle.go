@@ -143,22 +143,30 @@ func (t *trial) phase(ctx context.Context, lacking []string) error {
 }
 
 // change stores random records of every organization, many of the main one or a few, and kills the engine meanwhile
-// now and then.
+// now and then. They are ingested or pushed, in turns, and some of them contradict what was stored: whoever asks when
+// that has ended is to be answered as if they did not.
 func (t *trial) change(ctx context.Context, many bool) error {
 	n := t.random.IntN
-	batches := []batch{{mainOrganization, 2, n(300), n(500), n(200), n(300)}}
+	contradictions := t.phases / 2 % 2 * n(20)
+	batches := []batch{{mainOrganization, 2, n(300), n(500), n(200), n(300), contradictions}}
 	if many {
 		// A changed run is two rows of the delta, and 20,000 rows are sent with a statement at most.
-		batches[0] = batch{mainOrganization, 2, 1500, 12_000, 500, 21_000}
+		batches[0] = batch{mainOrganization, 2, 1500, 12_000, 500, 21_000, contradictions}
 	}
 	for _, organization := range smallOrganizations {
-		batches = append(batches, batch{organization, 1, n(100), n(60), n(60), n(100)})
+		batches = append(batches, batch{organization, 1, n(100), n(60), n(60), n(100), contradictions})
 	}
 	if t.phases%4 == 3 {
 		killed := time.AfterFunc(time.Duration(t.random.IntN(700))*time.Millisecond, t.killEngine)
 		defer killed.Stop()
 	}
-	if err := t.ingest(ctx, batches...); err != nil {
+	var err error
+	if t.phases%2 == 0 {
+		err = t.ingest(ctx, batches...)
+	} else {
+		err = t.push(ctx, t.servers[n(len(t.servers))], batches...)
+	}
+	if err != nil {
 		return err
 	}
 	return t.readClock(ctx)
@@ -231,7 +239,8 @@ func (t *trial) open(ctx context.Context) error {
 	}
 	t.stalled = &staller{server: server}
 	t.say("loads %d runs and as many attribution records", t.OracleRuns)
-	if err := t.ingest(ctx, batch{mainOrganization, 200, t.OracleRuns, 0, 0, t.OracleRuns}); err != nil {
+	if err := t.ingest(ctx, batch{organization: mainOrganization, agents: 200, runs: t.OracleRuns,
+		attributions: t.OracleRuns}); err != nil {
 		return err
 	}
 	if err := t.change(ctx, false); err != nil {

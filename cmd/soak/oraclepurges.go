@@ -1,16 +1,19 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"github.com/runlens/runlens/cmd/internal/oracle"
 )
 
-// purgePerson forgets a person who was purged: its records are not sent again, and the runs that it started are as
-// they are stored now.
+// purgePerson forgets a person who was purged: the runs that it started are as they are stored now, and no further
+// records name it, which would be rejected.
 func (a *author) purgePerson(organization, person string) {
 	a.truth.PurgePerson(organization, person)
 	c := a.of(organization)
+	c.people = slices.DeleteFunc(c.people, func(other string) bool { return other == person })
 	for i := range c.runs {
 		if r := &c.runs[i]; r.Identifier != nil && *r.Identifier == person {
 			r.Identifier, r.Name = nil, nil

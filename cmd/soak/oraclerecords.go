@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -112,10 +113,11 @@ func (a *author) version() time.Time {
 	return a.clock
 }
 
-// A batch is how many records of each sort of an organization are sent.
+// A batch is how many records of each sort of an organization are sent. Contradictions are records that were sent
+// before, with what never changes changed.
 type batch struct {
-	organization                                 string
-	agents, runs, changes, repeats, attributions int
+	organization                                                 string
+	agents, runs, changes, repeats, attributions, contradictions int
 }
 
 // write makes a file with random records and gives them to the oracle.
@@ -125,14 +127,19 @@ func (a *author) write(file string, batches ...batch) error {
 		return err
 	}
 	defer f.Close()
-	out := bufio.NewWriterSize(f, 1<<20)
-	for _, b := range batches {
-		a.writeBatch(out, b)
-	}
-	if err := out.Flush(); err != nil {
+	if err := a.print(f, batches...); err != nil {
 		return err
 	}
 	return f.Close()
+}
+
+// print writes random records and gives them to the oracle.
+func (a *author) print(to io.Writer, batches ...batch) error {
+	out := bufio.NewWriterSize(to, 1<<20)
+	for _, b := range batches {
+		a.writeBatch(out, b)
+	}
+	return out.Flush()
 }
 
 // writeBatch writes records. An error of out stays there.
@@ -163,6 +170,9 @@ func (a *author) writeBatch(out *bufio.Writer, b batch) {
 	for range min(b.repeats, len(c.runs), len(c.records)) {
 		a.writeRun(out, c, one(a, c.runs))
 		a.writeAttribution(out, c, one(a, c.records))
+	}
+	for range min(b.contradictions, len(c.runs), len(c.records)) {
+		a.contradict(out, c)
 	}
 	for range b.attributions {
 		at := oracle.Attribution{ID: a.id(), RunID: a.id(), AgentID: one(a, c.agents), Identifier: one(a, c.people[1:]),

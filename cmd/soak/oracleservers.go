@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -56,6 +57,21 @@ func (g *stage) ingest(ctx context.Context, batches ...batch) error {
 		return err
 	}
 	return g.store.run(ctx, "ingest", file)
+}
+
+// push has a server store records that the author writes.
+func (g *stage) push(ctx context.Context, by *queriedServer, batches ...batch) error {
+	for _, b := range batches {
+		var body bytes.Buffer
+		if err := g.author.print(&body, b); err != nil {
+			return err
+		}
+		_, err := pushUntilStored(ctx, func() string { return by.server.Address }, by.keys[b.organization], body.Bytes())
+		if err != nil {
+			return fmt.Errorf("push to %s: %w", by.name, err)
+		}
+	}
+	return nil
 }
 
 func (g *stage) close() {
@@ -127,7 +143,7 @@ func (t *trial) restart(_ context.Context, n int) error {
 func (t *trial) admit(ctx context.Context, organization string) error {
 	var key process.Key
 	err := t.store.patiently(ctx, func() (err error) {
-		key, err = t.store.product.CreateKey(ctx, organization)
+		key, err = t.store.product.CreateKey(ctx, organization, "--scopes", "analytics:read,ingest:write")
 		return err
 	})
 	for _, a := range t.servers {
@@ -170,7 +186,8 @@ func (t *trial) purge(ctx context.Context) error {
 		return t.admit(ctx, organization)
 	case 1:
 		organization := append([]string{mainOrganization}, smallOrganizations...)[t.random.IntN(1+len(smallOrganizations))]
-		person := t.author.of(organization).people[1+t.random.IntN(smallPeople)]
+		people := t.author.of(organization).people[1:]
+		person := people[t.random.IntN(min(len(people), smallPeople))]
 		if err := t.store.run(ctx, "purge", "--org", organization, "--person", person, "--yes"); err != nil {
 			return err
 		}

@@ -123,22 +123,31 @@ func (p *pushing) send(ctx context.Context, s *sender, runs, attributions int) e
 		return err
 	}
 	defer os.Remove(file)
+	stored, err := pushUntilStored(ctx, func() string { return *p.address.Load() }, s.key, body)
+	if err == nil {
+		p.bodies.Add(1)
+		p.records.Add(int64(stored))
+	}
+	return err
+}
+
+// pushUntilStored pushes a body to the server at an address until it is acknowledged, and returns how many records it
+// has, all of which are good.
+func pushUntilStored(ctx context.Context, address func() string, key string, body []byte) (stored int, err error) {
 	for {
-		c, err := pusher.New(pusher.Config{URL: *p.address.Load(), Key: s.key, MaxWait: -1})
+		c, err := pusher.New(pusher.Config{URL: address(), Key: key, MaxWait: -1})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		pushed, err := c.Push(ctx, body)
 		var refused *pusher.Error
 		switch {
 		case err == nil && pushed.Rejected > 0:
-			return fmt.Errorf("%d of %d records were rejected: %v", pushed.Rejected, pushed.Lines, pushed.Rejects[0])
+			return 0, fmt.Errorf("%d of %d records were rejected: %v", pushed.Rejected, pushed.Lines, pushed.Rejects[0])
 		case err == nil:
-			p.bodies.Add(1)
-			p.records.Add(int64(pushed.Stored))
-			return nil
+			return pushed.Stored, nil
 		case errors.As(err, &refused) && refused.Status != 429 && refused.Status != 500, ctx.Err() != nil:
-			return err
+			return 0, err
 		case refused != nil:
 			time.Sleep(refused.RetryAfter)
 		}

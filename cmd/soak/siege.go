@@ -118,9 +118,10 @@ func (g *siege) open(ctx context.Context) error {
 	g.author.of(hostileOrganization).names = hostileNames
 	var batches []batch
 	for _, organization := range honest {
-		batches = append(batches, batch{organization, 60, siegeSmallRuns, 0, 0, siegeSmallRuns})
+		batches = append(batches,
+			batch{organization: organization, agents: 60, runs: siegeSmallRuns, attributions: siegeSmallRuns})
 	}
-	batches[0] = batch{mainOrganization, 200, siegeMainRuns, 0, 0, siegeMainRuns}
+	batches[0] = batch{organization: mainOrganization, agents: 200, runs: siegeMainRuns, attributions: siegeMainRuns}
 	if err := g.store(ctx, g.author, batches...); err != nil {
 		return err
 	}
@@ -147,7 +148,8 @@ func (g *siege) open(ctx context.Context) error {
 // openAttackers stores the records of the attackers that have keys.
 func (g *siege) openAttackers(ctx context.Context) error {
 	for _, organization := range attackerOrganizations {
-		if err := g.store(ctx, g.others, batch{organization, 40, siegeAttackerRuns, 0, 0, siegeAttackerRuns}); err != nil {
+		if err := g.store(ctx, g.others, batch{organization: organization, agents: 40, runs: siegeAttackerRuns,
+			attributions: siegeAttackerRuns}); err != nil {
 			return err
 		}
 		g.others.truth.PurgeOrganization(organization) // nobody compares it, and it takes memory

@@ -96,7 +96,7 @@ func (o *Oracle) PutAgent(organization string, a Agent) {
 	}
 }
 
-// PutRun takes a version of a run. The newest one counts.
+// PutRun takes a version of a run. The newest one counts, under its own clock.
 func (o *Oracle) PutRun(organization string, r Run) {
 	org := o.of(organization)
 	place := org.place(r.ID)
@@ -105,8 +105,8 @@ func (o *Oracle) PutRun(organization string, r Run) {
 	if old.known && version <= old.updated {
 		return
 	}
-	if !old.known {
-		day := dayOf(r.CreatedAt.UnixMilli())
+	if day := dayOf(r.CreatedAt.UnixMilli()); !old.known || dayOf(old.created) != day {
+		org.leaveDay(place)
 		org.runDays[day] = append(org.runDays[day], place)
 	}
 	*old = run{
@@ -167,11 +167,16 @@ func (o *Oracle) PurgeRuns(organization string, ids []uuid.UUID) {
 	org := o.of(organization)
 	for _, id := range ids {
 		place := org.place(id)
-		if r := org.runs[place]; r.known {
-			day := dayOf(r.created)
-			org.runDays[day] = slices.DeleteFunc(org.runDays[day], func(other int32) bool { return other == place })
-		}
+		org.leaveDay(place)
 		org.runs[place] = run{}
+	}
+}
+
+// leaveDay takes a run that is known out of its day.
+func (org *organization) leaveDay(place int32) {
+	if r := org.runs[place]; r.known {
+		day := dayOf(r.created)
+		org.runDays[day] = slices.DeleteFunc(org.runDays[day], func(other int32) bool { return other == place })
 	}
 }
 

@@ -1,9 +1,11 @@
 package oracle_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -82,6 +84,31 @@ func compare(t *rapid.T, o *oracle.Oracle, records olaptest.Records, q olaptest.
 	want := k.Evaluate(records, "acme", q)
 	if len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v:\ngot  %v\nwant %v", q, got, want)
+	}
+}
+
+// A run that moves counts on the day of its newest version, and an attribution record as it came first.
+func TestContradictionsCountOnce(t *testing.T) {
+	const day = 24 * time.Hour
+	o, first := oracle.New(), time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	run := oracle.Run{ID: olaptest.ID(1), AgentID: olaptest.ID(2), Kind: "agent", Status: "COMPLETED"}
+	for version, created := range []time.Duration{0, 2 * day, day} {
+		run.CreatedAt, run.UpdatedAt = first.Add(created), first.Add(time.Duration([]int{1, 3, 2}[version])*day)
+		o.PutRun("acme", run)
+	}
+	record := oracle.Attribution{ID: olaptest.ID(3), RunID: run.ID, AgentID: run.AgentID, Identifier: "ada@example.com"}
+	for _, occurred := range []time.Duration{day, 0, 2 * day} {
+		record.OccurredAt = first.Add(occurred)
+		o.PutAttribution("acme", record)
+	}
+	for _, c := range []struct{ model, metric, day string }{
+		{"agent_runs", "run_count", "2026-01-07"}, {"agent_user_activity", "attributed_run_count", "2026-01-06"},
+	} {
+		rows, err := o.Answer("acme", oracle.Query{Model: c.model, Metrics: []string{c.metric}, Dimensions: []string{"day"},
+			Start: c.day, End: c.day, Timezone: "UTC"})
+		if got, want := fmt.Sprint(rows), fmt.Sprintf("[[%s 1]]", c.day); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", c.metric, got, err, want)
+		}
 	}
 }
 
