@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	driver "github.com/ClickHouse/clickhouse-go/v2"
-
 	"github.com/runlens/runlens/cmd/internal/output"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/doctor"
@@ -120,24 +118,21 @@ func (f storeFlags) examine(ctx context.Context, logger *slog.Logger) ([]finding
 
 // unopened is the finding of a store that cannot be opened.
 func unopened(err error) finding.Finding {
-	const unknownDatabase, readonly, constraint, accessDenied, authenticationFailed = 81, 164, 452, 497, 516
 	f := finding.Finding{Check: "connection", Result: finding.Problem, Says: err.Error()}
-	var exception *driver.Exception
-	switch {
+	switch code := failure.CodeOf(err); {
 	case errors.Is(err, clickhouse.ErrOtherNode):
 		f.Check = "topology"
 	case errors.Is(err, clickhouse.ErrRowPolicy):
 		f.Check = "row policies"
-	case !errors.As(err, &exception):
-	case exception.Code == unknownDatabase:
+	case code == failure.CodeUnknownDatabase:
 		f.Says = "the database does not exist, and the user may not create it"
 		f.Do = "CREATE DATABASE, by a user who may, or GRANT CREATE DATABASE ON the database TO the user"
-	case exception.Code == readonly, exception.Code == constraint:
+	case code == failure.CodeReadonly, code == failure.CodeConstraint:
 		f.Says = failure.Of("connect", err).Error()
 		f.Do = "take the constraint, or readonly, out of the profile of the user"
-	case exception.Code == accessDenied:
+	case code == failure.CodeAccessDenied:
 		f.Says, f.Do = "the user may not use the database", "GRANT SELECT, INSERT ON the database.* TO the user"
-	case exception.Code == authenticationFailed:
+	case code == failure.CodeAuthentication:
 		f.Says = "ClickHouse refuses the user's name or password"
 		f.Do = "check --clickhouse-url and --clickhouse-password-file"
 	}

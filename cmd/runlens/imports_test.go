@@ -39,7 +39,7 @@ var arrows = map[string]string{
 	"olap/cache":              "",
 	"olap/catalog":            "schema",
 	"olap/cells":              "olap/cache olap/elapsed olap/parts schema schema/sql",
-	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/trace deploy/engine",
+	"olap/clickhouse":         "olap/clickhouse/native olap/cost olap/failure olap/trace deploy/engine",
 	"olap/clickhouse/fetch":   "deploy/engine",
 	"olap/clickhouse/native":  "",
 	"olap/compile":            "olap/catalog olap/daterange olap/plan olap/query olap/value schema schema/sql",

@@ -16,7 +16,6 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/logs"
 	"github.com/runlens/runlens/cmd/internal/output"
-	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/olap/cells"
 	server "github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/doctor/finding"
@@ -179,7 +178,7 @@ func interruptible(ctx context.Context, drain time.Duration, do func(context.Con
 func diskFull(err error) bool {
 	var exception *clickhouse.Exception
 	return errors.Is(err, syscall.ENOSPC) || errors.As(err, &exception) &&
-		(exception.Code == write.CodeNoSpace || strings.Contains(exception.Message, "No space left on device"))
+		(exception.Code == failure.CodeNoSpace || strings.Contains(exception.Message, "No space left on device"))
 }
 
 // endSignals are the signals that end a command in order. SIGHUP, which comes when a terminal or a session over SSH is

@@ -62,9 +62,6 @@ func Retryable(err error) bool {
 		errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
-// CodeNoSpace is ClickHouse's NOT_ENOUGH_SPACE.
-const CodeNoSpace = 243
-
 // Describe puts what ClickHouse said into words for an operator; its own text, which can contain paths and
 // statements, is in its log and, for what was tried again, in ours.
 func Describe(err error) error {
@@ -72,7 +69,7 @@ func Describe(err error) error {
 	switch {
 	case !errors.As(err, &exception):
 		return err
-	case exception.Code == CodeNoSpace:
+	case exception.Code == failure.CodeNoSpace:
 		return errors.New("the disk of ClickHouse is full; free some space and run it again, what is stored stays")
 	}
 	if refusal := failure.Refusal(exception); refusal != "" {

@@ -2,11 +2,10 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/runlens/runlens/olap/failure"
 )
 
 // The pool, the cap on API queries and what the server takes fit together by this arithmetic, so that nobody
@@ -31,9 +30,6 @@ const (
 	embeddedShare = 0.875
 )
 
-// codeAccessDenied is ClickHouse's ACCESS_DENIED.
-const codeAccessDenied = 497
-
 // Connections is the size of the pool of a process that runs so many API queries at once.
 func Connections(queries int) int { return queries*connsPerQuery + otherConns }
 
@@ -54,9 +50,8 @@ func (s *Server) MaxQueries(ctx context.Context) (int, error) {
 	) WHERE value != '0'`
 	var most int64
 	err := s.conn.QueryRow(ctx, limits).Scan(&most)
-	var exception *clickhouse.Exception
 	switch {
-	case errors.As(err, &exception) && exception.Code == codeAccessDenied, err == nil && most == 0:
+	case failure.CodeOf(err) == failure.CodeAccessDenied, err == nil && most == 0:
 		return math.MaxInt, nil
 	case err != nil:
 		return 0, fmt.Errorf("read the limits of ClickHouse: %w", err)

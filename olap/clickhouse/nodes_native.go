@@ -11,13 +11,12 @@ import (
 
 	"github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/failure"
 )
 
 // nativeRevision is the revision of the protocol that the driver speaks with every server it can be used with.
 const nativeRevision = clickhouse.ClientTCPProtocolVersion
-
-// codeUnknownDatabase is ClickHouse's UNKNOWN_DATABASE.
-const codeUnknownDatabase = 81
 
 type dialedKey struct{} // has a *net.Conn, for the connection that is made
 
@@ -44,8 +43,7 @@ func (n *nodes) guardNative(options *clickhouse.Options) {
 				r, err = dial(ctx, addr, options)
 				return err
 			})
-			var exception *clickhouse.Exception
-			if errors.As(err, &exception) && exception.Code == codeUnknownDatabase {
+			if failure.CodeOf(err) == failure.CodeUnknownDatabase {
 				if other := n.checkWithoutDatabase(ctx, addr, *options, dial); errors.Is(other, ErrOtherNode) {
 					err = other
 				}

@@ -48,20 +48,35 @@ func OfStatement(ctx context.Context, began time.Time, doing string, err error) 
 	return &LateError{deadline.Sub(began), described}
 }
 
+// Codes of ClickHouse's exceptions that ask for a person.
+const (
+	CodeUnknownDatabase = 81  // UNKNOWN_DATABASE
+	CodeReadonly        = 164 // READONLY
+	CodeNoSpace         = 243 // NOT_ENOUGH_SPACE
+	CodeConstraint      = 452 // SETTING_CONSTRAINT_VIOLATION
+	CodeAccessDenied    = 497 // ACCESS_DENIED
+	CodeAuthentication  = 516 // AUTHENTICATION_FAILED
+)
+
+// CodeOf is the code of ClickHouse's exception in an error; 0 for any other error.
+func CodeOf(err error) int32 {
+	var exception *clickhouse.Exception
+	if errors.As(err, &exception) {
+		return exception.Code
+	}
+	return 0
+}
+
 // Codes of ClickHouse by which it refuses a query because of others, or of what it takes.
 const (
 	codeTooManyRows    = 158 // TOO_MANY_ROWS
 	codeTimeout        = 159 // TIMEOUT_EXCEEDED
 	codeTooSlow        = 160 // TOO_SLOW
-	codeReadonly       = 164 // READONLY
 	codeTooManyQueries = 202 // TOO_MANY_SIMULTANEOUS_QUERIES
 	codeMemoryLimit    = 241 // MEMORY_LIMIT_EXCEEDED; the message says of what
 	codeTooManyBytes   = 307 // TOO_MANY_BYTES
 	codeTooManyResults = 396 // TOO_MANY_ROWS_OR_BYTES
 	codeNoThread       = 439 // CANNOT_SCHEDULE_TASK
-	codeConstraint     = 452 // SETTING_CONSTRAINT_VIOLATION
-	codeAccessDenied   = 497 // ACCESS_DENIED
-	codeAuthentication = 516 // AUTHENTICATION_FAILED
 
 	// queryMemory is in the message of codeMemoryLimit where it is the query's own limit, not that of a user or of all.
 	queryMemory = "Query memory limit"
@@ -121,14 +136,14 @@ var setting = regexp.MustCompile(`^Setting (\w+) should|Cannot modify '(\w+)' se
 // for any other exception. Over the native protocol exceptions come without their names.
 func Refusal(e *clickhouse.Exception) string {
 	switch e.Code {
-	case codeReadonly, codeConstraint:
+	case CodeReadonly, CodeConstraint:
 		if found := setting.FindStringSubmatch(e.Message); found != nil {
 			return fmt.Sprintf("the profile of ClickHouse's user forbids the setting %s that statements are sent with "+
 				"(exception %d)", found[1]+found[2], e.Code)
 		}
-	case codeAccessDenied:
+	case CodeAccessDenied:
 		return "ClickHouse refuses its user a right (exception 497 ACCESS_DENIED); 'runlens doctor' says which"
-	case codeAuthentication:
+	case CodeAuthentication:
 		return "ClickHouse refuses the user's name or password (exception 516 AUTHENTICATION_FAILED)"
 	}
 	return ""

@@ -276,14 +276,8 @@ func (s *Snapshot) collect(rows []storedRow) {
 	}
 }
 
-// codeAccessDenied is ClickHouse's ACCESS_DENIED.
-const codeAccessDenied = 497
-
 // refused reports whether the user lacks a privilege for a statement.
-func refused(err error) bool {
-	var exception *clickhouse.Exception
-	return errors.As(err, &exception) && exception.Code == codeAccessDenied
-}
+func refused(err error) bool { return failure.CodeOf(err) == failure.CodeAccessDenied }
 
 // OneThread is a context for a query of so few rows that a second thread costs more than it helps.
 func OneThread(ctx context.Context) context.Context {
