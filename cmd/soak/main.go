@@ -63,7 +63,7 @@ type command struct {
 	Before       string        `placeholder:"COMMIT" help:"The release before. Default: without the newest migration."`
 	Serve        []string      `sep:"none" placeholder:"FLAG" help:"A further flag of every server; may be repeated."`
 	Seed         uint64        `help:"Draws the same questions again. Default: another one each time."`
-	Dir          string        `default:"data/soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
+	Dir          string        `default:".soak" placeholder:"DIR" help:"Where a run keeps its data (${default})."`
 	Runlens      string        `default:"bin/runlens" placeholder:"FILE" help:"The binary to prove (${default})."`
 	EngineLib    string        `env:"RUNLENS_ENGINE_LIB" placeholder:"FILE" help:"The embedded engine's library."`
 }

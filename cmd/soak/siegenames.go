@@ -52,8 +52,9 @@ func (g *siege) sendHostile(ctx, end context.Context) {
 		text := []string{
 			"GET /" + name + " HTTP/1.1\r\nHost: soak\r\n\r\n",
 			name + " / HTTP/1.1\r\nHost: soak\r\n\r\n",
-			"GET / HTTP/1.1\r\nHost: soak\r\nx-request-id: " + name + "\r\n\r\n",
-			"GET / HTTP/1.1\r\nHost: soak\r\nUser-Agent: " + name + "\r\nAuthorization: Bearer rl_" + name + "\r\n\r\n",
+			"GET " + catalogPath + " HTTP/1.1\r\nHost: soak\r\nx-request-id: " + name + "\r\n\r\n",
+			"GET " + catalogPath + " HTTP/1.1\r\nHost: soak\r\nUser-Agent: " + name + "\r\nAuthorization: Bearer rl_" +
+				name + "\r\n\r\n",
 		}[n/len(hostileNames)%4]
 		replies, err := exchange(ctx, dialTCP(address), attack{method: http.MethodGet, segments: []string{text}})
 		if err != nil {
