@@ -48,7 +48,7 @@ func (c *Console) explore(w http.ResponseWriter, r *http.Request) {
 }
 
 // answerPart answers what a page that has just been opened asks for. Where the key sees too few days for the first
-// page, the browser opens one about fewer.
+// page, the browser opens one about fewer; where it leaves out groups of too few people, one without a comparison.
 func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 	l, err := c.parseLook(r.URL.Query())
 	page := c.explorePage(l)
@@ -65,6 +65,10 @@ func (c *Console) answerPart(w http.ResponseWriter, r *http.Request) {
 			l.Compare, l.Weekdays = "", false
 			l.setPeriod(fewer)
 			page.Answer = c.answerView(r, l)
+			w.Header().Set("HX-Redirect", l.address())
+		}
+		if page.Answer != nil && page.Answer.FewLeftOut && l.Compare != "" {
+			l.Compare, l.Weekdays = "", false
 			w.Header().Set("HX-Redirect", l.address())
 		}
 	}

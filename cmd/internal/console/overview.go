@@ -66,7 +66,11 @@ func (c *Console) answerAll(ctx context.Context, l look, fresh time.Duration) (*
 	for _, board := range s.leaders {
 		if board.answer == nil {
 			s.notes = append(s.notes, "The key of this console shows no "+words(board.dimension)+".")
+			s.fewLeftOut = true
 		}
+	}
+	if s.fewLeftOut && (l.Compare != "" || l.Fill) {
+		s.notes = append(s.notes, "It leaves out groups of too few people: what is compared or filled counts them as 0.")
 	}
 	s.leaders = slices.DeleteFunc(s.leaders, func(board *leaders) bool { return board.answer == nil })
 	if l.over() == "day" && len(l.groups()) == 0 {

@@ -75,6 +75,8 @@ type answerView struct {
 	Downloads []link
 	Copies    []snippet
 	Days      []hidden // the look without its days, for dragging
+
+	FewLeftOut bool // as in shown
 }
 
 // A tile is a total of the whole period, from a query of its own.

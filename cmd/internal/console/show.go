@@ -127,6 +127,9 @@ type shown struct {
 	notes   []string
 	costly  int      // how many queries the rows would take, which were not asked for; 0 where they were
 	failed  *refusal // why there is no newer one
+
+	// fewLeftOut says that the key leaves out groups of too few people. No answer tells them from groups without data.
+	fewLeftOut bool
 }
 
 // bytes is about what it takes in memory.

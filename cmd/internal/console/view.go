@@ -64,7 +64,8 @@ func periodText(period string) string {
 
 // viewOf makes the view of an answer. prefix begins its ids.
 func (c *Console) viewOf(s *shown, prefix string) *answerView {
-	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Empty: c.empty(s), Offer: s.offer()}
+	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Empty: c.empty(s), Offer: s.offer(),
+		FewLeftOut: s.fewLeftOut}
 	v.Tiles = c.tiles(s)
 	if s.look.Compare != "" && s.totals.span.End.Format(time.DateOnly) != s.totals.facts.Range.End {
 		if end, err := time.Parse(time.DateOnly, s.totals.facts.Range.End); err == nil {
