@@ -35,6 +35,8 @@ func consoleNarrowed(t *testing.T, o office) {
 	d.until(`document.querySelector("[aria-labelledby=by-user_identifier]") === null`)
 	d.shows(".notes", "The key of this console shows no person.")
 	d.until(`document.getElementById("compare").value === ""`)
+	d.open(d.base + "/explore?metrics=run_count&dimensions=day&start=2026-01-06&end=2026-01-07")
+	d.shows(".empty", "There were too few people for the key of this console, or nobody, from 6 Jan 2026 to 7 Jan 2026.")
 	// On 6 January the desk had one run, of one person, and on the two days before three of two people.
 	for _, asked := range []string{
 		"metrics=run_count&dimensions=agent_id&start=2026-01-06&end=2026-01-07&compare=previous",

@@ -95,6 +95,17 @@ func queryMissing(t *testing.T, o office) {
 	if !strings.Contains(stderr, "nothing was counted in these days, whatever the filters") {
 		t.Error(stderr)
 	}
+	// There was one person each day, and there were two in all.
+	_, key := createKey(t, o.flags, "--org", "missing", "--min-people", "2")
+	t.Setenv("RUNLENS_API_KEY", key)
+	for days, filter := range map[string]string{"--start 2026-01-01 --end 2026-01-01": "agent_id=zzz",
+		"--start 2026-01-01 --end 2026-01-02": "day=2026-01-01"} {
+		_, _, stderr := d.query("--metrics run_count --dimensions user_type "+days, "--filter", filter)
+		if strings.Count(stderr, "note: ") != 1 ||
+			!strings.Contains(stderr, "the key leaves out groups of too few people, so there may be some") {
+			t.Errorf("%s: %s", filter, stderr)
+		}
+	}
 }
 
 // The organizations of the store are listed; a key for one that has nothing says so.

@@ -178,18 +178,26 @@ func (c *Console) tiles(s *shown) (tiles []tile) {
 	return tiles
 }
 
-// empty says what to change where nothing was counted; nil where something was.
+// empty says what to change where nothing was counted; nil where something was. Only a key that leaves out groups of
+// too few people is given no count.
 func (c *Console) empty(s *shown) *emptyView {
+	few := false
 	for _, row := range s.totals.rows {
 		for i, column := range s.totals.columns {
-			if f := number(row[i]); column.Member != "" && f != nil && (*f != 0 || column.Kind != report.Count) {
+			f := number(row[i])
+			if column.Member != "" && f != nil && (*f != 0 || column.Kind != report.Count) {
 				return nil
 			}
+			few = few || f == nil && column.Member == column.Name && column.Kind == report.Count
 		}
 	}
-	e := &emptyView{Text: "Nothing was counted from " + dayText(s.span.Start) + " to " + dayText(s.span.End) + "."}
+	days := "from " + dayText(s.span.Start) + " to " + dayText(s.span.End)
 	if s.span.Start.Equal(s.span.End) {
-		e.Text = "Nothing was counted on " + dayText(s.span.Start) + "."
+		days = "on " + dayText(s.span.Start)
+	}
+	e := &emptyView{Text: "Nothing was counted " + days + "."}
+	if few {
+		e.Text = "There were too few people for the key of this console, or nobody, " + days + "."
 	}
 	if len(s.look.Filter) > 0 {
 		e.Text = strings.TrimSuffix(e.Text, ".") + " with these filters."
@@ -197,7 +205,7 @@ func (c *Console) empty(s *shown) *emptyView {
 		wider.Filter = nil
 		e.Links = append(e.Links, link{Text: "Without filters", Href: wider.address()})
 	}
-	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30
+	e.Hint = len(s.look.Filter) == 0 && s.span.Days() >= 30 && !few
 	for _, period := range []string{"last=30d", "last=90d", "last=366d"} {
 		wider := s.look
 		if wider.setPeriod(period); s.look.period() != period {

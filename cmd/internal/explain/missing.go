@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,9 +13,28 @@ import (
 )
 
 // Missing says of the filters of a query that found nothing which values there are none of in its days, and what may
-// have been meant. It asks one query for each filter, a further one for the values that it does not find, and says
-// nothing where that fails.
+// have been meant. It asks one query for each filter, a further one for the values that it does not find, and one about
+// the key before it says anything. It says nothing where one fails.
 func Missing(ctx context.Context, c *client.Client, q client.Query) (hints []string) {
+	if hints = missingValues(ctx, c, q); len(hints) == 0 {
+		return nil
+	}
+	// A key that leaves out groups of few people shows no person, and what it does not show may be there.
+	const person = "user_identifier"
+	_, err := c.Query(ctx, client.Query{Model: q.Model, Metrics: q.Metrics[:1], Dimensions: []string{person},
+		Range: q.Range, Limit: 1})
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == client.CodeRestrictedKey && refused.Reason == person:
+		return []string{"the key leaves out groups of too few people, so there may be some"}
+	case err != nil:
+		return nil
+	}
+	return hints
+}
+
+// missingValues is Missing for a key that leaves out no group.
+func missingValues(ctx context.Context, c *client.Client, q client.Query) (hints []string) {
 	for _, f := range q.Filters {
 		asked := client.Query{Model: q.Model, Metrics: q.Metrics[:1], Dimensions: []string{f.Member},
 			Range: q.Range, Limit: client.MaxLimit}
