@@ -260,10 +260,7 @@ func (c chart) inWords() string {
 		if low < 0 {
 			continue
 		}
-		column := report.Column{Name: c.Metric, Kind: report.Number}
-		text := func(i int) string {
-			return shownValue(column, client.Float64Value(*s.Values[i])) + " on " + datesIn(c.Firsts[i])
-		}
+		text := func(i int) string { return numberText(c.Metric, *s.Values[i]) + " on " + datesIn(c.Firsts[i]) }
 		said = append(said, strings.TrimPrefix(s.Name+": ", ": ")+"lowest "+text(low)+", highest "+text(high))
 	}
 	if len(said) == 0 {

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/runlens/runlens/cmd/internal/report"
-	"github.com/runlens/runlens/http/client"
 )
 
 // A lineDrawing is a chart as SVG, for pages that run no script.
@@ -82,9 +80,8 @@ func drawLines(c chart) lineDrawing {
 		return linesLeft + (linesRight-linesLeft)*float64(i)/float64(max(len(c.Days)-1, 1))
 	}
 	y := func(v float64) float64 { return linesBottom - (linesBottom-linesTop)*v/top }
-	column := report.Column{Name: c.Metric, Kind: report.Number}
 	for tick := 0.0; tick <= top*1.001; tick += step {
-		d.Ticks = append(d.Ticks, svgText{linesLeft, y(tick), shownValue(column, client.Float64Value(round(tick)))})
+		d.Ticks = append(d.Ticks, svgText{linesLeft, y(tick), markText(c.Rate, tick)})
 	}
 	date := "2 Jan"
 	if c.Unit == "month" {
@@ -155,6 +152,14 @@ func (d *lineDrawing) bars(n, count int, values []*float64, open []int, class st
 				slices.Contains(open, i)})
 		}
 	}
+}
+
+// markText is a mark of an axis with all of its digits, since a mark that is rounded stands elsewhere than it says.
+func markText(rate bool, v float64) string {
+	if rate {
+		return strconv.FormatFloat(round(v*100), 'f', -1, 64) + "%"
+	}
+	return thousands(strconv.FormatFloat(v, 'f', -1, 64))
 }
 
 func round(v float64) float64 { return math.Round(v*1e6) / 1e6 }

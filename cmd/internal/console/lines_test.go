@@ -16,6 +16,8 @@ func TestMarksOfLines(t *testing.T) {
 	}{
 		{"run_count", 1, "0 1"}, {"run_count", 3, "0 1 2 3"}, {"run_count", 12, "0 3 6 9 12"},
 		{"run_count", 40, "0 10 20 30 40"}, {"run_success_rate", 1, "0% 20% 40% 60% 80% 100%"},
+		{"run_count", 3_400_000, "0 1\u202f000\u202f000 2\u202f000\u202f000 3\u202f000\u202f000 4\u202f000\u202f000"},
+		{"run_success_rate", 0.002, "0% 0.05% 0.1% 0.15% 0.2%"},
 	} {
 		drawn := chart{Metric: c.metric, Rate: isRate(c.metric), Unit: "month",
 			Series: []series{{Values: []*float64{&c.most}}},

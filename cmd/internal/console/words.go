@@ -85,7 +85,7 @@ func shownValue(c report.Column, v client.Value) string {
 	case number && c.Kind == report.Percent:
 		return signed(fmt.Sprintf("%+.1f%%", f))
 	case number && isRate(c.Name):
-		return signed(strings.TrimSuffix(strconv.FormatFloat(f*100, 'f', 1, 64), ".0") + "%")
+		return report.RateText(f, 1)
 	case number && strings.HasSuffix(c.Name, "_rate_difference"):
 		return signed(fmt.Sprintf("%+.1f points", f*100))
 	case number && strings.HasSuffix(c.Name, report.EndDifference):
@@ -99,6 +99,14 @@ func shownValue(c report.Column, v client.Value) string {
 		return datesIn(v.String())
 	}
 	return v.String()
+}
+
+// numberText is a metric's number, as shownValue writes those of answers.
+func numberText(metric string, f float64) string {
+	if isRate(metric) {
+		return report.RateText(f, 1)
+	}
+	return thousands(strconv.FormatFloat(f, 'f', -1, 64))
 }
 
 // signed has the one minus sign of the pages.

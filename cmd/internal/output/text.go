@@ -2,7 +2,9 @@ package output
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -24,12 +26,26 @@ func shown(c report.Column, v client.Value) string {
 		return fmt.Sprintf("%+.1f%%", f)
 	case c.Kind == report.Number:
 		f, _ := v.Float64()
-		return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", f), "0"), ".")
+		return decimals(f)
 	case v.IsNumber():
 		return v.String()
 	}
 	return Printable(v.String())
 }
+
+// decimals are up to four of a number, or as many more as tell it from a whole one: a rate of 0.99996 is not 1.
+func decimals(f float64) string {
+	for digits := 4; ; digits++ {
+		text := strconv.FormatFloat(f, 'f', digits, 64)
+		rounded, _ := strconv.ParseFloat(text, 64)
+		if rounded == f || rounded != math.Trunc(rounded) || digits == mostDecimals {
+			return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+		}
+	}
+}
+
+// mostDecimals tell the rate of up to a million million runs from 0 and from 1.
+const mostDecimals = 12
 
 // printable is columns whose names are.
 func printable(columns []report.Column) []report.Column {

@@ -97,7 +97,7 @@ func (t Threshold) Crossed(columns []Column, row Row) (c Crossing, crossed bool)
 	}
 	c.Value = row[t.column].String()
 	if f, ok := row[t.column].Float64(); ok && strings.HasSuffix(t.metric, "_rate") {
-		c.Value += fmt.Sprintf(" (%.4g%%)", f*100)
+		c.Value += " (" + RateText(f, 2) + ")"
 	}
 	return c, true
 }

@@ -22,11 +22,25 @@ function dateName(seconds, unit) {
 // wholes are the distances of marks at the axis of what is counted: half a run says nothing.
 const wholes = Array.from({ length: 48 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 
-function valueText(rate, v) {
-  if (v == null) return "–";
-  if (rate) return +(v * 100).toFixed(1) + "%";
-  return v.toLocaleString("en").replaceAll(",", "\u202f").replace("-", "−");
+// rateText is a rate as the server writes it: with the decimals that tell it from none and from all.
+function rateText(v) {
+  for (let decimals = 1; ; decimals++) {
+    const percent = Math.round(v * 10 ** (decimals + 2)) / 10 ** decimals;
+    if (decimals === 10 || ((percent !== 0 || v === 0) && (percent !== 100 || v === 1))) return digits(percent, decimals) + "%";
+  }
 }
+
+// digits are those of a number, without an exponent and zeros at the end.
+const digits = (v, decimals) => v.toFixed(decimals).replace(/\.?0+$/, "");
+
+// valueText is a value as the server writes it.
+function valueText(rate, v) {
+  if (rate) return rateText(v);
+  return v < 10000 ? String(v) : v.toLocaleString("en").replaceAll(",", "\u202f");
+}
+
+// markText is a mark of an axis with all of its digits: one that is rounded stands elsewhere than it says.
+const markText = (rate, v) => (rate ? digits(v * 100, 10) + "%" : valueText(rate, v));
 
 // spread is every so-manieth period, so that at most a number of them is left.
 const spread = (days, most) => days.filter((d, i) => i % Math.ceil(days.length / Math.max(most, 2)) === 0);
@@ -87,7 +101,7 @@ function options(element, chart) {
     scales: { x: { time: true, range: bars ? (u, low, high) => [low - pitch(chart) / 2, high + pitch(chart) / 2] : undefined },
       y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high ?? 1) * 1.06 || 1] } },
     axes: [{ ...axis, size: 34, splits: (u) => spread(chart.days, u.width / 80), values: (u, days) => days.map((d) => dateName(d, chart.unit)) },
-      { ...axis, size: 58, incrs: chart.rate ? undefined : wholes, values: (u, values) => values.map((v) => valueText(chart.rate, v)) }],
+      { ...axis, size: 58, incrs: chart.rate ? undefined : wholes, values: (u, values) => values.map((v) => markText(chart.rate, v)) }],
     hooks: {
       init: [(u) => bars && chart.zoom && u.over.addEventListener("click", () => pick(u, chart))],
       setSelect: [(u) => chart.zoom && zoom(u, chart)],

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/runlens/runlens/cmd/internal/console"
+)
+
+// runsOn are records of runs of one person on a day, all of which ended as a status says. Their ids begin at first.
+func runsOn(organization, day, status string, first, count int) (records []string) {
+	for n := range count {
+		records = append(records, fmt.Sprintf(`{"record":"run","organization_id":"%s",`+
+			`"run_id":"0b7e4d2c-9f3a-4c61-8a55-%012d","agent_id":"`+agentOfDesk+`","status":"%s",`+
+			`"initiator_identifier":"eve@x.example","initiator_type":"internal",`+
+			`"created_at":"%sT12:00:00Z","updated_at":"2026-06-01T09:31:00Z"}`, organization, first+n, status, day))
+	}
+	return records
+}
+
+// A rate near none or all does not read as none or all, and is the same text in a tile, a table, a list and a tip.
+func consoleRates(t *testing.T, o office) {
+	t.Parallel()
+	d := o.console(t, "rates", console.Config{})
+	var records []string
+	for n, c := range []struct {
+		day, status string
+		count       int
+	}{
+		{"2026-01-02", "COMPLETED", 2499}, {"2026-01-02", "FAILED", 1}, // 0.9996
+		{"2026-01-03", "COMPLETED", 1}, {"2026-01-03", "FAILED", 2499}, // 0.0004
+		{"2026-01-04", "COMPLETED", 1}, {"2026-01-04", "FAILED", 15}, // 0.0625
+		{"2026-01-07", "CANCELLED", 1}, // none
+	} {
+		records = append(records, runsOn("rates", c.day, c.status, 10_000*(n+1), c.count)...)
+	}
+	o.stored(t, "rates", records...)
+	d.open(d.base + "/explore?metrics=run_success_rate&dimensions=day&start=2026-01-01&end=2026-01-08")
+	d.rows("2 Jan 2026 | 99.96%", "3 Jan 2026 | 0.04%", "4 Jan 2026 | 6.3%", "5 Jan 2026 | 66.7%", "6 Jan 2026 | 100%",
+		"7 Jan 2026 | –", "8 Jan 2026 | 66.7%")
+	for day, tip := range map[int]string{1: "2 Jan 2026 success rate 99.96%", 2: "3 Jan 2026 success rate 0.04%",
+		3: "4 Jan 2026 success rate 6.3%"} {
+		d.point(".u-over", float64(day)/7)
+		d.shows(".tip", tip)
+	}
+	d.point(".u-over", 6.0/7)
+	if got := d.text(`document.querySelector(".tip").hidden`); got != "true" {
+		t.Errorf("a day without ended runs has a tip: %s", d.text(`document.querySelector(".tip").innerText`))
+	}
+	d.open(d.base + "/explore?metrics=run_success_rate&dimensions=user_identifier&start=2026-01-02&end=2026-01-02")
+	d.shows(".tile.drawn", "Success rate 99.96%")
+	d.shows("[aria-labelledby=by-user_identifier] tbody tr", "eve@x.example 99.96%")
+	d.shows("svg.bars g", "eve@x.example 99.96%")
+}
