@@ -59,6 +59,8 @@ func (r *Run) compare(ctx context.Context, now Table, q client.Query, s shift) (
 	q.Range = s.earlier.in(q.Range.Timezone)
 	q.Limit = client.MaxLimit
 	if byMetric(q) {
+		r.Facts.note("In the order of a metric, what only the earlier period has is left out; in the order of dimensions " +
+			"it is here.")
 		return c.top(ctx, now, q)
 	}
 	earlier, err := r.open(ctx, q)

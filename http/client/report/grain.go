@@ -19,9 +19,9 @@ func (r *Run) grained(ctx context.Context) (Table, error) {
 	}
 	label := Column{Name: r.Question.Grain, Kind: Date}
 	for _, b := range []Period{buckets[0], buckets[len(buckets)-1]} {
-		if b.Span != b.Whole {
+		if counted := r.asked(b.Span); counted != b.Whole {
 			r.Facts.note(fmt.Sprintf("The %s of %s is counted in part: %s.", label.Name, b.Whole.Start.Format(time.DateOnly),
-				b.Span))
+				counted))
 		}
 	}
 	rows := func(yield func(Row, error) bool) {

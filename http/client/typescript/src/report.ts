@@ -151,6 +151,9 @@ export class Report {
     if (!byMetric(query)) {
       return { columns: c.columns, rows: c.merge(now.rows, c.moved((await this.#open(earlier)).rows)) };
     }
+    this.#note(
+      "In the order of a metric, what only the earlier period has is left out; in the order of dimensions it is here.",
+    );
     const held: Row[] = [];
     for await (const row of now.rows) held.push(row);
     delete earlier.order;
@@ -166,8 +169,9 @@ export class Report {
     const first = await this.#part(cut[0]!.covered);
     const grain = this.question.grain!;
     for (const { whole, covered } of [cut[0]!, cut.at(-1)!]) {
-      if (spanText(whole) !== spanText(covered)) {
-        this.#note(`The ${grain} of ${textOf(whole.start)} is counted in part: ${spanText(covered)}.`);
+      const counted = spanText(this.#asked(covered));
+      if (counted !== spanText(whole)) {
+        this.#note(`The ${grain} of ${textOf(whole.start)} is counted in part: ${counted}.`);
       }
     }
     const label: AnswerColumn = { name: grain, type: "date", member: "", kind: "date" };

@@ -163,6 +163,10 @@ class Report:
         earlier["range"], earlier["limit"] = shift.earlier.range(self.question.timezone), MAX_LIMIT
         if not by_metric(query):
             return Table(c.columns, c.merge(now.rows, c.moved(self.open(earlier).rows)))
+        self.note(
+            "In the order of a metric, what only the earlier period has is left out; in the order of dimensions "
+            "it is here."
+        )
         held = list(now.rows)
         earlier.pop("order")
         filters = [*query.get("filters", ()), *c.only_groups_of(held, len(query.get("filters", ())))]
@@ -175,10 +179,9 @@ class Report:
         cut = periods(self.question, self.span)
         first = self._part(cut[0].covered)
         for period in (cut[0], cut[-1]):
-            if period.covered != period.whole:
-                self.note(
-                    f"The {self.question.grain} of {period.whole.start} is counted in part: {period.covered}."
-                )
+            counted = self._asked(period.covered)
+            if counted != period.whole:
+                self.note(f"The {self.question.grain} of {period.whole.start} is counted in part: {counted}.")
 
         def rows() -> Iterator[Row]:
             for period in cut:
