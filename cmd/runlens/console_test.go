@@ -118,7 +118,8 @@ func TestConsole(t *testing.T) {
 		"dashboards": consoleDashboards, "operator": consoleOperator,
 		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
 		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,
-		"documentation": documentationPages, "narrowed": consoleNarrowed, "late": consoleLate, "rates": consoleRates,
+		"documentation": documentationPages, "narrowed": consoleNarrowed,
+		"late": consoleLate, "rates": consoleRates, "periods": consolePeriods,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

@@ -24,7 +24,7 @@ func consoleExplorer(t *testing.T, o office) {
 	d.shows(".tile.drawn", "People 3 not over yet") // not 1+2+1+2+1
 	d.open(d.base + "/explore?metrics=run_count&metrics=unique_initiator_count&dimensions=day")
 	d.choose("#over", "week")
-	d.rows("15 Dec 2025 not over | 0 | 0", "22 Dec 2025 | 0 | 0", "29 Dec 2025 | 1 | 1", "5 Jan 2026 | 8 | 3",
+	d.rows("15 Dec 2025 in part | 0 | 0", "22 Dec 2025 | 0 | 0", "29 Dec 2025 | 1 | 1", "5 Jan 2026 | 8 | 3",
 		"12 Jan 2026 not over | 1 | 1")
 	d.shows(".notes", "The week of 15 Dec 2025 is counted in part: 17 Dec 2025 to 21 Dec 2025.")
 	d.choose("#over", "none")

@@ -52,3 +52,22 @@ func consoleRates(t *testing.T, o office) {
 	d.shows("[aria-labelledby=by-user_identifier] tbody tr", "eve@x.example 99.96%")
 	d.shows("svg.bars g", "eve@x.example 99.96%")
 }
+
+// A caption and a tip name the days whose numbers they have: a comparison leaves today out, and a week that is over is
+// counted in part where the range begins within it.
+func consolePeriods(t *testing.T, o office) {
+	t.Parallel()
+	d := o.console(t, "periods", console.Config{})
+	const compared = "&start=2026-01-05&end=2026-01-15&compare=previous"
+	d.open(d.base + "/explore?metrics=run_count&dimensions=user_identifier" + compared)
+	d.shows("figcaption", "Runs for each person from 5 Jan 2026 to 14 Jan 2026 in UTC")
+	d.shows(".notes", "In the order of a metric, what only the earlier period has is left out")
+	d.open(d.base + "/explore?metrics=run_count&grain=week&start=2026-01-07&end=2026-01-15&compare=previous")
+	d.shows("figcaption", "Runs per week from 7 Jan 2026 to 14 Jan 2026 in UTC")
+	d.rows("5 Jan 2026 in part | 4 | 0 | +4 | –", "12 Jan 2026 not over | 0 | 4 | −4 | −100.0%") // one run is of the 15th
+	for part, tip := range map[float64]string{0.05: "7 Jan 2026 to 11 Jan 2026, in part runs 4 runs, before 0",
+		0.95: "12 Jan 2026 to 14 Jan 2026, not over runs, before 4 runs 0"} {
+		d.point(".u-over", part)
+		d.shows(".tip", tip)
+	}
+}

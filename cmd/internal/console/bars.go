@@ -45,7 +45,7 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 			continue
 		}
 		drawn := bars{ID: prefix + "bars-" + column.Name, Metric: column.Name, More: max(len(s.rows.rows)-maxBars, 0),
-			Sentence: c.sentence(s.look, s.span, column.Name)}
+			Sentence: c.sentence(s.look, s.rows.counted(), column.Name)}
 		drawn.File = fileName(drawn.Sentence)
 		compared := s.look.Compare != ""
 		rows := s.rows.rows[:len(s.rows.rows)-drawn.More]

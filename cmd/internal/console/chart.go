@@ -24,8 +24,10 @@ type chart struct {
 	Days     []int64  `json:"days"` // the first of each period, as seconds of its midnight in UTC
 	Lasts    []string `json:"lasts"`
 	Firsts   []string `json:"firsts"` // with Lasts, the days that a period covers
-	// Open are the positions of periods that are not over, or that the range covers a part of.
+	// Open are the positions of periods that are not over, or that the range covers a part of; Part those of them that
+	// are over.
 	Open   []int    `json:"open"`
+	Part   []int    `json:"part"`
 	Series []series `json:"series"`
 	Zoom   bool     `json:"zoom"` // days can be chosen by dragging
 
@@ -49,9 +51,9 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 		return nil
 	}
 	periods := s.rows.question.Periods(s.span)
-	today := report.TodayIn(s.look.Timezone, c.Now())
+	today, counted := s.today(), s.rows.counted()
 	at := make(map[string]int, len(periods))
-	plain := chart{Kind: s.look.Chart, Unit: s.look.over(), Open: []int{}}
+	plain := chart{Kind: s.look.Chart, Unit: s.look.over(), Open: []int{}, Part: []int{}}
 	for _, p := range periods {
 		if p.Start.After(today) {
 			break // nothing can have happened
@@ -59,8 +61,14 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 		if hours(p.Span, s.look.Timezone) == 0 {
 			continue // the zone has no such day
 		}
-		if !p.Whole.End.Before(today) || p.Whole != p.Span {
+		switch over := p.Whole.End.Before(today); {
+		case !over:
 			plain.Open = append(plain.Open, len(plain.Days))
+		case p.Whole != p.Span:
+			plain.Open, plain.Part = append(plain.Open, len(plain.Days)), append(plain.Part, len(plain.Days))
+		}
+		if p.End.After(counted.End) {
+			p.End = counted.End
 		}
 		at[p.Whole.Start.Format(time.DateOnly)] = len(plain.Days)
 		plain.Days = append(plain.Days, p.Whole.Start.Unix())
@@ -76,7 +84,7 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 		drawn.ID, drawn.Metric = fmt.Sprintf("%schart-%s", prefix, column.Name), column.Name
 		drawn.Name = words(column.Name)
 		drawn.Rate = isRate(column.Name)
-		drawn.Sentence = c.sentence(s.look, s.span, column.Name)
+		drawn.Sentence = c.sentence(s.look, counted, column.Name)
 		drawn.Series = seriesOf(s, i, at, len(plain.Days))
 		if drawn.Series = slices.DeleteFunc(drawn.Series, series.empty); len(drawn.Series) == 0 {
 			continue

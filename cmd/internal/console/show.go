@@ -132,6 +132,26 @@ type shown struct {
 	fewLeftOut bool
 }
 
+// today is the first day that was not over when the answers were asked for: they are shown later too.
+func (s *shown) today() time.Time {
+	at := s.totals.at
+	for _, a := range []*answer{s.rows, s.days} {
+		if a != nil && a.at.Before(at) {
+			at = a.at
+		}
+	}
+	return report.TodayIn(s.look.Timezone, at)
+}
+
+// counted are the days that the rows are of: a comparison leaves today out, unless every day has rows of its own.
+func (a *answer) counted() report.Span {
+	counted := a.span
+	if end, err := time.Parse(time.DateOnly, a.facts.Range.End); err == nil {
+		counted.End = end
+	}
+	return counted
+}
+
 // bytes is about what it takes in memory.
 func (s *shown) bytes() int {
 	bytes := s.totals.bytes() + s.rows.bytes() + s.days.bytes()

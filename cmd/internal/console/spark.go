@@ -24,7 +24,7 @@ func (c *Console) spark(s *shown, column report.Column) (line spark) {
 	if at < 0 || day < 0 || s.span.Days() < 2 {
 		return line
 	}
-	today := report.TodayIn(s.look.Timezone, c.Now())
+	today := s.today()
 	values, most := make(map[string]float64), 0.0
 	for _, row := range s.days.rows {
 		if f := number(row[at]); f != nil {

@@ -31,7 +31,7 @@ type cell struct {
 	Whole  string // a text that may be cut off where it is shown; empty for others
 	Href   string // the look at this value alone
 	Number bool
-	Open   bool // of a period that is not over
+	Mark   string // of a period that is not over, or that is counted in part; empty for others
 }
 
 type table struct {
@@ -67,9 +67,9 @@ func (c *Console) table(s *shown, charts []chart) *table {
 	}
 	rows := s.sorted()
 	t.Left = max(len(rows)-maxShownRows, 0)
-	open := openDays(charts)
+	marks := marksOf(charts)
 	for _, row := range rows[:len(rows)-t.Left] {
-		t.Rows = append(t.Rows, s.cells(row, open))
+		t.Rows = append(t.Rows, s.cells(row, marks))
 	}
 	return t
 }
@@ -116,7 +116,7 @@ func order(a, b bool) int {
 	return -1
 }
 
-func (s *shown) cells(row report.Row, open map[string]bool) (cells []cell) {
+func (s *shown) cells(row report.Row, marks map[string]string) (cells []cell) {
 	for i, column := range s.rows.columns {
 		v := row[i]
 		c := cell{Text: shownValue(column, v), Number: column.Numeric()}
@@ -129,7 +129,7 @@ func (s *shown) cells(row report.Row, open map[string]bool) (cells []cell) {
 		case column.Kind == report.Text && column.Name == column.Member && fits(v):
 			c.Href = s.look.onlyValue(column.Name, v.String()).address()
 		case column.Kind == report.Date && !v.IsNull():
-			c.Open = open[v.String()]
+			c.Mark = marks[v.String()]
 			if covered, ok := s.period(v.String()); ok && covered != s.span {
 				c.Href = s.look.narrowed(covered).address()
 			}
@@ -163,14 +163,18 @@ func (s *shown) period(first string) (report.Span, bool) {
 	return whole, true
 }
 
-func openDays(charts []chart) map[string]bool {
-	open := make(map[string]bool)
+// marksOf says of the first days of periods what is open of them.
+func marksOf(charts []chart) map[string]string {
+	marks := make(map[string]string)
 	if len(charts) > 0 {
 		for _, i := range charts[0].Open {
-			open[time.Unix(charts[0].Days[i], 0).UTC().Format(time.DateOnly)] = true
+			day := time.Unix(charts[0].Days[i], 0).UTC().Format(time.DateOnly)
+			if marks[day] = "not over"; slices.Contains(charts[0].Part, i) {
+				marks[day] = "in part"
+			}
 		}
 	}
-	return open
+	return marks
 }
 
 // about is the catalog's description of a column.

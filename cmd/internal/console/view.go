@@ -67,10 +67,8 @@ func (c *Console) viewOf(s *shown, prefix string) *answerView {
 	v := &answerView{Look: s.look, Prefix: prefix, Crumbs: s.look.crumbs(c), Empty: c.empty(s), Offer: s.offer(),
 		FewLeftOut: s.fewLeftOut}
 	v.Tiles = c.tiles(s)
-	if s.look.Compare != "" && s.totals.span.End.Format(time.DateOnly) != s.totals.facts.Range.End {
-		if end, err := time.Parse(time.DateOnly, s.totals.facts.Range.End); err == nil {
-			v.Until = dayText(end)
-		}
+	if until := s.totals.counted().End; s.look.Compare != "" && !until.Equal(s.totals.span.End) {
+		v.Until = dayText(until)
 	}
 	for _, note := range s.notes {
 		if v.Until == "" || !strings.Contains(note, " is not over: ") { // which is said above the chart
@@ -158,7 +156,7 @@ func (c *Console) tiles(s *shown) (tiles []tile) {
 		return nil
 	}
 	row, model := s.totals.rows[0], c.model(s.look.Model)
-	open := s.totals.facts.Range.End >= report.TodayIn(s.look.Timezone, c.Now()).Format(time.DateOnly)
+	open := s.totals.facts.Range.End >= s.today().Format(time.DateOnly)
 	for i, column := range s.totals.columns {
 		if column.Member == "" || strings.HasSuffix(column.Name, report.EndPrevious) {
 			continue

@@ -160,7 +160,7 @@ function showTip(u) {
   if (u.tip.hidden) return;
   const days = dayText(chart.firsts[i]) + (chart.lasts[i] !== chart.firsts[i] ? " to " + dayText(chart.lasts[i]) : "");
   const head = document.createElement("strong");
-  head.textContent = days + (chart.open.includes(i) ? ", not over" : "");
+  head.textContent = days + (chart.part.includes(i) ? ", in part" : chart.open.includes(i) ? ", not over" : "");
   const lines = chart.series.filter((s) => s.values[i] != null).sort((a, b) => b.values[i] - a.values[i]).map((s) => {
     const line = document.createElement("div"), mark = document.createElement("i");
     mark.style.background = seriesStroke(chart, s);
