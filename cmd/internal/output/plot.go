@@ -93,19 +93,17 @@ func (p *plot) days(date int) (days []string) {
 		}
 	}
 	slices.Sort(days)
-	if p.columns[date].Name == "day" {
-		return everyDay(days)
-	}
-	return days
+	return everyPeriod(days, p.columns[date].Name)
 }
 
-// everyDay adds the days between: without data there is a gap in the line, not a shorter axis.
-func everyDay(days []string) (every []string) {
+// everyPeriod adds the days, weeks or months between: without data there is a gap in the line, not a shorter axis.
+func everyPeriod(days []string, unit string) (every []string) {
 	first, err := time.Parse(time.DateOnly, days[0])
-	if err != nil {
+	step, known := map[string][2]int{"day": {0, 1}, "week": {0, 7}, "month": {1, 0}}[unit] // months and days
+	if err != nil || !known {
 		return days
 	}
-	for day := first; len(every) == 0 || every[len(every)-1] < days[len(days)-1]; day = day.AddDate(0, 0, 1) {
+	for day := first; len(every) == 0 || every[len(every)-1] < days[len(days)-1]; day = day.AddDate(0, step[0], step[1]) {
 		every = append(every, day.Format(time.DateOnly))
 	}
 	return every

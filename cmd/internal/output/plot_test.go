@@ -107,3 +107,23 @@ func TestSeries(t *testing.T) {
 		t.Error("a plot without end")
 	}
 }
+
+// A week or a month without rows is a gap of the line and has its place on the axis, as a day has.
+func TestWeeksAndMonthsWithoutRowsAreGaps(t *testing.T) {
+	for unit, days := range map[string][]string{
+		"day":   {"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-05"},
+		"week":  {"2025-12-29", "2026-01-05", "2026-01-12", "2026-01-26"},
+		"month": {"2025-11-01", "2025-12-01", "2026-01-01", "2026-03-01"},
+	} {
+		some := []report.Column{{Name: unit, Kind: report.Date}, columns[3]}
+		var rows []string
+		for _, day := range days {
+			rows = append(rows, fmt.Sprintf(`["%s",1]`, day))
+		}
+		got := written(t, "plot", Options{Width: 40}, some, rows...)
+		line := strings.TrimRight(strings.Split(got, "\n")[1], " ")
+		if line != " 1.00 ┼──────────────╴            ╶" {
+			t.Errorf("%ss are drawn as %q", unit, line)
+		}
+	}
+}
