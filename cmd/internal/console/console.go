@@ -43,6 +43,7 @@ type Console struct {
 	answers   *cache.Cache[*answer]
 	lastShown *cache.Cache[*shown]
 	names     *cache.Cache[string] // of dimension values, by member and identifier, and the other way round
+	learning  sync.Mutex           // of names
 	asks      chan struct{}        // holds a mark while a question is asked
 
 	saving sync.Mutex // a file is read and written

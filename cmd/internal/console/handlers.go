@@ -3,10 +3,14 @@ package console
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/cache"
 	"github.com/runlens/runlens/olap/daterange"
 )
 
@@ -137,8 +141,10 @@ func (c *Console) zones(w http.ResponseWriter, _ *http.Request) {
 	c.render(w, "options", options)
 }
 
-// learn remembers the names of an answer's identifiers.
+// learn remembers the names of an answer's identifiers, and whose name each is: several may share one.
 func (c *Console) learn(a *answer) {
+	c.learning.Lock()
+	defer c.learning.Unlock()
 	for i, column := range a.columns {
 		if i == 0 || column.Member != a.columns[i-1].Name || column.Name == column.Member || column.Numeric() {
 			continue
@@ -147,7 +153,12 @@ func (c *Console) learn(a *answer) {
 			if !row[i].IsNull() && !row[i-1].IsNull() {
 				id, name := row[i-1].String(), row[i].String()
 				c.names.Put(everybody, keyOf(column.Member+"="+id), name, len(name))
-				c.names.Put(everybody, keyOf("id of "+column.Member+"="+strings.ToLower(name)), id, len(id))
+				shared := c.seenAs(column.Member, name)
+				if !slices.Contains(shared, id) && len(shared) <= client.MaxFilterValues {
+					shared = append(shared, id)
+				}
+				ids := report.FilterText("", shared...)
+				c.names.Put(everybody, seenKey(column.Member, name), ids, len(ids))
 			}
 		}
 	}
@@ -170,12 +181,26 @@ func (c *Console) name(member, value string) string {
 	return name
 }
 
-// identifier is the value that a typed name stands for, as far as it was seen.
-func (c *Console) identifier(member, typed string) string {
-	if id, ok := c.names.Get(everybody, keyOf("id of "+member+"="+strings.ToLower(typed))); ok {
-		return id
+// identifiers are the values that a typed name stands for: those of all who share it, as far as they were seen.
+func (c *Console) identifiers(member, typed string) []string {
+	if ids := c.seenAs(member, typed); ids != nil {
+		return ids
 	}
-	return typed
+	return []string{typed}
+}
+
+// seenAs are the identifiers that were seen with a name, up to one more than a filter takes.
+func (c *Console) seenAs(member, name string) []string {
+	text, ok := c.names.Get(everybody, seenKey(member, name))
+	if !ok {
+		return nil
+	}
+	f, _ := report.ParseFilter(text) // one of our own
+	return f.Values
+}
+
+func seenKey(member, name string) cache.Key {
+	return keyOf("seen as " + member + "=" + strings.ToLower(name))
 }
 
 // signIn says how to open the console. again is a link to the page itself; empty for none.

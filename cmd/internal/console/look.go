@@ -79,7 +79,7 @@ func (c *Console) parseLook(values url.Values) (look, error) {
 	l.widen(values["wider"]...)
 	l.takeForm(values)
 	if member, value := values.Get("filter-member"), strings.TrimSpace(values.Get("filter-value")); value != "" {
-		l.addFilter(member, c.identifier(member, value))
+		l.addFilter(member, c.identifiers(member, value)...)
 	}
 	return l, nil
 }
@@ -175,18 +175,17 @@ func (l *look) widen(periods ...string) {
 	l.Wider = l.Wider[max(len(l.Wider)-maxWider, 0):]
 }
 
-// addFilter adds a value to the filter on a member.
-func (l *look) addFilter(member, value string) {
+// addFilter adds values to the filter on a member.
+func (l *look) addFilter(member string, values ...string) {
 	l.Filter = slices.Clone(l.Filter)
 	for i, text := range l.Filter {
 		if f, err := report.ParseFilter(text); err == nil && f.Member == member {
-			if !slices.Contains(f.Values, value) {
-				l.Filter[i] = report.FilterText(member, append(f.Values, value)...)
-			}
+			values = slices.DeleteFunc(values, func(v string) bool { return slices.Contains(f.Values, v) })
+			l.Filter[i] = report.FilterText(member, append(f.Values, values...)...)
 			return
 		}
 	}
-	l.Filter = append(l.Filter, report.FilterText(member, value))
+	l.Filter = append(l.Filter, report.FilterText(member, values...))
 }
 
 // onlyValue is the look at one value of a dimension.

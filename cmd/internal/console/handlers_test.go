@@ -1,0 +1,34 @@
+package console
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/runlens/runlens/cmd/internal/report"
+	"github.com/runlens/runlens/http/client"
+	"github.com/runlens/runlens/olap/cache"
+)
+
+// A name that is typed as a filter stands for all who share it, and not for the one that was seen last.
+func TestNamesThatAreShared(t *testing.T) {
+	c := &Console{names: cache.New[string](keptNames, keptFor)}
+	a := &answer{columns: []report.Column{{Name: "user_identifier", Member: "user_identifier"},
+		{Name: "user_name", Member: "user_identifier"}}}
+	for _, row := range [][2]string{{"a@x.example", "Jo Li"}, {"b, c", "jo li"}, {"d@x.example", "Max"}} {
+		a.rows = append(a.rows, report.Row{client.StringValue(row[0]), client.StringValue(row[1])})
+	}
+	c.learn(a)
+	c.learn(a) // again: nobody is there twice
+	for typed, want := range map[string][]string{
+		"Jo Li": {"a@x.example", "b, c"}, "max": {"d@x.example"}, "eve": {"eve"},
+	} {
+		if got := c.identifiers("user_identifier", typed); !slices.Equal(got, want) {
+			t.Errorf("%s stands for %q, want %q", typed, got, want)
+		}
+	}
+	l := look{Question: report.Question{Filter: []string{"user_identifier=a@x.example"}}}
+	l.addFilter("user_identifier", c.identifiers("user_identifier", "Jo Li")...)
+	if want := `user_identifier=a@x.example,"b, c"`; len(l.Filter) != 1 || l.Filter[0] != want {
+		t.Errorf("the filter is %q, want %s", l.Filter, want)
+	}
+}
