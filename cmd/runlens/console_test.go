@@ -119,7 +119,7 @@ func TestConsole(t *testing.T) {
 		"worker": consoleWorker, "looks": consoleLooks, "speed": consoleSpeed, "neighbours": consoleNeighbours,
 		"without the token": consoleWithoutToken, "saving": consoleSaving, "sharing": consoleSharing,
 		"documentation": documentationPages, "narrowed": consoleNarrowed,
-		"late": consoleLate, "rates": consoleRates, "periods": consolePeriods,
+		"late": consoleLate, "rates": consoleRates, "periods": consolePeriods, "stays open": consoleStaysOpen,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, o) })
 	}

@@ -2,7 +2,12 @@ package main
 
 import (
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/cmd/internal/console"
 )
@@ -70,4 +75,50 @@ func consolePeriods(t *testing.T, o office) {
 		d.point(".u-over", part)
 		d.shows(".tip", tip)
 	}
+}
+
+// A page of a dashboard that stays open never has numbers under another panel's title, nor those of other days than it
+// says: it is opened anew when its file was changed, and on the next day.
+func consoleStaysOpen(t *testing.T, o office) {
+	t.Parallel()
+	var later atomic.Int64
+	file := filepath.Join(t.TempDir(), "wall.yaml")
+	write := func(panels string) {
+		// There it is 23:45.
+		content := "title: Wall\nlast: 11d\nrefresh: 1h\ntimezone: Australia/Eucla\npanels:\n" + panels
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const (
+		failures = "- title: Failures of all\n  question: {metrics: [failed_run_count], dimensions: [day]}\n"
+		runs     = "- title: Runs of all\n  question: {metrics: [run_count], dimensions: [day]}\n"
+	)
+	write(failures)
+	d := o.console(t, "wall", console.Config{Dashboards: []string{file},
+		Now: func() time.Time { return consoleNow.Add(time.Duration(later.Load())) }})
+	d.open(d.base + "/dashboard?file=" + url.QueryEscape(file))
+	again := func() {
+		d.text(`window.openedBefore = true; htmx.trigger("#panel-0", "again"); 0`)
+		d.until(`window.openedBefore === undefined`) // the page was opened anew
+		d.rest()
+	}
+	d.shows("#panel-0 .tile", "Failures 2 not over yet")
+	write(runs + failures)
+	again()
+	d.shows("#panel-0-title", "Runs of all")
+	d.shows("#panel-0 .tile", "Runs 9 not over yet")
+	d.shows(".board > .about", "All panels are about 5 Jan 2026 to 15 Jan 2026 in Australia/Eucla")
+	later.Store(int64(30 * time.Minute))
+	again()
+	d.shows(".board > .about", "All panels are about 6 Jan 2026 to 16 Jan 2026 in Australia/Eucla")
+	d.shows("#panel-0 .tile", "Runs 6 not over yet")
+	d.text(`window.openedBefore = true; htmx.trigger("#panel-0", "again"); 0`)
+	d.rest()
+	if d.text(`window.openedBefore`) != "true" {
+		t.Error("a page that says what is shown was opened anew")
+	}
+	write("")
+	again()
+	d.shows("h1", "wall has a fault")
 }

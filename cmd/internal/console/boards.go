@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,6 +23,7 @@ type boardView struct {
 	Refresh int    // seconds; 0 for never
 	About   string // the days and the timezone of all panels; empty where they have several
 	Panels  []panelView
+	Says    string // stands for what the page says of its panels
 	Form    []hidden
 	Shared  bool      // by a link: the period cannot be changed
 	Link    *linkView // makes such a link; nil for a console without them
@@ -56,7 +59,33 @@ func (d *dashboard) view(looks []look, now time.Time) *boardView {
 		v.Panels = append(v.Panels, panelView{Title: one.heading(), ID: fmt.Sprintf("panel-%d", i), About: abouts[i],
 			Delay: d.delay(i)})
 	}
+	said := fmt.Sprintf("%+v", v)
+	for _, l := range looks {
+		said += l.address() + "\n"
+	}
+	sum := sha256.Sum256([]byte(said))
+	v.Says = hex.EncodeToString(sum[:])
 	return v
+}
+
+// saidElse has the browser open the page anew, and reports so, where the page says something else of its panels than
+// would be shown in them: their file was changed, or it is another day. looks are those of all panels. d is nil for a
+// file that is no dashboard any longer.
+func (d *dashboard) saidElse(w http.ResponseWriter, r *http.Request, looks []look, now time.Time) bool {
+	said := r.Header.Get("Runlens-Page") // as the page's template has it
+	if said == "" || d != nil && d.view(looks, now).Says == said {
+		return false
+	}
+	w.Header().Set("HX-Refresh", "true")
+	return true
+}
+
+// looks are those of all panels over the period that the page has chosen.
+func (d *dashboard) looks(values url.Values) (looks []look) {
+	for _, one := range d.Panels {
+		looks = append(looks, one.withRange(values))
+	}
+	return looks
 }
 
 // find is a dashboard that the console offers; others are files that a page must not name. The error is a *fault where
@@ -109,10 +138,7 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, err.Error())
 		return
 	}
-	looks := make([]look, len(d.Panels))
-	for i, one := range d.Panels {
-		looks[i] = one.withRange(values)
-	}
+	looks := d.looks(values)
 	first := looks[0]
 	p := page{Title: d.Title, Nav: c.nav(dashboardAddress(d.file)), Look: first, Periods: c.periodChoices(first)}
 	p.Span, _ = first.Span(c.Now())
@@ -137,6 +163,13 @@ func (c *Console) dashboard(w http.ResponseWriter, r *http.Request) {
 func (c *Console) panel(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	d, err := c.find(values.Get("file"))
+	var looks []look
+	if err == nil {
+		looks = d.looks(values)
+	}
+	if d.saidElse(w, r, looks, c.Now()) {
+		return
+	}
 	var n int
 	if err == nil {
 		_, err = fmt.Sscan(values.Get("panel"), &n)
@@ -145,7 +178,7 @@ func (c *Console) panel(w http.ResponseWriter, r *http.Request) {
 		c.failure(w, r, http.StatusNotFound, "There is no such panel.")
 		return
 	}
-	if v := c.panelView(r.Context(), d, n, d.Panels[n].withRange(values)); v != nil {
+	if v := c.panelView(r.Context(), d, n, looks[n]); v != nil {
 		c.render(w, "panel", v)
 	}
 }

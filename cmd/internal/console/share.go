@@ -117,11 +117,7 @@ func (c *Console) sharedBoard(w http.ResponseWriter, r *http.Request) {
 	if d == nil {
 		return
 	}
-	looks := make([]look, len(d.Panels))
-	for i, one := range d.Panels {
-		looks[i] = one.look
-	}
-	board := d.view(looks, c.Now())
+	board := d.view(d.looks(nil), c.Now())
 	board.Shared = true
 	for i := range board.Panels {
 		board.Panels[i].Address = fmt.Sprintf("%s/%d", r.PathValue("token"), i)
@@ -132,6 +128,9 @@ func (c *Console) sharedBoard(w http.ResponseWriter, r *http.Request) {
 func (c *Console) sharedPanel(w http.ResponseWriter, r *http.Request) {
 	d := c.linked(w, r)
 	if d == nil {
+		return
+	}
+	if d.saidElse(w, r, d.looks(nil), c.Now()) {
 		return
 	}
 	n := slices.IndexFunc(panelNames[:len(d.Panels)], func(name string) bool { return name == r.PathValue("panel") })
