@@ -84,11 +84,8 @@ func keyOf(text string) cache.Key { return cache.KeyOf([]byte(text)) }
 // questionBytes is about what a question with its span, columns and facts takes.
 const questionBytes = 16 << 10
 
-// bytes is about what an answer takes in memory, nil too.
+// bytes is about what an answer takes in memory.
 func (a *answer) bytes() int {
-	if a == nil {
-		return 0
-	}
 	bytes := questionBytes
 	for _, row := range a.rows {
 		bytes += int(unsafe.Sizeof(row)) + len(row)*int(unsafe.Sizeof(client.Value{}))

@@ -135,12 +135,21 @@ type shown struct {
 // today is the first day that was not over when the answers were asked for: they are shown later too.
 func (s *shown) today() time.Time {
 	at := s.totals.at
-	for _, a := range []*answer{s.rows, s.days} {
-		if a != nil && a.at.Before(at) {
+	for _, a := range s.answers() {
+		if a.at.Before(at) {
 			at = a.at
 		}
 	}
 	return report.TodayIn(s.look.Timezone, at)
+}
+
+// answers are all that the page has numbers of.
+func (s *shown) answers() []*answer {
+	all := []*answer{s.totals, s.rows, s.days}
+	for _, board := range s.leaders {
+		all = append(all, board.answer)
+	}
+	return slices.DeleteFunc(all, func(a *answer) bool { return a == nil })
 }
 
 // counted are the days that the rows are of: a comparison leaves today out, unless every day has rows of its own.
@@ -154,9 +163,9 @@ func (a *answer) counted() report.Span {
 
 // bytes is about what it takes in memory.
 func (s *shown) bytes() int {
-	bytes := s.totals.bytes() + s.rows.bytes() + s.days.bytes()
-	for _, board := range s.leaders {
-		bytes += board.answer.bytes()
+	bytes := 0
+	for _, a := range s.answers() {
+		bytes += a.bytes()
 	}
 	return bytes
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/runlens/runlens/cmd/internal/report"
 	"github.com/runlens/runlens/http/client"
@@ -40,5 +41,17 @@ func TestGroupsAreKeptAsFarAsFiltersCan(t *testing.T) {
 		if noted := slices.Contains(d.notes, unchosen); !slices.Equal(d.question.Filter, c.want) || noted != c.noted {
 			t.Errorf("%s: %q, %q", name, d.question.Filter, d.notes)
 		}
+	}
+}
+
+// What a page says of its time is true of its lists and small lines too, which may be from memory.
+func TestAsOfIsThatOfAllAnswers(t *testing.T) {
+	at := func(second int) *answer {
+		asOf := time.Date(2026, 1, 15, 15, 0, second, 0, time.UTC)
+		return &answer{facts: report.Facts{AsOf: asOf, AsOfLast: asOf}}
+	}
+	s := &shown{totals: at(40), rows: at(40), days: at(12), leaders: []*leaders{{answer: at(41)}}}
+	if got, want := s.asOf(), "15 Jan 2026, 15:00:12 UTC to 15:00:41 UTC"; got != want {
+		t.Errorf("as of %s, want %s", got, want)
 	}
 }

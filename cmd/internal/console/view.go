@@ -136,12 +136,12 @@ func (a *answer) groups() int {
 // asOf is the boundary of the answers, or the first and the last one of several.
 func (s *shown) asOf() string {
 	first, last := s.totals.facts.AsOf, s.totals.facts.AsOfLast
-	if s.rows != nil {
-		if s.rows.facts.AsOf.Before(first) {
-			first = s.rows.facts.AsOf
+	for _, a := range s.answers() {
+		if a.facts.AsOf.Before(first) {
+			first = a.facts.AsOf
 		}
-		if s.rows.facts.AsOfLast.After(last) {
-			last = s.rows.facts.AsOfLast
+		if a.facts.AsOfLast.After(last) {
+			last = a.facts.AsOfLast
 		}
 	}
 	const form = "2 Jan 2006, 15:04:05 UTC"
