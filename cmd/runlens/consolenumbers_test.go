@@ -75,6 +75,8 @@ func consolePeriods(t *testing.T, o office) {
 		d.point(".u-over", part)
 		d.shows(".tip", tip)
 	}
+	d.open(d.base + "/explore?metrics=run_count&dimensions=user_identifier&dimensions=day&last=11d&top=2")
+	d.shows("figcaption", "for each person from 5 Jan 2026 to 15 Jan 2026 in UTC, the 2 groups with the highest runs.")
 }
 
 // A page of a dashboard that stays open never has numbers under another panel's title, nor those of other days than it

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -44,8 +45,12 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 		if !column.Numeric() || column.Member == "" || strings.HasSuffix(column.Name, report.EndPrevious) {
 			continue
 		}
-		drawn := bars{ID: prefix + "bars-" + column.Name, Metric: column.Name, More: max(len(s.rows.rows)-maxBars, 0),
-			Sentence: c.sentence(s.look, s.rows.counted(), column.Name)}
+		drawn := bars{ID: prefix + "bars-" + column.Name, Metric: column.Name, More: max(len(s.rows.rows)-maxBars, 0)}
+		only := ""
+		if drawn.More > 0 {
+			only = fmt.Sprintf("the first %d groups", maxBars)
+		}
+		drawn.Sentence = c.sentence(s.look, s.rows.counted(), column.Name, only)
 		drawn.File = fileName(drawn.Sentence)
 		compared := s.look.Compare != ""
 		rows := s.rows.rows[:len(s.rows.rows)-drawn.More]

@@ -26,3 +26,26 @@ func TestNamesOfBarsFit(t *testing.T) {
 		}
 	}
 }
+
+// A picture has its sentence alone: it says so where some groups are not drawn.
+func TestSentencesSayWhatIsNotDrawn(t *testing.T) {
+	c := &Console{names: cache.New[string](keptNames, keptFor)}
+	l := look{Question: report.Question{Metrics: []string{"run_count"}, Dimensions: []string{"source"}, Timezone: "UTC"}}
+	for count, want := range map[int]string{
+		maxBars:     "Runs for each source on 1 Jan 0001 in UTC.",
+		maxBars + 1: "Runs for each source on 1 Jan 0001 in UTC, the first 25 groups.",
+	} {
+		a := &answer{question: l.Question, columns: []report.Column{{Name: "source", Member: "source"},
+			{Name: "run_count", Kind: report.Count, Member: "run_count"}}}
+		for n := range count {
+			a.rows = append(a.rows, report.Row{text(string(rune('a' + n))), client.Int64Value(1)})
+		}
+		if got := c.bars(&shown{look: l, rows: a}, "")[0].Sentence; got != want {
+			t.Errorf("%d bars: %s", count, got)
+		}
+		var d drawing
+		if d.keep(a, maxBars); (d.only != "") != (count > maxBars) {
+			t.Errorf("of %d groups the drawn ones are %q", count, d.only)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func (c *Console) charts(s *shown, prefix string) []chart {
 		drawn.ID, drawn.Metric = fmt.Sprintf("%schart-%s", prefix, column.Name), column.Name
 		drawn.Name = words(column.Name)
 		drawn.Rate = isRate(column.Name)
-		drawn.Sentence = c.sentence(s.look, counted, column.Name)
+		drawn.Sentence = c.sentence(s.look, counted, column.Name, s.only)
 		drawn.Series = seriesOf(s, i, at, len(plain.Days))
 		if drawn.Series = slices.DeleteFunc(drawn.Series, series.empty); len(drawn.Series) == 0 {
 			continue

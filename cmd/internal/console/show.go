@@ -18,6 +18,7 @@ import (
 type drawing struct {
 	question report.Question
 	rank     map[string]int // of the groups, by groupOf; nil without groups
+	only     string         // which groups are drawn, in words; empty for all
 	notes    []string
 }
 
@@ -67,8 +68,8 @@ func (d *drawing) keep(top *answer, count int) {
 	if len(top.rows) <= count {
 		return
 	}
-	d.notes = append(d.notes, fmt.Sprintf("Drawn and listed are the %d groups with the highest %s. The totals are of all.",
-		count, words(top.question.Metrics[0])))
+	d.only = fmt.Sprintf("the %d groups with the highest %s", count, words(top.question.Metrics[0]))
+	d.notes = append(d.notes, "Drawn and listed are "+d.only+". The totals are of all.")
 	d.question.Filter = slices.Clone(d.question.Filter)
 	for i, column := range top.columns {
 		if column.Name != column.Member || column.Numeric() {
@@ -122,6 +123,7 @@ type shown struct {
 	totals  *answer
 	rows    *answer // nil for a look without dimensions
 	rank    map[string]int
+	only    string  // which groups the rows are of, in words; empty for all
 	days    *answer // of the first page alone, as its leaders
 	leaders []*leaders
 	notes   []string
@@ -222,7 +224,7 @@ func (c *Console) answerRows(ctx context.Context, s *shown, l look, fresh time.D
 	if err != nil {
 		return err
 	}
-	s.rows, s.rank = rows.onlyGroups(d.rank), d.rank
+	s.rows, s.rank, s.only = rows.onlyGroups(d.rank), d.rank, d.only
 	s.notes = slices.Concat(d.notes, s.rows.facts.Notes)
 	return nil
 }

@@ -146,8 +146,9 @@ func (l look) subject(metric string) string {
 	return text
 }
 
-// sentence is what a chart shows, in plain words.
-func (c *Console) sentence(l look, span report.Span, metric string) string {
+// sentence is what a chart shows, in plain words. A picture has no other. only says which groups are drawn; empty for
+// all.
+func (c *Console) sentence(l look, span report.Span, metric, only string) string {
 	var s strings.Builder
 	s.WriteString(l.subject(metric))
 	if span.Start.Equal(span.End) {
@@ -172,6 +173,9 @@ func (c *Console) sentence(l look, span report.Span, metric string) string {
 		s.WriteString(joint + words(f.Member) + " is " + strings.Join(values, " or "))
 	}
 	s.WriteString(compared(l))
+	if only != "" {
+		s.WriteString(", " + only)
+	}
 	return s.String() + "."
 }
 
