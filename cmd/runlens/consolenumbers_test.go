@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,6 +78,28 @@ func consolePeriods(t *testing.T, o office) {
 	}
 	d.open(d.base + "/explore?metrics=run_count&dimensions=user_identifier&dimensions=day&last=11d&top=2")
 	d.shows("figcaption", "for each person from 5 Jan 2026 to 15 Jan 2026 in UTC, the 2 groups with the highest runs.")
+}
+
+// The command that is copied for curl asks for one page, and says so where the page has the rows of several.
+func consoleLongCopies(t *testing.T, o office) {
+	t.Parallel()
+	d := o.console(t, "long-copies", console.Config{})
+	var records []string
+	for n := range 50 * 11 {
+		run := runsOn("long-copies", fmt.Sprintf("2026-01-%02d", 2+n%11), "COMPLETED", 10_000+n, 1)[0]
+		records = append(records, strings.ReplaceAll(run, "eve@", fmt.Sprintf("eve%d@", n/11)))
+	}
+	o.stored(t, "long-copies", records...)
+	for groups, want := range map[string]string{
+		"40": "", // of 11 days each
+		"50": "curl: This asks for the first 500 rows. The cursor of an answer asks for the next ones.",
+	} {
+		d.open(d.base + "/explore?metrics=run_count&dimensions=user_identifier&dimensions=day&last=15d&top=" + groups)
+		if got := d.text(`[...document.querySelectorAll(".copy:has(p)")].map((e) => e.querySelector("h3").textContent + ": " +
+			e.querySelector("p").textContent).join("; ")`); got != want {
+			t.Errorf("of %s groups it says %q", groups, got)
+		}
+	}
 }
 
 // A page of a dashboard that stays open never has numbers under another panel's title, nor those of other days than it

@@ -17,7 +17,10 @@ import (
 )
 
 // A snippet asks the same question from elsewhere. It never has the key.
-type snippet struct{ Name, Text string }
+type snippet struct {
+	Name, Text string
+	Note       string // what it lacks of the page's rows; empty for nothing
+}
 
 // copies are the question of the rows, or of the totals where there are none, in the languages that ask the API.
 func (c *Console) copies(s *shown) []snippet {
@@ -34,13 +37,18 @@ func (c *Console) copies(s *shown) []snippet {
 	if err != nil {
 		return nil
 	}
+	note := ""
+	if a.facts.Pages > len(queries) {
+		note = fmt.Sprintf("This asks for the first %d rows. The cursor of an answer asks for the next ones.",
+			client.MaxLimit)
+	}
 	all := []snippet{
-		{"CLI", commandLine(a.question, c.Client.URL())},
-		{"curl", curl(queries, c.Client.URL())},
-		{"Python", python(a.question, c.Client.URL())},
-		{"Go", goProgram(queries, c.Client.URL())},
-		{"TypeScript", typeScript(queries, c.Client.URL())},
-		{"YAML", "# a saved question: ~/.config/runlens/queries/NAME.yaml, or a panel of a dashboard\n" + saved},
+		{Name: "CLI", Text: commandLine(a.question, c.Client.URL())},
+		{Name: "curl", Text: curl(queries, c.Client.URL()), Note: note},
+		{Name: "Python", Text: python(a.question, c.Client.URL())},
+		{Name: "Go", Text: goProgram(queries, c.Client.URL())},
+		{Name: "TypeScript", Text: typeScript(queries, c.Client.URL())},
+		{Name: "YAML", Text: "# a saved question: ~/.config/runlens/queries/NAME.yaml, or a panel of a dashboard\n" + saved},
 	}
 	return slices.DeleteFunc(all, func(s snippet) bool { return s.Text == "" })
 }
