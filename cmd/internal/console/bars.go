@@ -13,6 +13,7 @@ import (
 // A bar is a group of a look without time.
 type bar struct {
 	Name, Value string
+	Whole       string // the name, which may be cut off in Name as others are
 	Href        string // the look at it alone; empty where no filter can choose it
 	Y, Width    int    // of the drawing, which is barsWidth wide
 	Before      int    // the width of the earlier value; 0 without one
@@ -70,9 +71,9 @@ func (c *Console) bars(s *shown, prefix string) (all []bars) {
 			return 0
 		}
 		for n, row := range rows {
-			name := runewidth.Truncate(names[groupOf(s.rows.columns, row)], nameColumns, "…")
-			b := bar{Name: name, Value: shownValue(column, row[i]), Y: n * barHeight, Width: width(row[i]),
-				Href: s.look.onlyGroup(s.rows.columns, row)}
+			name := names[groupOf(s.rows.columns, row)]
+			b := bar{Name: runewidth.Truncate(name, nameColumns, "…"), Whole: name, Value: shownValue(column, row[i]),
+				Y: n * barHeight, Width: width(row[i]), Href: s.look.onlyGroup(s.rows.columns, row)}
 			if compared {
 				b.Before = width(row[i+1])
 			}

@@ -21,8 +21,19 @@ func TestNamesOfBarsFit(t *testing.T) {
 			rows: &answer{columns: []report.Column{{Name: "source", Member: "source"},
 				{Name: "run_count", Kind: report.Count, Member: "run_count"}},
 				rows: []report.Row{{text(name), client.Int64Value(1)}}}}
-		if got := c.bars(s, "")[0].Bars[0].Name; got != want {
+		b := c.bars(s, "")[0]
+		if got := b.Bars[0].Name; got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+		// Two names that are cut off alike are told apart by who points at them or hears them.
+		var drawn strings.Builder
+		if err := templates.ExecuteTemplate(&drawn, "bars", b); err != nil {
+			t.Fatal(err)
+		}
+		for _, whole := range []string{"<title>" + name + ": 1</title>", `aria-label="` + name + `: 1. Filter by it."`} {
+			if !strings.Contains(drawn.String(), whole) {
+				t.Errorf("the drawing lacks %s", whole)
+			}
 		}
 	}
 }
