@@ -103,7 +103,7 @@ func consoleLongCopies(t *testing.T, o office) {
 }
 
 // A page of a dashboard that stays open never has numbers under another panel's title, nor those of other days than it
-// says: it is opened anew when its file was changed, and on the next day.
+// says: it is opened again when its file was changed, and on the next day.
 func consoleStaysOpen(t *testing.T, o office) {
 	t.Parallel()
 	var later atomic.Int64
@@ -125,7 +125,7 @@ func consoleStaysOpen(t *testing.T, o office) {
 	d.open(d.base + "/dashboard?file=" + url.QueryEscape(file))
 	again := func() {
 		d.text(`window.openedBefore = true; htmx.trigger("#panel-0", "again"); 0`)
-		d.until(`window.openedBefore === undefined`) // the page was opened anew
+		d.until(`window.openedBefore === undefined`) // the page was opened again
 		d.rest()
 	}
 	d.shows("#panel-0 .tile", "Failures 2 not over yet")
@@ -141,7 +141,7 @@ func consoleStaysOpen(t *testing.T, o office) {
 	d.text(`window.openedBefore = true; htmx.trigger("#panel-0", "again"); 0`)
 	d.rest()
 	if d.text(`window.openedBefore`) != "true" {
-		t.Error("a page that says what is shown was opened anew")
+		t.Error("a page that says what is shown was opened again")
 	}
 	write("")
 	again()

@@ -68,7 +68,7 @@ func (d *dashboard) view(looks []look, now time.Time) *boardView {
 	return v
 }
 
-// saidElse has the browser open the page anew, and reports so, where the page says something else of its panels than
+// saidElse has the browser open the page again, and reports so, where the page says something else of its panels than
 // would be shown in them: their file was changed, or it is another day. looks are those of all panels. d is nil for a
 // file that is no dashboard any longer.
 func (d *dashboard) saidElse(w http.ResponseWriter, r *http.Request, looks []look, now time.Time) bool {
