@@ -2,7 +2,6 @@ package schema
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -169,7 +168,7 @@ func WronglySuperseded(read sql.Reader, conditions ...string) sql.Select {
 			"attribution_id AS id"},
 		From: read(TableAttributions),
 		Where: append(slices.Clone(conditions),
-			"attribution_hash IN"+superseded(strings.Replace(IDHashSQL, "?", "id", 1)),
+			"attribution_hash IN"+superseded(IDHashSQL("id")),
 			"(organization_id, attribution_id) IN"+superseded("organization_id", "id")),
 		Group: []string{"organization_id", "attribution_id"},
 		Having: "countIf((organization_id, occurred_at, attribution_id) NOT IN" +

@@ -1,10 +1,6 @@
 package schema
 
-import (
-	"strings"
-
-	"github.com/runlens/runlens/schema/sql"
-)
+import "github.com/runlens/runlens/schema/sql"
 
 // TableLookedUp is the external table with the records that a statement looks up: organization_id, id, and of runs the
 // clock.
@@ -52,6 +48,6 @@ func lookedUp(hash, id string) []string {
 // selects: among returns the operator and the query. Half of the hash, for which ClickHouse has a table without
 // collisions, rules most rows out in a third of the time, where few ids are selected.
 func hashAmong(column, id string, among func(selected string) string) string {
-	hash := strings.Replace(IDHashSQL, "?", id, 1)
+	hash := IDHashSQL(id)
 	return "if(toUInt16(" + column + ")" + among("toUInt16("+hash+")") + ", " + column + ", 0)" + among(hash)
 }

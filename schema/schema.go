@@ -103,9 +103,9 @@ func DomainSQL(identifier string) string {
 	return "if(position(" + text + ", '@') = 0, NULL, arrayElement(splitByChar('@', " + text + "), -1))"
 }
 
-// IDHashSQL is the value of runs.run_hash, or of attributions.attribution_hash, for the id given as ?. It finds
+// IDHashSQL is the value of runs.run_hash, or of attributions.attribution_hash, for an id given as SQL. It finds
 // candidates only: ids may share it.
-const IDHashSQL = "toUInt32(cityHash64(?))"
+func IDHashSQL(id string) string { return "toUInt32(cityHash64(" + id + "))" }
 
 // A RunStatus is the code of a run status in runs.state, from 1; 0 means a run that is not copied yet.
 type RunStatus uint8

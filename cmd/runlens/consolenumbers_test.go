@@ -70,7 +70,8 @@ func consolePeriods(t *testing.T, o office) {
 	d.shows(".notes", "In the order of a metric, what only the earlier period has is left out")
 	d.open(d.base + "/explore?metrics=run_count&grain=week&start=2026-01-07&end=2026-01-15&compare=previous")
 	d.shows("figcaption", "Runs per week from 7 Jan 2026 to 14 Jan 2026 in UTC")
-	d.rows("5 Jan 2026 in part | 4 | 0 | +4 | –", "12 Jan 2026 not over | 0 | 4 | −4 | −100.0%") // one run is of the 15th
+	// One run is of the 15th.
+	d.rows("5 Jan 2026 in part | 4 | 0 | +4 | –", "12 Jan 2026 not over | 0 | 4 | −4 | −100.0%")
 	for part, tip := range map[float64]string{0.05: "7 Jan 2026 to 11 Jan 2026, in part runs 4 runs, before 0",
 		0.95: "12 Jan 2026 to 14 Jan 2026, not over runs, before 4 runs 0"} {
 		d.point(".u-over", part)

@@ -132,7 +132,7 @@ func person(organization schema.OrganizationID, identifier string,
 	stay := sql.In(sql.Select{
 		Columns: []string{"occurred_at", "attribution_id"}, From: ofTarget(schema.TableAttributions),
 		Where: p.where("attribution_hash IN"+sql.In(sql.Select{
-			Columns: []string{strings.Replace(schema.IDHashSQL, "?", "id", 1)}, From: ofTarget(schema.TableConflicts),
+			Columns: []string{schema.IDHashSQL("id")}, From: ofTarget(schema.TableConflicts),
 			Where: p.where(),
 		}), "NOT ("+ofPerson+")"),
 	})

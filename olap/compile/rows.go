@@ -91,7 +91,7 @@ func (w *printer) fields() (named []string) {
 func (w *printer) table() sql.Select {
 	return sql.Select{
 		From:  sql.Table(w.Source.Table).Final(w.Final),
-		Where: slices.Concat(w.inTimes(), w.conditions(), w.inBucket(hashOf("run_id"))),
+		Where: slices.Concat(w.inTimes(), w.conditions(), w.inBucket(schema.IDHashSQL("run_id"))),
 	}
 }
 
@@ -104,9 +104,6 @@ func (w *printer) inBucket(hash string) []string {
 	return []string{fmt.Sprintf("toUInt16(%s %% %d) IN", hash, w.HashBuckets) +
 		sql.In(sql.Select{Columns: []string{"bucket"}, From: sql.Sent(hashBuckets)})}
 }
-
-// hashOf is SQL of the hash of a run, whose id is SQL too.
-func hashOf(id string) string { return strings.Replace(schema.IDHashSQL, "?", id, 1) }
 
 // keys are what is grouped by.
 func (w *printer) keys() (keys []string) {

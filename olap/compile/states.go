@@ -73,7 +73,7 @@ func (w *printer) statesOutside(rows sql.Select) sql.Select {
 		Where: append([]string{schema.CurrentRunSQL}, w.inWindow()...),
 	}
 	outside := sql.Select{
-		Columns: []string{hashOf("f_run_id") + " AS f_run_hash"}, From: sql.Query(rows).As("r"),
+		Columns: []string{schema.IDHashSQL("f_run_id") + " AS f_run_hash"}, From: sql.Query(rows).As("r"),
 		Where: []string{sql.NotIn(inside, "f_run_id")},
 	}
 	return sql.Select{

@@ -86,18 +86,13 @@ func uncounted(ctx context.Context, conn driver.Conn) (found []Difference, err e
 	return found, nil
 }
 
-// checkPatiently waits for its turn, which does not come after an abandoned lease: there may be no server.
+// checkPatiently waits for its turn.
 func (s *Refresher) checkPatiently(ctx context.Context, of section) (found []Difference, err error) {
 	err = patiently(ctx, func() error {
 		var under *claim
 		var err error
 		if found, under, err = s.confirm(ctx, of, refreshedRecords); under != nil {
 			err = under.end(ctx)
-		}
-		if atWork(err) {
-			if state, read := snapshot.ReadLog(ctx, s.conn); read == nil && abandonedLease(state) {
-				return errAbandoned
-			}
 		}
 		return err
 	})
@@ -128,8 +123,8 @@ func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 }
 
 // confirm compares a section. Where it differs twice, it compares once more under a claim, which comes with the
-// differences and is to be ended. The error is errClaimed or ErrLost where others change the rollup. Differences come
-// with an error, and without a claim, where none could be taken.
+// differences and is to be ended. The error is errClaimed or ErrLost where others change the rollup, and errAbandoned
+// where nobody does any more. Differences come with an error, and without a claim, where none could be taken.
 //
 // What differs under a claim is damage:
 //
@@ -153,6 +148,9 @@ func (s *Refresher) confirm(
 		state, err := snapshot.ReadLog(ctx, s.conn)
 		if err != nil || state.Number == 0 { // nobody has refreshed yet
 			return nil, nil, err
+		}
+		if abandonedLease(state) { // there may be no server that builds the rollup again
+			return nil, nil, errAbandoned
 		}
 		if state.Leased || state.Changing() {
 			return nil, nil, errClaimed

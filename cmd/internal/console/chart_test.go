@@ -11,13 +11,7 @@ import (
 
 // A day that was not over when it was counted stays open where the answer is shown on the next day.
 func TestPeriodsAreOpenAsOfTheAnswer(t *testing.T) {
-	day := func(text string) time.Time {
-		at, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return at
-	}
+	day := func(text string) time.Time { return dayOf(t, text) }
 	c := &Console{Config: Config{Now: func() time.Time { return day("2026-01-16").Add(10 * time.Minute) }}}
 	q := report.Question{Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Timezone: "UTC",
 		WeekStart: "monday"}

@@ -35,15 +35,18 @@ func TestLooksAreTheirAddresses(t *testing.T) {
 	}
 }
 
+// dayOf is the midnight in UTC at which a day begins.
+func dayOf(t *testing.T, text string) time.Time {
+	t.Helper()
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return day
+}
+
 // Days that are shorter or longer are named, and one that the zone skipped.
 func TestClockChanges(t *testing.T) {
-	day := func(text string) time.Time {
-		d, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
 	for _, c := range []struct {
 		zone, start, end string
 		want             []string
@@ -56,7 +59,8 @@ func TestClockChanges(t *testing.T) {
 		{"Australia/Lord_Howe", "2026-04-05", "2026-04-05", []string{
 			"2026-04-05 has 24.5 hours in Australia/Lord_Howe: its clocks change."}},
 	} {
-		if got := clockChanges(report.Span{Start: day(c.start), End: day(c.end)}, c.zone); !slices.Equal(got, c.want) {
+		span := report.Span{Start: dayOf(t, c.start), End: dayOf(t, c.end)}
+		if got := clockChanges(span, c.zone); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", c.zone, got)
 		}
 	}
