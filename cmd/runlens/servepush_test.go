@@ -71,3 +71,30 @@ func TestServeTakesRecords(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A run that was pushed with another created_at counts once when that is answered, and every server reports it, also
+// one that has not resolved it.
+func TestPushedRunThatMoved(t *testing.T) {
+	flags := store(t)
+	_, key := createKey(t, flags, "--scopes", "analytics:read,ingest:write")
+	base, admin, _ := started(t, flags...)
+	other, otherAdmin, _ := started(t, flags...)
+	for _, created := range []string{"2026-01-05T10:00:00Z", "2026-01-05T10:00:01Z"} {
+		run := strings.ReplaceAll(`{"record":"run","organization_id":"acme","run_id":"ID","agent_id":"ID","status":"FAILED",`+
+			`"created_at":"`+created+`","updated_at":"`+created+`"}`, "ID", "00000000-0000-4000-8000-00000000000a")
+		if code, body := pushTo(t, base, key, run); code != 200 {
+			t.Fatalf("%d %s", code, body)
+		}
+	}
+	for _, address := range []string{base, other} {
+		if code, body := post(t, address, key, totals); code != 200 || !strings.Contains(body, `"rows":[[1]]`) {
+			t.Errorf("%d %s", code, body)
+		}
+	}
+	for _, address := range []string{admin, otherAdmin} {
+		if _, metrics := get(t, address+"/metrics", ""); !strings.Contains(metrics,
+			`runlens_conflicting_records{record="run"} 1`) {
+			t.Error("a server does not report the run")
+		}
+	}
+}

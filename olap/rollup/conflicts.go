@@ -7,20 +7,10 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
-
-// newConflicts returns the gauge of the records of TableConflicts by kind.
-func newConflicts() *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "runlens_conflicting_records",
-		Help: "Runs that were stored under several created_at, " +
-			"and attribution records that were stored with several contents or occurred_at.",
-	}, []string{"record"})
-}
 
 // resolve makes every record of which a row was stored in the span count once, where its source broke what contract 3
 // calls immutable (contract 4.20).
@@ -64,9 +54,6 @@ func (s *Refresher) resolve(ctx context.Context, c *claim, from, until time.Time
 		if err := c.supersede(ctx, runs, from, until); err != nil {
 			return err
 		}
-	}
-	if found || moved || !s.counted {
-		return s.countConflicts(ctx)
 	}
 	return nil
 }
@@ -139,23 +126,5 @@ func (c *claim) supersede(ctx context.Context, selected sql.Select, from, until 
 	if err != nil {
 		return fmt.Errorf("rollup: mark superseded runs: %w", err)
 	}
-	return nil
-}
-
-// countConflicts sets the gauge.
-func (s *Refresher) countConflicts(ctx context.Context) error {
-	for _, kind := range []string{schema.ConflictRun, schema.ConflictAttribution} {
-		var n uint64
-		counted := sql.Select{
-			Columns: []string{"uniqExact(organization_id, id)"}, From: refreshed(schema.TableConflicts),
-			Where: []string{"kind = {kind:String}"},
-		}
-		err := s.conn.QueryRow(ctx, counted.String(), clickhouse.Named("kind", kind)).Scan(&n)
-		if err != nil {
-			return fmt.Errorf("rollup: count conflicts: %w", err)
-		}
-		s.conflicting.WithLabelValues(kind).Set(float64(n))
-	}
-	s.counted = true
 	return nil
 }

@@ -51,16 +51,14 @@ type Refresher struct {
 	clock   snapshot.ClockWatch
 	quietAt time.Time // when no rows were found last, by the store's clock
 
-	records     prometheus.Counter
-	newest      atomic.Int64 // the watermark in Unix milliseconds; 0 before it was read
-	conflicting *prometheus.GaugeVec
-	counted     bool // conflicting was set once
+	records prometheus.Counter
+	newest  atomic.Int64 // the watermark in Unix milliseconds; 0 before it was read
 }
 
 // New returns a Refresher that does nothing yet. margin is Margin but for tests.
 func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher {
 	r := &Refresher{
-		conn: conn, logger: logger, margin: margin, name: randomName(), conflicting: newConflicts(),
+		conn: conn, logger: logger, margin: margin, name: randomName(),
 		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_rollup_rows_total",
 			Help: "Stored rows whose records were refreshed."}),
 	}
@@ -73,7 +71,7 @@ func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher
 			return 0
 		})
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(r.records, age, r.conflicting)
+	metrics.MustRegister(r.records, age)
 	r.Collector = metrics
 	return r
 }

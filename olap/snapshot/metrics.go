@@ -15,40 +15,63 @@ import (
 // scrapePatience bounds what one scrape of the metrics may wait for the store.
 const scrapePatience = 2 * time.Second
 
-// A tableMetric is a gauge of each table, which is read at every scrape.
-type tableMetric struct {
+// A storeMetric is a gauge by table or kind of records. It is read from the store at every scrape, so that it has what
+// other processes did.
+type storeMetric struct {
 	conn        driver.Conn
 	description *prometheus.Desc
 	read        func(context.Context, driver.Conn) (map[string]float64, error)
 }
 
 // Describe sends what the metric is.
-func (m tableMetric) Describe(out chan<- *prometheus.Desc) { out <- m.description }
+func (m storeMetric) Describe(out chan<- *prometheus.Desc) { out <- m.description }
 
-// Collect sends the metric of each table that has one; none where the store does not answer, as the readiness says.
-func (m tableMetric) Collect(out chan<- prometheus.Metric) {
+// Collect sends the metric by each label that has one; none where the store does not answer, as the readiness says.
+func (m storeMetric) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
 	values, err := m.read(ctx, m.conn)
 	if err != nil {
 		return
 	}
-	for table, value := range values {
-		out <- prometheus.MustNewConstMetric(m.description, prometheus.GaugeValue, value, table)
+	for label, value := range values {
+		out <- prometheus.MustNewConstMetric(m.description, prometheus.GaugeValue, value, label)
 	}
 }
 
 // LagMetric says how old the newest rows are at every scrape: it grows while nothing is copied.
 func LagMetric(conn driver.Conn) prometheus.Collector {
-	return tableMetric{conn, prometheus.NewDesc("runlens_ingest_lag_seconds",
+	return storeMetric{conn, prometheus.NewDesc("runlens_ingest_lag_seconds",
 		"Time since the event clock of the newest stored row, by table.", []string{"table"}, nil), lag}
 }
 
 // DamageMetric says which tables have lost parts. ClickHouse itself goes on without them.
 func DamageMetric(conn driver.Conn) prometheus.Collector {
-	return tableMetric{conn, prometheus.NewDesc("runlens_damaged_parts",
+	return storeMetric{conn, prometheus.NewDesc("runlens_damaged_parts",
 		"Parts that ClickHouse found damaged when it started and put aside, by table: their rows are missing.",
 		[]string{"table"}, nil), DamagedParts}
+}
+
+// ConflictMetric counts the records whose sources broke what contract 3 calls immutable, whichever process found them.
+func ConflictMetric(conn driver.Conn) prometheus.Collector {
+	return storeMetric{conn, prometheus.NewDesc("runlens_conflicting_records",
+		"Runs that were stored under several created_at, "+
+			"and attribution records that were stored with several contents or occurred_at.",
+		[]string{"record"}, nil), conflictingRecords}
+}
+
+func conflictingRecords(ctx context.Context, conn driver.Conn) (map[string]float64, error) {
+	var columns []string
+	kinds := []string{schema.ConflictRun, schema.ConflictAttribution}
+	for _, kind := range kinds {
+		columns = append(columns, "toFloat64(uniqExactIf((organization_id, id), kind = '"+kind+"'))")
+	}
+	counted := sql.Select{Columns: columns, From: ofStore(schema.TableConflicts)}
+	counts := make([]float64, len(kinds))
+	if err := conn.QueryRow(OneThread(ctx), counted.String()).Scan(&counts[0], &counts[1]); err != nil {
+		return nil, failure.Of("count conflicts", err)
+	}
+	return map[string]float64{kinds[0]: counts[0], kinds[1]: counts[1]}, nil
 }
 
 func lag(ctx context.Context, conn driver.Conn) (map[string]float64, error) {
