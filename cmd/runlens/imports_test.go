@@ -72,7 +72,7 @@ var arrows = map[string]string{
 	"ingest/normalize":       "schema",
 	"ingest/purge":           "ingest/normalize ingest/purged olap/rollup olap/snapshot schema schema/sql",
 	"ingest/purged":          "ingest/normalize schema schema/sql",
-	"ingest/push":            "ingest/normalize ingest/source ingest/write schema",
+	"ingest/push":            "ingest/normalize ingest/source ingest/write olap/cache schema",
 	"ingest/source":          "ingest/normalize",
 	"ingest/source/postgres": "ingest/normalize ingest/source olap/doctor/finding schema",
 	"ingest/transfer":        "ingest/checkpoint ingest/write schema schema/sql",

@@ -6,3 +6,6 @@ func (l *Lane) Waiting() int {
 	defer l.mu.Unlock()
 	return len(l.waiting)
 }
+
+// Resolving is how many requests wait for the next resolution.
+func (l *Lane) Resolving() int { return l.resolver.shared.Waiting() }

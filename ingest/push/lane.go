@@ -61,6 +61,8 @@ type Lane struct {
 	full    chan struct{} // has something once insertBytes wait
 	began   time.Time     // the last insert
 	ending  sync.WaitGroup
+
+	resolver resolver
 }
 
 // An entry is records that wait, and what is called when they don't take memory any more.
@@ -97,7 +99,7 @@ func (l *Lane) Store(ctx context.Context, r *Records, release func()) error {
 	case err := <-r.done:
 		// Here and not in the lane, which would keep everybody waiting for whoever changes the rollup.
 		if err == nil && !r.movedSince.IsZero() {
-			err = l.writer.Resolve(ctx, r.movedSince)
+			err = l.resolve(ctx, r.movedSince)
 		}
 		return err
 	case <-ctx.Done():
