@@ -87,12 +87,18 @@ func (w *Writer) keepStored(ctx context.Context, b *Batch) error {
 		a.OrganizationID, a.OccurredAt = schema.OrganizationID(organization), occurred.UnixMilli()
 		stored[identity{a.OrganizationID, a.AttributionID}] = a
 	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	found := contradictions{}
 	for i := range b.Attributions {
-		if a, ok := stored[identity{b.Attributions[i].OrganizationID, b.Attributions[i].AttributionID}]; ok {
-			b.Attributions[i] = a
+		record := &b.Attributions[i]
+		if a, ok := stored[identity{record.OrganizationID, record.AttributionID}]; ok {
+			found.keep(record, &a)
 		}
 	}
-	return rows.Err()
+	found.log(w.retry.Logger)
+	return nil
 }
 
 // findMoved finds the organizations with runs that the store has under another clock, or that the batch has under two.

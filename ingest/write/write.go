@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -74,17 +75,19 @@ func (b *Batch) Len() int { return len(b.Agents) + len(b.Runs) + len(b.Attributi
 
 // keepFirst gives the attribution records of one id the content of the first of them. A batch is stored at one moment,
 // so the store could not tell which of several contents came first, and that one counts (contract 4.20).
-func (b *Batch) keepFirst() {
+func (b *Batch) keepFirst(logger *slog.Logger) {
 	first := make(map[identity]int, len(b.Attributions))
+	found := contradictions{}
 	for i := range b.Attributions {
 		a := &b.Attributions[i]
 		who := identity{a.OrganizationID, a.AttributionID}
 		if at, repeated := first[who]; repeated {
-			*a = b.Attributions[at]
+			found.keep(a, &b.Attributions[at])
 		} else {
 			first[who] = i
 		}
 	}
+	found.log(logger)
 }
 
 // A Writer sends batches. It is safe for concurrent use, and so are several writers on one store.
@@ -127,7 +130,7 @@ func (w *Writer) write(ctx context.Context, b *Batch) error {
 		}
 	}
 	w.exclude(b, nil)
-	b.keepFirst()
+	b.keepFirst(w.retry.Logger)
 	if b.Once {
 		if err := w.lookUp(ctx, b); err != nil {
 			return err

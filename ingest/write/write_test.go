@@ -72,7 +72,8 @@ func TestABatchOverManyMonths(t *testing.T) {
 }
 
 // Of the contents that a batch has of an attribution record the first one is stored, whatever the clocks of the others,
-// and every line counts as a record that was stored.
+// and every line counts as a record that was stored. The log says how many others there were, and so it does of records
+// that were stored before, where the writer looks.
 func TestTheFirstContentOfABatchIsStored(t *testing.T) {
 	store := olaptest.OpenStore(t)
 	b := batch(9)
@@ -81,8 +82,24 @@ func TestTheFirstContentOfABatchIsStored(t *testing.T) {
 		b.Attributions[i].Source = fmt.Sprint("channel ", (i+4)%9)
 	}
 	b.Attributions[8].OrganizationID = "globex" // which has the same id for a record of its own
-	if err := write.NewWriter(store.Conn(), quiet).Write(context.Background(), b); err != nil {
+	var log bytes.Buffer
+	writer := write.NewWriter(store.Conn(), write.Retry{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := writer.Write(context.Background(), b); err != nil {
 		t.Fatal(err)
+	}
+	if found := strings.Count(log.String(), "organization=acme record=attribution count=7\n"); found != 1 {
+		t.Errorf("the log says it %d times, want once: %s", found, log.String())
+	}
+	for i, want := range []string{"organization=globex record=attribution count=1\n", ""} {
+		log.Reset()
+		again := write.Batch{Attributions: slices.Clone(b.Attributions[7:]), Once: true}
+		again.Attributions[1].Source = fmt.Sprint("channel ", 2*i+1)
+		if err := writer.Write(context.Background(), &again); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(log.String(), want) || strings.Count(log.String(), "\n") != strings.Count(want, "\n") {
+			t.Errorf("the log says %q, want %q", log.String(), want)
+		}
 	}
 	var sources []string
 	if err := store.Conn().QueryRow(context.Background(),
