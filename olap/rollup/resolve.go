@@ -34,7 +34,8 @@ func (s *Refresher) Resolve(ctx context.Context, since time.Time) (found bool, e
 		return false, err
 	}
 	from, end := since.Add(-time.Millisecond), state.Now // spans begin after an instant
-	if state.Until.After(from) {
+	// A watermark after the clock, which was set back, says nothing of what was stored since.
+	if state.Until.After(from) && !state.Until.After(end) {
 		from = state.Until
 	}
 	if clean, err := s.clean(ctx, from, end); clean || err != nil {

@@ -139,3 +139,26 @@ func TestResolvingClaimsAgainWhatItLost(t *testing.T) {
 		}
 	}
 }
+
+// What is stored after the store's clock was set back is resolved too, when no refresher has moved the watermark back
+// yet: it was not refreshed, although it seems so.
+func TestResolvingAfterTheClockWasSetBack(t *testing.T) {
+	conn := refreshed(t, 10)
+	since := state(t, conn).Now
+	batch, err := rollup.New(conn, quiet, 0).Claim(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Done(ctx, since.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	consistent(t, conn, "moved")
+	broken(t, conn, "moved")
+	if found, err := rollup.New(conn, quiet, 0).Resolve(ctx, since); err != nil || !found {
+		t.Errorf("attribution records with conflicts: %t, %v", found, err)
+	}
+	const marks = "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63"
+	if n := number(t, conn, marks); n != 1 {
+		t.Errorf("%d marks, want 1", n)
+	}
+}
