@@ -25,7 +25,7 @@ const casesFile = folder + "testdata/cases.json"
 type table struct {
 	text   string
 	Now    time.Time
-	Runs   []string // DAY PERSON STATUS
+	Runs   []string // DAY PERSON STATUS [NAME]
 	People struct {
 		Day   string
 		Count int
@@ -111,7 +111,7 @@ func TestTable(t *testing.T) {
 
 func (all table) records(t *testing.T) (records olaptest.Records) {
 	t.Helper()
-	add := func(day, person, status string) {
+	add := func(day, person, status string, name ...string) {
 		at, err := time.Parse(time.DateOnly, day)
 		if err != nil {
 			t.Fatal(err)
@@ -121,11 +121,14 @@ func (all table) records(t *testing.T) (records olaptest.Records) {
 		if person != "-" {
 			run.Identifier = &person
 		}
+		if len(name) > 0 {
+			run.Name = &name[0]
+		}
 		records.Runs = append(records.Runs, run)
 	}
 	for _, line := range all.Runs {
 		fields := strings.Fields(line)
-		add(fields[0], fields[1], fields[2])
+		add(fields[0], fields[1], fields[2], fields[3:]...)
 	}
 	for n := range all.People.Count {
 		add(all.People.Day, fmt.Sprintf("p%04d@x.example", n), "COMPLETED")

@@ -213,9 +213,10 @@ def _fill(table: Table, span: Span, order: list[OrderTerm], has_earlier: Callabl
         """The rows of one group, and the days that it lacks."""
         row = next(rows, None)
         for on in days:
+            group = row or group  # a name is that of the next row, and in the end of the last one
             if row is not None and row[day] == str(on):
                 yield row
-                group, row = row, next(rows, None)
+                row = next(rows, None)
             else:
                 yield [absent(c, on) if c.numeric else group[i] if i != day else str(on) for i, c in enumerate(columns)]
 
