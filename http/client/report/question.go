@@ -151,7 +151,7 @@ func ParseFilter(text string) (client.Filter, error) {
 		var value string
 		if value, list, more, ok = cutValue(list); !ok {
 			return client.Filter{}, fmt.Errorf(
-				"--filter %s: write a value that holds a comma or a quote as \"a,b\" or \"a\"\"b\"", text)
+				"--filter %s: put a value with a comma, a quote or a line break in quotes: \"a,b\", \"a\"\"b\"", text)
 		}
 		values = append(values, value)
 	}

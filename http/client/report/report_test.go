@@ -186,6 +186,9 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q is written and read again as %q, %v", text, again.Values, err)
 		}
 	}
+	if _, err := ParseFilter("source=a\nb"); err == nil || !strings.Contains(err.Error(), "a line break in quotes") {
+		t.Errorf("of a line break it says: %v", err)
+	}
 }
 
 func TestQuestionsAreChecked(t *testing.T) {
