@@ -62,6 +62,9 @@ func (c challenge) verify(conn net.Conn) error {
 	}
 	reader := bufio.NewReader(io.LimitReader(conn, maxAnswerBytes))
 	response, err := http.ReadResponse(reader, nil)
+	if silent := net.Error(nil); errors.As(err, &silent) { // who says nothing may be the engine, stopped or too busy
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStranger, err)
 	}
