@@ -26,6 +26,7 @@ type storeFlags struct {
 	DataDir      string `env:"RUNLENS_DATA_DIR" default:"./data" placeholder:"DIR" help:"@data_dir"`
 	Cells        string `env:"RUNLENS_CELLS" placeholder:"FILE" help:"@cells"`
 
+	needed    bool             // the store: the command does not make one where there is none
 	queries   int              // of the API that this process runs at once
 	cell      string           // the name of the cell that the fields above name; empty for none
 	directory *cells.Directory // of organizations in cells; nil where there are none, or it is not known yet
@@ -74,6 +75,9 @@ func (f storeFlags) opening() startStep {
 // openStore connects to the store without touching its schema.
 func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 	config, err := f.config(logger)
+	if err == nil {
+		err = f.refuseNoStore()
+	}
 	if err != nil {
 		return nil, err
 	}
