@@ -35,6 +35,9 @@ type State struct {
 // Current reports whether the store has exactly the migrations of this binary.
 func (s State) Current() bool { return s.Version == s.Latest && !s.Dirty }
 
+// None reports whether there is no store: no migration ever began.
+func (s State) None() bool { return s.Version == 0 && !s.Dirty && s.Others == "" }
+
 // Works reports whether this binary works with the store as it is: it has all migrations of this binary, and those of
 // newer binaries that it may have besides work with this one, also while they are applied.
 func (s State) Works() bool { return s.Current() || s.newer() && s.compatible() == nil }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,27 +11,48 @@ import (
 	"slices"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/runlens/runlens/schema"
 )
 
-// ofAStore are the commands that say or change what a store has. In a new one, which the embedded engine would make in
-// a data directory that was mistyped, nothing is left to do: a purge would seem done, and a backup made.
+// ofAStore are the commands that say or change what a store has. In a new one, which they would make where the data
+// directory or the database was mistyped, nothing is left to do: a purge would seem done, and a backup made.
 var ofAStore = []string{"audit", "engine backup", "engine move", "keys list", "keys revoke", "keys rotate",
 	"keys rotate-cursor-secret", "orgs list", "purge", "rollup rebuild", "usage", "worker reset"}
 
-// AfterApply is called by kong when the flags are known.
+// AfterApply is called by kong when the flags are known. Of cells the placement says which stores there are.
 func (f *storeFlags) AfterApply(command *kong.Context) error {
-	f.needed = slices.Contains(ofAStore, command.Selected().Path())
+	f.needed = f.Cells == "" && slices.Contains(ofAStore, command.Selected().Path())
 	return nil
 }
 
-// refuseNoStore fails if the command needs a store, and the data directory has none.
-func (f storeFlags) refuseNoStore() error {
+// refuseNoEngine fails if the command needs a store, and no engine ever was in the data directory.
+func (f storeFlags) refuseNoEngine() error {
 	if !f.needed || f.ClickhouseURL != "" {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(f.DataDir, "engine")); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return usageError{fmt.Errorf("there is no store in %s: say with --data-dir, --clickhouse-url or --cells where it is",
-		f.DataDir)}
+	return f.noStore()
+}
+
+// migrateUp applies pending migrations, but not the first one if the command needs a store.
+func (f storeFlags) migrateUp(ctx context.Context, db *sql.DB) error {
+	if f.needed {
+		if state, err := schema.Own.Status(ctx, db); err != nil {
+			return err
+		} else if state.None() {
+			return f.noStore()
+		}
+	}
+	return schema.Own.Up(ctx, db)
+}
+
+func (f storeFlags) noStore() error {
+	where := "the database"
+	if f.ClickhouseURL == "" {
+		where = f.DataDir
+	}
+	return usageError{fmt.Errorf("there is no store in %s; name the right one with --data-dir or --clickhouse-url", where)}
 }

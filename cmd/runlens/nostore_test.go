@@ -12,10 +12,6 @@ import (
 // mistyped, where nothing is left to do.
 func TestNoStoreIsMadeToBePurged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dta")
-	list := filepath.Join(t.TempDir(), "cells.yaml")
-	if err := os.WriteFile(list, []byte("cells: [{ name: one, data_dir: "+dir+" }]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	arguments := map[string][]string{
 		"engine backup": {filepath.Join(t.TempDir(), "backup")},
 		"engine move":   {"--to", "http://127.0.0.1:1/runlens"},
@@ -23,18 +19,29 @@ func TestNoStoreIsMadeToBePurged(t *testing.T) {
 		"purge": {"--org", "acme", "--yes"}, "worker reset": {"run", "--source", "postgres://127.0.0.1:1/none"},
 	}
 	for _, name := range ofAStore {
-		for flag, value := range map[string]string{"--data-dir": dir, "--cells": list} {
-			if flag == "--cells" && strings.HasPrefix(name, "engine") { // of one store
-				continue
-			}
-			args := slices.Concat(strings.Fields(name), arguments[name], []string{flag, value})
-			code, _, stderr := command(t, "", args...)
-			if code != exitUsage || !strings.Contains(stderr, "there is no store in "+dir+": ") {
-				t.Errorf("%v: %d %s", args, code, stderr)
-			}
+		args := slices.Concat(strings.Fields(name), arguments[name], []string{"--data-dir", dir})
+		code, _, stderr := command(t, "", args...)
+		if code != exitUsage || !strings.Contains(stderr, "there is no store in "+dir+"; ") {
+			t.Errorf("%v: %d %s", args, code, stderr)
 		}
 	}
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the directory was made")
+	}
+}
+
+// Nor is one in an empty database.
+func TestNoStoreIsMadeInAnEmptyDatabase(t *testing.T) {
+	flags := store(t)
+	in := func(args ...string) (int, string, string) { return command(t, "", append(args, flags...)...) }
+	if code, _, stderr := in("migrate", "down", "--steps", "1000"); code != exitDone {
+		t.Fatal(stderr)
+	}
+	if code, out, stderr := in("purge", "--org", "acme", "--yes"); code != exitUsage || out != "" ||
+		!strings.Contains(stderr, "there is no store in "+flags[1]+"; ") {
+		t.Errorf("%d %s%s", code, out, stderr)
+	}
+	if _, out, stderr := in("migrate", "status"); !strings.HasPrefix(out, "version 0 ") {
+		t.Errorf("%s%s", out, stderr)
 	}
 }

@@ -76,7 +76,7 @@ func (f storeFlags) opening() startStep {
 func openStore(ctx context.Context, f storeFlags, logger *slog.Logger) (*clickhouse.Server, error) {
 	config, err := f.config(logger)
 	if err == nil {
-		err = f.refuseNoStore()
+		err = f.refuseNoEngine()
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func openUnplaced(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	if err != nil {
 		return nil, err
 	}
-	if err := changeSchema(ctx, migrating, store, schema.Own.Up); err != nil {
+	if err := changeSchema(ctx, migrating, store, f.migrateUp); err != nil {
 		store.Close()
 		return nil, err
 	}
