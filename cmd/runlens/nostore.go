@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,22 +38,30 @@ func (f storeFlags) refuseNoEngine() error {
 	return f.noStore()
 }
 
-// migrateUp applies pending migrations, but not the first one if the command needs a store.
-func (f storeFlags) migrateUp(ctx context.Context, db *sql.DB) error {
-	if f.needed {
-		if state, err := schema.Own.Status(ctx, db); err != nil {
-			return err
-		} else if state.None() {
-			return f.noStore()
-		}
+// migrateUp applies pending migrations, but makes no store if the command needs one. It says where it makes one: that
+// may be another place than was meant.
+func (f storeFlags) migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
+	state, err := schema.Own.Status(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case state.None() && f.needed:
+		return f.noStore()
+	case state.None():
+		logger.Info("making a new store", "in", f.where())
 	}
 	return schema.Own.Up(ctx, db)
 }
 
 func (f storeFlags) noStore() error {
-	where := "the database"
-	if f.ClickhouseURL == "" {
-		where = f.DataDir
+	return usageError{fmt.Errorf("there is no store in %s; name the right one with --data-dir or --clickhouse-url",
+		f.where())}
+}
+
+// where is the place of the store.
+func (f storeFlags) where() string {
+	if f.ClickhouseURL != "" {
+		return "the database"
 	}
-	return usageError{fmt.Errorf("there is no store in %s; name the right one with --data-dir or --clickhouse-url", where)}
+	return f.DataDir
 }

@@ -30,7 +30,7 @@ func TestNoStoreIsMadeToBePurged(t *testing.T) {
 	}
 }
 
-// Nor is one in an empty database.
+// Nor is one in an empty database. Who makes one says where.
 func TestNoStoreIsMadeInAnEmptyDatabase(t *testing.T) {
 	flags := store(t)
 	in := func(args ...string) (int, string, string) { return command(t, "", append(args, flags...)...) }
@@ -43,5 +43,9 @@ func TestNoStoreIsMadeInAnEmptyDatabase(t *testing.T) {
 	}
 	if _, out, stderr := in("migrate", "status"); !strings.HasPrefix(out, "version 0 ") {
 		t.Errorf("%s%s", out, stderr)
+	}
+	if code, _, stderr := in("keys", "create", "--org", "acme"); code != exitDone ||
+		!strings.Contains(stderr, `"making a new store","in":"`+flags[1]+`"`) {
+		t.Errorf("%d %s", code, stderr)
 	}
 }

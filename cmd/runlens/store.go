@@ -124,7 +124,8 @@ func openUnplaced(ctx context.Context, f storeFlags, logger *slog.Logger) (*clic
 	if err != nil {
 		return nil, err
 	}
-	if err := changeSchema(ctx, migrating, store, f.migrateUp); err != nil {
+	up := func(ctx context.Context, db *sql.DB) error { return f.migrateUp(ctx, db, logger) }
+	if err := changeSchema(ctx, migrating, store, up); err != nil {
 		store.Close()
 		return nil, err
 	}
