@@ -92,7 +92,7 @@ func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.
 	store := c.storeArguments(given)
 	fmt.Fprintf(io.out, ".\n\nNext, each in a terminal of its own:\n  runlens serve%s\n", store)
 	if c.Source != "" {
-		fmt.Fprintf(io.out, "  runlens worker%s --mapping %s   # copies what changes; RUNLENS_SOURCE has the database\n",
+		fmt.Fprintf(io.out, "  runlens worker%s --mapping %s   # copies what changes; set RUNLENS_SOURCE there\n",
 			store, output.Quoted(c.Mapping))
 	}
 	console := "  runlens console"

@@ -24,7 +24,8 @@ func initFirst(t *testing.T, o office) {
 		t.Fatalf("%d %s%s", code, out, stderr)
 	}
 	for _, want := range []string{"wrote " + filepath.Join(config, "mapping.sql"), "made a key for acme",
-		"acme has 20 runs, the latest of ", "runlens serve --", "runlens worker --", " --mapping "} {
+		"acme has 20 runs, the latest of ", "runlens serve --", "runlens worker --", " --mapping ",
+		"; set RUNLENS_SOURCE there"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s\nlacks %s", out, want)
 		}

@@ -36,7 +36,7 @@ export declare class ApiError extends RunlensError {
 /** 400: the query breaks a rule. `param` says where. */
 export declare class QueryError extends ApiError {
 }
-/** 401: the key is missing, malformed, unknown or revoked. */
+/** 401: the key is missing, malformed, unknown, revoked, expired or used from outside its networks. */
 export declare class AuthenticationError extends ApiError {
 }
 /** 403: the key lacks the scope `analytics:read`, or may not ask this: `reason` says what. */

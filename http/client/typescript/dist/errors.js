@@ -39,7 +39,7 @@ export class ApiError extends RunlensError {
 /** 400: the query breaks a rule. `param` says where. */
 export class QueryError extends ApiError {
 }
-/** 401: the key is missing, malformed, unknown or revoked. */
+/** 401: the key is missing, malformed, unknown, revoked, expired or used from outside its networks. */
 export class AuthenticationError extends ApiError {
 }
 /** 403: the key lacks the scope `analytics:read`, or may not ask this: `reason` says what. */

@@ -231,7 +231,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description The key is missing, malformed, unknown or revoked. */
+        /** @description The key is missing, malformed, unknown, revoked, expired or used from outside its networks. */
         Unauthorized: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
