@@ -55,6 +55,9 @@ func TestCompose(t *testing.T) {
 			if source := project.Secrets[secret.Source]; source.Environment == "" {
 				t.Errorf("%s uses the secret %s, which comes from nowhere", name, secret.Source)
 			}
+			if service.ReadOnly {
+				t.Errorf("%s is read-only: docker compose can't copy the secret %s into it", name, secret.Source)
+			}
 		}
 		if name != "serve" && name != "worker" {
 			continue
@@ -85,8 +88,10 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
-	if _, err := composition(t, "POSTGRES_PASSWORD"); err == nil || !strings.Contains(err.Error(), "choose one in .env") {
-		t.Errorf("without a password of PostgreSQL: %v", err)
+	for _, variable := range []string{"POSTGRES_PASSWORD", "CLICKHOUSE_PASSWORD", "RUNLENS_ADMIN_TOKEN"} {
+		if _, err := composition(t, variable); err == nil || !strings.Contains(err.Error(), "choose one in .env") {
+			t.Errorf("without %s: %v", variable, err)
+		}
 	}
 	logs := xml.NewDecoder(strings.NewReader(read(t, "../../deploy/compose/clickhouse-logs.xml")))
 	for {
