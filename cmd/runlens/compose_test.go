@@ -88,6 +88,12 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
+	// Whatever asks a query needs the password, which the container has in a file that clickhouse-client does not read.
+	clickhouse := project.Services["clickhouse"]
+	check := strings.Join(clickhouse.HealthCheck.Test, " ")
+	if clickhouse.Environment["CLICKHOUSE_PASSWORD_FILE"] == nil || !strings.HasSuffix(check, "/ping") {
+		t.Errorf("clickhouse has the health check %q", check)
+	}
 	for _, variable := range []string{"POSTGRES_PASSWORD", "CLICKHOUSE_PASSWORD", "RUNLENS_ADMIN_TOKEN"} {
 		if _, err := composition(t, variable); err == nil || !strings.Contains(err.Error(), "choose one in .env") {
 			t.Errorf("without %s: %v", variable, err)
