@@ -18,7 +18,8 @@ import (
 
 // ofAStore are the commands that say or change what a store has. In a new one, which they would make where the data
 // directory or the database was mistyped, nothing is left to do: a purge would seem done, and a backup made.
-var ofAStore = []string{"audit", "engine backup", "engine move", "keys list", "keys revoke", "keys rotate",
+// 'keys list' may be what an installation begins with.
+var ofAStore = []string{"audit", "engine backup", "engine move", "keys revoke", "keys rotate",
 	"keys rotate-cursor-secret", "orgs list", "purge", "rollup rebuild", "usage", "worker reset"}
 
 // AfterApply is called by kong when the flags are known. Of cells the placement says which stores there are.

@@ -15,7 +15,7 @@ func TestNoStoreIsMadeToBePurged(t *testing.T) {
 	arguments := map[string][]string{
 		"engine backup": {filepath.Join(t.TempDir(), "backup")},
 		"engine move":   {"--to", "http://127.0.0.1:1/runlens"},
-		"keys list":     {"--org", "acme"}, "keys revoke": {"abc"}, "keys rotate": {"abc"},
+		"keys revoke":   {"abc"}, "keys rotate": {"abc"},
 		"purge": {"--org", "acme", "--yes"}, "worker reset": {"run", "--source", "postgres://127.0.0.1:1/none"},
 	}
 	for _, name := range ofAStore {

@@ -39,10 +39,12 @@ func (m storeMetric) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// LagMetric says how old the newest rows are at every scrape: it grows while nothing is copied.
+// LagMetric says how old the newest rows are at every scrape: it grows while nothing is copied, and is below zero while
+// a row is dated in the future.
 func LagMetric(conn driver.Conn) prometheus.Collector {
 	return storeMetric{conn, prometheus.NewDesc("runlens_ingest_lag_seconds",
-		"Time since the event clock of the newest stored row, by table.", []string{"table"}, nil), lag}
+		"Time since the event clock of the newest stored row, by table; below zero where that is in the future.",
+		[]string{"table"}, nil), lag}
 }
 
 // DamageMetric says which tables have lost parts. ClickHouse itself goes on without them.

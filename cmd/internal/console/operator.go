@@ -191,7 +191,11 @@ func (m metrics) facts() (facts []fact) {
 		}
 	})
 	m.each("runlens_ingest_lag_seconds", "table", func(table string, v float64) {
-		add("Newest of "+table, "Age of the newest stored row, by its event clock.", ago(seconds(v)), "good")
+		age, about := ago(seconds(v)), "Age of the newest stored row, by its event clock."
+		if v < 0 {
+			age, about = "in the future", "The event clock of a stored row is ahead, and hides how old the others are."
+		}
+		add("Newest of "+table, about, age, state(v < 0, "look"))
 	})
 	m.each("runlens_conflicting_records", "record", func(kind string, v float64) {
 		add("Conflicting: "+kind, "Records whose versions disagree about what never changes.", fmt.Sprint(v),

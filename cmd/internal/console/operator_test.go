@@ -19,3 +19,15 @@ func TestQuantiles(t *testing.T) {
 		}
 	}
 }
+
+// A row that is dated in the future is something to look at: no age shows then that nothing is copied any longer.
+func TestNewestRowInTheFuture(t *testing.T) {
+	for lag, want := range map[float64]string{90: "1 min good", -97_493_066: "in the future look"} {
+		m := metrics{map[string]*dto.MetricFamily{
+			"runlens_ingest_lag_seconds": {Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &lag}}}},
+		}}
+		if f := m.facts()[0]; f.Value+" "+f.State != want {
+			t.Errorf("a lag of %v s is shown as %+v, want %s", lag, f, want)
+		}
+	}
+}
