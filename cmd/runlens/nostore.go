@@ -44,7 +44,7 @@ func (f storeFlags) refuseNoEngine() error {
 func (f storeFlags) migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger) error {
 	state, err := schema.Own.Status(ctx, db)
 	switch {
-	case err != nil:
+	case err != nil || state.Works(): // most starts need no more than that
 		return err
 	case state.None() && f.needed:
 		return f.noStore()
