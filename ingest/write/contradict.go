@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/runlens/runlens/ingest/normalize"
+	"github.com/runlens/runlens/olap/rollup"
 	"github.com/runlens/runlens/schema"
 )
 
 // contradictions are how many attribution records of each organization say something else than the copy that counts, so
 // that they are stored with its content. Nothing of theirs is in the store, where a refresh would find it and log it.
-type contradictions map[schema.OrganizationID]int
+type contradictions map[schema.OrganizationID]uint64
 
 // keep gives a record the content of the copy that counts.
 func (c contradictions) keep(record, counts *normalize.Attribution) {
@@ -22,10 +23,9 @@ func (c contradictions) keep(record, counts *normalize.Attribution) {
 	}
 }
 
-// log says it as a refresh does, without what identifies a person.
+// log says it as a refresh does.
 func (c contradictions) log(logger *slog.Logger) {
 	for _, organization := range slices.Sorted(maps.Keys(c)) {
-		logger.Warn("the source changed what should never change",
-			"organization", organization, "record", schema.ConflictAttribution, "count", c[organization])
+		rollup.LogConflicts(logger, organization, schema.ConflictAttribution, c[organization])
 	}
 }

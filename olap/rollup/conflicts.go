@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -75,10 +76,16 @@ func (s *Refresher) conflicts(
 		return false, fmt.Errorf("rollup: read conflicts: %w", err)
 	}
 	for _, c := range conflicts {
-		s.logger.Warn("the source changed what should never change",
-			"organization", c.Organization, "record", kind, "count", c.Keys)
+		LogConflicts(s.logger, schema.OrganizationID(c.Organization), kind, c.Keys)
 	}
 	return len(conflicts) > 0, nil
+}
+
+// LogConflicts says how many records of a kind an organization's source changed that should never change, without what
+// identifies a person.
+func LogConflicts(logger *slog.Logger, organization schema.OrganizationID, kind string, count uint64) {
+	logger.Warn("the source changed what should never change",
+		"organization", organization, "record", kind, "count", count)
 }
 
 // reverse deletes what TableConflicts says of clocks that count after all, and writes damage of the organizations in
