@@ -99,7 +99,7 @@ func (l *Lane) Store(ctx context.Context, r *Records, release func()) error {
 	case err := <-r.done:
 		// Here and not in the lane, which would keep everybody waiting for whoever changes the rollup.
 		if err == nil && !r.movedSince.IsZero() {
-			err = l.resolve(ctx, r.movedSince)
+			err = l.resolver.resolve(ctx, r.movedSince, l.writer.Resolve)
 		}
 		return err
 	case <-ctx.Done():

@@ -64,6 +64,13 @@ func stored(t *testing.T, conn driver.Conn, organization schema.OrganizationID) 
 	return strings.ReplaceAll(strings.Join(people, " "), "@example.com", "")
 }
 
+// until waits for a condition, which must come true.
+func until(condition func() bool) {
+	for !condition() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // A heldConn does something when an insert is about to begin, once.
 type heldConn struct {
 	driver.Conn
@@ -108,14 +115,10 @@ func TestLane(t *testing.T) {
 				}
 			})
 		}
-		for lane.Waiting() < len(others) {
-			time.Sleep(time.Millisecond)
-		}
+		until(func() bool { return lane.Waiting() >= len(others) })
 		leaving := make(chan error)
 		go func() { leaving <- lane.Store(gone, read(t, "initech", lines("initech", "ivy")), release) }()
-		for lane.Waiting() < len(others)+1 {
-			time.Sleep(time.Millisecond)
-		}
+		until(func() bool { return lane.Waiting() >= len(others)+1 })
 		leave()
 		if err := <-leaving; !errors.Is(err, context.Canceled) {
 			t.Errorf("a client that left: %v", err)

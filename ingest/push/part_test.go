@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/runlens/runlens/ingest/purge"
 	"github.com/runlens/runlens/olap/olaptest"
@@ -42,9 +41,7 @@ func TestABodyOfManyMonths(t *testing.T) {
 			}
 			close(otherStored)
 		})
-		for lane.Waiting() == before {
-			time.Sleep(time.Millisecond)
-		}
+		until(func() bool { return lane.Waiting() != before })
 	}
 	if err := lane.Store(t.Context(), many, func() {}); err != nil {
 		t.Fatal(err)

@@ -2,43 +2,53 @@ package push
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/runlens/runlens/olap/cache"
 )
 
 // A resolver makes runs that moved count once, for all requests together that wait for that: it needs the claim on the
-// rollup, which one process at a time has, for some tenths of a second. It is safe for concurrent use through a Lane.
+// rollup, which one process at a time has, for some tenths of a second. The zero resolver is ready. It is safe for
+// concurrent use.
 type resolver struct {
 	shared cache.Group[struct{}]
-	since  time.Time // the earliest of those that wait, under the lane's lock; zero for none
+
+	mu    sync.Mutex
+	since time.Time // the earliest of those that wait; zero for none
 }
 
-// resolve returns when runs that were stored since an instant count once. They have been acknowledged.
-func (l *Lane) resolve(ctx context.Context, since time.Time) error {
-	l.waitFor(since)
-	_, err := l.resolver.shared.Do(ctx, cache.Key{}, func(ctx context.Context) (struct{}, error) {
-		l.mu.Lock()
-		since := l.resolver.since
-		l.resolver.since = time.Time{}
-		l.mu.Unlock()
+// resolve returns when runs that were stored since an instant count once, by one call of do. They have been
+// acknowledged.
+func (r *resolver) resolve(ctx context.Context, since time.Time, do func(context.Context, time.Time) error) error {
+	r.add(since)
+	_, err := r.shared.Do(ctx, cache.Key{}, func(ctx context.Context) (struct{}, error) {
+		since := r.take()
 		if since.IsZero() { // the one before began after all of them had been stored
 			return struct{}{}, nil
 		}
-		err := l.writer.Resolve(ctx, since)
+		err := do(ctx, since)
 		if err != nil {
-			l.waitFor(since) // the next one makes up for it
+			r.add(since) // the next one makes up for it
 		}
 		return struct{}{}, err
 	})
 	return err
 }
 
-// waitFor has the next one resolve what was stored since an instant.
-func (l *Lane) waitFor(since time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.resolver.since.IsZero() || since.Before(l.resolver.since) {
-		l.resolver.since = since
+// add has the next one resolve what was stored since an instant.
+func (r *resolver) add(since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.since.IsZero() || since.Before(r.since) {
+		r.since = since
 	}
+}
+
+// take returns since when the next one resolves, and forgets it.
+func (r *resolver) take() (since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, r.since = r.since, time.Time{}
+	return since
 }

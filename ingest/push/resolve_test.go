@@ -61,9 +61,7 @@ func TestRequestsResolveTogether(t *testing.T) {
 					}
 				})
 			}
-			for lane.Resolving() < others {
-				time.Sleep(time.Millisecond)
-			}
+			until(func() bool { return lane.Resolving() >= others })
 			return failed
 		}
 		if err := store(); !errors.Is(err, failed) {
