@@ -27,8 +27,7 @@ type Reject struct {
 // NewReject is the reject of a record for a fault.
 func NewReject(name string, record *source.Record, fault error) Reject {
 	reject := Reject{Source: name, Line: record.Line, Error: fault.Error()}
-	var broken *normalize.Error
-	if errors.As(fault, &broken) {
+	if broken, ok := errors.AsType[*normalize.Error](fault); ok {
 		reject.Field, reject.Error = broken.Field, broken.Reason
 	}
 	if record.QuoteLines > 0 {

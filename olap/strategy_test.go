@@ -57,7 +57,7 @@ func TestStrategies(t *testing.T) {
 			body = strings.TrimSuffix(body, "}") + `,"cursor":"` + cursor + `"}`
 		}
 		var got olap.Strategy
-		for tries := 0; tries < 100; tries++ {
+		for range 100 {
 			page, by, err := answered(step.engine, acme, []byte(body))
 			if err != nil {
 				t.Fatal(err)

@@ -14,8 +14,6 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-func str(s string) *string { return &s }
-
 // The version with the greatest updated_at wins as a whole row, nulls included. Of versions with the same updated_at,
 // status, kind and initiator type one wins in every column that queries read. Both are so whatever the order of
 // arrival, before merges and after them (contract 3 and 4.16), and first_stored_at stays that of the first version
@@ -25,8 +23,8 @@ func TestOneVersionWinsInEveryColumn(t *testing.T) {
 	at := time.Date(1950, 3, 1, 12, 0, 0, 123e6, time.UTC) // versions before 1970 sort first
 	agents := []uuid.UUID{uuid.MustParse("ffffffff-0000-4000-8000-000000000001"),
 		uuid.MustParse("00000000-0000-4000-8000-000000000002")}
-	identifiers := []*string{nil, str("a"), str("b"), str("ada@example.com"), str("ada@example.org"),
-		str("zoë@example.com"), str("")}
+	identifiers := []*string{nil, new("a"), new("b"), new("ada@example.com"), new("ada@example.org"),
+		new("zoë@example.com"), new("")}
 	const runs, newest = 300, 2
 	// What distinguishes versions: the name says which status, agent and identifier it came with.
 	type version struct {
@@ -103,7 +101,7 @@ func TestOneVersionWinsInEveryColumn(t *testing.T) {
 			for run := range runs {
 				v := versionOf(run, k)
 				if err := batch.Append("acme", uuid.NewSHA1(uuid.Nil, fmt.Append(nil, run)), at, v.agent, "agent",
-					(*uuid.UUID)(nil), v.status, v.identifier, v.name, str("internal"), v.updated); err != nil {
+					(*uuid.UUID)(nil), v.status, v.identifier, v.name, new("internal"), v.updated); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -77,7 +77,7 @@ func cell(value reflect.Value) string {
 	case value.CanFloat():
 		return numberCell(value.Float())
 	}
-	if day, ok := value.Interface().(time.Time); ok {
+	if day, ok := reflect.TypeAssert[time.Time](value); ok {
 		return strconv.Quote(day.Format(time.DateOnly))
 	}
 	return fmt.Sprint(value.Interface())

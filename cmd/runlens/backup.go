@@ -238,8 +238,7 @@ func readNote(dir string) (n note, err error) {
 
 // plain is what went wrong with files, or the failure of ClickHouse without its text.
 func plain(err error) error {
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return file
 	}
 	return errors.New(oneLine(err))

@@ -24,7 +24,7 @@ func completed(t *testing.T, line string) string {
 		t.Errorf("%s: exit code %d: %s", line, code, stderr)
 	}
 	var words []string
-	for _, text := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+	for text := range strings.SplitSeq(strings.TrimSuffix(out, "\n"), "\n") {
 		word, _, _ := strings.Cut(text, "\t")
 		words = append(words, word)
 	}

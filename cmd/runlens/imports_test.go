@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -184,10 +185,7 @@ func TestImportsCanFail(t *testing.T) {
 		{"cmd/sampledata", "cmd/internal/trap", "cmd/sampledata may not import cmd/internal/trap: it is for tests"},
 		{"olap/invented", "schema", "olap/invented has no row in the table of imports"},
 	} {
-		imports := map[string][]string{}
-		for from, to := range real {
-			imports[from] = to
-		}
+		imports := maps.Clone(real)
 		imports[c.from] = append(slices.Clone(real[c.from]), c.to)
 		if wrong := wrongImports(imports); !slices.Contains(wrong, c.want) {
 			t.Errorf("%s imports %s: got %q, want %q among them", c.from, c.to, wrong, c.want)
@@ -267,7 +265,7 @@ func reached(imports map[string][]string, from string) map[string]bool {
 
 // matches reports whether one of the names, with spaces between them, names a package.
 func matches(names, name string) bool {
-	for _, n := range strings.Fields(names) {
+	for n := range strings.FieldsSeq(names) {
 		folder, whole := strings.CutSuffix(n, "/...")
 		if name == folder || whole && strings.HasPrefix(name, folder+"/") {
 			return true

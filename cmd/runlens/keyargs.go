@@ -16,7 +16,7 @@ import (
 // parseScopes reads a comma-separated list of the scopes that exist.
 func parseScopes(text string) ([]string, error) {
 	scopes := []string{}
-	for _, scope := range strings.Split(text, ",") {
+	for scope := range strings.SplitSeq(text, ",") {
 		scope = strings.TrimSpace(scope)
 		switch {
 		case scope == "" || slices.Contains(scopes, scope):

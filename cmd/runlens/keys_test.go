@@ -214,7 +214,7 @@ func TestAudit(t *testing.T) {
 			t.Fatal(stderr)
 		}
 		host, _ := os.Hostname()
-		for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
 			var e auditLine
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatal(err, line)

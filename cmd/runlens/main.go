@@ -159,8 +159,7 @@ func perform(ctx context.Context, args []string, logger *slog.Logger, lines io.W
 
 // commandName is the command as it was typed, as far as it is known.
 func commandName(command *kong.Context, err error) string {
-	var parsing *kong.ParseError
-	if errors.As(err, &parsing) {
+	if parsing, ok := errors.AsType[*kong.ParseError](err); ok {
 		command = parsing.Context
 	}
 	name := "runlens"
@@ -196,11 +195,9 @@ func codeOf(err error) int {
 	worst := 0
 	for _, one := range joinedErrors(err) {
 		code := exitFailed
-		var exit exitError
-		var usage usageError
-		if errors.As(one, &exit) {
+		if exit, ok := errors.AsType[exitError](one); ok {
 			code = exit.code
-		} else if errors.As(one, &usage) {
+		} else if _, ok := errors.AsType[usageError](one); ok {
 			code = exitUsage
 		}
 		worst = max(worst, slices.Index(bySeverity, code))

@@ -88,7 +88,7 @@ func queryAlerts(t *testing.T, o office) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var said []string
-	for _, line := range strings.Split(strings.TrimSpace(blocks(t, "alerts.md", "cron")[0]), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(blocks(t, "alerts.md", "cron")[0]), "\n") {
 		if scheduled := strings.SplitN(line, " ", 6); len(scheduled) == 6 { // minute to day of week, and the command
 			out, _ := w.sh(scheduled[5])
 			said = append(said, out)

@@ -49,7 +49,7 @@ func TestPageOfRecords(t *testing.T) {
 			if said != allowed {
 				t.Errorf("%s.%s may be %q, the page says %q", kind, field, said, allowed)
 			}
-			for _, value := range strings.Split(allowed, ", ") {
+			for value := range strings.SplitSeq(allowed, ", ") {
 				if reason := with(value); allowed != "" && reason != "" {
 					t.Errorf("%s.%s may not be %s: %s", kind, field, value, reason)
 				}

@@ -126,8 +126,7 @@ func (f stepFailure) Unwrap() error { return f.cause }
 // oneLine describes a failure in one line, without what ClickHouse said of it: that can contain statements, and is in
 // its log.
 func oneLine(err error) string {
-	var exception *clickhouse.Exception
-	if errors.As(err, &exception) {
+	if _, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		if diskFull(err) {
 			return "the disk of ClickHouse is full; free some space and start again"
 		}
@@ -138,9 +137,8 @@ func oneLine(err error) string {
 
 // withoutStatements is what a failure says, with what ClickHouse said of it as oneLine describes it.
 func withoutStatements(err error) string {
-	var exception *clickhouse.Exception
 	text := logs.Text(err)
-	if errors.As(err, &exception) {
+	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		if before, _, found := strings.Cut(text, exception.Error()); found {
 			return before + oneLine(exception)
 		}

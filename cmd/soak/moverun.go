@@ -180,8 +180,7 @@ func (r *relocation) moveOnce(ctx context.Context, m *plannedMove) (struck bool,
 	close(s.gone)
 	s.all.Wait()
 	struck = len(m.points) < meant
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		if !struck {
 			r.say("the move of %s from %s to %s failed: %s", m.subject, m.from, m.to, last)
 		}

@@ -223,8 +223,7 @@ func outcomeOf(t *testing.T, run *report.Run, now time.Time) (o outcome) {
 			}
 		}
 	}
-	var refused *client.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
 		o.Error.Status, o.Error.Code, o.Error.Param = refused.Status, refused.Code, refused.Param
 		return o
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,11 +58,7 @@ func sumOf(ctx context.Context, conn driver.Conn, t table, columns, organization
 	stamp := cmp.Or(t.storedAt, "toDateTime64(0, 3, 'UTC')")
 	rows := t.rowsOf("count()", "sum(cityHash64(tuple("+strings.Join(columns, ", ")+")))", "max("+stamp+")")
 	rows.From = rows.From.Final(true)
-	settings := clickhouse.Settings{}
-	for name, value := range schema.ReadSettings {
-		settings[name] = value
-	}
-	reading := clickhouse.Context(ctx, clickhouse.WithSettings(settings))
+	reading := clickhouse.Context(ctx, clickhouse.WithSettings(maps.Clone(schema.ReadSettings)))
 	err = conn.QueryRow(reading, rows.String(), clickhouse.Named("organizations", organizations)).
 		Scan(&s.Rows, &s.Hash, &s.Newest)
 	if err != nil {

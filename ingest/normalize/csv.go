@@ -186,8 +186,7 @@ func appendUnquoted(b, text []byte) []byte {
 
 // CSVFault puts the reason of encoding/csv in words for whoever wrote the record.
 func CSVFault(err error) *Error {
-	var malformed *csv.ParseError
-	if errors.As(err, &malformed) {
+	if malformed, ok := errors.AsType[*csv.ParseError](err); ok {
 		err = malformed.Err
 	}
 	return &Error{"", "is not valid CSV: " + err.Error()}

@@ -127,8 +127,7 @@ func TestRejects(t *testing.T) {
 		{"occurred_at absent", with(attrLine, "occurred_at", ""), "occurred_at"},
 	} {
 		_, err := read([]byte(c.line))
-		var rejected *Error
-		if !errors.As(err, &rejected) {
+		if rejected, ok := errors.AsType[*Error](err); !ok {
 			t.Errorf("%s: accepted\n%s", c.name, c.line)
 		} else if rejected.Field != c.field || rejected.Reason == "" {
 			t.Errorf("%s: rejected for %q (%s), want %q", c.name, rejected.Field, rejected.Reason, c.field)

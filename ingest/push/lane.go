@@ -197,8 +197,7 @@ func (l *Lane) insert(entries []*entry) {
 	}
 	if err == nil && len(open) > 0 {
 		err = l.write(ctx, open)
-		var moved *write.MovedError
-		if errors.As(err, &moved) {
+		if moved, ok := errors.AsType[*write.MovedError](err); ok {
 			err = nil
 			maps.Copy(moving, moved.Organizations)
 		}

@@ -49,8 +49,7 @@ func (r *Records) reject(line int, fault error) {
 		return
 	}
 	reject := Reject{Line: line, Error: fault.Error()}
-	var broken *normalize.Error
-	if errors.As(fault, &broken) {
+	if broken, ok := errors.AsType[*normalize.Error](fault); ok {
 		reject.Field, reject.Error = broken.Field, broken.Reason
 	}
 	if len(reject.Field) > maxFieldBytes {

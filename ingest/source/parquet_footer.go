@@ -54,8 +54,7 @@ func readFooter(content io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	footer := new(format.FileMetaData)
 	in := &boundedReader{BytesReader: new(thrift.CompactProtocol).NewReaderFromBytes(text), size: len(text)}
 	if err := thrift.NewDecoder(in).Decode(footer); err != nil {
-		var large columnError
-		if errors.As(err, &large) {
+		if large, ok := errors.AsType[columnError](err); ok {
 			return nil, large
 		}
 		return nil, fmt.Errorf("the footer: %w", err)

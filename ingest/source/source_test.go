@@ -224,7 +224,7 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, magic := range [][]byte{gzipMagic, zstdMagic} {
-		if _, _, err := records(stream(NDJSON, "", append(magic[:len(magic):len(magic)], "nonsense"...)),
+		if _, _, err := records(stream(NDJSON, "", append(slices.Clip(magic), "nonsense"...)),
 			Position{}); err == nil {
 			t.Errorf("%x: no error", magic)
 		}

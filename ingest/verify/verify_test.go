@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -209,10 +210,7 @@ func TestEveryFieldCounts(t *testing.T) {
 			if field == "record" {
 				continue
 			}
-			changed := map[string]any{}
-			for k, v := range r {
-				changed[k] = v
-			}
+			changed := maps.Clone(r)
 			switch {
 			case other[field] != nil:
 				changed[field] = other[field]

@@ -41,13 +41,11 @@ var retryableCodes = []int32{
 // Retryable reports whether the same insert may succeed later: the list is closed, everything else
 // needs a person.
 func Retryable(err error) bool {
-	var exception *clickhouse.Exception
-	if errors.As(err, &exception) {
+	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return slices.Contains(retryableCodes, exception.Code)
 	}
 	// What answers in place of ClickHouse, as a gateway does while that is started again.
-	var other *clickhouse.HTTPError
-	if errors.As(err, &other) {
+	if other, ok := errors.AsType[*clickhouse.HTTPError](err); ok {
 		return other.StatusCode >= http.StatusBadGateway // 502 to 504, and those of gateways that have more
 	}
 	// An address that reaches two nodes is wrapped in what seems to be an error of the network.

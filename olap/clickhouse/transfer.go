@@ -87,8 +87,7 @@ func (c *rawClient) send(ctx context.Context, parameters url.Values, body io.Rea
 	request.SetBasicAuth(c.options.Auth.Username, c.options.Auth.Password)
 	response, err := c.Do(request)
 	if err != nil {
-		var failed *url.Error
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // not the address, which has the statement
 		}
 		return nil, err

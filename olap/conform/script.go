@@ -93,7 +93,7 @@ func (s *Script) keyword(word, rest string, line int) error {
 	switch word {
 	case "columns":
 		step.Columns = []Column{}
-		for _, text := range strings.Fields(rest) {
+		for text := range strings.FieldsSeq(rest) {
 			parts := strings.Split(text, ":")
 			if len(parts) != 3 {
 				return fmt.Errorf("%q is not NAME:TYPE:MEMBER", text)

@@ -60,8 +60,7 @@ const (
 
 // CodeOf is the code of ClickHouse's exception in an error; 0 for any other error.
 func CodeOf(err error) int32 {
-	var exception *clickhouse.Exception
-	if errors.As(err, &exception) {
+	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		return exception.Code
 	}
 	return 0
@@ -104,8 +103,7 @@ func describe(doing string, err error) error {
 		return ErrOverloaded
 	}
 	// The address of a request over HTTP has the parameters as well.
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("%s: %w", doing, request.Err)
 	}
 	var exception *clickhouse.Exception

@@ -15,7 +15,7 @@ func TestSince(t *testing.T) {
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	at := func(dir string, uptime uint32, parts string) State {
 		var rows []partRow
-		for _, p := range strings.Fields(parts) {
+		for p := range strings.FieldsSeq(parts) {
 			name, hash, _ := strings.Cut(p, "=")
 			rows = append(rows, partRow{Name: name, Path: dir + name + "/", Hash: hash, Rows: 1,
 				Now: start.Add(time.Hour), Uptime: uptime})

@@ -5,6 +5,7 @@ package sql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -106,7 +107,7 @@ func (s Select) String() string {
 	for _, j := range s.Joins {
 		part(j.Kind+" JOIN", strings.TrimSuffix(j.From.String()+" "+j.On, " "))
 	}
-	part("WHERE ", All(append(s.From.rows[:len(s.From.rows):len(s.From.rows)], s.Where...)...))
+	part("WHERE ", All(append(slices.Clip(s.From.rows), s.Where...)...))
 	part("GROUP BY ", strings.Join(s.Group, ", "))
 	part("HAVING ", s.Having)
 	part("ORDER BY ", strings.Join(s.Order, ", "))

@@ -148,8 +148,7 @@ func (c *Console) refused(ctx context.Context, err error, q client.Query) error 
 	}
 	line, _ := explain.Refusal(ctx, err, q, c.Client.Catalog)
 	r := &refusal{line: line, Passes: true}
-	var answered *client.Error
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*client.Error](err); ok {
 		limited := answered.Status == http.StatusTooManyRequests && answered.Reason != client.ReasonTooExpensive
 		r.Passes = limited || answered.Status >= http.StatusInternalServerError
 		switch answered.Code {

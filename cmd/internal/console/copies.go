@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/format"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -55,10 +56,7 @@ func (c *Console) copies(s *shown) []snippet {
 
 func withoutDefaults(q report.Question) report.Question {
 	defaults, _ := report.Default() // New has had it
-	plain := make(map[string]reflect.Value)
-	for name, field := range fieldsOf(&defaults) {
-		plain[name] = field
-	}
+	plain := maps.Collect(fieldsOf(&defaults))
 	for name, field := range fieldsOf(&q) {
 		if name != "model" && reflect.DeepEqual(field.Interface(), plain[name].Interface()) {
 			field.SetZero()

@@ -82,10 +82,9 @@ func (c *Console) dashboards() (all []*dashboard, faults []*fault) {
 		if slices.Contains(files[:i], file) {
 			continue
 		}
-		var wrong *fault
 		if d, err := c.readDashboard(file); err == nil {
 			all = append(all, d)
-		} else if errors.As(err, &wrong) {
+		} else if wrong, ok := errors.AsType[*fault](err); ok {
 			faults = append(faults, wrong)
 		}
 	}
@@ -101,8 +100,7 @@ func (c *Console) folder() string { return filepath.Join(string(c.Home), dashboa
 func (c *Console) readDashboard(file string) (*dashboard, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		var reason *fs.PathError
-		if errors.As(err, &reason) {
+		if reason, ok := errors.AsType[*fs.PathError](err); ok {
 			err = reason.Err // the path is the fault's
 		}
 		return nil, &fault{file: file, text: err.Error()}

@@ -206,7 +206,7 @@ func (l look) values() url.Values {
 		if reflect.DeepEqual(field.Interface(), plain[name].Interface()) && name != "model" {
 			continue
 		}
-		if list, ok := field.Interface().([]string); ok {
+		if list, ok := reflect.TypeAssert[[]string](field); ok {
 			values[name] = list
 		} else {
 			values.Set(name, fmt.Sprint(field.Interface()))

@@ -24,7 +24,7 @@ func TestPrintable(t *testing.T) {
 	if got := PrintableLines("a\n\tb\r\x1b"); got != "a\n\tb\\r\\x1b" {
 		t.Errorf("%q", got)
 	}
-	for r := rune(0); r < 0xA0; r++ {
+	for r := range rune(0xA0) {
 		if (r < ' ' || r >= 0x7F) != Hidden(r) {
 			t.Errorf("%U", r)
 		}

@@ -76,8 +76,7 @@ func (p Product) CreateKey(ctx context.Context, organization string, flags ...st
 
 // explain adds what a failed command wrote to standard error.
 func explain(err error) error {
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return fmt.Errorf("%w: %s", err, failed.Stderr)
 	}
 	return err

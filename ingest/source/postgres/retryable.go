@@ -42,8 +42,7 @@ func beginFailed(err error) error {
 // Retryable reports whether the same statement may succeed later: the list is closed, everything else
 // needs a person.
 func Retryable(err error) bool {
-	var failure *pgconn.PgError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return slices.ContainsFunc(retryableStates, func(state string) bool { return strings.HasPrefix(failure.Code, state) })
 	}
 	var unknown *net.DNSError
