@@ -123,7 +123,13 @@ func TestEngineMove(t *testing.T) {
 	if _, err := interrupted.Run(t.Context()); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
-	// Somebody starts a server there too early, which refreshes what there is.
+	// Until it has ended, half a store is neither answered from nor stored in.
+	for _, args := range [][]string{
+		{"orgs", "list"}, {"ingest", records}, {"keys", "create", "--org", "acme"}, {"serve", "--data-dir", t.TempDir()},
+	} {
+		run(exitFailed, "has not ended, so that it lacks rows", there, args...)
+	}
+	// A server of before refreshes what there is.
 	if err := rollup.New(target.Conn(), quiet, 0).Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +152,7 @@ func TestEngineMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(exitDone, "which are the same in both stores", here, to...)
-	run(exitFailed, "has rows already", here, to...)
+	run(exitFailed, "was moved there before, to the end", here, to...)
 	if n := counted(t, target.Conn(), "SELECT count() FROM usage_log WHERE at < now() - INTERVAL 30 DAY"); n > 0 {
 		t.Errorf("%d rows of usage are there only", n)
 	}

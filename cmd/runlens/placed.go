@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/runlens/runlens/ingest/transfer"
 	"github.com/runlens/runlens/olap/cells"
 	"github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/schema"
@@ -157,8 +158,11 @@ func (p *placed) index() func(schema.OrganizationID) int {
 	}
 }
 
-// admit makes sure that a store that was opened is the one that the flags mean.
+// admit makes sure that a store that was opened is the one that the flags mean, and whole.
 func (f storeFlags) admit(ctx context.Context, store *clickhouse.Server) error {
+	if err := transfer.Whole(ctx, store.Conn()); err != nil {
+		return err
+	}
 	switch {
 	case f.directory != nil:
 		if err := f.directory.Placement().Admit(ctx, f.cell, store.Conn()); err != nil {

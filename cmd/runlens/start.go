@@ -16,6 +16,7 @@ import (
 
 	"github.com/runlens/runlens/cmd/internal/logs"
 	"github.com/runlens/runlens/cmd/internal/output"
+	"github.com/runlens/runlens/ingest/transfer"
 	"github.com/runlens/runlens/olap/cells"
 	server "github.com/runlens/runlens/olap/clickhouse"
 	"github.com/runlens/runlens/olap/doctor/finding"
@@ -38,7 +39,7 @@ var (
 		"check that the data directory can be written to; engine.log in its folder engine says more"}
 	migrating = startStep{"apply the migrations", 5 * time.Minute,
 		"see ClickHouse's log, then run 'runlens migrate up', which may take an hour and goes on where this one ended"}
-	admitting = startStep{"find out which cell the store is", 30 * time.Second, "check that ClickHouse answers"}
+	admitting = startStep{"use the store", 30 * time.Second, "check that ClickHouse answers"}
 	// What 'runlens migrate' does on purpose may take longer than a start.
 	migratingAlone = startStep{"change the schema", time.Hour,
 		"see ClickHouse's log, then run it again: it goes on where this one ended"}
@@ -93,7 +94,7 @@ func within[T any](
 
 // advising are errors that say themselves what to do: a step's advice would be another.
 var advising = []error{schema.ErrNewerStore, schema.ErrOlderStore, schema.ErrNewerMigrations, schema.ErrOtherTables,
-	cells.ErrMisplaced, server.ErrNoLibrary}
+	cells.ErrMisplaced, server.ErrNoLibrary, transfer.ErrUnfinished}
 
 // failure is the one line that says which step failed and what to do. It wraps the cause.
 func (s startStep) failure(ctx, limited context.Context, err error) error {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/runlens/runlens/schema"
+	"github.com/runlens/runlens/schema/sql"
 )
 
 // patience is how long what fails for a passing reason is tried again.
@@ -18,6 +21,26 @@ func Empty(ctx context.Context, conn driver.Conn) (bool, error) {
 		" AND name NOT LIKE 'schema\\_%'"
 	err := conn.QueryRow(ctx, stored).Scan(&rows)
 	return rows != nil && *rows == 0, err
+}
+
+// Whole returns ErrUnfinished for a store that a copy was to fill and has not: of what it lacks nobody can be answered,
+// and what is stored in it would be dropped when the copy goes on.
+func Whole(ctx context.Context, conn driver.Conn) error {
+	unfinished, err := marked(ctx, conn, "startsWith(name, '"+markPrefix+"') AND position != ''")
+	if err == nil && unfinished {
+		err = ErrUnfinished
+	}
+	return err
+}
+
+// marked reports whether a store has a checkpoint, as it is now, for which a condition holds. One that was cleared is
+// there, without a position.
+func marked(ctx context.Context, conn driver.Conn, condition string) (bool, error) {
+	found := sql.Select{Columns: []string{"count()"}, From: whole(schema.TableCheckpoints).Final(true),
+		Where: []string{condition}}
+	var n uint64
+	err := conn.QueryRow(ctx, found.String()).Scan(&n)
+	return n > 0, err
 }
 
 // partitions are those of a store that are copied, in the order in which they are.

@@ -2,6 +2,7 @@
 // that answers, keys, cursors and checkpoints hold there. What is derived is left to the other store.
 //
 //  1. A checkpoint in the other store says whose rows it is about to get. Without it, a store with rows is refused.
+//     With it, everything else refuses the store (Whole).
 //  2. Each partition of each table is compared. One that differs, as after an interruption, is dropped and sent again,
 //     and then compared again.
 //  3. Partitions that are not here, as those whose time was over since an interruption, are dropped. Nobody may have
@@ -27,6 +28,12 @@ import (
 var (
 	// ErrUsed is the error of a store that has rows of others.
 	ErrUsed = errors.New("the store has rows already; name an empty database")
+	// ErrMoved is ErrUsed for a store into which a copy of this one has ended.
+	ErrMoved = errors.New("the store was moved there before, to the end: nothing is left to do but to start servers and " +
+		"workers with RUNLENS_CLICKHOUSE_URL; what was stored here since then is not there")
+	// ErrUnfinished is the error of a store in which a copy did not end.
+	ErrUnfinished = errors.New("'runlens engine move' into this store began and has not ended, so that it lacks rows: " +
+		"run that again to its end, or drop the database")
 	// ErrBusy is the error where others use the store that is copied.
 	ErrBusy = errors.New("something was stored meanwhile: end every server, worker and command that uses the data " +
 		"directory, and run it again")
@@ -66,8 +73,8 @@ type partition struct {
 	Rows   uint64 `ch:"rows"`
 }
 
-// Run copies what To lacks and returns how many rows it has then. Errors that say what to do are ErrUsed, ErrBusy and
-// ErrPurging; after any other one, Run again goes on.
+// Run copies what To lacks and returns how many rows it has then. Errors that say what to do are ErrUsed, ErrMoved,
+// ErrUnfinished, ErrBusy and ErrPurging; after any other one, Run again goes on.
 func (c *Copy) Run(ctx context.Context) (rows uint64, err error) {
 	if err := c.begin(ctx); err != nil {
 		return 0, err
@@ -125,6 +132,9 @@ func (c *Copy) Done(ctx context.Context) error {
 
 // begin finds out whether the copy may begin or go on, and says so in To.
 func (c *Copy) begin(ctx context.Context) (err error) {
+	if err := Whole(ctx, c.From); err != nil {
+		return err
+	}
 	if c.inserts, err = inserts(ctx, c.From); err != nil {
 		return err
 	}
@@ -142,14 +152,23 @@ func (c *Copy) begin(ctx context.Context) (err error) {
 		return err
 	}
 	c.marks = checkpoint.NewLog(c.To, write.Retry{Logger: c.Logger, Patience: patience})
+	mark := markPrefix + source
 	begun, err := c.marks.Names(ctx, markPrefix)
-	if err != nil || slices.Equal(begun, []string{markPrefix + source}) {
+	if err != nil || slices.Equal(begun, []string{mark}) {
 		return err
 	}
-	if empty, err := Empty(ctx, c.To); err != nil || !empty {
-		return errors.Join(err, ErrUsed)
+	empty, err := Empty(ctx, c.To)
+	if err != nil {
+		return err
 	}
-	return c.marks.Save(ctx, markPrefix+source, "begun")
+	if empty {
+		return c.marks.Save(ctx, mark, "begun")
+	}
+	ended, err := marked(ctx, c.To, "name = '"+mark+"'")
+	if err == nil && ended {
+		return ErrMoved
+	}
+	return errors.Join(err, ErrUsed)
 }
 
 // step makes a partition the same in both stores.
