@@ -139,6 +139,8 @@ func Refusal(e *clickhouse.Exception) string {
 			return fmt.Sprintf("the profile of ClickHouse's user forbids the setting %s that statements are sent with "+
 				"(exception %d)", found[1]+found[2], e.Code)
 		}
+	case CodeUnknownDatabase:
+		return "the database does not exist (exception 81 UNKNOWN_DATABASE); create it, or GRANT CREATE DATABASE to the user"
 	case CodeAccessDenied:
 		return "ClickHouse refuses its user a right (exception 497 ACCESS_DENIED); 'runlens doctor' says which"
 	case CodeAuthentication:

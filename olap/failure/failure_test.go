@@ -53,6 +53,8 @@ func TestRefusalsInWords(t *testing.T) {
 	for message, want := range map[string]string{
 		"497 ada@x.example": "ask: ClickHouse refuses its user a right (exception 497 ACCESS_DENIED); " +
 			"'runlens doctor' says which",
+		"081 Database ada does not exist": "ask: the database does not exist (exception 81 UNKNOWN_DATABASE); " +
+			"create it, or GRANT CREATE DATABASE to the user",
 		"516 ada@x.example": "ask: ClickHouse refuses the user's name or password (exception 516 AUTHENTICATION_FAILED)",
 		"452 Setting max_threads should not be changed": forbidden + "max_threads that statements are sent with " +
 			"(exception 452)",
