@@ -92,6 +92,10 @@ func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {
 	if err := w.finish(ctx); err != nil { // what an attempt before left
 		return ReconcileStatus{}, err
 	}
+	// What a time without a zone means, and what a view has, may have changed since: the source would be right wrongly.
+	if err := w.Source.Check(ctx); err != nil {
+		return ReconcileStatus{}, err
+	}
 	if err := w.list.begin(ctx); err != nil {
 		return ReconcileStatus{}, err
 	}

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,6 +177,9 @@ func (d *Database) read(ctx context.Context, settings string, kind normalize.Kin
 	record := source.Record{Raw: normalize.Raw{Kind: kind}}
 	id := slices.Index(fields, idColumn(kind))
 	err = d.reading(ctx, settings, func(tx pgx.Tx) error {
+		if err := d.unchanged(ctx, tx, kind); err != nil {
+			return err
+		}
 		rows, err := tx.Query(ctx, statement, args...)
 		if err != nil {
 			return err
@@ -195,6 +200,9 @@ func (d *Database) read(ctx context.Context, settings string, kind normalize.Kin
 		}
 		return rows.Err()
 	})
+	if errors.Is(err, errChanged) {
+		err = cmp.Or(d.Check(ctx), err)
+	}
 	return n, err
 }
 

@@ -51,7 +51,7 @@ func Retryable(err error) bool {
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+	return errors.Is(err, errChanged) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed")
 }
 
