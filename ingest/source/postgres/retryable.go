@@ -19,7 +19,7 @@ var retryableStates = []string{
 	"25P03", // idle in transaction for too long
 	"25P04", // transaction time-out
 	"40",    // transaction rollbacks: serialization failure, deadlock, conflict with recovery
-	"53300", // too many connections
+	"53",    // insufficient resources: memory, disk, connections, and limits such as temp_file_limit
 	"55P03", // lock not available within lock_timeout
 	canceled,
 	"57P", // admin shutdown, crash shutdown, cannot connect now, database dropped
