@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -180,21 +181,26 @@ func (m cellMetrics) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends what the parts of the cell have.
+// Collect sends what the parts of the cell have. They are asked at the same time: each waits for scrapePatience where
+// ClickHouse is silent, and all of them one after the other for longer than Prometheus waits.
 func (m cellMetrics) Collect(out chan<- prometheus.Metric) {
 	opened := m.opened.Load()
+	var asked sync.WaitGroup
 	if m.name != oneCell {
-		up := 0.
-		if opened != nil && opened.answers() {
-			up = 1
-		}
-		out <- prometheus.MustNewConstMetric(cellUp, prometheus.GaugeValue, up)
+		asked.Go(func() {
+			up := 0.
+			if opened != nil && opened.answers() {
+				up = 1
+			}
+			out <- prometheus.MustNewConstMetric(cellUp, prometheus.GaugeValue, up)
+		})
 	}
 	if opened != nil {
 		for _, part := range opened.metrics {
-			part.Collect(out)
+			asked.Go(func() { part.Collect(out) })
 		}
 	}
+	asked.Wait()
 }
 
 // scrapePatience bounds what one scrape of the metrics may wait for a cell.
