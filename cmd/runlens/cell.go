@@ -120,7 +120,7 @@ func (c *cell) start(background context.Context, opened *openCell) {
 	inserts := push.NewMetrics()
 	opened.lane = c.newLane(opened.store, inserts)
 	opened.metrics = []prometheus.Collector{opened.store, opened.asked, inserts, snapshot.LagMetric(conn),
-		snapshot.DamageMetric(conn), snapshot.ConflictMetric(conn)}
+		snapshot.DamageMetric(conn), snapshot.ConflictMetric(conn), snapshot.RollupMetric(conn)}
 	for _, worker := range c.maintenance(opened.store) {
 		opened.metrics = append(opened.metrics, worker)
 		c.background.Go(func() { worker.Run(background) })

@@ -32,6 +32,11 @@ func TestDamagedPartsAreTold(t *testing.T) {
 	if strings.Contains(metrics, "runlens_damaged_parts{") || strings.Contains(p.err.String(), words) {
 		t.Errorf("an undamaged store is reported as damaged: %s", p.err.String())
 	}
+	for _, metric := range []string{"runlens_rollup_age_seconds", "runlens_rollup_damages"} {
+		if !strings.Contains(metrics, "\n"+metric+" ") {
+			t.Errorf("a server that does no maintenance does not tell %s", metric)
+		}
+	}
 	if err := os.Truncate(filepath.Join(path, "columns.txt"), 0); err != nil {
 		t.Fatal(err)
 	}

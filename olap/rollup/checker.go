@@ -41,7 +41,6 @@ type Checker struct {
 	failed   bool // the last step failed to repair one: a section comes first
 
 	rounds, differences, repaired prometheus.Counter
-	damages                       prometheus.Gauge
 }
 
 // A Here reads which organizations a store is there for: not for those that are being copied to it.
@@ -61,9 +60,6 @@ func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
 			"Differences between rollup and sources that this server found, by organization, table and quarter of a year."),
 		repaired: counter("runlens_rollup_repairs_total",
 			"Damages of an organization and a source that this server repaired."),
-		damages: prometheus.NewGauge(prometheus.GaugeOpts{Name: "runlens_rollup_damages",
-			Help: "Organizations and sources whose rollup is damaged, or to be built after a move, so that queries" +
-				" read base tables."}),
 	}
 	now := time.Now()
 	c.compared.Store(&now)
@@ -71,7 +67,7 @@ func NewChecker(conn driver.Conn, here Here, logger *slog.Logger) *Checker {
 		Help: "Every part of the rollup was compared since so many seconds ago, or since this server started."},
 		func() float64 { return time.Since(*c.compared.Load()).Seconds() })
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(c.rounds, c.differences, c.repaired, c.damages, age)
+	metrics.MustRegister(c.rounds, c.differences, c.repaired, age)
 	c.Collector = metrics
 	return c
 }
@@ -84,7 +80,6 @@ func (c *Checker) Step(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.damages.Set(float64(len(state.Damaged)))
 	if len(state.Damaged) == 0 {
 		clear(c.reported)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -52,7 +51,6 @@ type Refresher struct {
 	quietAt time.Time // when no rows were found last, by the store's clock
 
 	records prometheus.Counter
-	newest  atomic.Int64 // the watermark in Unix milliseconds; 0 before it was read
 }
 
 // New returns a Refresher that does nothing yet. margin is Margin but for tests.
@@ -62,17 +60,7 @@ func New(conn driver.Conn, logger *slog.Logger, margin time.Duration) *Refresher
 		records: prometheus.NewCounter(prometheus.CounterOpts{Name: "runlens_rollup_rows_total",
 			Help: "Stored rows whose records were refreshed."}),
 	}
-	age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "runlens_rollup_age_seconds",
-		Help: "Age of the watermark: the rollup has everything that was stored before it. 0 before the first refresh."},
-		func() float64 {
-			if newest := r.newest.Load(); newest != 0 {
-				return time.Since(time.UnixMilli(newest)).Seconds()
-			}
-			return 0
-		})
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(r.records, age)
-	r.Collector = metrics
+	r.Collector = r.records
 	return r
 }
 
@@ -114,7 +102,6 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		s.did = refreshes
 		return true, writeFirst(ctx, s.conn, state)
 	}
-	s.newest.Store(time.Now().Add(state.Until.Sub(state.Now)).UnixMilli())
 	if state.Leased {
 		if abandonedLease(state) {
 			s.logger.Warn("a process died while it changed the rollup; building the rollup again")
