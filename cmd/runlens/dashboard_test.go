@@ -99,7 +99,7 @@ var shown = []shownMetric{
 	{"runlens_rollup_rows_total", "Rows refreshed", "rps", perSecond("instance")},
 	{"runlens_rollup_check_age_seconds", "Age of the rollup's comparison", "s", greatest("instance")},
 	{"runlens_rollup_check_rounds_total", "Comparisons of the whole rollup", "ops", perSecond("instance")},
-	{"runlens_rollup_damages", "Organizations answered from base tables", "short", greatest("instance")},
+	{"runlens_rollup_damages", "Organizations and sources answered from base tables", "short", greatest("instance")},
 	{"runlens_rollup_damaged_spans_total", "Differences found in the rollup", "ops", perSecond("instance")},
 	{"runlens_rollup_repairs_total", "Repairs of the rollup", "ops", perSecond("instance")},
 	{"runlens_damaged_parts", "Damaged parts", "short", greatest("table")},
@@ -155,7 +155,9 @@ func dashboard(t *testing.T) []byte {
 		panels = append(panels, object{"id": id, "type": "timeseries", "title": m.title, "description": m.name,
 			"datasource": source, "targets": targets,
 			"gridPos":     object{"x": x, "y": y, "w": width, "h": height},
-			"fieldConfig": object{"defaults": object{"unit": m.unit, "min": 0}, "overrides": []object{}}})
+			// Axes begin at 0, or below where a value is: the newest row may be dated in the future.
+			"fieldConfig": object{"defaults": object{"unit": m.unit, "custom": object{"axisSoftMin": 0}},
+				"overrides": []object{}}})
 		if x += width; x == columns*width {
 			x, y = 0, y+height
 		}
