@@ -154,7 +154,7 @@ func dashboard(t *testing.T) []byte {
 		}
 		panels = append(panels, object{"id": id, "type": "timeseries", "title": m.title, "description": m.name,
 			"datasource": source, "targets": targets,
-			"gridPos":     object{"x": x, "y": y, "w": width, "h": height},
+			"gridPos": object{"x": x, "y": y, "w": width, "h": height},
 			// Axes begin at 0, or below where a value is: the newest row may be dated in the future.
 			"fieldConfig": object{"defaults": object{"unit": m.unit, "custom": object{"axisSoftMin": 0}},
 				"overrides": []object{}}})
