@@ -33,7 +33,7 @@ func NewRejects(path, run string, continued bool) (*Rejects, error) {
 	if run == "" {
 		file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err)) // of the other file nobody knows
 		}
 		return &Rejects{file: file, out: bufio.NewWriter(file), path: path}, nil
 	}
@@ -45,7 +45,7 @@ func NewRejects(path, run string, continued bool) (*Rejects, error) {
 			}
 		}
 	}
-	file, err := openAlone(partial)
+	file, err := openAlone(partial, path)
 	if err == nil && !continued {
 		err = file.Truncate(0)
 	}
@@ -55,16 +55,16 @@ func NewRejects(path, run string, continued bool) (*Rejects, error) {
 	return &Rejects{file: file, out: bufio.NewWriter(file), path: path}, nil
 }
 
-// openAlone opens a file to append to it. Of two runs of the same files at a time the second is refused: it would take
-// the rejects of the first for those of a run that crashed.
-func openAlone(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+// openAlone opens the file that takes the place of the one at path, to append to it. Of two runs of the same files at a
+// time the second is refused: it would take the rejects of the first for those of a run that crashed.
+func openAlone(partial, path string) (*os.File, error) {
+	file, err := os.OpenFile(partial, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
 	}
 	// Not every file system has locks.
 	busy := errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
-	if busy || !isAt(file, path) { // or its run has ended since it was opened
+	if busy || !isAt(file, partial) { // or its run has ended since it was opened
 		file.Close()
 		return nil, fmt.Errorf("%s: another run of the same files writes its rejects; wait until it ends", path)
 	}

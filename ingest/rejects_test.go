@@ -150,3 +150,13 @@ func TestRejectsOfAFileThatIsTakenAway(t *testing.T) {
 		}
 	}
 }
+
+// An error names the path that was given, not the file that was to take its place.
+func TestRejectsNameThePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nowhere", "rejects.ndjson")
+	for _, run := range []string{"", "abc"} {
+		if _, err := NewRejects(path, run, false); err == nil || err.Error() != path+": no such file or directory" {
+			t.Errorf("%q: %v", run, err)
+		}
+	}
+}

@@ -90,12 +90,12 @@ func (c initCmd) begin(ctx context.Context, given map[string]bool, logger *slog.
 		fmt.Fprintf(io.out, ", the latest of %s", instant(*one.LastRun))
 	}
 	store := c.storeArguments(given)
-	fmt.Fprintf(io.out, ".\n\nNext, each in a terminal of its own:\n  runlens serve%s\n", store)
+	fmt.Fprintf(io.out, ".\n\nNext, each in a terminal of its own:\n  %s serve%s\n", self, store)
 	if c.Source != "" {
-		fmt.Fprintf(io.out, "  runlens worker%s --mapping %s   # copies what changes; set RUNLENS_SOURCE there\n",
-			store, output.Quoted(c.Mapping))
+		fmt.Fprintf(io.out, "  %s worker%s --mapping %s   # copies what changes; set RUNLENS_SOURCE there\n",
+			self, store, output.Quoted(c.Mapping))
 	}
-	console := "  runlens console"
+	console := "  " + self + " console"
 	if given["profile"] {
 		console += " --profile " + c.Profile
 	}

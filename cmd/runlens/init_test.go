@@ -19,13 +19,15 @@ func initFirst(t *testing.T, o office) {
 	flags := append([]string{"init", "--url", o.base, "--org", "acme", "--mapping", filepath.Join(config, "mapping.sql")},
 		o.flags...)
 	url, conn := operational(t, 20)
+	self = "bin/runlens"
+	defer func() { self = "runlens" }()
 	code, out, stderr := command(t, "", append(flags, "--source", url)...)
 	if code != exitDone {
 		t.Fatalf("%d %s%s", code, out, stderr)
 	}
 	for _, want := range []string{"wrote " + filepath.Join(config, "mapping.sql"), "made a key for acme",
-		"acme has 20 runs, the latest of ", "runlens serve --", "runlens worker --", " --mapping ",
-		"; set RUNLENS_SOURCE there"} {
+		"acme has 20 runs, the latest of ", "\n  bin/runlens serve --", "\n  bin/runlens worker --", " --mapping ",
+		"; set RUNLENS_SOURCE there", "\n  bin/runlens console"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s\nlacks %s", out, want)
 		}

@@ -79,8 +79,12 @@ type streams struct {
 	out, err io.Writer
 }
 
+// self begins the command lines that are printed to be pasted: this program as it was started, which need not be on the
+// path.
+var self = "runlens"
+
 func main() {
-	ownProcess = true
+	ownProcess, self = true, output.Quoted(os.Args[0])
 	stderr := output.Guarded(os.Stderr)
 	lines := logs.NewQueue(stderr)
 	forgetEmptyVariables()

@@ -112,6 +112,9 @@ func (c *queryCmd) prepare(given map[string]bool, io streams) (*asking, error) {
 	if ask.format, err = c.format(); err != nil {
 		return nil, err
 	}
+	if given["spreadsheet"] && c.Spreadsheet && ask.format != "csv" {
+		return nil, fmt.Errorf("--spreadsheet is for CSV, not for %s: add --output csv", ask.format)
+	}
 	terminal := c.File == "" && output.IsTerminal(io.out)
 	if terminal && output.Binary(ask.format) {
 		return nil, fmt.Errorf("--output %s is for files: add -o FILE", ask.format)

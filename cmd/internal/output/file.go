@@ -12,7 +12,7 @@ import (
 // A File takes the place of the one at its path when it is kept; until then that one is whole. The new file is in the
 // same folder, and its name ends in ".partial". A path that is no regular file, such as a pipe, is written as it is.
 type File struct {
-	io.Writer
+	out  io.Writer
 	file *os.File
 	path string // where the file goes; empty when it is there
 }
@@ -29,11 +29,11 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &File{Writer: Guarded(file), file: file}, nil
+		return &File{out: Guarded(file), file: file}, nil
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 	if err != nil {
-		return nil, err
+		return nil, named(err, path)
 	}
 	if old != nil && owner(old) == os.Geteuid() {
 		if err := readableAs(file, old); err != nil {
@@ -41,7 +41,21 @@ func Create(path string) (*File, error) {
 			return nil, errors.Join(err, os.Remove(file.Name()))
 		}
 	}
-	return &File{Writer: file, file: file, path: path}, nil
+	return &File{out: file, file: file, path: path}, nil
+}
+
+// named says of an error at which path it is, instead of the file that was to take its place: of that one nobody knows.
+func named(err error, path string) error {
+	if at := (*os.PathError)(nil); path != "" && errors.As(err, &at) {
+		return fmt.Errorf("%s: %w", path, at.Err)
+	}
+	return err
+}
+
+// Write is that of io.Writer.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.out.Write(p)
+	return n, named(err, f.path)
 }
 
 // Place is where a file of this path goes, behind symbolic links, and what is there; nil for nothing. In a folder like
@@ -109,7 +123,7 @@ func (f *File) Keep() error {
 	if err != nil {
 		os.Remove(f.file.Name())
 	}
-	return err
+	return named(err, f.path)
 }
 
 // Drop leaves the file at the path as it was.

@@ -126,3 +126,23 @@ func TestOthersChooseNoPermissions(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 }
+
+// An error names the path that was given, not the file that was to take its place.
+func TestErrorsNameThePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nowhere", "x.csv")
+	if _, err := Create(path); err == nil || err.Error() != path+": no such file or directory" {
+		t.Error(err)
+	}
+	path = filepath.Join(t.TempDir(), "x.csv")
+	file, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.file.Close()
+	if _, err := file.Write([]byte("a")); err == nil || strings.Contains(err.Error(), "partial") {
+		t.Error(err)
+	}
+	if err := file.Keep(); err == nil || strings.Contains(err.Error(), "partial") {
+		t.Error(err)
+	}
+}
