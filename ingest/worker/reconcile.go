@@ -55,13 +55,22 @@ func (w *worker) reconcileEvery(ctx context.Context) error {
 			"copied_again", found.Repaired, "replaced", found.Replaced, "missing_in_source", found.Missing,
 			"deleted", found.Deleted, "deletions_refused", found.Refused, "invalid_in_source", found.Invalid,
 			"rejected", found.Rejected)
-		if left := found.Missing - found.Deleted; left > 0 {
-			w.Logger.Warn("records that the source does not have stay stored and are counted (--delete-missing)", "count", left)
+		if left := found.Missing - found.Deleted - found.Refused; left > 0 {
+			w.Logger.Warn(w.whyKept(), "count", left)
 		}
 		if snapshot.Pause(ctx, w.ReconcileEvery) != nil {
 			return ctx.Err()
 		}
 	}
+}
+
+// whyKept is why records that the source does not have were not deleted, where they are not too many.
+func (w *worker) whyKept() string {
+	if w.DeleteMissing {
+		return "records that the source does not have stay stored and are counted, because it has nothing of their " +
+			"organization, or another source has that too (runlens purge --org removes an organization)"
+	}
+	return "records that the source does not have stay stored and are counted (--delete-missing)"
 }
 
 // reconcileFailed reports a failure and pauses, or returns an error that does not pass.
