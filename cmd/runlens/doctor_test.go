@@ -103,8 +103,7 @@ func TestDoctorOfASource(t *testing.T) {
 	url, conn := operational(t, 3)
 	d := diagnose(t, exitDone, append([]string{"--source", url}, flags...)...)
 	for _, check := range []string{"source version", "source mapping", "source rights", "source standby",
-		"source timeouts",
-		"source transactions"} {
+		"source timeouts", "source clock", "source transactions"} {
 		if !strings.HasPrefix(d.told(check), "ok: ") {
 			t.Errorf("%s: %s", check, d.told(check))
 		}

@@ -149,6 +149,11 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 		add("source rights", finding.Warning, "GRANT pg_read_all_stats TO "+role, "the role does not see the transactions "+
 			"of others, so what they commit late may be copied only by the next full comparison")
 	}
+	clock, err := d.examineClock(ctx)
+	if err != nil {
+		return found, err
+	}
+	found = append(found, clock)
 	activity, err := d.Activity(ctx)
 	if err != nil {
 		return found, err
