@@ -159,6 +159,10 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 		return found, err
 	}
 	switch {
+	case d.several:
+		add("source standby", finding.Warning, "name one server, or add target_session_attrs=read-write to the address",
+			"the address names several servers: what is in flight may be read from another one than the records, of which "+
+				"some may then be copied by the next full comparison only")
 	case !standby:
 		add("source standby", finding.OK, "", "the source is a primary")
 	case activity.Behind >= farBehind:

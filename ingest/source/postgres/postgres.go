@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +31,7 @@ const (
 // A Database is an operational database. It is safe for concurrent use.
 type Database struct {
 	pool    *pgxpool.Pool
+	several bool // connections may go to different servers
 	mapping Mapping
 	policed atomic.Bool // row-level security has policies for the role, which let it read all rows
 
@@ -63,9 +66,18 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	return &Database{
-		pool: pool, mapping: mapping, own: map[string]bool{}, identities: map[normalize.Kind]identityTypes{},
-		columns: map[normalize.Kind][]column{},
+		pool: pool, several: several(config.ConnConfig, url), mapping: mapping,
+		own: map[string]bool{}, identities: map[normalize.Kind]identityTypes{}, columns: map[normalize.Kind][]column{},
 	}, nil
+}
+
+// several reports whether connections may go to different servers. The one that takes writes is one.
+func several(c *pgx.ConnConfig, url string) bool {
+	return !strings.Contains(url, "target_session_attrs=read-write") &&
+		!strings.Contains(url, "target_session_attrs=primary") &&
+		slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+			return f.Host != c.Host || f.Port != c.Port
+		})
 }
 
 // Name names the database by its address, without what may change about it: user and password.
