@@ -42,7 +42,7 @@ type Space struct {
 
 // Usual are the limits of the command.
 var Usual = Limits{
-	ClockWarning: time.Second, ClockProblem: time.Minute,
+	ClockWarning: finding.ClockWarning, ClockProblem: finding.ClockProblem,
 	DiskWarning: Space{5 << 30, 10}, DiskProblem: Space{512 << 20, 2},
 	OpenFiles: 8192, LongMutation: time.Minute,
 }

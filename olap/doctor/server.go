@@ -84,30 +84,9 @@ func (s Store) clock(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.judgeClock(now, before, time.Now()), nil
-}
-
-// judgeClock judges ClickHouse's clock, read between two instants. What the reading takes is no difference.
-func (s Store) judgeClock(now, before, after time.Time) []finding.Finding {
-	var by time.Duration
-	direction := "ahead of"
-	switch {
-	case now.Before(before.Add(-time.Millisecond)): // it has milliseconds
-		by, direction = before.Sub(now), "behind"
-	case now.After(after):
-		by = now.Sub(after)
-	}
-	result := finding.Warning
-	switch {
-	case by < s.ClockWarning:
-		return ok("ClickHouse's clock and ours are the same to %v; time zones do not matter, all instants are UTC",
-			max(by, after.Sub(before)).Round(time.Millisecond))
-	case by >= s.ClockProblem:
-		result = finding.Problem
-	}
-	return []finding.Finding{of(result, "synchronize the clocks of both hosts (chronyc tracking, timedatectl)",
-		"ClickHouse's clock is %v %s ours, so that keys expire early or late and asOf is not our time; time zones do not "+
-			"matter", by.Round(time.Millisecond), direction)}
+	clock := finding.Clock{Of: "ClickHouse", So: "keys expire early or late and asOf is not our time",
+		Warning: s.ClockWarning, Problem: s.ClockProblem}
+	return []finding.Finding{clock.Judge(now, before, time.Now())}, nil
 }
 
 func (s Store) openFiles(ctx context.Context) ([]finding.Finding, error) {

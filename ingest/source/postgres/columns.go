@@ -18,7 +18,6 @@ func (d *Database) describe(ctx context.Context, tx pgx.Tx, kind normalize.Kind)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
 	columns := slices.Clone(rows.FieldDescriptions())
 	rows.Close()
 	return columns, rows.Err()

@@ -126,6 +126,13 @@ func (d *Database) Advise(ctx context.Context, kind normalize.Kind, deleteMissin
 	return found, nil
 }
 
+// sourceClock is compared with ours. A worker loses no row where they differ, but the times that the source gives to
+// records are then not those of anybody else.
+var sourceClock = finding.Clock{
+	Of: "the source", So: "the times which it gives to records, and certain_until, are not our time",
+	Warning: finding.ClockWarning, Problem: finding.ClockProblem,
+}
+
 // ExamineSettings says what of the role, the server and its transactions keeps a worker from reading, or from knowing
 // what it has read.
 func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding, err error) {
@@ -133,13 +140,18 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	var seesAll, standby bool
 	var prepared int
 	var oldest *time.Duration
-	err = d.pool.QueryRow(ctx, `SELECT pg_has_role('pg_read_all_stats', 'USAGE'), pg_is_in_recovery(),
+	var now time.Time
+	before := time.Now()
+	err = d.pool.QueryRow(ctx, `SELECT statement_timestamp(),
+		pg_has_role('pg_read_all_stats', 'USAGE'), pg_is_in_recovery(),
 		(SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()),
 		(SELECT statement_timestamp() - min(prepared) FROM pg_prepared_xacts WHERE database = current_database())`).
-		Scan(&seesAll, &standby, &prepared, &oldest)
+		Scan(&now, &seesAll, &standby, &prepared, &oldest)
 	if err != nil {
 		return nil, err
 	}
+	clock := sourceClock.Judge(now, before, time.Now())
+	clock.Check = "source clock"
 	add := func(check string, result finding.Result, do, format string, values ...any) {
 		found = append(found, finding.Finding{Check: check, Result: result, Do: do, Says: fmt.Sprintf(format, values...)})
 	}
@@ -148,10 +160,6 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	} else {
 		add("source rights", finding.Warning, "GRANT pg_read_all_stats TO "+role, "the role does not see the transactions "+
 			"of others, so what they commit late may be copied only by the next full comparison")
-	}
-	clock, err := d.examineClock(ctx)
-	if err != nil {
-		return found, err
 	}
 	found = append(found, clock)
 	activity, err := d.Activity(ctx)
