@@ -71,18 +71,25 @@ func (l *Log) newest(ctx context.Context, name string) (text string, savedAt tim
 // Names returns the names with a prefix that have a checkpoint which was not cleared.
 func (l *Log) Names(ctx context.Context, prefix string) (names []string, err error) {
 	err = l.retry.Do(ctx, "read the checkpoints", func() error {
-		kept := sql.Select{
-			Columns: []string{"name"}, From: ofSources(schema.TableCheckpoints),
-			Where: []string{"startsWith(name, {prefix:String})"}, Group: []string{"name"},
-			Having: "argMax(position, (revision, saved_at)) != ''",
-		}
-		list := sql.Select{Columns: []string{"groupArray(name)"}, From: sql.Query(kept)}
-		return l.conn.QueryRow(ctx, list.String(), clickhouse.Named("prefix", prefix)).Scan(&names)
+		names, err = Names(ctx, l.conn, prefix)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints: %w", err)
 	}
 	return names, nil
+}
+
+// Names is that of a Log, without another try.
+func Names(ctx context.Context, conn driver.Conn, prefix string) (names []string, err error) {
+	kept := sql.Select{
+		Columns: []string{"name"}, From: ofSources(schema.TableCheckpoints),
+		Where: []string{"startsWith(name, {prefix:String})"}, Group: []string{"name"},
+		Having: "argMax(position, (revision, saved_at)) != ''",
+	}
+	list := sql.Select{Columns: []string{"groupArray(name)"}, From: sql.Query(kept)}
+	err = conn.QueryRow(ctx, list.String(), clickhouse.Named("prefix", prefix)).Scan(&names)
+	return names, err
 }
 
 // Save stores a checkpoint, whose order among others of the name does not depend on any clock. Whoever

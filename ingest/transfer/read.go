@@ -7,6 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/runlens/runlens/ingest/checkpoint"
 	"github.com/runlens/runlens/schema"
 	"github.com/runlens/runlens/schema/sql"
 )
@@ -26,20 +27,19 @@ func Empty(ctx context.Context, conn driver.Conn) (bool, error) {
 // Whole returns ErrUnfinished for a store that a copy was to fill and has not: of what it lacks nobody can be answered,
 // and what is stored in it would be dropped when the copy goes on.
 func Whole(ctx context.Context, conn driver.Conn) error {
-	unfinished, err := marked(ctx, conn, "startsWith(name, '"+markPrefix+"') AND position != ''")
-	if err == nil && unfinished {
+	unfinished, err := checkpoint.Names(ctx, conn, markPrefix)
+	if err == nil && len(unfinished) > 0 {
 		err = ErrUnfinished
 	}
 	return err
 }
 
-// marked reports whether a store has a checkpoint, as it is now, for which a condition holds. One that was cleared is
-// there, without a position.
-func marked(ctx context.Context, conn driver.Conn, condition string) (bool, error) {
-	found := sql.Select{Columns: []string{"count()"}, From: whole(schema.TableCheckpoints).Final(true),
-		Where: []string{condition}}
+// ended reports whether a copy into a store has ended: its checkpoint was cleared, and stays.
+func ended(ctx context.Context, conn driver.Conn, mark string) (bool, error) {
+	marks := sql.Select{Columns: []string{"count()"}, From: whole(schema.TableCheckpoints),
+		Where: []string{"name = {mark:String}"}}
 	var n uint64
-	err := conn.QueryRow(ctx, found.String()).Scan(&n)
+	err := conn.QueryRow(ctx, marks.String(), clickhouse.Named("mark", mark)).Scan(&n)
 	return n > 0, err
 }
 

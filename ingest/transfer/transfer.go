@@ -164,8 +164,8 @@ func (c *Copy) begin(ctx context.Context) (err error) {
 	if empty {
 		return c.marks.Save(ctx, mark, "begun")
 	}
-	ended, err := marked(ctx, c.To, "name = '"+mark+"'")
-	if err == nil && ended {
+	moved, err := ended(ctx, c.To, mark)
+	if err == nil && moved {
 		return ErrMoved
 	}
 	return errors.Join(err, ErrUsed)
