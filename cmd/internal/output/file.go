@@ -46,7 +46,7 @@ func Create(path string) (*File, error) {
 
 // named says of an error at which path it is, instead of the file that was to take its place: of that one nobody knows.
 func named(err error, path string) error {
-	if at := (*os.PathError)(nil); path != "" && errors.As(err, &at) {
+	if at, ok := errors.AsType[*os.PathError](err); ok && path != "" {
 		return fmt.Errorf("%s: %w", path, at.Err)
 	}
 	return err
