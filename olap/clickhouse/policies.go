@@ -33,11 +33,13 @@ type policies struct {
 	end    context.CancelFunc
 }
 
-// watchPolicies looks once, and then until the end of the returned policies. The error is an ErrRowPolicy.
+// watchPolicies looks once, and then until the end of the returned policies. The error is an ErrRowPolicy or that of ctx.
 func watchPolicies(ctx context.Context, conn driver.Conn, config Config) (*policies, error) {
 	p := &policies{conn: conn, tables: config.Tables}
 	if err := p.look(ctx); errors.Is(err, ErrRowPolicy) {
 		return nil, err
+	} else if ctx.Err() != nil { // nobody waits for the store any more, and nothing is to be told of it
+		return nil, ctx.Err()
 	} else if err != nil {
 		config.Logger.Warn("it is not known whether row policies hide rows from the user", "error", err)
 	}

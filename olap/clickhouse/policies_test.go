@@ -1,6 +1,8 @@
 package clickhouse_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,6 +68,13 @@ func TestRowPolicies(t *testing.T) {
 		}
 		if err := whole.Conn().QueryRow(ctx, "SELECT count() FROM runs").Scan(&n); err != nil || n != 1 {
 			t.Errorf("%s: a policy that hides nothing: %d, %v", scheme, n, err)
+		}
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		var log bytes.Buffer
+		err = clickhouse.WatchPolicies(gone, whole, slog.New(slog.NewTextHandler(&log, nil)))
+		if !errors.Is(err, context.Canceled) || log.Len() > 0 {
+			t.Errorf("%s: of a start that is given up: %v, logged %s", scheme, err, log.String())
 		}
 		whole.Close()
 		node.Do(t, "DROP TABLE hidden.runs SYNC")
