@@ -33,7 +33,8 @@ type policies struct {
 	end    context.CancelFunc
 }
 
-// watchPolicies looks once, and then until the end of the returned policies. The error is an ErrRowPolicy or that of ctx.
+// watchPolicies looks once, and then until the end of the returned policies. The error is an ErrRowPolicy, or that of
+// ctx.
 func watchPolicies(ctx context.Context, conn driver.Conn, config Config) (*policies, error) {
 	p := &policies{conn: conn, tables: config.Tables}
 	if err := p.look(ctx); errors.Is(err, ErrRowPolicy) {
