@@ -78,7 +78,7 @@ func consolePeriods(t *testing.T, o office) {
 		d.shows(".tip", tip)
 	}
 	d.open(d.base + "/explore?metrics=run_count&dimensions=user_identifier&dimensions=day&last=11d&top=2")
-	d.shows("figcaption", "for each person from 5 Jan 2026 to 15 Jan 2026 in UTC, the 2 groups with the highest runs.")
+	d.shows("figcaption", "for each person from 5 Jan 2026 to 15 Jan 2026 in UTC, the 2 groups with the most runs.")
 }
 
 // The command that is copied for curl asks for one page, and says so where the page has the rows of several.

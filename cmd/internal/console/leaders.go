@@ -85,11 +85,7 @@ func (c *Console) leadersView(s *shown, board *leaders) leadersView {
 	}
 	v.arrange(s.look.By)
 	if board.ranked != "" {
-		which := "highest"
-		if s.look.By == "lowest" {
-			which = "lowest"
-		}
-		v.Note = fmt.Sprintf("The %d with the %s %s.", client.MaxLimit, which, words(board.ranked))
+		v.Note = fmt.Sprintf("The %d with the %s.", client.MaxLimit, most(board.ranked, s.look.By == "lowest"))
 	}
 	if at := slices.IndexFunc(s.totals.columns, func(c report.Column) bool { return c.Name == metric }); at >= 0 {
 		row := s.totals.rows[0]

@@ -68,7 +68,7 @@ func (d *drawing) keep(top *answer, count int) {
 	if len(top.rows) <= count {
 		return
 	}
-	d.only = fmt.Sprintf("the %d groups with the highest %s", count, words(top.question.Metrics[0]))
+	d.only = fmt.Sprintf("the %d groups with the %s", count, most(top.question.Metrics[0], false))
 	d.notes = append(d.notes, "Drawn and listed are "+d.only+". The totals are of all.")
 	d.question.Filter = slices.Clone(d.question.Filter)
 	for i, column := range top.columns {

@@ -38,6 +38,18 @@ var spoken = map[string]string{
 var changeWords = map[string]string{report.EndPrevious: "before", report.EndDifference: "change",
 	report.EndPercent: "change in %"}
 
+// most is "most runs", "fewest runs" where the least is meant, and "highest success rate" of what isn't counted.
+func most(metric string, least bool) string {
+	extremes := [2]string{"most", "fewest"}
+	if isRate(metric) {
+		extremes = [2]string{"highest", "lowest"}
+	}
+	if least {
+		return extremes[1] + " " + words(metric)
+	}
+	return extremes[0] + " " + words(metric)
+}
+
 // goodness is 1 for a metric of which more is better, -1 where less is, and 0 where neither is.
 func goodness(metric string) int {
 	switch kind, _, _ := strings.Cut(metric, "_"); kind {

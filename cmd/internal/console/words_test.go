@@ -32,3 +32,15 @@ func TestChartsInWords(t *testing.T) {
 		}
 	}
 }
+
+// Runs are counted, and a rate is high or low.
+func TestMost(t *testing.T) {
+	for want, got := range map[string]string{
+		"most runs": most("run_count", false), "fewest people": most("unique_initiator_count", true),
+		"highest success rate": most("run_success_rate", false), "lowest success rate": most("run_success_rate", true),
+	} {
+		if got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
