@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -73,14 +74,8 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 		return err
 	}
 	for first := true; ; first = false {
-		from, asOf, err := c.passStart(ctx, first)
+		asOf, err := c.passOfOneServer(ctx, first)
 		if err != nil {
-			return err
-		}
-		if first {
-			c.Logger.Info("copying", "kind", c.kind, "changed_after", from)
-		}
-		if err := c.pass(ctx, from); err != nil {
 			return err
 		}
 		if first {
@@ -102,6 +97,30 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 		}
 	}
 }
+
+// passOfOneServer makes a pass that one server answers: what is in progress at one says nothing of records of another.
+// If another one answers, the pass begins again, from the checkpoint, as the first one of a worker does. It returns the
+// instant whose state it has seen.
+func (c *copier) passOfOneServer(ctx context.Context, first bool) (asOf time.Time, err error) {
+	start := first
+	err = c.retry.DoIf(ctx, "a pass over the "+string(c.kind)+" records of one server", isOtherServer, func() error {
+		ctx := postgres.OneServer(ctx)
+		var from time.Time
+		if from, asOf, err = c.passStart(ctx, start); err != nil {
+			return err
+		}
+		if first && start {
+			c.Logger.Info("copying", "kind", c.kind, "changed_after", from)
+		}
+		if err = c.pass(ctx, from); isOtherServer(err) {
+			start, c.horizon, c.clock = true, horizon{}, snapshot.ClockWatch{}
+		}
+		return err
+	})
+	return asOf, err
+}
+
+func isOtherServer(err error) bool { return errors.Is(err, postgres.ErrOtherServer) }
 
 // pass copies everything that changed at an instant or later.
 func (c *copier) pass(ctx context.Context, from time.Time) error {

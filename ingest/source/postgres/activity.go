@@ -41,27 +41,35 @@ const (
 const Prepared = "prepared transaction"
 
 // Activity returns what is in progress, this process's own reads excepted. The order matters: the clock is read
-// before the sessions, and the sessions before the prepared transactions, which they can become.
-func (d *Database) Activity(ctx context.Context) (Activity, error) {
-	var a Activity
+// before the sessions, and the sessions before the prepared transactions, which they can become. It is one transaction,
+// so that one server says all of it.
+func (d *Database) Activity(ctx context.Context) (a Activity, err error) {
+	err = d.transact(ctx, "", func(tx pgx.Tx) error {
+		a = Activity{}
+		return a.read(ctx, d, tx)
+	})
+	return a, err
+}
+
+func (a *Activity) read(ctx context.Context, d *Database, tx pgx.Tx) error {
 	var standby bool
-	err := d.pool.QueryRow(ctx, "SELECT statement_timestamp(), pg_is_in_recovery()").Scan(&a.Now, &standby)
+	err := tx.QueryRow(ctx, "SELECT statement_timestamp(), pg_is_in_recovery()").Scan(&a.Now, &standby)
 	if err != nil {
-		return a, err
+		return err
 	}
 	if standby {
 		a.Open = append(a.Open, Transaction{Name: Standby})
-		if err := d.replayed(ctx, &a); err != nil {
-			return a, err
+		if err := a.replayed(ctx, tx); err != nil {
+			return err
 		}
 	}
-	sessions, err := d.sessions(ctx)
+	sessions, err := d.sessions(ctx, tx)
 	if err != nil {
-		return a, err
+		return err
 	}
-	rows, err := d.pool.Query(ctx, "SELECT transaction::text FROM pg_prepared_xacts WHERE database = current_database()")
+	rows, err := tx.Query(ctx, "SELECT transaction::text FROM pg_prepared_xacts WHERE database = current_database()")
 	if err != nil {
-		return a, err
+		return err
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, id := range ids {
@@ -69,15 +77,19 @@ func (d *Database) Activity(ctx context.Context) (Activity, error) {
 		a.Open = append(a.Open, Transaction{Name: Prepared + " " + id})
 	}
 	if err == nil && len(ids) > 0 {
-		err = d.markEnded(ctx, sessions)
+		err = d.markEnded(ctx, tx, sessions)
 	}
 	a.Open = append(a.Open, sessions...)
-	return a, err
+	return err
 }
 
 // markEnded finds out which sessions' transactions are no longer in progress.
-func (d *Database) markEnded(ctx context.Context, sessions []Transaction) error {
-	now, err := d.sessions(ctx)
+func (d *Database) markEnded(ctx context.Context, tx pgx.Tx, sessions []Transaction) error {
+	// Else PostgreSQL shows a transaction the same sessions again.
+	if _, err := tx.Exec(ctx, "SELECT pg_stat_clear_snapshot()"); err != nil {
+		return err
+	}
+	now, err := d.sessions(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -92,9 +104,9 @@ func (d *Database) markEnded(ctx context.Context, sessions []Transaction) error 
 // meanwhile would lie before the instant from which they are read. A standby that was started again and has replayed
 // no transaction yet is at its last checkpoint or after it. It is as old as its last transaction, unless it has
 // replayed all that the primary had when it sent its last message, which only pg_read_all_stats may know.
-func (d *Database) replayed(ctx context.Context, a *Activity) error {
+func (a *Activity) replayed(ctx context.Context, tx pgx.Tx) error {
 	var behind float64
-	err := d.pool.QueryRow(ctx, `SELECT now, coalesce(extract(epoch FROM clock_timestamp() - greatest(now,
+	err := tx.QueryRow(ctx, `SELECT now, coalesce(extract(epoch FROM clock_timestamp() - greatest(now,
 			CASE WHEN pg_last_wal_replay_lsn() >= latest_end_lsn THEN last_msg_send_time END)), 0)::float8
 		FROM (SELECT coalesce(pg_last_xact_replay_timestamp(),
 			(SELECT checkpoint_time FROM pg_control_checkpoint())) AS now) AS s
@@ -105,8 +117,8 @@ func (d *Database) replayed(ctx context.Context, a *Activity) error {
 
 // sessions returns the transactions of sessions, also of those that have only read so far. Without the right to see
 // a session, or where it does not track its activity, PostgreSQL shows no begin.
-func (d *Database) sessions(ctx context.Context) (open []Transaction, err error) {
-	rows, err := d.pool.Query(ctx, `SELECT pid::bigint, coalesce(xact_start, 'epoch'), xact_start IS NULL
+func (d *Database) sessions(ctx context.Context, tx pgx.Tx) (open []Transaction, err error) {
+	rows, err := tx.Query(ctx, `SELECT pid::bigint, coalesce(xact_start, 'epoch'), xact_start IS NULL
 		FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 			AND backend_type IS DISTINCT FROM 'autovacuum worker'
 			AND (xact_start IS NOT NULL OR state = 'disabled' OR query = '<insufficient privilege>')`)

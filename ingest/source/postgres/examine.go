@@ -169,8 +169,8 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	switch {
 	case d.several:
 		add("source standby", finding.Warning, "name one server, or add target_session_attrs=read-write to the address",
-			"the address names several servers: what is in flight may be read from another one than the records, of which "+
-				"some may then be copied by the next full comparison only")
+			"the address names several servers: a pass that meets two of them begins again, and a full comparison may meet one "+
+				"that is behind what was copied")
 	case !standby:
 		add("source standby", finding.OK, "", "the source is a primary")
 	case activity.Behind >= farBehind:

@@ -150,9 +150,13 @@ func (d *Database) transact(ctx context.Context, settings string, read func(pgx.
 	}
 	defer tx.Rollback(ctx) // has no effect after a commit
 	var pid int64
-	var began time.Time
-	if err := tx.QueryRow(ctx, "SELECT pid, began FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began"+
-		readSettings+settings+") AS s").Scan(&pid, &began); err != nil {
+	var began, started time.Time
+	if err := tx.QueryRow(ctx, "SELECT pid, began, started FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began, "+
+		"pg_postmaster_start_time() AS started"+readSettings+settings+") AS s").Scan(&pid, &began, &started); err != nil {
+		return err
+	}
+	if err := checkServer(ctx, started); err != nil {
+		tx.Conn().Close(ctx) // the next one may reach the server
 		return err
 	}
 	name := sessionName(pid, began)
