@@ -39,10 +39,16 @@ func beginFailed(err error) error {
 	return err
 }
 
+// refusals are what PgBouncer says, with the code of all of its errors, of what does not pass by itself.
+var refusals = []string{"unsupported startup parameter", "no such database", "no such user", "authentication failed"}
+
 // Retryable reports whether the same statement may succeed later: the list is closed, everything else
 // needs a person.
 func Retryable(err error) bool {
 	if failure, ok := errors.AsType[*pgconn.PgError](err); ok {
+		if slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(failure.Message, text) }) {
+			return false
+		}
 		return slices.ContainsFunc(retryableStates, func(state string) bool { return strings.HasPrefix(failure.Code, state) })
 	}
 	var unknown *net.DNSError

@@ -25,4 +25,17 @@ func TestWhatPassesByItself(t *testing.T) {
 			t.Errorf("%s: tried again: %t, want %t", code, got, want)
 		}
 	}
+	// PgBouncer's errors have one code.
+	for text, want := range map[string]bool{
+		"query_wait_timeout":                         true,
+		"server conn crashed?":                       true,
+		"unsupported startup parameter: search_path": false,
+		"no such database: production":               false,
+		"no such user: reader":                       false,
+		`"trust" authentication failed`:              false,
+	} {
+		if got := postgres.Retryable(&pgconn.PgError{Code: "08P01", Message: text}); got != want {
+			t.Errorf("%s: tried again: %t, want %t", text, got, want)
+		}
+	}
 }
