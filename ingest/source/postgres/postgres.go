@@ -61,6 +61,13 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	// statement, and no setting outside a transaction. Arguments are quoted into the statement, where
 	// PostgreSQL takes their types from the columns that they are compared with.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		// PGPASSFILE may have another password by now, and the driver read it once.
+		if now, err := pgxpool.ParseConfig(url); err == nil {
+			c.Password = now.ConnConfig.Password
+		}
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
