@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/runlens/runlens/ingest/normalize"
 )
 
@@ -12,4 +14,16 @@ func (d *Database) PagePlan(ctx context.Context, kind normalize.Kind, after Key)
 	plan, err := d.explain(ctx, pageSettings, "SELECT * FROM "+d.from(kind)+" WHERE "+where+order, append(args, 1000))
 	plan.each(func(n *node) { types = append(types, n.Type) })
 	return types, err
+}
+
+// SessionsThen returns the transactions of sessions, and which of them have ended since, after meanwhile.
+func (d *Database) SessionsThen(ctx context.Context, meanwhile func()) (open []Transaction, err error) {
+	err = d.transact(ctx, "", func(tx pgx.Tx) error {
+		if open, err = d.sessions(ctx, tx); err != nil {
+			return err
+		}
+		meanwhile()
+		return d.markEnded(ctx, tx, open)
+	})
+	return open, err
 }
