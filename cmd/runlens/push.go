@@ -180,6 +180,9 @@ func (p *pusher) send(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if sent := len(p.records) - from; pushed.Lines != sent {
+			return fmt.Errorf("the server has read %d of %d lines", pushed.Lines, sent)
+		}
 		for _, r := range pushed.Rejects {
 			if r.Line < 1 || from+r.Line > len(p.records) {
 				return fmt.Errorf("the server rejects line %d of %d", r.Line, len(p.records)-from)

@@ -77,15 +77,22 @@ func TestPushRejectsTooLongLinesAlone(t *testing.T) {
 	}
 }
 
-// What answers may be no runlens server.
-func TestPushToAServerThatNamesNoRejects(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `{"lines":1,"stored":0,"rejected":1,"rejects":[]}`)
-	}))
-	defer server.Close()
+// What answers may be no runlens server. Then nothing is stored.
+func TestPushToSomethingElse(t *testing.T) {
 	t.Setenv("RUNLENS_API_KEY", "a-key")
-	code, _, stderr := command(t, runsCSV, "push", "--url", server.URL, "--record", "run", "--format", "csv", "-")
-	if code != exitFailed || !strings.Contains(stderr, "the server rejects 1 of ") {
-		t.Errorf("ended with %d: %s", code, stderr)
+	for body, want := range map[string]string{
+		"null": "not one of this API", "{}": "not one of this API",
+		`{"lines":2,"stored":0,"rejected":0}`: "not one of this API",
+		`{"lines":3,"stored":3,"rejected":0}`: "has read 3 of 2 lines",
+		`{"lines":2,"stored":1,"rejected":1}`: "the server rejects 1 of 2 lines and names none",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, body)
+		}))
+		code, out, stderr := command(t, runsCSV, "push", "--url", server.URL, "--record", "run", "--format", "csv", "-")
+		server.Close()
+		if code != exitFailed || !strings.Contains(stderr, want) || !strings.Contains(out, "stored: agents 0, runs 0") {
+			t.Errorf("%s: ended with %d: %s %s", body, code, out, stderr)
+		}
 	}
 }

@@ -132,6 +132,9 @@ func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
 	if err := json.Unmarshal(a.body, &catalog); err != nil {
 		return nil, a.unreadable(err)
 	}
+	if len(catalog.Models) == 0 {
+		return nil, a.unreadable(errors.New("it has no models"))
+	}
 	return &catalog, nil
 }
 
@@ -153,6 +156,9 @@ func (c *Client) QueryJSON(ctx context.Context, body []byte) (*Response, error) 
 	response := Response{RequestID: a.requestID()}
 	if err := json.Unmarshal(a.body, &response); err != nil {
 		return nil, a.unreadable(err)
+	}
+	if len(response.Columns) == 0 || response.Rows == nil {
+		return nil, a.unreadable(errors.New("it has no columns or no rows"))
 	}
 	for _, row := range response.Rows {
 		if len(row) != len(response.Columns) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 )
 
@@ -51,6 +52,12 @@ func (c *Client) Push(ctx context.Context, records []byte) (*Pushed, error) {
 	var pushed Pushed
 	if err := json.Unmarshal(a.body, &pushed); err != nil {
 		return nil, a.unreadable(err)
+	}
+	// What is JSON alone says nothing of the records: a proxy's "{}" is no acknowledgement.
+	read := pushed.Lines > 0 || len(bytes.TrimSpace(records)) == 0
+	if !read || pushed.Stored+pushed.Rejected != pushed.Lines {
+		return nil, a.unreadable(fmt.Errorf("of %d lines it stored %d and rejected %d", pushed.Lines, pushed.Stored,
+			pushed.Rejected))
 	}
 	return &pushed, nil
 }

@@ -112,7 +112,9 @@ func TestBrokenExchangesAreRepeated(t *testing.T) {
 		"404 of something else":        {faults{0: status(404, "")}, 1, "404"},
 		"200 of something else":        {faults{0: status(200, "")}, 1, "not one of this API"},
 		"more than MaxResponseBytes":   {faults{0: answer(strings.Repeat("\x00", 5000))}, 1, "MaxResponseBytes"},
-		"rows that are no table":       {faults{0: answer(`{"columns":[],"rows":[[1]]}`)}, 1, "1 values for 0 columns"},
+		"rows that are no table":       {faults{0: answer(`{"columns":[{}],"rows":[[1,2]]}`)}, 1, "2 values for 1 columns"},
+		"JSON of something else":       {faults{0: answer("{}")}, 1, "no columns or no rows"},
+		"columns without rows":         {faults{0: answer(`{"columns":[{}]}`)}, 1, "no columns or no rows"},
 		"values that are not scalars":  {faults{0: answer(`{"rows":[[{}]]}`)}, 1, "no string"},
 		"a wait beyond every patience": {faults{0: status(429, "4000")}, 1, "429"},
 	} {
