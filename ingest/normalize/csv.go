@@ -49,6 +49,10 @@ const (
 	ignoredColumn = -2
 )
 
+// ErrBareReturn says that lines end with CR or CR CR LF.
+var ErrBareReturn = errors.New("the header has a carriage return that belongs to no CRLF; convert the file before, " +
+	"such as with tr -s '\\r' '\\n'")
+
 // Positions returns the position in Raw.Values for every column, and a negative number for a column that is no field:
 // "record", which is allowed and must say the kind, and unknown ones if they are to be ignored. All fields that may
 // not be null must be there. Spaces around a name do not count.
@@ -58,8 +62,7 @@ func (c *CSV) Positions(ignoreUnknown bool) ([]int, error) {
 	for i, name := range c.Columns {
 		if strings.Contains(name, "\r") {
 			// Else the whole file might be a header, with its records as unknown names, or each last cell have one more.
-			return nil, errors.New("the header has a carriage return that belongs to no CRLF; convert the file before, " +
-				"such as with tr -s '\\r' '\\n'")
+			return nil, ErrBareReturn
 		}
 		name = strings.TrimSpace(name)
 		positions[i] = kindColumn

@@ -53,6 +53,10 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 		}
 		r.begin(buffered, at)
 		header, err := r.csv.Read()
+		var malformed *csv.ParseError
+		if errors.As(err, &malformed) && bareReturn(r.window.kept) { // quotes of further lines are in its first
+			return nil, normalize.ErrBareReturn
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read the header: %w", orEmpty(err))
 		}
@@ -85,6 +89,12 @@ func (r *csvRecords) begin(in io.Reader, at Position) {
 	r.csv.Comma, _ = utf8.DecodeRuneInString(r.dialect.Delimiter)
 	r.csv.ReuseRecord = true
 	r.from, r.at = at, at
+}
+
+// bareReturn reports whether the first line has a carriage return that belongs to no CRLF.
+func bareReturn(text []byte) bool {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return bytes.ContainsRune(bytes.TrimSuffix(line, []byte("\r")), '\r')
 }
 
 func orEmpty(err error) error {

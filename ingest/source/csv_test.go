@@ -44,6 +44,8 @@ func TestCSVHeader(t *testing.T) {
 			"the header has a carriage return that belongs to no CRLF"},
 		"two carriage returns": {"organization_id,agent_id,name,updated_at,slug\r\r", "1,2,3,6,s\r\r",
 			"the header has a carriage return that belongs to no CRLF"},
+		"carriage returns end lines with quotes": {"organization_id,agent_id,updated_at,name\r1,2,6,\"3\"\r1,2,6,\"4\"\r",
+			"", "the header has a carriage return that belongs to no CRLF"},
 		"CRLF":                 {"organization_id,agent_id,name,updated_at\r", "1,2,3,6\r", `2 agent "1" "2" "3" - - "6"`},
 		"a quote never closed": {"\"organization_id", "", `read the header: parse error on line 1`},
 	} {
