@@ -84,10 +84,24 @@ func (c mcpCmd) serve(ctx context.Context, command *kong.Context, logger *slog.L
 	return overStreams(ctx, server, io)
 }
 
-// overStreams serves one assistant until it closes the input and has its answers, or a signal comes.
+// overStreams serves one assistant until it closes the input and has its answers, or a signal comes. Calls that have no
+// answer by mcpDrain after the signal get none.
 func overStreams(ctx context.Context, server *mcp.Server, streams streams) error {
-	err := server.Run(ctx, assistant.Answered{Transport: &mcp.IOTransport{
-		Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}}})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- server.Run(ctx, assistant.Answered{Transport: &mcp.IOTransport{
+			Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}}})
+	}()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(mcpDrain):
+			return fmt.Errorf("interrupted; what was asked had no answer %v later", mcpDrain)
+		}
+	}
 	var malformed *json.SyntaxError
 	switch {
 	case ctx.Err() != nil || errors.Is(err, io.EOF):

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,6 +137,44 @@ func TestMCPAnswersWhatCame(t *testing.T) {
 	ended := run(t.Context(), []string{"mcp"}, streams{strings.NewReader(input), writer, io.Discard})
 	if ended != exitFailed {
 		t.Errorf("exit code %d where nobody reads", ended)
+	}
+}
+
+// A signal ends it although the server has no answer.
+func TestMCPIsInterrupted(t *testing.T) {
+	asker(t)
+	target, err := url.Parse(os.Getenv("RUNLENS_URL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	asked := make(chan bool, 1)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // the catalog
+			forward.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		asked <- true
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	t.Setenv("RUNLENS_URL", silent.URL)
+	in, input, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer input.Close()
+	p := spawnCommand(t, in, os.Args[0], "mcp")
+	fmt.Fprintln(input, initialize+"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"query","arguments":{"model":"agent_runs",`+
+		`"metrics":["run_count"],"range":{"last":"1d","timezone":"UTC"}}}}`)
+	<-asked
+	p.Process.Signal(syscall.SIGTERM)
+	if p.endsWithin(t, time.Minute); p.ProcessState.ExitCode() != exitFailed ||
+		!strings.Contains(p.err.String(), "what was asked had no answer") {
+		t.Errorf("ended with %v: %s", p.ProcessState, p.err.String())
 	}
 }
 

@@ -142,9 +142,12 @@ func (t tools) answered(ctx context.Context, run *report.Run) (*answer, error) {
 			return nil, err
 		}
 		if size += len(text) + len(","); size > maxRowBytes {
+			fewer := fmt.Sprintf("limit %d", max(len(a.Rows), 1))
+			if grain := run.Question.Grain; grain != "" { // these are rows of several weeks
+				fewer = "a smaller limit of each " + grain
+			}
 			a.Truncated = fmt.Sprintf("rows after these %d are left out, since an answer has at most %d bytes of them; "+
-				"ask with limit %d, fewer dimensions, a shorter range or a filter", len(a.Rows), maxRowBytes,
-				max(len(a.Rows), 1))
+				"ask with %s, fewer dimensions, a shorter range or a filter", len(a.Rows), maxRowBytes, fewer)
 			break
 		}
 		a.Rows = append(a.Rows, slices.Clone(row))
@@ -157,7 +160,11 @@ func (t tools) answered(ctx context.Context, run *report.Run) (*answer, error) {
 	a.Today = report.TodayIn(f.Range.Timezone, t.Now()).Format(time.DateOnly)
 	if a.Truncated == "" && f.More {
 		if a.Cursor = f.Next; a.Cursor == "" {
-			a.Truncated = "there are further rows: ask with a greater limit, fewer dimensions or a filter"
+			a.Truncated = "there are further rows: ask with "
+			if run.Question.Limit < client.MaxLimit {
+				a.Truncated += "a greater limit, "
+			}
+			a.Truncated += "fewer dimensions, a shorter range or a filter"
 		}
 	}
 	return a, nil

@@ -60,6 +60,8 @@ for (let cursor; ; ) {
   if (!(cursor = page.cursor)) break;
 }
 assert.equal(seen, 300);
+const byWeek = (await ask({ ...people, limit: 300, grain: "week" })).structuredContent; // so many rows are no limit of one week
+assert.match(byWeek.truncated, /ask with a smaller limit of each week, /);
 
 // A period needs no date, and is compared with an earlier one in one call: 300 runs on Monday the 5th.
 const today = async (timezone) => (await ask({ range: { last: "today", timezone } })).structuredContent;
