@@ -111,8 +111,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (1m)
 test-container: ## Run every test against a ClickHouse container (RUNLENS_TEST_IMAGE names the image)
 	RUNLENS_TEST_CONTAINER=1 go test -count=1 -p 1 ./...
 
-image: ## Build the container image runlens: our binary with the engine
-	deploy/image/build.sh
+image: engine ## Build the container image runlens: our binary with the engine
+	LDFLAGS='$(LDFLAGS)' deploy/image/build.sh
 
 zones: ## Generate the canonical zones from the installed tz database
 	go generate ./olap/daterange
