@@ -35,7 +35,9 @@ const broken = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"];
 function mayPass(error, server) {
     if (error instanceof ApiError)
         return error.status === 429 || error.status >= 500;
-    return server.reached || broken.includes(innerOf(error.cause)?.code ?? "");
+    // fetch ends attempts to connect by itself: what came too late, came from a server.
+    const late = error.cause?.name === "TimeoutError";
+    return server.reached || late || broken.includes(innerOf(error.cause)?.code ?? "");
 }
 /** Callers that failed together come back apart. */
 function backoff(failures) {

@@ -60,7 +60,9 @@ const broken = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"];
 /** Whether the same request may succeed later. A server that never answered is likelier not there than restarting. */
 function mayPass(error: RunlensError, server: Server): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
-  return server.reached || broken.includes(innerOf(error.cause)?.code ?? "");
+  // fetch ends attempts to connect by itself: what came too late, came from a server.
+  const late = (error.cause as Error | undefined)?.name === "TimeoutError";
+  return server.reached || late || broken.includes(innerOf(error.cause)?.code ?? "");
 }
 
 /** Callers that failed together come back apart. */

@@ -161,7 +161,10 @@ test("failures that stay", async () => {
   const error = await refusal(new Runlens({ url: failing.url, key }).query(totals));
   assert.ok(error instanceof ServerError && error.code === "" && failing.times.length === 5, `${error} ${failing.times.length}`);
   const silent = await proxy(() => {});
-  assert.match((await refusal(new Runlens({ url: silent.url, key, timeout: 50 }).catalog())).message, /nothing came within 50 ms/);
+  assert.match((await refusal(new Runlens({ url: silent.url, key, timeout: 50, maxWait: 0 }).catalog())).message, /nothing came within 50 ms/);
+  const busy = await proxy(() => {}); // whose first answer takes too long
+  assert.ok(Array.isArray((await new Runlens({ url: busy.url, key, timeout: 2000 }).catalog()).models));
+  assert.equal(busy.times.length, 2);
   const nobody = await refusal(new Runlens({ url: await closed(), key }).catalog());
   assert.ok(nobody instanceof ConnectionError);
   assert.match(nobody.message, /no answer from http:\/\/127.0.0.1:\d+: .*ECONNREFUSED/);
