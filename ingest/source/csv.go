@@ -53,8 +53,8 @@ func newCSV(f *File, in io.ReadCloser, at Position) (Reader, error) {
 		}
 		r.begin(buffered, at)
 		header, err := r.csv.Read()
-		var malformed *csv.ParseError
-		if errors.As(err, &malformed) && bareReturn(r.window.kept) { // quotes of further lines are in its first
+		// Quotes of further lines are in its first, and are not where one may be.
+		if _, malformed := errors.AsType[*csv.ParseError](err); malformed && bareReturn(r.window.kept) {
 			return nil, normalize.ErrBareReturn
 		}
 		if err != nil {
