@@ -92,15 +92,9 @@ func overStreams(ctx context.Context, server *mcp.Server, streams streams) error
 		ended <- server.Run(ctx, assistant.Answered{Transport: &mcp.IOTransport{
 			Reader: io.NopCloser(streams.in), Writer: keepOpen{streams.out}}})
 	}()
-	var err error
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		select {
-		case err = <-ended:
-		case <-time.After(mcpDrain):
-			return fmt.Errorf("interrupted; what was asked had no answer %v later", mcpDrain)
-		}
+	err, came := awaited(ctx, ended, mcpDrain)
+	if !came {
+		return fmt.Errorf("interrupted; what was asked had no answer %v later", mcpDrain)
 	}
 	var malformed *json.SyntaxError
 	switch {

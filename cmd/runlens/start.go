@@ -71,25 +71,34 @@ func within[T any](
 		value, err := do(limited)
 		done <- result{value, err}
 	}()
-	var r result
-	select {
-	case r = <-done:
-	case <-limited.Done():
-		select {
-		case r = <-done:
-		case <-time.After(abandonStepAfter):
-			go func() {
-				if late := <-done; late.err == nil && discard != nil {
-					discard(late.value)
-				}
-			}()
-			r.err = limited.Err()
-		}
+	r, ended := awaited(limited, done, abandonStepAfter)
+	if !ended {
+		go func() {
+			if late := <-done; late.err == nil && discard != nil {
+				discard(late.value)
+			}
+		}()
+		r.err = limited.Err()
 	}
 	if r.err == nil {
 		return r.value, nil
 	}
 	return r.value, step.failure(ctx, limited, r.err)
+}
+
+// awaited waits for a value, and when ctx is done for no longer than a grace. It reports whether the value came.
+func awaited[T any](ctx context.Context, from <-chan T, grace time.Duration) (value T, came bool) {
+	select {
+	case value = <-from:
+		return value, true
+	case <-ctx.Done():
+	}
+	select {
+	case value = <-from:
+		return value, true
+	case <-time.After(grace):
+		return value, false
+	}
 }
 
 // advising are errors that say themselves what to do: a step's advice would be another.
