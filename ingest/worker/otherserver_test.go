@@ -85,18 +85,10 @@ func (l *balancer) cut() {
 // behind opens a standby of the source, and both under one address. The standby replays nothing until it is told.
 func (b *bed) behind() (l *balancer, standby *pgx.Conn) {
 	b.Helper()
-	replica, err := b.server.Standby(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := replica.Stop(); err != nil {
-			b.Error(err)
-		}
-	})
-	l, address := b.balance(b.server.URL(), replica.URL())
+	replica := b.standby()
+	l, address := b.balance(b.server.URL(), replica)
 	b.open(address, postgres.DefaultMapping)
-	return l, b.connectTo(replica.URL())
+	return l, b.connectTo(replica)
 }
 
 // What is in flight at one server says nothing of another one's records: nothing is certain that a standby behind the

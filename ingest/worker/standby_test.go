@@ -8,21 +8,28 @@ import (
 	"github.com/runlens/runlens/ingest/worker"
 )
 
+// standby runs a standby of the source until the test ends, and returns its address.
+func (b *bed) standby() string {
+	b.Helper()
+	standby, err := b.server.Standby(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := standby.Stop(); err != nil {
+			b.Error(err)
+		}
+	})
+	return standby.URL()
+}
+
 // What a standby replays late is copied, however late; meanwhile the lag says how old its state is.
 func TestStandbyThatLags(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.insert("acme", 1, 50)
-	standby, err := b.server.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := standby.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	b.open(standby.URL(), postgres.DefaultMapping)
+	standby := b.standby()
+	b.open(standby, postgres.DefaultMapping)
 	status, _ := b.start(func(o *worker.Options) { o.Overlap = 0 })
 	lag := func() float64 {
 		if k := status.Report().Kinds[normalize.KindRun]; k.LagSeconds != nil {
@@ -32,7 +39,7 @@ func TestStandbyThatLags(t *testing.T) {
 	}
 	b.untilEqual()
 	b.until("caught up", func() bool { return lag() >= 0 })
-	replica := b.connectTo(standby.URL())
+	replica := b.connectTo(standby)
 	b.exec(replica, "SELECT pg_wal_replay_pause()")
 	b.insert("acme", 51, 20)
 	b.until("the lag is that of the standby", func() bool { return lag() > 2 })

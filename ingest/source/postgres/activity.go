@@ -44,10 +44,7 @@ const Prepared = "prepared transaction"
 // before the sessions, and the sessions before the prepared transactions, which they can become. It is one transaction,
 // so that one server says all of it.
 func (d *Database) Activity(ctx context.Context) (a Activity, err error) {
-	err = d.transact(ctx, "", func(tx pgx.Tx) error {
-		a = Activity{}
-		return a.read(ctx, d, tx)
-	})
+	err = d.transact(ctx, "", func(tx pgx.Tx) error { return a.read(ctx, d, tx) })
 	return a, err
 }
 
