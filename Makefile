@@ -31,13 +31,16 @@ UNRACED   = ./cmd/runlens ./olap ./ingest/worker ./ingest/move ./olap/rollup ./o
 	./ingest/purge ./schema $(CLIENT) \
 	$(filter-out $(RACED:./%=github.com/runlens/runlens/%),$(shell go list ./...))
 
+# Of many packages the tests wait more than they work: one is tested more than there are processors.
+AT_ONCE := -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # With -short, tests try a sample of cases that are many and alike; `make soak` tries all. Lint has vetted them already.
 # Without debug information (-w), of which no failure shows anything, the 60 test binaries are linked in a third of the
 # time.
 test: engine postgres generators console lint ## Set up everything and run every test
 	@echo go test -short, of all packages but those that come later with -race
-	@go test -short -vet=off -ldflags=-w -timeout 30m $(UNRACED)
-	go test $(RACE) -vet=off -ldflags=-w -timeout 10m $(RACED)
+	@go test $(AT_ONCE) -short -vet=off -ldflags=-w -timeout 30m $(UNRACED)
+	go test $(AT_ONCE) $(RACE) -vet=off -ldflags=-w -timeout 10m $(RACED)
 	@[ -n "$(RACE)" ] || echo 'WARNING: not tested for data races: go test -race needs a C compiler'
 
 build: ## Build bin/runlens
