@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 	"github.com/runlens/runlens/olap/olaptest"
 )
 
@@ -54,7 +55,7 @@ func overwrite(t *testing.T, pattern string) {
 
 // On a full disk, commands that write say so, and not what ClickHouse says.
 func TestWritesOnAFullDisk(t *testing.T) {
-	dir := smallDisk(t)
+	dir := clickhousetest.MemoryDisk(t, "32m")
 	flags := storeIn(t, filepath.Join(dir, "data"))
 	fill(t, dir)
 	for args, says := range map[string]string{

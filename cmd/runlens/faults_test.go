@@ -16,6 +16,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/source/postgrestest"
+	"github.com/runlens/runlens/olap/clickhouse/clickhousetest"
 )
 
 // export writes a file of records with repeats, stale versions and no order.
@@ -204,37 +205,16 @@ func change(t *testing.T, ctx context.Context, url string, writer int) {
 
 // A full disk is reported as such, loses nothing that was acknowledged, and copying goes on when there is space again.
 func TestIngestOnAFullDisk(t *testing.T) {
-	// Not t.TempDir: an engine that is still ending may leave a file behind once the file system is gone.
-	dir, err := os.MkdirTemp("", "full-disk-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("a small file system needs the right to mount one: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	dir := clickhousetest.MemoryDisk(t, "24m")
 	flags := storeIn(t, filepath.Join(dir, "data"))
-	resize := func(left uint64) {
-		t.Helper()
-		var stat syscall.Statfs_t
-		err := syscall.Statfs(dir, &stat)
-		if err == nil {
-			size := (stat.Blocks-stat.Bfree)*uint64(stat.Bsize) + left
-			err = syscall.Mount("", dir, "", syscall.MS_REMOUNT, fmt.Sprint("size=", size))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	resize(1 << 20)
+	clickhousetest.ResizeMemoryDisk(t, dir, 1<<20)
 	file := filepath.Join(t.TempDir(), "a.ndjson")
 	export(t, file, "acme", 40_000)
 	code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...)
 	if code != exitFailed || !strings.Contains(stderr, "disk") {
 		t.Fatalf("ended with %d, want 1 and a word about the disk:\n%s\n%.3000s", code, out, stderr)
 	}
-	resize(512 << 20)
+	clickhousetest.ResizeMemoryDisk(t, dir, 512<<20)
 	if code, out, stderr := command(t, "", append([]string{"ingest", file}, flags...)...); code != 0 {
 		t.Fatalf("with space again it ended with %d:\n%s\n%.3000s", code, out, stderr)
 	}

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,16 +14,7 @@ import (
 // On a disk that is full to the last byte a key is revoked on every running server. When the space for that is used up,
 // the command says what to do; once there is space again, it is kept again.
 func TestRevokeOnAFullDisk(t *testing.T) {
-	// Not t.TempDir: an engine that is still ending may leave a file behind once the file system is gone.
-	dir, err := os.MkdirTemp("", "full-disk-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128m"); err != nil {
-		t.Skipf("a file system of its own cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	dir := clickhousetest.MemoryDisk(t, "128m")
 	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
 	serve := append(flags, "--maintenance-share", "0", "--rate-limit-per-minute", "10000")
 	first, _, endFirst := started(t, serve...)
@@ -49,18 +37,6 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 		answers(first, key, 200)
 		answers(second, key, 200)
 	}
-	filler := filepath.Join(dir, "filler")
-	fill := func() {
-		t.Helper()
-		file, err := os.OpenFile(filler, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		if _, err := io.Copy(file, zeros{}); !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
-	}
 	revoke := func(key, want int) string {
 		t.Helper()
 		code, _, stderr := command(t, "", append([]string{"keys", "revoke", ids[key]}, flags...)...)
@@ -70,7 +46,7 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 		return stderr
 	}
 
-	fill()
+	filler := fill(t, dir)
 	create := append([]string{"keys", "create", "--org", "acme"}, flags...)
 	if code, _, stderr := command(t, "", create...); code == exitDone {
 		t.Fatalf("the disk is not full:\n%s", stderr)
@@ -80,7 +56,7 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 	answers(second, 0, 401)
 	answers(first, 1, 200)
 
-	fill()
+	fill(t, dir)
 	if said := revoke(1, exitFailed); !strings.Contains(said, "may still be valid: free some space and run this again") ||
 		strings.Contains(said, "Code: 243") || strings.Contains(said, "store/") {
 		t.Error(said)
@@ -90,7 +66,7 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	revoke(1, exitDone) // and leaves space in reserve
-	fill()
+	fill(t, dir)
 	revoke(2, exitDone)
 	for key := range keys {
 		answers(first, key, 401)
@@ -104,7 +80,7 @@ func TestRevokeOnAFullDisk(t *testing.T) {
 	id, _ := createKey(t, flags) // and leaves space in reserve
 	endFirst()
 	endSecond()
-	fill()
+	fill(t, dir)
 	ids[0] = id
 	revoke(0, exitDone)
 	list := append([]string{"keys", "list", "--org", "acme"}, flags...)

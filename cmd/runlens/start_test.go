@@ -112,7 +112,7 @@ func TestStartWhereVersionsCannotBeRecorded(t *testing.T) {
 
 // The same on a disk that is really full: a small file system in memory, filled to the last byte.
 func TestStartOnAFullDisk(t *testing.T) {
-	dir := smallDisk(t)
+	dir := clickhousetest.MemoryDisk(t, "32m")
 	_, flags := unmigrated(t, filepath.Join(dir, "data"))
 	filler := fill(t, dir)
 	for _, args := range starts(t) {
@@ -129,25 +129,10 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 }
 
-// smallDisk is a file system of its own, in memory.
-func smallDisk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
-		t.Skipf("a file system of its own cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill fills the file system of a folder with one file, whose path it returns.
+// fill fills the file system of a folder with one file, whose path it returns, to the last byte.
 func fill(t *testing.T, dir string) string {
 	t.Helper()
-	file, err := os.Create(filepath.Join(dir, "filler"))
+	file, err := os.OpenFile(filepath.Join(dir, "filler"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package clickhousetest
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,8 +34,28 @@ func NewDisk(t testing.TB) *Disk {
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
 		t.Skipf("no file system can be made: %v %s", err, out)
 	}
-	d.Dir = mount(t, d.image)
+	d.Dir = mount(t, "-o", diskOptions, d.image)
 	return d
+}
+
+// MemoryDisk returns the directory of a file system in memory that ends with t, of a size such as 24m. The test is
+// skipped where this user may not mount one.
+func MemoryDisk(t testing.TB, size string) (dir string) {
+	t.Helper()
+	return mount(t, "-t", "tmpfs", "-o", "size="+size, "tmpfs")
+}
+
+// ResizeMemoryDisk leaves as many bytes free on a MemoryDisk.
+func ResizeMemoryDisk(t testing.TB, dir string, free uint64) {
+	t.Helper()
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		t.Fatal(err)
+	}
+	size := (stat.Blocks-stat.Bfree)*uint64(stat.Bsize) + free
+	if out, err := exec.Command("mount", "-o", fmt.Sprint("remount,size=", size), dir).CombinedOutput(); err != nil {
+		t.Fatalf("resize: %v %s", err, out)
+	}
 }
 
 // LosePower returns a directory with what would be on the disk if its power was lost now. The engine of a data
@@ -53,13 +74,19 @@ func (d *Disk) LosePower(t testing.TB, dataDir string) (dir string) {
 	if err != nil {
 		t.Fatalf("copy the disk: %v %s", err, out)
 	}
-	return mount(t, left)
+	return mount(t, "-o", diskOptions, left)
 }
 
-func mount(t testing.TB, image string) (dir string) {
+// mount runs the command of that name, with the directory as its last argument.
+func mount(t testing.TB, args ...string) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	if out, err := exec.Command("mount", "-o", diskOptions, image, dir).CombinedOutput(); err != nil {
+	// Not t.TempDir: an engine that is still ending may leave a file behind once the file system is gone.
+	dir, err := os.MkdirTemp("", "runlens-disk-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if out, err := exec.Command("mount", append(args, dir)...).CombinedOutput(); err != nil {
 		t.Skipf("no file system can be mounted: %v %s", err, out)
 	}
 	t.Cleanup(func() {
