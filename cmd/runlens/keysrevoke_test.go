@@ -14,6 +14,7 @@ import (
 // On a disk that is full to the last byte a key is revoked on every running server. When the space for that is used up,
 // the command says what to do; once there is space again, it is kept again.
 func TestRevokeOnAFullDisk(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	dir := clickhousetest.MemoryDisk(t, "128m")
 	flags := []string{"--data-dir", filepath.Join(dir, "data"), "--engine-lib", clickhousetest.Library()}
 	serve := append(flags, "--maintenance-share", "0", "--rate-limit-per-minute", "10000")

@@ -53,6 +53,7 @@ func refreshed(t *testing.T, conn driver.Conn, flags []string) {
 // A purge whose process is paused for so long that another one takes the tables over ends with 1 and says so,
 // leaves nothing wrong, and can be run again.
 func TestStoppedPurge(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	ctx := context.Background()
 	flags := store(t)
 	file := filepath.Join(t.TempDir(), "a.ndjson")

@@ -18,6 +18,7 @@ import (
 // Two servers refresh while records are ingested; servers and engine are killed at random times. Afterwards everything
 // refreshed is what its sources say.
 func TestRefreshSurvivesKills(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	dir := t.TempDir()
 	flags := store(t)
 	serve := func() *process {

@@ -12,6 +12,7 @@ import (
 
 // The command names what is damaged, and ends with 1. A server that runs repairs it by itself.
 func TestServerRepairsTheRollup(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	flags := store(t)
 	file := filepath.Join(t.TempDir(), "a.ndjson")
 	export(t, file, "acme", 2000)
