@@ -113,7 +113,7 @@ func parseURL(text string) (string, error) {
 		return "", fmt.Errorf("%q is no address such as http://127.0.0.1:8080", text)
 	case u.User != nil:
 		return "", errors.New("the address must not hold a user or a password; the API takes a key")
-	case u.RawQuery != "" || u.Fragment != "":
+	case strings.ContainsAny(text, "?#"):
 		return "", fmt.Errorf("%q must end with its path", text)
 	}
 	return strings.TrimRight(u.String(), "/"), nil

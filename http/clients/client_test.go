@@ -109,7 +109,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"https://a.example/x/": "https://a.example/x", "a.example": "https://a.example",
 		"a.example:8443/api": "https://a.example:8443/api", "http://10.0.0.1": "http://10.0.0.1",
 		"": "", "ftp://x": "", "http://": "", "http://u:p@x": "", "u:p@x": "", "http://x?y": "", "http://x#y": "",
-		"http://x:y": "", "/x": "",
+		"http://x?": "", "http://x#": "", "http://x:y": "", "/x": "",
 	} {
 		c, err := client.New(client.Config{URL: url, Key: "k"})
 		if err != nil && want == "" {

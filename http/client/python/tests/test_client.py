@@ -140,7 +140,10 @@ class Values(unittest.TestCase):
             "a.example:8443/api": "https://a.example:8443/api", "http://10.0.0.1": "http://10.0.0.1",
         }.items():
             self.assertEqual(Client(text, "k").url, want)
-        for text in ["", "ftp://x", "http://", "http://u:p@x", "u:p@x", "http://x?y", "http://x#y", "http://x:y", "/x", "a b"]:
+        for text in [
+            "", "ftp://x", "http://", "http://u:p@x", "u:p@x", "http://x?y", "http://x#y", "http://x?", "http://x#",
+            "http://x:y", "/x", "a b",
+        ]:
             with self.assertRaises(ValueError) as refused:
                 Client(text, "k")
             self.assertNotIn("u:p", str(refused.exception))

@@ -97,7 +97,7 @@ export class Runlens {
 /** The address without a trailing slash. */
 function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || /[?#]/.test(text)) {
     throw new TypeError("the url must be an address such as http://127.0.0.1:8080");
   }
   return url.href.replace(/\/+$/, "");

@@ -103,7 +103,7 @@ test("refusals are classes", async () => {
 });
 
 test("wrong arguments", () => {
-  for (const bad of ["", "x", "ftp://x", "http://user@x", "http://x?a=b"]) assert.throws(() => new Runlens({ url: bad, key }), TypeError);
+  for (const bad of ["", "x", "ftp://x", "http://user@x", "http://x?a=b", "http://x?", "http://x#"]) assert.throws(() => new Runlens({ url: bad, key }), TypeError);
   for (const bad of ["", "a b", "a\n"]) assert.throws(() => new Runlens({ url, key: bad }), TypeError);
 });
 

@@ -104,7 +104,7 @@ def _address(text: str) -> tuple[str, bool]:
     except ValueError:
         pass  # a name
     scheme = parts.scheme or ("http" if loopback else "https")
-    if not host or scheme not in ("http", "https") or parts.query or parts.fragment or not _PRINTABLE.fullmatch(text):
+    if not host or scheme not in ("http", "https") or "?" in text or "#" in text or not _PRINTABLE.fullmatch(text):
         raise wrong
     return f"{scheme}://{parts.netloc}{parts.path}".rstrip("/"), loopback
 
