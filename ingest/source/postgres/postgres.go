@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,15 +73,17 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	return &Database{
-		pool: pool, several: several(config.ConnConfig, url), mapping: mapping,
+		pool: pool, several: several(config.ConnConfig), mapping: mapping,
 		own: map[string]bool{}, identities: map[normalize.Kind]identityTypes{}, columns: map[normalize.Kind][]column{},
 	}, nil
 }
 
 // several reports whether connections may go to different servers. The one that takes writes is one.
-func several(c *pgx.ConnConfig, url string) bool {
-	return !strings.Contains(url, "target_session_attrs=read-write") &&
-		!strings.Contains(url, "target_session_attrs=primary") &&
+func several(c *pgx.ConnConfig) bool {
+	// By the check that the driver makes of a connection, wherever target_session_attrs was given.
+	check := reflect.ValueOf(c.ValidateConnect).Pointer()
+	return check != reflect.ValueOf(pgconn.ValidateConnectTargetSessionAttrsReadWrite).Pointer() &&
+		check != reflect.ValueOf(pgconn.ValidateConnectTargetSessionAttrsPrimary).Pointer() &&
 		slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool {
 			return f.Host != c.Host || f.Port != c.Port
 		})
