@@ -73,10 +73,15 @@ func (b *balancer) cutAll() {
 	}
 }
 
-// byConnection starts a balancer of connections, which ends TLS where that is spoken.
 func byConnection(t *testing.T, scheme string, secure bool) *balancer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return byConnectionAt(t, "127.0.0.1:0", scheme, secure)
+}
+
+// byConnectionAt starts a balancer of connections, which ends TLS where that is spoken.
+func byConnectionAt(t *testing.T, address, scheme string, secure bool) *balancer {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

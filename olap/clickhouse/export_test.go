@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"log/slog"
+	"net"
 	"testing"
 	"time"
 )
@@ -19,4 +20,10 @@ func WatchPolicies(ctx context.Context, s *Server, logger *slog.Logger) error {
 	p, err := watchPolicies(ctx, s.Conn(), Config{Logger: logger})
 	p.close()
 	return err
+}
+
+// ResolveBy has a resolver of names of servers until the test ends.
+func ResolveBy(t *testing.T, resolver *net.Resolver) {
+	elsewhere.Resolver = resolver
+	t.Cleanup(func() { elsewhere.Resolver = nil })
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/runlens/runlens/olap/failure"
 )
 
 // ErrOtherNode is returned when an address reaches ClickHouse nodes that have tables of their own. What one of them
@@ -145,10 +148,52 @@ func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
 			return err
 		}
 	}
+	if err := n.visitAddresses(ctx, options); err != nil {
+		return err
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.started = true
 	return nil
+}
+
+// visitAddresses opens a connection to each address of a name that has several. Where they come in one order, the
+// others are reached only while the first one is away: whatever starts then would take another node for the store.
+// One that doesn't answer now is found while running.
+func (n *nodes) visitAddresses(ctx context.Context, options *clickhouse.Options) error {
+	for _, addr := range options.Addr {
+		host, _, _ := net.SplitHostPort(addr)
+		addresses, err := elsewhere.Resolver.LookupHost(ctx, host)
+		if err != nil || len(addresses) < 2 {
+			continue
+		}
+		for _, address := range addresses {
+			err := n.visit(context.WithValue(ctx, addressKey{}, hostAddress{host, address}), options)
+			if errors.Is(err, ErrOtherNode) || failure.CodeOf(err) == failure.CodeUnknownDatabase {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+type (
+	addressKey  struct{} // has a hostAddress, where a connection is for one address of a name
+	hostAddress struct{ host, address string }
+)
+
+// chosen returns what to dial instead of host and port: the address that visitAddresses has chosen for the name.
+func chosen(ctx context.Context, addr string) string {
+	of, _ := ctx.Value(addressKey{}).(hostAddress)
+	if host, port, err := net.SplitHostPort(addr); err == nil && of.host == host {
+		return net.JoinHostPort(of.address, port)
+	}
+	return addr
+}
+
+// dialElsewhere connects to a server that runs elsewhere.
+func dialElsewhere(ctx context.Context, network, addr string) (net.Conn, error) {
+	return elsewhere.DialContext(ctx, network, chosen(ctx, addr))
 }
 
 func (n *nodes) visit(ctx context.Context, options *clickhouse.Options) error {

@@ -54,9 +54,9 @@ func (n *nodes) guardHTTP(options *clickhouse.Options) {
 	inner := options.TransportFunc
 	options.TransportFunc = func(transport *http.Transport) (http.RoundTripper, error) {
 		if transport.TLSClientConfig == nil {
-			transport.DialContext = n.asking(transport, elsewhere.DialContext)
+			transport.DialContext = n.asking(transport, dialElsewhere)
 		} else {
-			transport.DialTLSContext = n.asking(transport, overTLS(transport.TLSClientConfig, elsewhere.DialContext))
+			transport.DialTLSContext = n.asking(transport, overTLS(transport.TLSClientConfig, dialElsewhere))
 		}
 		sender, err := inner(transport)
 		return httpGuard{sender, transport, n}, err

@@ -26,9 +26,13 @@ func (n *nodes) guardNative(options *clickhouse.Options) {
 	secure := options.TLS
 	options.DialContext = func(ctx context.Context, addr string) (conn net.Conn, err error) {
 		if secure == nil {
-			conn, err = elsewhere.DialContext(ctx, "tcp", addr)
+			conn, err = dialElsewhere(ctx, "tcp", addr)
 		} else {
-			conn, err = (&tls.Dialer{NetDialer: elsewhere, Config: secure}).DialContext(ctx, "tcp", addr)
+			own := secure.Clone()
+			if own.ServerName == "" {
+				own.ServerName, _, _ = net.SplitHostPort(addr)
+			}
+			conn, err = (&tls.Dialer{NetDialer: elsewhere, Config: own}).DialContext(ctx, "tcp", chosen(ctx, addr))
 		}
 		if dialed, ok := ctx.Value(dialedKey{}).(*net.Conn); ok && err == nil {
 			*dialed = conn
