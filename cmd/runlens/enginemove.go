@@ -66,8 +66,21 @@ func (c engineMoveCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 		err = of.Done(ctx)
 	}
 	if err != nil {
-		return errors.New(oneLine(err))
+		return moveFailure(err)
 	}
 	_, err = fmt.Fprintf(io.out, "moved %d rows, which are the same in both stores\n", rows)
 	return err
+}
+
+// moveFailure is what a move says that ended before the stores were the same.
+func moveFailure(err error) error {
+	text := oneLine(err)
+	for _, advising := range []error{
+		transfer.ErrUsed, transfer.ErrMoved, transfer.ErrUnfinished, transfer.ErrBusy, transfer.ErrPurging,
+	} {
+		if errors.Is(err, advising) {
+			return errors.New(text)
+		}
+	}
+	return errors.New(text + "; the data directory is as it was, and the same command goes on where this one ended")
 }

@@ -2,11 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,6 +156,13 @@ func TestEngineMove(t *testing.T) {
 		" SELECT 'acme', now() - INTERVAL 60 DAY"); err != nil {
 		t.Fatal(err)
 	}
+	// The server dies before a partition is sent again.
+	code, _, stderr := command(t, "", append([]string{"engine", "move", "--to", dying(t, there[1], "DROP PARTITION"),
+		"--to-password-file", there[3]}, here...)...)
+	if said := stderr[strings.LastIndex(stderr, "runlens: "):]; code != exitFailed || strings.Contains(said, "limit=") ||
+		!strings.Contains(said, "the same command goes on") {
+		t.Errorf("%d: %s", code, stderr)
+	}
 	run(exitDone, "which are the same in both stores", here, to...)
 	run(exitFailed, "was moved there before, to the end", here, to...)
 	if n := counted(t, target.Conn(), "SELECT count() FROM usage_log WHERE at < now() - INTERVAL 30 DAY"); n > 0 {
@@ -191,6 +203,27 @@ func TestEngineMove(t *testing.T) {
 	if len(report.Failed) > 0 || report.Cases < least {
 		t.Errorf("after %d cases: %+v", report.Cases, report.Failed)
 	}
+}
+
+// dying is the address of a ClickHouse server that ends every connection on which a statement has the words.
+func dying(t *testing.T, address, words string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: u.Scheme, Host: u.Host})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		statement, err := io.ReadAll(r.Body)
+		if err != nil || strings.Contains(string(statement), words) {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(statement))
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	u.Host = server.Listener.Addr().String()
+	return u.String()
 }
 
 // A daysPage is a page of an answer by days.

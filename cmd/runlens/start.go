@@ -134,7 +134,7 @@ func (f stepFailure) Error() string { return f.text }
 func (f stepFailure) Unwrap() error { return f.cause }
 
 // oneLine describes a failure in one line, without what ClickHouse said of it: that can contain statements, and is in
-// its log.
+// its log. Nor has it the queries of addresses.
 func oneLine(err error) string {
 	if _, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		if diskFull(err) {
@@ -142,7 +142,7 @@ func oneLine(err error) string {
 		}
 		err = failure.Of("the store", err)
 	}
-	return finding.OneLine(err.Error())
+	return finding.OneLine(logs.Text(err))
 }
 
 // withoutStatements is what a failure says, with what ClickHouse said of it as oneLine describes it.
