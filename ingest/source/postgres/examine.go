@@ -167,10 +167,10 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 		return found, err
 	}
 	switch {
-	case d.several:
+	case d.several(ctx):
 		add("source standby", finding.Warning, "name one server, or add target_session_attrs=read-write to the address",
-			"the address names several servers: a pass that meets two of them begins again, and a full comparison may meet one "+
-				"that is behind what was copied")
+			"the address stands for several servers: a pass that meets two of them begins again, and a full comparison may "+
+				"meet one that is behind what was copied")
 	case !standby:
 		add("source standby", finding.OK, "", "the source is a primary")
 	case activity.Behind >= farBehind:

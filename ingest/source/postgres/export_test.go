@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/runlens/runlens/ingest/normalize"
 )
@@ -27,3 +28,6 @@ func (d *Database) SessionsThen(ctx context.Context, meanwhile func()) (open []T
 	})
 	return open, err
 }
+
+// LookUpBy has something else say which addresses the name of the server has.
+func (d *Database) LookUpBy(lookup pgconn.LookupFunc) { d.lookup = lookup }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +31,7 @@ const (
 // A Database is an operational database. It is safe for concurrent use.
 type Database struct {
 	pool    *pgxpool.Pool
-	several bool // connections may go to different servers
+	lookup  pgconn.LookupFunc
 	mapping Mapping
 	policed atomic.Bool // row-level security has policies for the role, which let it read all rows
 
@@ -73,20 +73,38 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	return &Database{
-		pool: pool, several: several(config.ConnConfig), mapping: mapping,
+		pool: pool, lookup: config.ConnConfig.LookupFunc, mapping: mapping,
 		own: map[string]bool{}, identities: map[normalize.Kind]identityTypes{}, columns: map[normalize.Kind][]column{},
 	}, nil
 }
 
-// several reports whether connections may go to different servers. The one that takes writes is one.
-func several(c *pgx.ConnConfig) bool {
-	// By the check that the driver makes of a connection, wherever target_session_attrs was given.
+// several reports whether connections may go to different servers: those that the address lists, or those of a name
+// that has more than one address of a family. The one that takes writes is one server. That nobody answers for a name
+// is said by whoever connects.
+func (d *Database) several(ctx context.Context) bool {
+	c := d.pool.Config().ConnConfig
+	if onlyPrimary(c) {
+		return false
+	}
+	for _, f := range c.Fallbacks {
+		if f.Host != c.Host || f.Port != c.Port {
+			return true
+		}
+	}
+	addresses, _ := d.lookup(ctx, c.Host)
+	families := map[bool]int{}
+	for _, address := range addresses {
+		families[strings.Contains(address, ":")]++
+	}
+	return families[false] > 1 || families[true] > 1
+}
+
+// onlyPrimary reports whether the driver takes the server that takes writes and no other, wherever
+// target_session_attrs was given.
+func onlyPrimary(c *pgx.ConnConfig) bool {
 	check := reflect.ValueOf(c.ValidateConnect).Pointer()
-	return check != reflect.ValueOf(pgconn.ValidateConnectTargetSessionAttrsReadWrite).Pointer() &&
-		check != reflect.ValueOf(pgconn.ValidateConnectTargetSessionAttrsPrimary).Pointer() &&
-		slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool {
-			return f.Host != c.Host || f.Port != c.Port
-		})
+	return check == reflect.ValueOf(pgconn.ValidateConnectTargetSessionAttrsReadWrite).Pointer() ||
+		check == reflect.ValueOf(pgconn.ValidateConnectTargetSessionAttrsPrimary).Pointer()
 }
 
 // Name names the database by its address, without what may change about it: user and password.

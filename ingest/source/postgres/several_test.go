@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"net/url"
 	"strings"
 	"testing"
@@ -10,58 +11,54 @@ import (
 
 // What is in flight at one server says nothing of another one's records.
 func TestSeveralServers(t *testing.T) {
-	address, both, separator := severalServers(t)
-	for _, c := range []struct {
-		url  string
-		want finding.Result
-	}{
-		{address, finding.OK},
-		{both, finding.Warning},
-		{both + separator + "target_session_attrs=any", finding.Warning},
-		{both + separator + "target_session_attrs=read-write", finding.OK},
-		{both + separator + "target_session_attrs=primary", finding.OK},
-	} {
-		sourceIs(t, c.url, c.want)
-	}
-	t.Setenv("PGTARGETSESSIONATTRS", "read-write")
-	sourceIs(t, both, finding.OK)
-	t.Setenv("PGTARGETSESSIONATTRS", "any")
-	sourceIs(t, both, finding.Warning)
-}
-
-// severalServers are the address of a server, that of it under two names, and what comes before a parameter of either.
-func severalServers(t *testing.T) (address, both, separator string) {
-	t.Helper()
-	address, _ = layout(t)
+	address, _ := layout(t)
 	parsed, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	both = strings.Replace(address, parsed.Host, parsed.Host+",localhost:"+parsed.Port(), 1)
-	separator = "?"
+	both := strings.Replace(address, parsed.Host, parsed.Host+",localhost:"+parsed.Port(), 1)
+	separator := "?"
 	if parsed.RawQuery != "" {
 		separator = "&"
 	}
-	return address, both, separator
-}
-
-// sourceIs expects what is found of a source's servers.
-func sourceIs(t *testing.T, address string, want finding.Result) {
-	t.Helper()
-	found, err := open(t, address).ExamineSettings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := 0
-	for _, f := range found {
-		if f.Check != "source standby" {
-			continue
+	one := []string{"127.0.0.1", "::1"}
+	two := []string{"10.0.0.1", "10.0.0.2"}
+	for _, c := range []struct {
+		url       string
+		attrs     string // of the environment
+		addresses []string
+		want      finding.Result
+	}{
+		{address, "", one, finding.OK},
+		{both, "", one, finding.Warning},
+		{both + separator + "target_session_attrs=any", "", one, finding.Warning},
+		{both + separator + "target_session_attrs=read-write", "", one, finding.OK},
+		{both + separator + "target_session_attrs=primary", "", one, finding.OK},
+		{both, "read-write", one, finding.OK},
+		{both, "any", one, finding.Warning},
+		{address, "", two, finding.Warning},
+		{address, "", []string{"fd00::1", "fd00::2"}, finding.Warning},
+		{address + separator + "target_session_attrs=any", "", two, finding.Warning},
+		{address + separator + "target_session_attrs=read-write", "", two, finding.OK},
+	} {
+		t.Setenv("PGTARGETSESSIONATTRS", c.attrs)
+		d := open(t, c.url)
+		d.LookUpBy(func(context.Context, string) ([]string, error) { return c.addresses, nil })
+		found, err := d.ExamineSettings(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		if told++; f.Result != want || strings.Contains(f.Do, "name one server") != (want == finding.Warning) {
-			t.Errorf("%s: %+v", address, f)
+		told := 0
+		for _, f := range found {
+			if f.Check != "source standby" {
+				continue
+			}
+			if told++; f.Result != c.want || strings.Contains(f.Do, "name one server") != (c.want == finding.Warning) {
+				t.Errorf("%s %s of %v: %+v", strings.TrimPrefix(c.url, address), c.attrs, c.addresses, f)
+			}
 		}
-	}
-	if told != 1 {
-		t.Errorf("%d findings", told)
+		if told != 1 {
+			t.Errorf("%d findings", told)
+		}
 	}
 }
