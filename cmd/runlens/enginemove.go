@@ -75,12 +75,8 @@ func (c engineMoveCmd) Run(ctx context.Context, logger *slog.Logger, io streams)
 // moveFailure is what a move says that ended before the stores were the same.
 func moveFailure(err error) error {
 	text := oneLine(err)
-	for _, advising := range []error{
-		transfer.ErrUsed, transfer.ErrMoved, transfer.ErrUnfinished, transfer.ErrBusy, transfer.ErrPurging,
-	} {
-		if errors.Is(err, advising) {
-			return errors.New(text)
-		}
+	if !advises(err) {
+		text += "; the data directory is as it was, and the same command goes on where this one ended"
 	}
-	return errors.New(text + "; the data directory is as it was, and the same command goes on where this one ended")
+	return errors.New(text)
 }

@@ -9,9 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,22 +205,14 @@ func TestEngineMove(t *testing.T) {
 // dying is the address of a ClickHouse server that ends every connection on which a statement has the words.
 func dying(t *testing.T, address, words string) string {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: u.Scheme, Host: u.Host})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return gateway(t, address, func(r *http.Request) int {
 		statement, err := io.ReadAll(r.Body)
 		if err != nil || strings.Contains(string(statement), words) {
 			panic(http.ErrAbortHandler)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(statement))
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	u.Host = server.Listener.Addr().String()
-	return u.String()
+		return 0
+	})
 }
 
 // A daysPage is a page of an answer by days.

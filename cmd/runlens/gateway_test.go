@@ -12,28 +12,34 @@ import (
 	"testing"
 )
 
-// behindGateway are the flags of a ClickHouse behind a gateway. Where statusOf is not 0 the gateway answers itself,
-// with a page that quotes the address.
+// behindGateway are the flags of a ClickHouse behind a gateway.
 func behindGateway(t *testing.T, statusOf func(*http.Request) int) []string {
 	t.Helper()
 	flags := elsewhere(t)
-	engine, err := url.Parse(flags[1])
+	flags[1] = gateway(t, flags[1], statusOf)
+	return flags
+}
+
+// gateway is the address of a gateway before the ClickHouse at another address. Where statusOf is not 0 the gateway
+// answers itself, with a page that quotes the address.
+func gateway(t *testing.T, address string, statusOf func(*http.Request) int) string {
+	t.Helper()
+	engine, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	user := engine.User
 	engine.User, engine.Path = nil, ""
 	reverse := httputil.NewSingleHostReverseProxy(engine)
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status := statusOf(r); status != 0 {
 			http.Error(w, "no answer from "+r.URL.String(), status)
 			return
 		}
 		reverse.ServeHTTP(w, r)
 	}))
-	t.Cleanup(gateway.Close)
-	flags[1] = "http://" + user.String() + "@" + strings.TrimPrefix(gateway.URL, "http://") + "/runlens"
-	return flags
+	t.Cleanup(server.Close)
+	return "http://" + user.String() + "@" + strings.TrimPrefix(server.URL, "http://") + "/runlens"
 }
 
 // While ClickHouse is started again behind a gateway, that answers in its place. What is ingested meanwhile waits, and

@@ -101,9 +101,14 @@ func awaited[T any](ctx context.Context, from <-chan T, grace time.Duration) (va
 	}
 }
 
-// advising are errors that say themselves what to do: a step's advice would be another.
+// advising are errors that say themselves what to do: the advice of a step or of a command would be another.
 var advising = []error{schema.ErrNewerStore, schema.ErrOlderStore, schema.ErrNewerMigrations, schema.ErrOtherTables,
-	cells.ErrMisplaced, server.ErrNoLibrary, transfer.ErrUnfinished}
+	cells.ErrMisplaced, server.ErrNoLibrary, transfer.ErrUsed, transfer.ErrMoved, transfer.ErrUnfinished, transfer.ErrBusy,
+	transfer.ErrPurging}
+
+func advises(err error) bool {
+	return slices.ContainsFunc(advising, func(known error) bool { return errors.Is(err, known) })
+}
 
 // failure is the one line that says which step failed and what to do. It wraps the cause.
 func (s startStep) failure(ctx, limited context.Context, err error) error {
@@ -118,7 +123,7 @@ func (s startStep) failure(ctx, limited context.Context, err error) error {
 		return stepFailure{text, context.DeadlineExceeded}
 	}
 	text := "cannot " + s.name + ": " + oneLine(err)
-	if !diskFull(err) && !slices.ContainsFunc(advising, func(known error) bool { return errors.Is(err, known) }) {
+	if !diskFull(err) && !advises(err) {
 		text += "; " + s.advice
 	}
 	return stepFailure{text, err}

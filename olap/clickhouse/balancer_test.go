@@ -73,6 +73,7 @@ func (b *balancer) cutAll() {
 	}
 }
 
+// byConnection is byConnectionAt a free port.
 func byConnection(t *testing.T, scheme string, secure bool) *balancer {
 	t.Helper()
 	return byConnectionAt(t, "127.0.0.1:0", scheme, secure)

@@ -200,15 +200,20 @@ func overTLS(config *tls.Config, dial dialFunc) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		own := config.Clone()
-		if own.ServerName == "" {
-			own.ServerName, _, _ = net.SplitHostPort(addr)
-		}
-		secure := tls.Client(conn, own)
+		secure := tls.Client(conn, ofServer(config, addr))
 		if err := within(ctx, conn, func() error { return secure.HandshakeContext(ctx) }); err != nil {
 			conn.Close()
 			return nil, err
 		}
 		return secure, nil
 	}
+}
+
+// ofServer returns a configuration of TLS in which the server has a name: else that in its address.
+func ofServer(config *tls.Config, addr string) *tls.Config {
+	own := config.Clone()
+	if own.ServerName == "" {
+		own.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	return own
 }

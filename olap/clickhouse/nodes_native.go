@@ -28,11 +28,8 @@ func (n *nodes) guardNative(options *clickhouse.Options) {
 		if secure == nil {
 			conn, err = dialElsewhere(ctx, "tcp", addr)
 		} else {
-			own := secure.Clone()
-			if own.ServerName == "" {
-				own.ServerName, _, _ = net.SplitHostPort(addr)
-			}
-			conn, err = (&tls.Dialer{NetDialer: elsewhere, Config: own}).DialContext(ctx, "tcp", chosen(ctx, addr))
+			dialer := &tls.Dialer{NetDialer: elsewhere, Config: ofServer(secure, addr)}
+			conn, err = dialer.DialContext(ctx, "tcp", chosen(ctx, addr))
 		}
 		if dialed, ok := ctx.Value(dialedKey{}).(*net.Conn); ok && err == nil {
 			*dialed = conn
