@@ -3,7 +3,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -103,7 +102,7 @@ func (c *copier) run(ctx context.Context, firstPass chan<- struct{}) error {
 // instant whose state it has seen.
 func (c *copier) passOfOneServer(ctx context.Context, first bool) (asOf time.Time, err error) {
 	start := first
-	err = c.retry.DoIf(ctx, "a pass over the "+string(c.kind)+" records of one server", isOtherServer, func() error {
+	err = c.retry.DoIf(ctx, "a pass over the "+string(c.kind)+" records of one server", postgres.IsServer, func() error {
 		ctx := postgres.OneServer(ctx)
 		var from time.Time
 		if from, asOf, err = c.passStart(ctx, start); err != nil {
@@ -112,15 +111,13 @@ func (c *copier) passOfOneServer(ctx context.Context, first bool) (asOf time.Tim
 		if first && start {
 			c.Logger.Info("copying", "kind", c.kind, "changed_after", from)
 		}
-		if err = c.pass(ctx, from); isOtherServer(err) {
+		if err = c.pass(ctx, from); postgres.IsServer(err) {
 			start, c.horizon, c.clock = true, horizon{}, snapshot.ClockWatch{}
 		}
 		return err
 	})
 	return asOf, err
 }
-
-func isOtherServer(err error) bool { return errors.Is(err, postgres.ErrOtherServer) }
 
 // pass copies everything that changed at an instant or later.
 func (c *copier) pass(ctx context.Context, from time.Time) error {

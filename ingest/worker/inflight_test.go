@@ -90,7 +90,7 @@ func TestCopyInFlight(t *testing.T) {
 	taken := make(chan error, 1)
 	go func() {
 		part := verify.Part{Organization: "acme", Kind: normalize.KindRun}
-		taken <- w.take(ctx, part, []uuid.UUID{id}, func(uuid.UUID) bool { return false }, &ReconcileStatus{})
+		taken <- w.take(ctx, part, []uuid.UUID{id}, nil, &ReconcileStatus{})
 	}()
 	// The comparison either waits for the page, as it must, or it is done before it.
 	olaptest.Until(t, "the comparison waits or is done", func() bool {

@@ -92,9 +92,9 @@ func (w *worker) reconcileFailed(ctx context.Context, failure error, pause time.
 }
 
 // retryable reports whether a reconcile that ended with an error is made again. One that lost its claim in the middle
-// of deleting is.
+// of deleting is, and one for which a server answered that may be behind.
 func retryable(err error) bool {
-	return postgres.Retryable(err) || write.Retryable(err) || errors.Is(err, rollup.ErrLost)
+	return postgres.Retryable(err) || postgres.IsServer(err) || write.Retryable(err) || errors.Is(err, rollup.ErrLost)
 }
 
 func (w *worker) reconcile(ctx context.Context) (ReconcileStatus, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/purge"
+	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
@@ -125,7 +126,7 @@ func (w *worker) finishOne(ctx context.Context, r replacement, listed map[uint64
 	copier := w.copiers[r.part.Kind]
 	copier.inFlight.Lock()
 	defer copier.inFlight.Unlock()
-	now, err := w.read(ctx, r.part, r.ids)
+	now, err := w.read(postgres.Latest(ctx), r.part, r.ids)
 	if err != nil {
 		return err
 	}

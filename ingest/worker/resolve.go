@@ -9,6 +9,7 @@ import (
 
 	"github.com/runlens/runlens/ingest/normalize"
 	"github.com/runlens/runlens/ingest/source"
+	"github.com/runlens/runlens/ingest/source/postgres"
 	"github.com/runlens/runlens/ingest/verify"
 	"github.com/runlens/runlens/ingest/write"
 	"github.com/runlens/runlens/schema"
@@ -25,7 +26,8 @@ const (
 // records of one kind of an organization:
 //
 //  1. Copiers of this worker finish what they have read, and read nothing more.
-//  2. The source is read once more. What it has now is right.
+//  2. The source is read once more. What it has now is right, unless a standby says so that may be behind what was
+//     copied: then the comparison fails, and is made again.
 //  3. The records are replaced (see replacement), and the copiers read again.
 //
 // What another process had read before 2 and stores after 3 is found by the next full comparison.
@@ -47,12 +49,12 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 	absent := map[verify.Part]map[uuid.UUID]bool{}
 	missing := map[normalize.Kind]int64{}
 	for part, ids := range disputed {
-		ids = distinct(ids)
-		now, err := w.read(ctx, part, ids)
+		now, err := w.read(ctx, part, distinct(ids))
 		if err != nil {
 			return err
 		}
-		absent[part], disputed[part] = now.absent, ids
+		found.Invalid += now.invalid
+		absent[part], disputed[part] = now.absent, now.valid
 		if deletable(part) {
 			missing[part.Kind] += int64(len(now.absent))
 		}
@@ -61,16 +63,18 @@ func (w *worker) resolve(ctx context.Context, report verify.Report, found *Recon
 	for kind, n := range missing {
 		tooMany[kind] = w.tooMany(report, kind, n)
 	}
-	for part, ids := range disputed {
+	for part, going := range disputed {
 		n := int64(len(absent[part]))
 		found.Missing += n
-		mayDelete := deletable(part)
-		if mayDelete && tooMany[part.Kind] {
-			mayDelete, found.Refused = false, found.Refused+n
+		switch {
+		case !deletable(part):
+		case tooMany[part.Kind]:
+			found.Refused += n
+		default:
+			going = slices.AppendSeq(going, maps.Keys(absent[part]))
 		}
-		for chunk := range slices.Chunk(ids, pageRows) {
-			err := w.take(ctx, part, chunk, func(id uuid.UUID) bool { return mayDelete && absent[part][id] }, found)
-			if err != nil {
+		for chunk := range slices.Chunk(going, pageRows) {
+			if err := w.take(ctx, part, chunk, absent[part], found); err != nil {
 				return err
 			}
 		}
@@ -148,24 +152,23 @@ func (w *worker) read(ctx context.Context, part verify.Part, ids []uuid.UUID) (a
 	return a, nil
 }
 
-// take replaces those of some records that the source has by what it has, and deletes those that it does not
-// have and that mayDelete names. Those that break a rule there stay as they are stored.
-func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, mayDelete func(uuid.UUID) bool,
+// take replaces those of some records that the source has by what it has, and deletes those that were absent from it
+// and still are. Those that break a rule there stay as they are stored.
+func (w *worker) take(ctx context.Context, part verify.Part, ids []uuid.UUID, absent map[uuid.UUID]bool,
 	found *ReconcileStatus) error {
 	copier := w.copiers[part.Kind]
 	copier.inFlight.Lock()
 	defer copier.inFlight.Unlock()
-	now, err := w.read(ctx, part, ids)
+	now, err := w.read(postgres.Latest(ctx), part, ids)
 	if err != nil {
 		return err
 	}
 	var deleted []uuid.UUID
 	for id := range now.absent {
-		if mayDelete(id) {
+		if absent[id] {
 			deleted = append(deleted, id)
 		}
 	}
-	found.Invalid += now.invalid
 	going := slices.Concat(now.valid, deleted)
 	if len(going) == 0 {
 		return nil

@@ -34,6 +34,7 @@ type Database struct {
 	lookup  pgconn.LookupFunc
 	mapping Mapping
 	policed atomic.Bool // row-level security has policies for the role, which let it read all rows
+	primary atomic.Bool // a server that takes writes has answered
 
 	mu         sync.Mutex
 	own        map[string]bool                  // names of the transactions in which this process reads now
@@ -178,11 +179,13 @@ func (d *Database) transact(ctx context.Context, settings string, read func(pgx.
 	defer tx.Rollback(ctx) // has no effect after a commit
 	var pid int64
 	var began, started time.Time
-	if err := tx.QueryRow(ctx, "SELECT pid, began, started FROM (SELECT pg_backend_pid()::bigint AS pid, now() AS began, "+
-		"pg_postmaster_start_time() AS started"+readSettings+settings+") AS s").Scan(&pid, &began, &started); err != nil {
+	var standby bool
+	if err := tx.QueryRow(ctx, "SELECT pid, began, started, standby FROM (SELECT pg_backend_pid()::bigint AS pid, "+
+		"now() AS began, pg_postmaster_start_time() AS started, pg_is_in_recovery() AS standby"+readSettings+settings+
+		") AS s").Scan(&pid, &began, &started, &standby); err != nil {
 		return err
 	}
-	if err := checkServer(ctx, started); err != nil {
+	if err := d.checkServer(ctx, started, standby); err != nil {
 		tx.Conn().Close(ctx) // the next one may reach the server
 		return err
 	}

@@ -65,6 +65,10 @@ func Retryable(err error) bool {
 func Describe(err error) string {
 	var failure *pgconn.PgError
 	switch {
+	case errors.Is(err, ErrBehind):
+		return ErrBehind.Error()
+	case errors.Is(err, ErrOtherServer):
+		return ErrOtherServer.Error()
 	case !errors.As(err, &failure):
 		return "the log says why"
 	case failure.Code == canceled:
