@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/olap/failure"
 )
@@ -32,8 +33,8 @@ func (permanent) Permanent() bool { return true }
 // refusalInterval is the least time between two log lines about refused nodes.
 const refusalInterval = time.Minute
 
-// startConnections is how many connections the start opens one after the other. A balancer that takes turns shows two
-// nodes by the second, one that draws lots with a probability of 1 in 128 not at all.
+// startConnections is how many connections the start opens. A balancer that takes turns shows two nodes by the second,
+// one that draws lots with a probability of 1 in 128 not at all.
 const startConnections = 8
 
 // An identity tells ClickHouse nodes apart. Each part is a UUID, or empty where there is none: `clickhouse local`, and
@@ -143,12 +144,24 @@ func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
 	if n == nil {
 		return nil
 	}
-	for range startConnections {
-		if err := n.visit(ctx, options); err != nil {
-			return err
-		}
+	if err := n.visit(ctx, options); err != nil { // its node is the store
+		return err
 	}
-	if err := n.visitAddresses(ctx, options); err != nil {
+	// The others are met side by side: each may wait for an address that doesn't answer.
+	group, visiting := errgroup.WithContext(ctx)
+	for range startConnections - 1 {
+		group.Go(func() error { return n.visit(visiting, options) })
+	}
+	for _, ctx := range addresses(visiting, options) {
+		group.Go(func() error {
+			if err := n.visit(ctx, options); errors.Is(err, ErrOtherNode) ||
+				failure.CodeOf(err) == failure.CodeUnknownDatabase {
+				return err
+			}
+			return nil // one that doesn't answer now is found while running
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	n.mu.Lock()
@@ -157,24 +170,20 @@ func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
 	return nil
 }
 
-// visitAddresses opens a connection to each address of a name that has several. Where they come in one order, the
-// others are reached only while the first one is away: whatever starts then would take another node for the store.
-// One that doesn't answer now is found while running.
-func (n *nodes) visitAddresses(ctx context.Context, options *clickhouse.Options) error {
+// addresses returns a context for connections to each address of a name that has several. Where they come in one order,
+// the others are reached only while the first one is away: whatever starts then would take another node for the store.
+func addresses(ctx context.Context, options *clickhouse.Options) (each []context.Context) {
 	for _, addr := range options.Addr {
 		host, _, _ := net.SplitHostPort(addr)
-		addresses, err := elsewhere.Resolver.LookupHost(ctx, host)
-		if err != nil || len(addresses) < 2 {
+		found, err := elsewhere.Resolver.LookupHost(ctx, host)
+		if err != nil || len(found) < 2 {
 			continue
 		}
-		for _, address := range addresses {
-			err := n.visit(context.WithValue(ctx, addressKey{}, hostAddress{host, address}), options)
-			if errors.Is(err, ErrOtherNode) || failure.CodeOf(err) == failure.CodeUnknownDatabase {
-				return err
-			}
+		for _, address := range found {
+			each = append(each, context.WithValue(ctx, addressKey{}, hostAddress{host, address}))
 		}
 	}
-	return nil
+	return each
 }
 
 type (
@@ -182,7 +191,8 @@ type (
 	hostAddress struct{ host, address string }
 )
 
-// chosen returns what to dial instead of host and port: the address that visitAddresses has chosen for the name.
+// chosen returns what to dial instead of host and port: the address of the name that a context of
+// addresses is for.
 func chosen(ctx context.Context, addr string) string {
 	of, _ := ctx.Value(addressKey{}).(hostAddress)
 	if host, port, err := net.SplitHostPort(addr); err == nil && of.host == host {
