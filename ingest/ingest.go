@@ -5,13 +5,11 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"go.opentelemetry.io/otel/attribute"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/ingest/normalize"
@@ -91,24 +89,9 @@ var ErrRejected = errors.New("stopped at the first rejected record")
 // last byte had not come counts as not read.
 var ErrStopped = errors.New("stopped before the end; what was read is stored")
 
-// A batch is a batch of records and what was read for it.
-type batch struct {
-	write.Batch
-	read      int64
-	rejects   []Reject
-	origins   []origin        // of the attribution records
-	bytes     int64           // of its values and rejects, about
-	source    int             // where the batch ends
-	position  source.Position // in it
-	bytesRead int64
-	err       error // ends the run after this batch
-	stored    chan error
-}
-
 // Run copies every record of the sources, in order. It returns what was done, earlier runs that it
 // continues included, also when it fails.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	done := o.From
 	o.Sources = slices.Clone(o.Sources)
 	for i, file := range o.Sources {
 		stopped := *file
@@ -117,100 +100,20 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	if o.Writer != nil {
 		if err := o.Writer.ReadPurged(ctx); err != nil {
-			return done.Summary, err
+			return o.From.Summary, err
 		}
 	}
+	p := newPipeline(o)
 	group, ctx := errgroup.WithContext(ctx)
-	spare := make(chan *batch, liveBatches)
-	for range liveBatches {
-		spare <- &batch{}
-	}
-	// Batches are written side by side but acknowledged in order, so that nothing before a checkpoint is missing.
-	ordered := make(chan *batch, liveBatches)
-	toWrite := make(chan *batch)
-	group.Go(func() error {
-		defer close(ordered)
-		defer close(toWrite)
-		return read(ctx, o, spare, func(b *batch) error {
-			ordered <- b // takes all batches without waiting
-			select {
-			case toWrite <- b:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-	})
+	group.Go(func() error { return p.read(ctx) })
 	atOnce := writers
 	if o.StopOnError {
 		atOnce = 1 // nothing is written that comes after a reject
 	}
 	for range atOnce {
-		group.Go(func() error {
-			for b := range toWrite {
-				err := o.traced(ctx, b)
-				last := b.err != nil
-				b.stored <- err
-				if last {
-					return nil
-				}
-			}
-			return nil
-		})
+		group.Go(func() error { p.write(ctx); return nil })
 	}
-	group.Go(func() error {
-		for b := range ordered {
-			select {
-			case err := <-b.stored:
-				if err != nil {
-					return err
-				}
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			for _, reject := range b.rejects {
-				if err := o.OnReject(reject); err != nil {
-					return fmt.Errorf("write the rejects: %w", err)
-				}
-			}
-			done.add(b)
-			if o.Progress != nil {
-				o.Progress(done)
-			}
-			if o.Acknowledged != nil && !errors.Is(b.err, ErrRejected) {
-				if err := o.Acknowledged(ctx, done); err != nil {
-					return err
-				}
-			}
-			if b.err != nil {
-				return b.err
-			}
-			spare <- b
-		}
-		return nil
-	})
+	group.Go(func() error { return p.acknowledge(ctx) })
 	err := group.Wait()
-	return done.Summary, err
-}
-
-// traced is write as a trace of its own.
-func (o Options) traced(ctx context.Context, b *batch) error {
-	ctx, span := o.Tracer.Begin(ctx, "ingest batch")
-	trace.Describe(ctx, func() []attribute.KeyValue {
-		return []attribute.KeyValue{attribute.Int("runlens.records", b.Len()), attribute.Int("runlens.rejected",
-			len(b.rejects))}
-	})
-	err := o.write(ctx, b)
-	trace.End(span, err)
-	return err
-}
-
-func (p *Progress) add(b *batch) {
-	p.Summary.Read += b.read
-	p.Summary.Rejected += int64(len(b.rejects))
-	p.Summary.Anonymous += int64(b.Anonymous)
-	p.Summary.Agents += int64(len(b.Agents))
-	p.Summary.Runs += int64(len(b.Runs))
-	p.Summary.Attributions += int64(len(b.Attributions))
-	p.Source, p.Position, p.BytesRead = b.source, b.position, b.bytesRead
+	return p.done.Summary, err
 }

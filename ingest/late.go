@@ -28,8 +28,8 @@ func (b *batch) originOf(source int, record *source.Record) origin {
 	}
 }
 
-// write stores a batch, unless nothing is to be stored, and rejects what stays out.
-func (o Options) write(ctx context.Context, b *batch) error {
+// store stores a batch, unless nothing is to be stored, and rejects what stays out.
+func (o Options) store(ctx context.Context, b *batch) error {
 	if o.Writer == nil {
 		return nil
 	}
