@@ -73,6 +73,9 @@ func (c backupCmd) backUp(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer store.Close()
+	if err := transfer.Whole(ctx, store.Conn()); err != nil {
+		return err
+	}
 	n := note{Records: !c.Lists}
 	if n.BegunAt, err = snapshot.Now(ctx, store.Conn()); err != nil {
 		return err
@@ -157,6 +160,20 @@ func (c restoreCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 	if err := mayRestore(ctx, store, records, lists); err != nil {
 		return err
 	}
+	if err := c.restore(ctx, store, logger); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "restored what was stored by %s, without people purged and with keys revoked by %s\n",
+		records.BegunAt.Format(time.RFC3339), lists.BegunAt.Format(time.RFC3339))
+	return err
+}
+
+// restore fills an empty store. Until it has ended, everything else refuses the store.
+func (c restoreCmd) restore(ctx context.Context, store *clickhouse.Server, logger *slog.Logger) error {
+	done, err := transfer.Restoring(ctx, store.Conn(), logger)
+	if err != nil {
+		return err
+	}
 	for _, p := range []struct {
 		dir string
 		part
@@ -177,9 +194,7 @@ func (c restoreCmd) Run(ctx context.Context, logger *slog.Logger, io streams) er
 	if err := derive(ctx, store.Conn(), logger); err != nil {
 		return unrestored("build what is derived", err)
 	}
-	_, err = fmt.Fprintf(io.out, "restored what was stored by %s, without people purged and with keys revoked by %s\n",
-		records.BegunAt.Format(time.RFC3339), lists.BegunAt.Format(time.RFC3339))
-	return err
+	return done(ctx)
 }
 
 // unrestored is the error of a restore that has begun: the data directory has a part of a store.
@@ -203,6 +218,9 @@ func mayRestore(ctx context.Context, store *clickhouse.Server, backups ...note) 
 			return fmt.Errorf("the backup has the schema %d and this version %d: restore it with the version that made it, "+
 				"then upgrade", n.Schema, state.Version)
 		}
+	}
+	if err := transfer.Whole(ctx, store.Conn()); err != nil {
+		return err
 	}
 	empty, err := transfer.Empty(ctx, store.Conn())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 )
 
 // A backup of which a file was damaged is not restored, whichever table it is of, and the error says what to do.
+// Nothing uses what has been restored of it.
 func TestDamagedBackup(t *testing.T) {
 	flags, dir := store(t), t.TempDir()
 	ingestTwoDays(t, flags)
@@ -27,11 +28,20 @@ func TestDamagedBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		overwrite(t, filepath.Join(backup, table, "*", "data.bin"))
-		code, out, stderr := command(t, "", "engine", "restore", backup, "--data-dir", filepath.Join(dir, "of-"+name),
-			"--engine-lib", flags[3])
+		half := []string{"--data-dir", filepath.Join(dir, "of-"+name), "--engine-lib", flags[3]}
+		code, out, stderr := command(t, "", append([]string{"engine", "restore", backup}, half...)...)
 		if code != exitFailed || out != "" || !strings.Contains(stderr, "remove the data directory before you try again: "+
 			"the table "+name+" is damaged") || !strings.Contains(stderr, "CHECKSUM_DOESNT_MATCH") {
 			t.Errorf("%s: %d %s%s", name, code, out, stderr)
+		}
+		for _, args := range [][]string{
+			{"engine", "restore", whole}, {"engine", "backup", filepath.Join(dir, "again")}, {"keys", "list", "--org", "acme"},
+			{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"},
+		} {
+			code, out, stderr := command(t, "", append(args, half...)...)
+			if code != exitFailed || out != "" || !strings.Contains(stderr, "into this data directory began and has not ended") {
+				t.Errorf("%s, %q: %d %s%s", name, args, code, out, stderr)
+			}
 		}
 	}
 }

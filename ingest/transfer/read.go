@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -24,14 +25,18 @@ func Empty(ctx context.Context, conn driver.Conn) (bool, error) {
 	return rows != nil && *rows == 0, err
 }
 
-// Whole returns ErrUnfinished for a store that a copy was to fill and has not: of what it lacks nobody can be answered,
-// and what is stored in it would be dropped when the copy goes on.
+// Whole returns ErrUnfinished or ErrUnrestored for a store that a copy or a restore was to fill and has not: of what it
+// lacks nobody can be answered, and what is stored in it would be dropped when the copy goes on.
 func Whole(ctx context.Context, conn driver.Conn) error {
 	unfinished, err := checkpoint.Names(ctx, conn, markPrefix)
-	if err == nil && len(unfinished) > 0 {
-		err = ErrUnfinished
+	switch {
+	case err != nil || len(unfinished) == 0:
+		return err
+	case slices.Contains(unfinished, restoreMark):
+		return ErrUnrestored
+	default:
+		return ErrUnfinished
 	}
-	return err
 }
 
 // ended reports whether a copy into a store has ended: its checkpoint was cleared, and stays.

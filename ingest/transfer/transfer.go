@@ -34,6 +34,9 @@ var (
 	// ErrUnfinished is the error of a store in which a copy did not end.
 	ErrUnfinished = errors.New("'runlens engine move' into this store began and has not ended, so that it lacks rows: " +
 		"run that again to its end, or drop the database")
+	// ErrUnrestored is the error of a store in which a restore did not end.
+	ErrUnrestored = errors.New("'runlens engine restore' into this data directory began and has not ended, so that it " +
+		"lacks records: remove the data directory and run that again")
 	// ErrBusy is the error where others use the store that is copied.
 	ErrBusy = errors.New("something was stored meanwhile: end every server, worker and command that uses the data " +
 		"directory, and run it again")
@@ -62,8 +65,12 @@ var (
 // plain are the engines of tables whose rows don't merge. The other store's engine is of the same kind.
 var plain = map[string]bool{"MergeTree": true, "ReplicatedMergeTree": true, "SharedMergeTree": true}
 
-// markPrefix begins the name of the checkpoint that says whose rows a store is about to get.
-const markPrefix = "transfer:"
+const (
+	// markPrefix begins the name of the checkpoint that says whose rows a store is about to get.
+	markPrefix = "transfer:"
+	// restoreMark is that of a backup.
+	restoreMark = markPrefix + "restore"
+)
 
 // A partition is one of a table, by ClickHouse's id.
 type partition struct {
@@ -74,7 +81,7 @@ type partition struct {
 }
 
 // Run copies what To lacks and returns how many rows it has then. Errors that say what to do are ErrUsed, ErrMoved,
-// ErrUnfinished, ErrBusy and ErrPurging; after any other one, Run again goes on.
+// ErrUnfinished, ErrUnrestored, ErrBusy and ErrPurging; after any other one, Run again goes on.
 func (c *Copy) Run(ctx context.Context) (rows uint64, err error) {
 	if err := c.begin(ctx); err != nil {
 		return 0, err
@@ -128,6 +135,14 @@ func (c *Copy) Done(ctx context.Context) error {
 		err = errors.Join(err, c.marks.Clear(ctx, name))
 	}
 	return err
+}
+
+// Restoring says in a store that it is about to get the rows of a backup: until done, Whole refuses it. A restore that
+// dies does not go on, as a copy does.
+func Restoring(ctx context.Context, conn driver.Conn, logger *slog.Logger) (
+	done func(context.Context) error, err error) {
+	marks := checkpoint.NewLog(conn, write.Retry{Logger: logger, Patience: patience})
+	return func(ctx context.Context) error { return marks.Clear(ctx, restoreMark) }, marks.Save(ctx, restoreMark, "begun")
 }
 
 // begin finds out whether the copy may begin or go on, and says so in To.
