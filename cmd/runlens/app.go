@@ -71,28 +71,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	}
 	a.endTracing = endTracing
 	// The addresses come first: a port that is taken should not cost the start of an engine.
-	listen := func(context.Context) (*conns.Listener, error) { return c.listen("--listen", c.Listen, logger) }
-	if a.connections, err = within(ctx, openAddresses, func(late *conns.Listener) { late.Close() }, listen); err != nil {
+	if err := a.listen(ctx, c, logger); err != nil {
 		return err
 	}
-	if err = a.secure(c, logger); err != nil {
-		return err
-	}
-	if err = a.openIngest(c, logger); err != nil {
-		return err
-	}
-	closeLate := func(late *admin.Server) {
-		if late != nil {
-			late.Close()
-		}
-	}
-	openAdmin := func(context.Context) (*admin.Server, error) {
-		return c.adminFlags.open(c.AdminListen, c.DataDir, logger)
-	}
-	if a.admin, err = within(ctx, openAddresses, closeLate, openAdmin); err != nil {
-		return err
-	}
-	c.queries = c.GlobalConcurrency
 	if a.redis, err = c.redisFlags.open(logger); err != nil {
 		return err
 	}
@@ -104,32 +85,70 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 	if a.redis != nil {
 		a.background.Go(func() { a.redis.Follow(background) })
 	}
-	if a.placed, err = c.place(ctx, logger); err != nil {
+	c.queries = c.GlobalConcurrency
+	budget, rates := c.windows(a.redis)
+	served, err := a.openStores(ctx, background, c, secrets, budget, logger)
+	if err != nil {
 		return err
 	}
-	budget, rates := c.windows(a.redis)
+	return a.serve(c, served, httpapi.Config{
+		Engine: served, Verifier: served.verifiers(), Logger: logger, Metrics: httpapi.NewMetrics(), Tracer: tracer,
+		Usage:         served.record,
+		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
+		Cells: len(a.cells), CellOf: func(o schema.OrganizationID) int { return max(served.of(o), 0) },
+		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
+		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies, Rates: rates,
+	})
+}
+
+// listen opens all addresses. Nothing is accepted yet.
+func (a *app) listen(ctx context.Context, c serveCmd, logger *slog.Logger) (err error) {
+	openAPI := func(context.Context) (*conns.Listener, error) { return c.listen("--listen", c.Listen, logger) }
+	closeAPI := func(late *conns.Listener) { late.Close() }
+	if a.connections, err = within(ctx, openAddresses, closeAPI, openAPI); err != nil {
+		return err
+	}
+	if err = a.secure(c, logger); err != nil {
+		return err
+	}
+	if err = a.openIngest(c, logger); err != nil {
+		return err
+	}
+	openAdmin := func(context.Context) (*admin.Server, error) {
+		return c.adminFlags.open(c.AdminListen, c.DataDir, logger)
+	}
+	closeAdmin := func(late *admin.Server) {
+		if late != nil {
+			late.Close()
+		}
+	}
+	a.admin, err = within(ctx, openAddresses, closeAdmin, openAdmin)
+	return err
+}
+
+// openStores opens the cells, as openCells says.
+func (a *app) openStores(ctx, background context.Context, c serveCmd, secrets [][]byte, budget auth.Budget,
+	logger *slog.Logger) (served servedCells, err error) {
+	if a.placed, err = c.place(ctx, logger); err != nil {
+		return served, err
+	}
 	of := a.placed.index()
-	var verifiers auth.Verifiers
 	for _, name := range a.placed.names {
 		settings := c
 		settings.storeFlags = a.placed.flags[name]
-		one := newCell(name, settings, secrets, c.AnswerCacheMiB<<20/len(a.placed.names), budget, logger)
-		a.cells, verifiers = append(a.cells, one), append(verifiers, one.verifier)
+		cache := c.AnswerCacheMiB << 20 / len(a.placed.names)
+		a.cells = append(a.cells, newCell(name, settings, secrets, cache, budget, logger))
 	}
 	if err := a.openCells(ctx, background); err != nil {
-		return err
+		return served, err
 	}
 	a.placed.Close()
-	all := servedCells{a.cells, of}
-	metrics, records := httpapi.NewMetrics(), c.pushFlags.config(all)
-	config := httpapi.Config{
-		Engine: all, Verifier: verifiers, Logger: logger, Metrics: metrics, Tracer: tracer,
-		Usage:         all.record,
-		RatePerMinute: c.RateLimitPerMinute, OrgConcurrency: c.OrgConcurrency, GlobalConcurrency: a.queriesAtOnce(c),
-		Cells: len(a.cells), CellOf: func(o schema.OrganizationID) int { return max(of(o), 0) },
-		MaxBodyBytes: c.MaxBodyBytes, BodyBytes: max(bodyBytes, int64(c.MaxBodyBytes)),
-		QueryTimeout: c.QueryTimeout, TrustedProxies: proxies, Rates: rates,
-	}
+	return servedCells{a.cells, of}, nil
+}
+
+// serve answers at the addresses.
+func (a *app) serve(c serveCmd, served servedCells, config httpapi.Config) (err error) {
+	records, logger := c.pushFlags.config(served), config.Logger
 	if a.ingest == nil {
 		config.Push = records
 	}
@@ -145,8 +164,9 @@ func (a *app) start(ctx context.Context, c serveCmd, logger *slog.Logger) (err e
 		}
 	}
 	if a.admin != nil {
-		operator := &operatorAPI{served: all, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes, logger: logger}
-		a.admin.Start(a.adminContent(operator, metrics, pushMemory(records.Memory)), func(err error) { a.failed <- err })
+		operator := &operatorAPI{served: served, queryTimeout: c.QueryTimeout, maxBodyBytes: c.MaxBodyBytes, logger: logger}
+		content := a.adminContent(operator, config.Metrics, pushMemory(records.Memory))
+		a.admin.Start(content, func(err error) { a.failed <- err })
 	}
 	return nil
 }

@@ -220,6 +220,14 @@ type servedCells struct {
 	of    func(schema.OrganizationID) int
 }
 
+// verifiers are those of the cells' keys.
+func (s servedCells) verifiers() (all auth.Verifiers) {
+	for _, c := range s.cells {
+		all = append(all, c.verifier)
+	}
+	return all
+}
+
 // cell is the one that is said to have the organization. The error is cells.ErrUnknownCell where the file names none.
 func (s servedCells) cell(organization schema.OrganizationID) (*cell, error) {
 	i := s.of(organization)
