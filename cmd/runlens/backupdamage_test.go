@@ -40,7 +40,7 @@ func TestDamagedBackup(t *testing.T) {
 		} {
 			code, out, stderr := command(t, "", append(args, half...)...)
 			if code != exitFailed || out != "" || !strings.Contains(stderr, "into this data directory began and has not ended") {
-				t.Errorf("%s, %q: %d %s%s", name, args, code, out, stderr)
+				t.Fatalf("%s, %q: %d %s%s", name, args, code, out, stderr)
 			}
 		}
 	}
