@@ -34,7 +34,7 @@ type Transaction struct {
 // Names for transactions that cannot be distinguished.
 const (
 	Hidden  = "sessions that the source does not show to this role (grant it pg_read_all_stats)"
-	Standby = "the source is a standby, which does not show the transactions of its primary"
+	Standby = "a standby, which does not show the transactions of its primary"
 )
 
 // Prepared begins the name of a prepared transaction.
