@@ -103,8 +103,8 @@ func awaited[T any](ctx context.Context, from <-chan T, grace time.Duration) (va
 
 // advising are errors that say themselves what to do: the advice of a step or of a command would be another.
 var advising = []error{schema.ErrNewerStore, schema.ErrOlderStore, schema.ErrNewerMigrations, schema.ErrOtherTables,
-	cells.ErrMisplaced, server.ErrNoLibrary, transfer.ErrUsed, transfer.ErrMoved, transfer.ErrUnfinished,
-	transfer.ErrUnrestored, transfer.ErrBusy, transfer.ErrPurging}
+	cells.ErrMisplaced, server.ErrNoLibrary, server.ErrOtherNode, server.ErrCached, server.ErrStripped, transfer.ErrUsed,
+	transfer.ErrMoved, transfer.ErrUnfinished, transfer.ErrUnrestored, transfer.ErrBusy, transfer.ErrPurging}
 
 func advises(err error) bool {
 	return slices.ContainsFunc(advising, func(known error) bool { return errors.Is(err, known) })

@@ -18,6 +18,8 @@ import (
 type balancer struct {
 	url func(database string) string
 	cut func() // ends all connections
+	// between answers requests, or has others sent than it gets; nil for a balancer that passes everything on.
+	between func(*http.Request, http.RoundTripper) (*http.Response, error)
 
 	scheme string
 	mu     sync.Mutex
@@ -153,9 +155,8 @@ func byRequestInTLS(t *testing.T) *balancer {
 func requests(t *testing.T, start func(*httptest.Server), options string) *balancer {
 	b := &balancer{scheme: "http"}
 	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", b.next() },
-		// Each request has a connection of its own to the node: none is left after the test.
-		Transport: &http.Transport{DisableKeepAlives: true},
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", b.next() },
+		Transport: b,
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// ClickHouse answers before it has read the last chunk of a request. Without this, net/http closes the request's
@@ -172,4 +173,13 @@ func requests(t *testing.T, start func(*httptest.Server), options string) *balan
 		return strings.Replace(server.URL, "://", "://"+clickhousetest.NodeUser+"@", 1) + "/" + database + options
 	}
 	return b
+}
+
+// RoundTrip sends a request to a node, over a connection of its own: none is left after the test.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	node := &http.Transport{DisableKeepAlives: true}
+	if b.between == nil {
+		return node.RoundTrip(r)
+	}
+	return b.between(r, node)
 }

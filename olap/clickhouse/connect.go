@@ -46,7 +46,8 @@ type Server struct {
 
 // Open connects to the server of config.URL, or starts or joins the embedded engine. It returns once a
 // query succeeds and the database exists. Errors say what to do; they carry no password. An address that reaches nodes
-// with tables of their own is an ErrOtherNode, here and from every later statement that would be sent to another node.
+// with tables of their own is an ErrOtherNode, here and from every later statement that would be sent to another node,
+// and one where a cache answers is an ErrCached. One that loses settings is an ErrStripped, here.
 // A user from whom rows are hidden is an ErrRowPolicy, here and within policiesAfter.
 func Open(ctx context.Context, config Config) (*Server, error) {
 	config, err := config.withDefaults()
@@ -150,7 +151,7 @@ func (s *Server) connect(ctx context.Context, config Config) error {
 	}
 	if err != nil {
 		conn.Close()
-		if err = unreached(err); creating != nil && !errors.Is(err, ErrOtherNode) {
+		if err = unreached(err); creating != nil && !isPermanent(err) {
 			if creating = unreached(creating); creating.Error() != err.Error() {
 				err = errors.Join(err, creating)
 			}

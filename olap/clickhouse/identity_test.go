@@ -27,10 +27,10 @@ func TestSharedStores(t *testing.T) {
 		{"servers without UUIDs", none + " d1 ", none + " d2 ", false},
 	} {
 		n := &nodes{logger: slog.New(slog.DiscardHandler), servers: map[string]bool{}}
-		if err := n.check(c.first); err != nil {
+		if err := n.check(c.first + " 1"); err != nil {
 			t.Errorf("%s: the first: %v", c.name, err)
 		}
-		if err := n.check(c.later); errors.Is(err, ErrOtherNode) == c.shared || c.shared && err != nil {
+		if err := n.check(c.later + " 2"); errors.Is(err, ErrOtherNode) == c.shared || c.shared && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -39,12 +39,12 @@ func TestSharedStores(t *testing.T) {
 // What is learned of the store later counts from then on.
 func TestTheTableIsLearned(t *testing.T) {
 	n := &nodes{logger: slog.New(slog.DiscardHandler), servers: map[string]bool{}}
-	for _, answer := range []string{"s1  ", "s1 d1 t1", "s2 d1 t1"} {
+	for _, answer := range []string{"s1   1", "s1 d1 t1 2", "s2 d1 t1 3"} {
 		if err := n.check(answer); err != nil {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
-	if err := n.check("s1 d3 t3"); !errors.Is(err, ErrOtherNode) {
+	if err := n.check("s1 d3 t3 4"); !errors.Is(err, ErrOtherNode) {
 		t.Errorf("another table: %v", err)
 	}
 }

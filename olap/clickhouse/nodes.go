@@ -12,15 +12,25 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/runlens/runlens/olap/failure"
 )
 
-// ErrOtherNode is returned when an address reaches ClickHouse nodes that have tables of their own. What one of them
-// stores the other does not know. Nothing is answered from another node than the one that this process met first.
-var ErrOtherNode error = permanent("the address reaches ClickHouse nodes that have tables of their own; give the " +
-	"address of one node, or start runlens again if its tables were restored")
+var (
+	// ErrOtherNode is returned when an address reaches ClickHouse nodes that have tables of their own. What one of them
+	// stores the other does not know. Nothing is answered from another node than the one that this process met first.
+	ErrOtherNode error = permanent("the address reaches ClickHouse nodes that have tables of their own; give the " +
+		"address of one node, or start runlens again if its tables were restored")
+	// ErrCached is returned when an answer is one of before: what was stored since is not in it.
+	ErrCached error = permanent("a cache answers for ClickHouse; give the address of ClickHouse itself, or of a proxy " +
+		"that caches nothing")
+	// ErrStripped is returned at the start when statements come to ClickHouse without their settings: it may answer them
+	// with other rows.
+	ErrStripped error = permanent("statements lose their settings on the way to ClickHouse; give the address of " +
+		"ClickHouse itself, or of a proxy that passes on all parameters")
+)
 
 // A permanent error says that trying again does not help, whatever it is wrapped in.
 type permanent string
@@ -29,6 +39,11 @@ func (p permanent) Error() string { return string(p) }
 
 // Permanent is what package write asks of an error.
 func (permanent) Permanent() bool { return true }
+
+func isPermanent(err error) bool {
+	_, ok := errors.AsType[permanent](err)
+	return ok
+}
 
 // refusalInterval is the least time between two log lines about refused nodes.
 const refusalInterval = time.Minute
@@ -63,7 +78,7 @@ func (a identity) String() string {
 func parseIdentity(answer string) (identity, error) {
 	const none = "00000000-0000-0000-0000-000000000000"
 	parts := strings.Split(strings.ReplaceAll(answer, none, ""), " ")
-	if len(parts) != 3 {
+	if len(parts) != 4 {
 		return identity{}, errors.New("ClickHouse does not say which node it is")
 	}
 	return identity{parts[0], parts[1], parts[2]}, nil
@@ -74,12 +89,15 @@ func quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }
 
-// identify is the statement that asks a node for its identity.
-func identify(database string) string {
+// identify is the statement that asks a node for its identity, and for more. No two answers are the same.
+func identify(database string, more ...string) string {
 	name := quoted(database)
-	return "SELECT concat(toString(serverUUID()), ' ', " +
+	identity := "concat(toString(serverUUID()), ' ', " +
 		"ifNull((SELECT toString(uuid) FROM system.databases WHERE name = " + name + "), ''), ' ', " +
-		"ifNull((SELECT toString(uuid) FROM system.tables WHERE database = " + name + " AND name = 'runs'), ''))"
+		"ifNull((SELECT toString(uuid) FROM system.tables WHERE database = " + name + " AND name = 'runs'), ''), ' ', " +
+		"toString(generateUUIDv4()))"
+	// It may be sent without the pinned settings.
+	return "SELECT " + strings.Join(append([]string{identity}, more...), ", ") + " SETTINGS use_query_cache = 0"
 }
 
 // nodes is what a Server that runs elsewhere knows of the nodes at its address. It is safe for concurrent use.
@@ -91,6 +109,7 @@ type nodes struct {
 	logger    *slog.Logger
 
 	mu      sync.Mutex
+	last    string // answer to identify
 	store   identity
 	names   map[string]bool // display names of nodes that were found to share the store
 	servers map[string]bool // UUIDs of the servers of such nodes
@@ -110,7 +129,8 @@ func guardNodes(options *clickhouse.Options, logger *slog.Logger) *nodes {
 	return n
 }
 
-// check takes the answer of a node to the statement. It returns an ErrOtherNode unless the node shares the store.
+// check takes the answer of a node to the statement. It returns an ErrOtherNode unless the node shares the store, and
+// an ErrCached if no node has answered.
 func (n *nodes) check(answer string) error {
 	seen, err := parseIdentity(answer)
 	if err != nil {
@@ -118,10 +138,14 @@ func (n *nodes) check(answer string) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if answer == n.last {
+		return n.refuse(ErrCached)
+	}
+	n.last = answer
 	if unknown := (identity{}); n.store == unknown {
 		n.store = seen
 	} else if !n.store.sharesStore(seen) {
-		return n.refuse(seen)
+		return n.refuse(fmt.Errorf("%w: it reaches %v; and %v", ErrOtherNode, n.store, seen))
 	}
 	n.servers[seen.server] = true
 	n.store.database = cmp.Or(n.store.database, seen.database)
@@ -129,8 +153,7 @@ func (n *nodes) check(answer string) error {
 	return nil
 }
 
-func (n *nodes) refuse(seen identity) error {
-	err := fmt.Errorf("%w: it reaches %v; and %v", ErrOtherNode, n.store, seen)
+func (n *nodes) refuse(err error) error {
 	if n.started && time.Since(n.logged) >= refusalInterval {
 		n.logged = time.Now()
 		n.logger.Error("refused a connection to ClickHouse", "error", err)
@@ -154,8 +177,8 @@ func (n *nodes) survey(ctx context.Context, options *clickhouse.Options) error {
 	}
 	for _, ctx := range addresses(visiting, options) {
 		group.Go(func() error {
-			if err := n.visit(ctx, options); errors.Is(err, ErrOtherNode) ||
-				failure.CodeOf(err) == failure.CodeUnknownDatabase {
+			err := n.visit(ctx, options)
+			if isPermanent(err) || failure.CodeOf(err) == failure.CodeUnknownDatabase {
 				return err
 			}
 			return nil // one that doesn't answer now is found while running
@@ -213,9 +236,18 @@ func (n *nodes) visit(ctx context.Context, options *clickhouse.Options) error {
 		return err
 	}
 	defer conn.Close()
-	var answer string
-	if err := conn.QueryRow(ctx, n.statement).Scan(&answer); err != nil {
+	sent := uuid.NewString()
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"log_comment": sent}))
+	var answer, arrived string
+	statement := identify(options.Auth.Database, "getSetting('log_comment')")
+	if err := conn.QueryRow(ctx, statement).Scan(&answer, &arrived); err != nil {
 		return err
 	}
-	return n.check(answer)
+	if err := n.check(answer); err != nil {
+		return err
+	}
+	if arrived != sent {
+		return ErrStripped
+	}
+	return nil
 }

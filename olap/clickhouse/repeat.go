@@ -177,11 +177,11 @@ func saysException(answer []byte) bool {
 }
 
 // connectionDied reports whether a statement failed because its connection did, and not because time is up, because
-// dialing has waited for an engine in vain, or because it met another node.
+// dialing has waited for an engine in vain, or because of what it met instead.
 func connectionDied(ctx context.Context, failure error) bool {
 	var network net.Error
 	late := errors.As(failure, &network) && network.Timeout()
-	return ctx.Err() == nil && !late && !errors.Is(failure, errNoEngine) && !errors.Is(failure, ErrOtherNode)
+	return ctx.Err() == nil && !late && !errors.Is(failure, errNoEngine) && !isPermanent(failure)
 }
 
 // failing is a reader that fails.

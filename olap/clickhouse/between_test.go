@@ -1,0 +1,89 @@
+package clickhouse_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/runlens/runlens/olap/clickhouse"
+)
+
+// stripped sends what a proxy leaves that has a list of the parameters of ClickHouse.
+func stripped(r *http.Request, node http.RoundTripper) (*http.Response, error) {
+	parameters := r.URL.Query()
+	for name := range parameters {
+		switch name {
+		case "query", "database", "default_format", "compress", "client_protocol_version", "wait_end_of_query":
+		default:
+			parameters.Del(name)
+		}
+	}
+	r.URL.RawQuery = parameters.Encode()
+	return node.RoundTrip(r)
+}
+
+// cached answers statements of the same text as the first of them, whatever their settings are.
+func cached() func(*http.Request, http.RoundTripper) (*http.Response, error) {
+	var mu sync.Mutex
+	answers := map[string][]byte{}
+	return func(r *http.Request, node http.RoundTripper) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var body []byte
+		if r.Body != nil {
+			var err error
+			if body, err = io.ReadAll(r.Body); err != nil {
+				return nil, err
+			}
+		}
+		statement := r.URL.Query().Get("query") + string(body)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if answer, ok := answers[statement]; ok {
+			return http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+		}
+		response, err := node.RoundTrip(r)
+		if err == nil && response.StatusCode == http.StatusOK && strings.HasPrefix(statement, "SELECT") {
+			answers[statement], err = httputil.DumpResponse(response, true)
+		}
+		return response, err
+	}
+}
+
+// What answers for ClickHouse from a cache, or takes settings out of statements, is refused: the cache also if it comes
+// later.
+func TestWhatStandsBetween(t *testing.T) {
+	left, _ := twoNodes(t)
+	database := store(t, map[*node]string{left: tableA})
+	b := byRequest(t)
+	b.reach(left)
+	for want, between := range map[error]func(*http.Request, http.RoundTripper) (*http.Response, error){
+		nil: nil, clickhouse.ErrStripped: stripped, clickhouse.ErrCached: cached(),
+	} {
+		b.between = between
+		if _, _, err := through(t, b, database); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	b.between = nil
+	server, log, err := through(t, b, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.between = cached()
+	b.cut()
+	for range 3 {
+		if err = server.Conn().Ping(t.Context()); err != nil {
+			break
+		}
+		b.cut()
+	}
+	if !errors.Is(err, clickhouse.ErrCached) || !strings.Contains(log.String(), "a cache answers") {
+		t.Errorf("%v, and the log says %q", err, log.String())
+	}
+}
