@@ -139,13 +139,14 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	role := d.role(ctx)
 	var seesAll, standby bool
 	var prepared int
-	var oldest *time.Duration
+	var oldest float64 // seconds
 	var now time.Time
 	before := time.Now()
 	err = d.pool.QueryRow(ctx, `SELECT statement_timestamp(),
 		pg_has_role('pg_read_all_stats', 'USAGE'), pg_is_in_recovery(),
 		(SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()),
-		(SELECT statement_timestamp() - min(prepared) FROM pg_prepared_xacts WHERE database = current_database())`).
+		(SELECT coalesce(extract(epoch FROM statement_timestamp() - min(prepared)), 0)::float8
+			FROM pg_prepared_xacts WHERE database = current_database())`).
 		Scan(&now, &seesAll, &standby, &prepared, &oldest)
 	if err != nil {
 		return nil, err
@@ -188,11 +189,7 @@ func (d *Database) ExamineSettings(ctx context.Context) (found []finding.Finding
 	if prepared == 0 {
 		add("source transactions", finding.OK, "", "no transaction is prepared and waits for its commit")
 	} else {
-		result, age := finding.OK, time.Duration(0)
-		if oldest != nil {
-			age = *oldest
-		}
-		do := ""
+		result, age, do := finding.OK, time.Duration(oldest*float64(time.Second)), ""
 		if age >= longTransaction {
 			result, do = finding.Warning, "SELECT format('ROLLBACK PREPARED %L', gid) FROM pg_prepared_xacts"
 		}

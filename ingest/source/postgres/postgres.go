@@ -57,6 +57,7 @@ func Open(ctx context.Context, url string, mapping Mapping) (*Database, error) {
 	// What the driver needs, whatever the encoding of the database and its settings are.
 	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	config.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
+	config.ConnConfig.RuntimeParams["datestyle"] = "ISO"
 	delete(config.ConnConfig.RuntimeParams, "timezone") // of PGTZ, which would hide that of the database
 	// A pooler gives each transaction any connection, so nothing may rest on the connection: no prepared
 	// statement, and no setting outside a transaction. Arguments are quoted into the statement, where
@@ -172,7 +173,9 @@ func (d *Database) reading(ctx context.Context, settings string, read func(pgx.T
 
 // transact is reading whatever row-level security hides.
 func (d *Database) transact(ctx context.Context, settings string, read func(pgx.Tx) error) error {
-	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	// Whatever the default of the role is: one that is serializable would make transactions of others fail, and waits
+	// where it is deferrable.
+	tx, err := d.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return beginFailed(err)
 	}
