@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"regexp"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -29,6 +28,7 @@ type exchange struct {
 	requestID string
 	ctx       context.Context // with the span of the request
 	span      trace.Span
+	unread    bool // neither method nor path could be read
 	framing   framing
 	bodyEnded bool // the body was read to its end
 	began     time.Time
@@ -72,15 +72,20 @@ func protect(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// refuseEarly answers what never reached a handler: requests that could not be read, and unknown methods. A connection
-// that ends before its first request has one byte is closed without a word. Its client may be about to send, and would
-// take a refusal for its answer; fasthttp itself spares only connections that had a request.
-func (s *Server) refuseEarly(c *fiber.Ctx, err error) error {
+// refuseUnread answers requests that fasthttp could not read. Of a header that it cannot read it keeps nothing, and
+// has a GET of / in its place. A connection that ends before its first request has one byte is closed without a word.
+// Its client may be about to send, and would take a refusal for its answer; fasthttp itself spares only connections
+// that had a request.
+func (s *Server) refuseUnread(c *fiber.Ctx, err error) error {
 	if conn := c.Context().Conn(); c.Context().ConnRequestNum() == 0 && conns.Silent(conn) {
 		_ = conn.Close() // it may be closed already, and Fiber would log that
 		return nil
 	}
-	x := &exchange{refusal: refusalOf(err)}
+	return s.refuseEarly(c, &exchange{refusal: refusalOf(err), unread: len(c.Request().Header.RawHeaders()) == 0})
+}
+
+// refuseEarly answers what never reached a handler: requests that could not be read, and unknown methods.
+func (s *Server) refuseEarly(c *fiber.Ctx, x *exchange) error {
 	s.begin(c, x)
 	closeUnread(c.Context())
 	if err := x.refusal.send(c, x.requestID); err != nil {
@@ -107,7 +112,7 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 	conns.Authenticated(c.Context().Conn(), x.principal.KeyID != "")
 	took := time.Since(x.began)
 	status := c.Response().StatusCode()
-	route := s.routeOf(c.Path())
+	method, route := s.nameOf(c, x)
 	s.Metrics.observe(route, status, took)
 	if x.cost != nil {
 		s.Metrics.took(x.cost.Cost())
@@ -124,10 +129,6 @@ func (s *Server) finish(c *fiber.Ctx, x *exchange) {
 		}
 	} else if route == docsPath {
 		return // as before
-	}
-	method := c.Method()
-	if !slices.Contains(fiber.DefaultMethods, method) {
-		method = "other"
 	}
 	x.endTrace(method, route, status)
 	attributes := []slog.Attr{

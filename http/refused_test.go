@@ -2,12 +2,16 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	httpapi "github.com/runlens/runlens/http"
 )
@@ -156,5 +160,49 @@ func TestAResetIsNoFault(t *testing.T) {
 	}
 	if log := s.log.String(); strings.Contains(log, "internal_error") || strings.Contains(log, `"level":"ERROR"`) {
 		t.Error(log)
+	}
+}
+
+// A request is counted by its own method and path, and by nobody's where its header can't be read.
+func TestUnreadRequestsAreOfNoRoute(t *testing.T) {
+	metrics := httpapi.NewMetrics()
+	s := serve(t, func(c *httpapi.Config) { c.Metrics = metrics })
+	large := " HTTP/1.1\r\nHost: x\r\nX-Large: " + strings.Repeat("x", 20_000) + "\r\n\r\n"
+	requests := []struct{ text, method, route string }{
+		{"GARBAGE\r\n\r\n", "other", "other"},
+		{"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", "other", "other"}, // as of a client that expects TLS
+		{"GET  HTTP/1.1\r\n\r\n", "other", "other"},
+		{"GET /docs" + large, "other", "other"},
+		{"GET /docs HTTP/1.1\r\nHo", "other", "other"},
+		{"GET /docs HTTP/1.1\r\n\r\n", "GET", "/docs"}, // lacks a Host
+		{"POST " + queryPath + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\nzz\r\n", "POST", queryPath},
+	}
+	for _, r := range requests {
+		before := len(s.log.String())
+		if answers := s.raw(t, r.text); len(answers) != 1 || answers[0].StatusCode != 400 {
+			t.Errorf("%.40q was answered with %v", r.text, answers)
+		}
+		if want := fmt.Sprintf(`"method":%q,"route":%q,"status":400,`, r.method, r.route); !strings.Contains(
+			s.log.String()[before:], want) {
+			t.Errorf("%.40q is logged as %s, want %s", r.text, s.log.String()[before:], want)
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() == "runlens_http_requests_total" {
+			for _, m := range family.GetMetric() {
+				counted[m.GetLabel()[0].GetValue()] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	if want := map[string]float64{"other": 5, "/docs": 1, queryPath: 1}; !maps.Equal(counted, want) {
+		t.Errorf("counted %v, want %v", counted, want)
 	}
 }

@@ -30,7 +30,7 @@ const (
 	catalogPath = "/api/v1/analytics/catalog"
 	queryPath   = "/api/v1/analytics/query"
 
-	routeOther = "other" // every path that is none of ours
+	nameOther = "other" // every method and path that is none of ours, or could not be read
 
 	// RateWindow is the span of the per-key rate (spec section 8).
 	RateWindow = time.Minute
@@ -136,7 +136,7 @@ func New(config Config) (*Server, error) {
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		ReadBufferSize:               maxHeaderBytes,
-		ErrorHandler:                 s.refuseEarly,
+		ErrorHandler:                 s.refuseUnread,
 	})
 	s.app.Use(s.observe)
 	if config.Engine != nil {
@@ -173,7 +173,7 @@ func (s *Server) Serve(listener net.Listener) error {
 		if err != nil {
 			c := s.app.AcquireCtx(request)
 			defer s.app.ReleaseCtx(c)
-			_ = s.refuseEarly(c, err) // sending to memory cannot fail
+			_ = s.refuseEarly(c, &exchange{refusal: refusalOf(err)}) // sending to memory cannot fail
 			return
 		}
 		joinLists(&request.Request.Header)
@@ -202,7 +202,17 @@ func (s *Server) unknownMethod(request *fasthttp.RequestCtx) error {
 	return refuse(codeMethodNotAllowed)
 }
 
-// routeOf is what metrics and logs call a path.
+// nameOf is what metrics, logs and traces call a request.
+func (s *Server) nameOf(c *fiber.Ctx, x *exchange) (method, route string) {
+	if x.unread {
+		return nameOther, nameOther
+	}
+	if method = c.Method(); !slices.Contains(fiber.DefaultMethods, method) {
+		method = nameOther
+	}
+	return method, s.routeOf(c.Path())
+}
+
 func (s *Server) routeOf(path string) string {
 	if s.Engine != nil && (path == catalogPath || path == queryPath) || s.Push != nil && path == recordsPath {
 		return path
@@ -210,7 +220,7 @@ func (s *Server) routeOf(path string) string {
 	if s.documents[path] != nil || docsMoved[path] != "" {
 		return docsPath
 	}
-	return routeOther
+	return nameOther
 }
 
 // Shutdown stops listening and returns when the requests in flight are answered, or when ctx is done.
