@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,7 +80,7 @@ func TestASignalEndsAnIdlePipe(t *testing.T) {
 	}
 
 	p := spawnCommand(t, nil, os.Args[0], append([]string{"ingest", "--json", fifo}, flags...)...)
-	out, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
+	out, err := os.OpenFile(fifo, os.O_RDWR, 0) // reads too, so that drained can tell what is left
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,15 +112,16 @@ func interrupted(t *testing.T, name string, p *process, by syscall.Signal, want 
 	}
 }
 
-// drained waits until a process has read all that is in a pipe.
+// drained waits until a process has read all that is in a pipe, of which this is a reading end.
 func drained(t *testing.T, p *process, pipe *os.File) {
 	t.Helper()
 	holds(t, p, func() bool {
-		left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ)
-		if err != nil {
+		left := []unix.PollFd{{Fd: int32(pipe.Fd()), Events: unix.POLLIN}}
+		_, err := unix.Poll(left, 0)
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			t.Fatal(err)
 		}
-		return left == 0
+		return err == nil && left[0].Revents&unix.POLLIN == 0
 	})
 }
 
