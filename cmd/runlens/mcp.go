@@ -43,6 +43,7 @@ func (mcpCmd) Help() string {
 		`and sees saved questions.
 After 'runlens login' an assistant needs one line of configuration:
 {"mcpServers": {"runlens": {"command": "runlens", "args": ["mcp"]}}}
+While no server can be asked, the calls of the tools say why.
 
 Example:
   runlens mcp
@@ -71,12 +72,10 @@ func (c mcpCmd) serve(ctx context.Context, command *kong.Context, logger *slog.L
 	if err != nil {
 		return usageError{err}
 	}
-	server, err := assistant.New(ctx, assistant.Config{
+	server := assistant.New(ctx, assistant.Config{
 		Client: to, Questions: profile.HomeOrNowhere(), Version: version, Now: time.Now,
+		Unread: func(err error) { say(io.err, "%v", err) },
 	})
-	if err != nil {
-		return err
-	}
 	if listener != nil {
 		fmt.Fprintf(io.err, "serving MCP at http://%s%s\n", listener.Addr(), mcpPath)
 		return serveMCP(ctx, listener, server, asked.Key, logger)

@@ -251,8 +251,4 @@ func TestMCPRefuses(t *testing.T) {
 			t.Errorf("--listen %s: %d %s", address, code, stderr)
 		}
 	}
-	if code, out, stderr := command(t, "", "mcp"); code != exitFailed || out != "" ||
-		!strings.Contains(stderr, "runlens serve") {
-		t.Errorf("without a server: %d %s%s", code, out, stderr)
-	}
 }

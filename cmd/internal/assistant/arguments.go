@@ -126,12 +126,12 @@ func (a arguments) question() (report.Question, error) {
 }
 
 // answered reads the rows that there is space for.
-func (t tools) answered(ctx context.Context, run *report.Run) (*answer, error) {
+func (t *tools) answered(ctx context.Context, run *report.Run, catalog *client.Catalog) (*answer, error) {
 	table, err := run.Table(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{Columns: t.columns(table.Columns, run), Rows: [][]client.Value{}}
+	a := &answer{Columns: columnsOf(table.Columns, run, catalog), Rows: [][]client.Value{}}
 	size := 0
 	for row, err := range table.Rows {
 		if err != nil {

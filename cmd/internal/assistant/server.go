@@ -20,7 +20,11 @@ type Config struct {
 	Questions profile.Folder
 	Version   string
 	Now       func() time.Time
+	Unread    func(error) // told at the start why the catalog can't be read, in one line that says what to do
 }
+
+// catalogWithin bounds a request for the catalog: a client that has no answer by then is told that there is none.
+const catalogWithin = 5 * time.Second
 
 const instructions = `runlens answers questions about the runs of AI agents and the people behind them, ` +
 	`for one organization.
@@ -29,34 +33,32 @@ Call catalog first: it lists the models with their metrics and dimensions. Then 
 Never sum values of metrics that are not additive, such as distinct counts and rates: ask for the wider group or range.
 State the range, its timezone and asOf with every number, and pass warnings on.`
 
-// New reads the catalog, of which the tools' schemas are made, and returns a server. The error is one line that says
-// what to do.
-func New(ctx context.Context, config Config) (*mcp.Server, error) {
-	catalog, err := config.Client.Catalog(ctx)
-	if err != nil {
-		return nil, config.explained(ctx, err, client.Query{})
-	}
-	t := tools{config, catalog}
+// New reads the catalog, of which the tools' schemas are made, and returns a server. A client expects that it can
+// connect whatever is wrong behind, and calls tools to learn what. So where the catalog can't be read, the schemas name
+// no members until it can, and the calls say why.
+func New(ctx context.Context, config Config) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "runlens", Title: "runlens analytics", Version: config.Version},
 		&mcp.ServerOptions{
 			Instructions: instructions,
 			Capabilities: &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}, // also while none is saved
 		})
+	t := &tools{Config: config, server: server}
 	mcp.AddTool(server, &mcp.Tool{
 		Name: "catalog", Title: "What can be asked", Annotations: reads(),
 		Description: "Lists the models, and the metrics and dimensions of each with what they mean, their units, and " +
 			"whether values may be summed.",
 		InputSchema: object(nil),
 	}, t.readCatalog)
-	mcp.AddTool(server, &mcp.Tool{
-		Name: "query", Title: "Ask a question", Annotations: reads(),
-		Description:  "Answers one question about a range of days as a table, compared with an earlier period if you like.",
-		InputSchema:  querySchema(catalog),
-		OutputSchema: answerSchema(),
-	}, t.query)
+	if _, err := t.catalog(ctx); err != nil {
+		if ctx.Err() == nil {
+			config.Unread(err)
+		}
+		t.offerQuery(&client.Catalog{})
+		t.listWithCatalog()
+	}
 	questions{folder: config.Questions, server: server}.offer()
 	prompts{config.Questions, config.Now}.offer(server)
-	return server, nil
+	return server
 }
 
 // reads says that a tool changes nothing, and asks nobody but the runlens server.

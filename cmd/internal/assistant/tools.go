@@ -2,6 +2,8 @@ package assistant
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,30 +38,75 @@ type answer struct {
 	QueryID   string               `json:"queryId"`
 }
 
-// tools answers calls. The catalog is the one that their schemas are made of; only a new version of the server changes
-// it.
+// tools answers calls.
 type tools struct {
 	Config
-	catalog *client.Catalog
+	server *mcp.Server
+	known  atomic.Pointer[client.Catalog] // nil until it was read
+}
+
+// catalog is the one that the schemas of the tools are made of; only a new version of the server changes it. The first
+// one that is read also replaces the schemas, which clients are told. The error is one line that says what to do.
+func (t *tools) catalog(ctx context.Context) (*client.Catalog, error) {
+	if known := t.known.Load(); known != nil {
+		return known, nil
+	}
+	within, cancel := context.WithTimeoutCause(ctx, catalogWithin,
+		fmt.Errorf("the server at %s has not answered within %v", t.Client.URL(), catalogWithin))
+	defer cancel()
+	catalog, err := t.Client.Catalog(within)
+	if err != nil {
+		return nil, t.explained(ctx, err, client.Query{})
+	}
+	if t.known.CompareAndSwap(nil, catalog) {
+		t.offerQuery(catalog)
+	}
+	return catalog, nil
+}
+
+// listWithCatalog has the list of tools ask for the catalog while it is not known.
+func (t *tools) listWithCatalog() {
+	t.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				_, _ = t.catalog(ctx) // the calls say why
+			}
+			return next(ctx, method, request)
+		}
+	})
+}
+
+// offerQuery offers the tool query with the members of a catalog.
+func (t *tools) offerQuery(catalog *client.Catalog) {
+	mcp.AddTool(t.server, &mcp.Tool{
+		Name: "query", Title: "Ask a question", Annotations: reads(),
+		Description:  "Answers one question about a range of days as a table, compared with an earlier period if you like.",
+		InputSchema:  querySchema(catalog),
+		OutputSchema: answerSchema(),
+	}, t.query)
 }
 
 // query answers the tool of this name.
-func (t tools) query(
+func (t *tools) query(
 	ctx context.Context, _ *mcp.CallToolRequest, asked arguments,
 ) (*mcp.CallToolResult, *answer, error) {
+	catalog, err := t.catalog(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	run, err := asked.run(t.Client, t.Now())
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := t.answered(ctx, run)
+	a, err := t.answered(ctx, run, catalog)
 	if err != nil {
 		return nil, nil, t.explained(ctx, err, run.Query())
 	}
 	return nil, a, nil
 }
 
-// columns adds to the columns what the catalog says of them, and of the metric that they are derived from.
-func (t tools) columns(columns []report.Column, run *report.Run) (described []column) {
+// columnsOf adds to the columns what the catalog says of them, and of the metric that they are derived from.
+func columnsOf(columns []report.Column, run *report.Run, catalog *client.Catalog) (described []column) {
 	q := run.Query()
 	for _, c := range columns {
 		metric, end := report.PartName(c.Name)
@@ -67,7 +114,7 @@ func (t tools) columns(columns []report.Column, run *report.Run) (described []co
 			metric = c.Name
 		}
 		d := column{Name: metric}
-		for _, m := range t.catalog.Models {
+		for _, m := range catalog.Models {
 			if m.Name == q.Model {
 				d.describe(m, q.Range.Timezone)
 			}
@@ -109,9 +156,13 @@ func (c *column) describe(model client.Model, timezone string) {
 }
 
 // readCatalog answers the tool catalog. Its time spares an assistant a guess of what today is.
-func (t tools) readCatalog(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+func (t *tools) readCatalog(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	catalog, err := t.catalog(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	return nil, struct {
 		Now time.Time `json:"now"`
 		members.Catalog
-	}{t.Now().UTC().Truncate(time.Second), members.Describe(t.catalog)}, nil
+	}{t.Now().UTC().Truncate(time.Second), members.Describe(catalog)}, nil
 }
