@@ -92,5 +92,9 @@ func (a answer) refused(now time.Time) *Error {
 
 // unreadable says that a 200 answer is not one of this API.
 func (a answer) unreadable(err error) error {
-	return fmt.Errorf("the answer of %s is not one of this API (request %s): %w", a.url, a.requestID(), err)
+	request := ""
+	if id := a.requestID(); id != "" {
+		request = " (request " + id + ")"
+	}
+	return fmt.Errorf("the answer of %s is not one of this API%s: %w", a.url, request, err)
 }

@@ -88,9 +88,11 @@ func (c *Client) next(err error, failures *int) (wait time.Duration, again bool)
 			return wait, true
 		}
 	case errors.As(err, &lost):
-		// A server that never answered is likelier not there than restarting.
+		// A server that never answered is likelier not there than restarting. One without TLS does not get it.
 		var certificate *tls.CertificateVerificationError
-		if lost.never && !c.reached.Load() || errors.As(err, &certificate) || errors.Is(err, errTooLarge) {
+		var noTLS tls.RecordHeaderError
+		if lost.never && !c.reached.Load() || errors.As(err, &certificate) || errors.As(err, &noTLS) ||
+			errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, errTooLarge) {
 			return 0, false
 		}
 	default:

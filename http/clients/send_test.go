@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,40 @@ func TestBrokenExchangesAreRepeated(t *testing.T) {
 				t.Errorf("asked %d times, want %d", asked, c.asked)
 			}
 		})
+	}
+}
+
+// An address of https that has a server without TLS is wrong, and what comes from it no answer: both are said at once.
+func TestServerWithoutTLS(t *testing.T) {
+	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "<html>")
+	}))
+	defer html.Close()
+	ssh, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ssh.Close()
+	go func() {
+		for conn, err := ssh.Accept(); err == nil; conn, err = ssh.Accept() {
+			io.WriteString(conn, "SSH-2.0-OpenSSH_9.2\r\n")
+			conn.Close()
+		}
+	}()
+	for address, says := range map[string]string{
+		strings.Replace(html.URL, "http:", "https:", 1): "server gave HTTP response to HTTPS client",
+		"https://" + ssh.Addr().String():                "tls: first record does not look like a TLS handshake",
+		html.URL:                                        "the answer of " + html.URL + " is not one of this API: ",
+	} {
+		c, err := client.New(client.Config{URL: address, Key: "k", OnWait: func(w client.Wait) {
+			t.Errorf("%s is asked again after %v", address, w.Cause)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Catalog(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, not %s", address, err, says)
+		}
 	}
 }
 
