@@ -142,7 +142,7 @@ class Values(unittest.TestCase):
             self.assertEqual(Client(text, "k").url, want)
         for text in [
             "", "ftp://x", "http://", "http://u:p@x", "u:p@x", "http://x?y", "http://x#y", "http://x?", "http://x#",
-            "http://x:y", "/x", "a b",
+            "http://x:y", "/x", "a b", "http://a..b", "x" * 64 + ".example",
         ]:
             with self.assertRaises(ValueError) as refused:
                 Client(text, "k")
@@ -204,8 +204,21 @@ class Servers(unittest.TestCase):
 
     def test_something_else(self):
         for body in ["<html>", "{}", "null", "[]", '{"columns":[],"rows":[[1]]}']:
-            with server((200, {}, body)) as (url, _), self.assertRaises(ResponseError):
+            with server((200, {}, body)) as (url, _), self.assertRaises(ResponseError) as refused:
                 Client(url, "k").query(self.totals)
+            self.assertNotIn("None", str(refused.exception))
+
+    def test_another_protocol(self):
+        def greet():
+            with listening.accept()[0] as connection:
+                connection.recv(9000)
+                connection.sendall(b"SSH-2.0-OpenSSH_9\x1b\r\n")
+
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            threading.Thread(target=greet).start()
+            with self.assertRaises(NoAnswerError) as refused:
+                Client("127.0.0.1:%d" % listening.getsockname()[1], "k", max_wait=0).query(self.totals)
+        self.assertRegex(str(refused.exception), r": BadStatusLine\('SSH-2.0-OpenSSH_9\\x1b.*'\)$")
 
     def test_a_redirect_is_not_followed(self):
         with server() as (other, seen), server((307, {"Location": other}, "")) as (url, _):

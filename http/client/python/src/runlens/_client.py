@@ -94,6 +94,7 @@ def _address(text: str) -> tuple[str, bool]:
     try:
         parts = urlsplit(text if "://" in text else "//" + text)
         host, _ = parts.hostname or "", parts.port
+        host.encode("idna")  # else the first request finds that it is no name
     except ValueError:
         raise wrong from None
     if "@" in parts.netloc:
@@ -131,10 +132,14 @@ def _page(answer: Any, request_id: str | None) -> Page:
         )
         whole = all(len(row) == len(page.columns) for row in page.rows)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ResponseError(f"the answer is no page (request {request_id})") from error
+        raise ResponseError("the answer is no page" + _under(request_id)) from error
     if not whole:
-        raise ResponseError(f"a row has not as many values as there are columns (request {request_id})")
+        raise ResponseError("a row has not as many values as there are columns" + _under(request_id))
     return page
+
+
+def _under(request_id: str | None) -> str:
+    return f" (request {request_id})" if request_id else ""
 
 
 def _range(start: str, end: str, timezone: str, startUtc: str, endUtc: str, **_: object) -> Range:

@@ -87,8 +87,10 @@ class Sender:
                 content, received, status = _read(response), response.headers, response.status
         except (OSError, http.client.HTTPException) as error:
             cause = error.reason if isinstance(error, urllib.error.URLError) else error
+            # A BadStatusLine is what came instead of one, and no more.
+            spelled = isinstance(cause, http.client.BadStatusLine) and not isinstance(cause, OSError)
             raise NoAnswerError(
-                f"no answer from {self._base}: {cause or type(cause).__name__}",
+                f"no answer from {self._base}: {repr(cause) if spelled else cause or type(cause).__name__}",
                 never=isinstance(error, urllib.error.URLError),
                 final=isinstance(cause, (ssl.SSLCertVerificationError, _TooLarge)),
             ) from error
