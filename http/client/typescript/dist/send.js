@@ -68,7 +68,7 @@ function innerOf(error) {
 /** fetch says "fetch failed", and why in the cause. */
 function reasonOf(error) {
     const inner = innerOf(error);
-    return inner?.message || inner?.code || (error instanceof Error ? error.message : String(error));
+    return inner?.message?.trim() || inner?.code || (error instanceof Error ? error.message : String(error));
 }
 function pause(seconds, signal) {
     return new Promise((resolve, reject) => {

@@ -96,7 +96,7 @@ function innerOf(error: unknown): { message?: string; code?: string } | undefine
 /** fetch says "fetch failed", and why in the cause. */
 function reasonOf(error: unknown): string {
   const inner = innerOf(error);
-  return inner?.message || inner?.code || (error instanceof Error ? error.message : String(error));
+  return inner?.message?.trim() || inner?.code || (error instanceof Error ? error.message : String(error));
 }
 
 function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {

@@ -165,6 +165,8 @@ test("failures that stay", async () => {
   const busy = await proxy(() => {}); // whose first answer takes too long
   assert.ok(Array.isArray((await new Runlens({ url: busy.url, key, timeout: 2000 }).catalog()).models));
   assert.equal(busy.times.length, 2);
+  const withoutTLS = await refusal(new Runlens({ url: failing.url.replace("http:", "https:"), key, onWait: ({ cause }) => assert.fail(cause) }).catalog());
+  assert.match(withoutTLS.message, /wrong version number.*\S$/s);
   const nobody = await refusal(new Runlens({ url: await closed(), key }).catalog());
   assert.ok(nobody instanceof ConnectionError);
   assert.match(nobody.message, /no answer from http:\/\/127.0.0.1:\d+: .*ECONNREFUSED/);
