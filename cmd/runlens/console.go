@@ -78,7 +78,9 @@ func (c consoleCmd) serve(ctx context.Context, command *kong.Context, logger *sl
 	handler, address := pages.Handler(listener.Addr().String(), func(next string) {
 		fmt.Fprintf(io.err, "opened; for another browser: %s\n", next)
 	})
-	fmt.Fprintln(io.out, address)
+	if _, err := fmt.Fprintln(io.out, address); err != nil { // without it nobody can open a page
+		return err
+	}
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return serveUntil(ctx, conns.NewServer(handler, logger), listener, consoleDrain) })
 	if shared != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A summary that can't be written hides no other failure, and a key that can't be shown can be revoked.
@@ -33,6 +34,19 @@ type lostSummary struct{}
 
 func (lostSummary) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "summary", Err: syscall.ENOSPC}
+}
+
+// A console whose address nobody has seen serves nobody, and ends.
+func TestLostConsole(t *testing.T) {
+	asker(t)
+	var stderr bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	lost := streams{strings.NewReader(""), lostSummary{}, &stderr}
+	code := run(ctx, []string{"console", "--listen", "127.0.0.1:0"}, lost)
+	if code != exitFailed || ctx.Err() != nil || !strings.Contains(stderr.String(), "write summary") {
+		t.Errorf("%d, %v: %s", code, ctx.Err(), stderr.String())
+	}
 }
 
 // Help that can't be written is no wrong usage, and one line says so.
