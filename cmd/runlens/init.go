@@ -163,6 +163,9 @@ func (c *initCmd) copyDatabase(ctx context.Context, logger *slog.Logger, io stre
 	}
 	defer database.Close()
 	if err := database.Check(ctx); err != nil {
+		if postgres.NotConnected(err) { // its tables are not known
+			return err
+		}
 		return fmt.Errorf("%w; if your tables are others, change the SELECTs in %s and run 'runlens init' again",
 			err, c.Mapping)
 	}

@@ -119,3 +119,15 @@ func TestTheStoreOfTheNextCommands(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A database that isn't there is all that is said, in one line that shows no escapes: of its tables nothing is known.
+func TestInitWithoutItsDatabase(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	code, _, stderr := command(t, "", "init", "--source", "postgres://reader@"+freeAddress(t)+"/records",
+		"--mapping", filepath.Join(t.TempDir(), "mapping.sql"), "--data-dir", t.TempDir())
+	_, says, _ := strings.Cut(stderr, "runlens: ")
+	if code != exitFailed || !strings.Contains(says, "connection refused") || strings.Contains(says, "SELECTs") ||
+		strings.Contains(says, `\`) {
+		t.Errorf("%d %s", code, stderr)
+	}
+}

@@ -155,10 +155,10 @@ func withoutStatements(err error) string {
 	text := logs.Text(err)
 	if exception, ok := errors.AsType[*clickhouse.Exception](err); ok {
 		if before, _, found := strings.Cut(text, exception.Error()); found {
-			return before + oneLine(exception)
+			text = before + oneLine(exception)
 		}
 	}
-	return text
+	return finding.OneLine(text)
 }
 
 // interruptPatience is how long a command may take to end after a signal, beyond what it needs to finish what is under

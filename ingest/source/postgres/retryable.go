@@ -55,10 +55,15 @@ func Retryable(err error) bool {
 	if errors.As(err, &unknown) && unknown.IsNotFound {
 		return false
 	}
-	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.Is(err, errChanged) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+	return errors.Is(err, errChanged) || NotConnected(err) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "conn closed")
+}
+
+// NotConnected reports whether a failure is that no connection was made.
+func NotConnected(err error) bool {
+	_, ok := errors.AsType[*pgconn.ConnectError](err)
+	return ok
 }
 
 // Describe puts the failure of a long reading into words for an operator, without what the source wrote.

@@ -27,7 +27,22 @@ type Finding struct {
 }
 
 // OneLine is a text of somebody else, such as an error, as a Finding says it.
-func OneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
+func OneLine(text string) string {
+	one := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			continue
+		case strings.HasSuffix(one, ":"):
+			one += " "
+		case one != "":
+			one += "; "
+		}
+		one += line
+	}
+	return one
+}
 
 // Worst returns the worst result; OK for none.
 func Worst(found []Finding) Result {
