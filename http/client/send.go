@@ -147,7 +147,7 @@ func (c *Client) once(ctx context.Context, m message) (answer, error) {
 
 func (c *Client) lost(ctx context.Context, err error) error {
 	var dial *net.OpError
-	never := errors.As(err, &dial) && dial.Op == "dial"
+	never := errors.As(err, &dial) && (dial.Op == "dial" || dial.Op == "proxyconnect")
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,13 @@ func TestServerNotRunning(t *testing.T) {
 	var lost *client.ConnectionError
 	if !errors.As(err, &lost) || !lost.NotConnected() || waits != 0 || strings.Contains(err.Error(), s.key) {
 		t.Errorf("%v after %d waits", err, waits)
+	}
+	_, err = s.client(func(config *client.Config) {
+		config.URL, config.OnWait = "http://analytics.example.com", func(client.Wait) { waits++ }
+		config.HTTP.Transport = &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: address})}
+	}).Query(t.Context(), exampleQuery)
+	if !errors.As(err, &lost) || !lost.NotConnected() || waits != 0 {
+		t.Errorf("through a proxy that is not running: %v after %d waits", err, waits)
 	}
 	if c.URL() != "http://"+address {
 		t.Errorf("the address is %s", c.URL())
