@@ -93,8 +93,8 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 	}
 	defer rows.Close()
 	table := &Table{Columns: statement.Columns}
-	scan := newScanner(statement.Columns)
-	targets := scan.targets
+	columns := targetsOf(statement.Columns)
+	targets := columns
 	var asOf, ofRow int64
 	if statement.OwnClock {
 		targets = append(targets, &ofRow)
@@ -103,7 +103,7 @@ func Run(ctx context.Context, conn driver.Conn, statement compile.Statement, que
 		if err := rows.Scan(targets...); err != nil {
 			return nil, failure.Of("exec: scan", err)
 		}
-		table.Rows = append(table.Rows, scan.values())
+		table.Rows = append(table.Rows, valuesOf(columns))
 		asOf = max(asOf, ofRow)
 	}
 	if err := rows.Err(); err != nil {
@@ -139,32 +139,27 @@ func fault(ctx context.Context, began time.Time, doing string, err error) error 
 	return failure.OfStatement(ctx, began, doing, err)
 }
 
-// A scanner owns one typed target per column, reused from row to row.
-type scanner struct {
-	columns []compile.Column
-	targets []any
-}
-
-func newScanner(columns []compile.Column) *scanner {
-	s := &scanner{columns: columns}
+// targetsOf has one typed target per column, reused from row to row.
+func targetsOf(columns []compile.Column) (targets []any) {
 	for _, c := range columns {
 		switch c.Kind {
 		case value.Text:
-			s.targets = append(s.targets, new(*string))
+			targets = append(targets, new(*string))
 		case value.Day:
-			s.targets = append(s.targets, new(int64))
+			targets = append(targets, new(int64))
 		case value.Count:
-			s.targets = append(s.targets, new(uint64))
+			targets = append(targets, new(uint64))
 		case value.Ratio:
-			s.targets = append(s.targets, new(*float64))
+			targets = append(targets, new(*float64))
 		}
 	}
-	return s
+	return targets
 }
 
-func (s *scanner) values() []value.Value {
-	values := make([]value.Value, len(s.targets))
-	for i, target := range s.targets {
+// valuesOf are the values of the row that was scanned last.
+func valuesOf(targets []any) []value.Value {
+	values := make([]value.Value, len(targets))
+	for i, target := range targets {
 		switch target := target.(type) {
 		case **string:
 			if *target != nil {
