@@ -93,10 +93,12 @@ type narrowed struct {
 }
 
 // narrow applies the access to the query, at the instant now. The error is a *query.Error.
-func (r Request) narrow(now time.Time) (narrowed, error) {
-	q, err := r.Query.Narrow(r.Access.Restriction(), now)
-	restricted := r.Access.Restriction() != nil
-	return narrowed{r.Access.Organization(), q, restricted, r.QueryID, r.RequestID, r.KeyID}, err
+func (r Request) narrow(now time.Time) (_ narrowed, err error) {
+	q, restriction := r.Query, r.Access.Restriction()
+	if restriction != nil {
+		q, err = q.Narrow(restriction, now)
+	}
+	return narrowed{r.Access.Organization(), q, restriction != nil, r.QueryID, r.RequestID, r.KeyID}, err
 }
 
 // question is the same for equal queries of one organization under equal restrictions, whatever their cursors.
@@ -147,10 +149,11 @@ func (e *Engine) answer(ctx context.Context, r narrowed, conflicts bool) (*Resul
 // attemptUntilValid is answer from the first attempt on. Afterwards a is the last one.
 func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, error) {
 	for a.number <= attempts {
-		chosen, err := e.plan(ctx, a)
+		facts, err := e.facts(ctx, a)
 		if err != nil {
 			return nil, err
 		}
+		chosen := a.needs.Plan(facts)
 		confirmed := e.confirm(ctx, a, chosen)
 		result, failed := e.execute(ctx, a, chosen)
 		shared, err := confirmed(result)
@@ -169,17 +172,6 @@ func (e *Engine) attemptUntilValid(ctx context.Context, a *attempt) (*Result, er
 		}
 	}
 	return nil, errors.New("olap: a plan that assumes nothing was refuted")
-}
-
-// plan gathers facts and plans.
-func (e *Engine) plan(ctx context.Context, a *attempt) (plan.Plan, error) {
-	ctx, span := trace.Start(ctx, "plan")
-	facts, err := e.facts(ctx, a)
-	trace.End(span, err)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	return a.needs.Plan(facts), nil
 }
 
 // An attempt is one pass of the loop in answer, with what earlier passes found.

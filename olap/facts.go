@@ -5,11 +5,14 @@ import (
 
 	"github.com/runlens/runlens/olap/plan"
 	"github.com/runlens/runlens/olap/snapshot"
+	"github.com/runlens/runlens/olap/trace"
 	"github.com/runlens/runlens/schema"
 )
 
 // facts reads what the plan of an attempt depends on, and no more than its query can use.
 func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error) {
+	ctx, span := trace.Start(ctx, "plan")
+	defer func() { trace.End(span, err) }()
 	f.Refuted, f.Options = a.refuted, e.options
 	if err := e.boundaryFacts(ctx, a, &f); err != nil {
 		return f, err

@@ -5,9 +5,28 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/runlens/runlens/olap/query"
+	"github.com/runlens/runlens/schema"
 )
+
+// Who may read the whole organization asks the query as it is.
+func TestNothingNarrowsAWholeOrganization(t *testing.T) {
+	q, err := query.Parse([]byte(`{"model":"agent_runs","metrics":["run_count"],
+		"filters":[{"member":"agent_id","op":"eq","value":"support"}],
+		"range":{"start":"2026-01-01","end":"2026-01-31","timezone":"UTC"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := Request{Access: schema.WholeOrganization("acme"), Query: q}.narrow(time.Now())
+	if err != nil || same.restricted || !reflect.DeepEqual(same.Query, q) {
+		t.Errorf("%+v, %v", same, err)
+	}
+}
 
 // Request.narrow makes a narrowed, and nothing else fills one or narrows a query: so every plan, statement, cache key
 // and cursor is of a query that has its restriction.

@@ -144,12 +144,9 @@ func parseRestriction(text string) (*Restriction, error) {
 	return parsed, err
 }
 
-// Rows is the part of the restriction that decides which rows and groups an answer has, as text; empty for none. Equal
-// queries with equal Rows have equal answers: days only decide whether a query is answered.
+// Rows is the part of the restriction that decides which rows and groups an answer has, as text. Equal queries with
+// equal Rows have equal answers: days only decide whether a query is answered.
 func (r *Restriction) Rows() string {
-	if r == nil {
-		return ""
-	}
 	rows := *r
 	rows.Days = 0
 	return rows.text()

@@ -89,20 +89,18 @@ func (w *printer) fields() (named []string) {
 // table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept
 // by the filters, and after the cursor.
 func (w *printer) table() sql.Select {
-	return sql.Select{
-		From:  sql.Table(w.Source.Table).Final(w.Final),
-		Where: slices.Concat(w.inTimes(), w.conditions(), w.inBucket(schema.IDHashSQL("run_id"))),
+	s := sql.Select{From: sql.Table(w.Source.Table).Final(w.Final), Where: append(w.inTimes(), w.conditions()...)}
+	if w.HashBuckets > 1 {
+		s.Where = append(s.Where, w.inBucket(schema.IDHashSQL("run_id")))
 	}
+	return s
 }
 
 // inBucket is the condition that a hash, given as SQL, is in the bucket that is counted. A set of 16 bits is a table
 // without collisions.
-func (w *printer) inBucket(hash string) []string {
-	if w.HashBuckets == 1 {
-		return nil
-	}
-	return []string{fmt.Sprintf("toUInt16(%s %% %d) IN", hash, w.HashBuckets) +
-		sql.In(sql.Select{Columns: []string{"bucket"}, From: sql.Sent(hashBuckets)})}
+func (w *printer) inBucket(hash string) string {
+	return fmt.Sprintf("toUInt16(%s %% %d) IN", hash, w.HashBuckets) +
+		sql.In(sql.Select{Columns: []string{"bucket"}, From: sql.Sent(hashBuckets)})
 }
 
 // keys are what is grouped by.

@@ -40,7 +40,10 @@ func (w *printer) joined() sql.Select {
 func (w *printer) runStates(rows sql.Select) sql.Union {
 	read := sql.Select{
 		Columns: []string{runID, "state AS run_state"}, From: sql.Table(schema.TableRuns).Final(!w.AllVersions),
-		Where: append([]string{schema.CurrentRunSQL}, w.inBucket("run_hash")...),
+		Where: []string{schema.CurrentRunSQL},
+	}
+	if w.HashBuckets > 1 {
+		read.Where = append(read.Where, w.inBucket("run_hash"))
 	}
 	if !w.Window {
 		return sql.Union{read}

@@ -11,13 +11,12 @@ import (
 
 // Narrow returns the query that is answered where a caller with a restriction asks q: with a filter for each part of
 // the restriction, and bound to it by Canonical, so that whatever is cached, shared or signed for one restriction is
-// not for another. nil leaves q as it is. The error is an *Error with RestrictedKey for what the restriction does not
-// permit; it follows from the question and the restriction alone, never from a row. now is when the caller asks.
+// not for another. The error is an *Error with RestrictedKey for what the restriction does not permit; it follows from
+// the question and the restriction alone, never from a row. now is when the caller asks.
 func (q Query) Narrow(r *schema.Restriction, now time.Time) (Query, error) {
-	if r == nil {
-		return q, nil
-	}
-	if r.Days > 0 && q.Range.StartUTC.Before(Oldest(r.Days, now)) {
+	// That many whole days in UTC before today, and today.
+	oldest := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -r.Days)
+	if r.Days > 0 && q.Range.StartUTC.Before(oldest) {
 		return Query{}, restricted("range.start", fmt.Sprintf("the key reads %d days", r.Days))
 	}
 	q.MinPeople = r.MinPeople
@@ -40,11 +39,6 @@ func (q Query) Narrow(r *schema.Restriction, now time.Time) (Query, error) {
 	}
 	q.canonical = slices.Concat(q.canonical, []byte("\n"+r.Rows()))
 	return q, nil
-}
-
-// Oldest is the first instant that a key of so many days reads: that many whole days in UTC before today.
-func Oldest(days int, now time.Time) time.Time {
-	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -days)
 }
 
 // noPerson refuses a query that names people, in a dimension or in a filter: a group of one person shows the person,

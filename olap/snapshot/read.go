@@ -231,7 +231,7 @@ func (s *Snapshot) readStored(
 	var rows []storedRow
 	read := failed
 	err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
-	if refused(err) {
+	if err != nil && failure.CodeOf(err) == failure.CodeAccessDenied {
 		s.failed.unknown, read = true, unknown
 		err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
 	}
@@ -275,9 +275,6 @@ func (s *Snapshot) collect(rows []storedRow) {
 		s.Log = log.log(rows[0].Now)
 	}
 }
-
-// refused reports whether the user lacks a privilege for a statement.
-func refused(err error) bool { return failure.CodeOf(err) == failure.CodeAccessDenied }
 
 // OneThread is a context for a query of so few rows that a second thread costs more than it helps.
 func OneThread(ctx context.Context) context.Context {
