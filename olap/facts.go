@@ -20,8 +20,7 @@ func (e *Engine) facts(ctx context.Context, a *attempt) (f plan.Facts, err error
 	if err := e.sizeFacts(ctx, a, &f); err != nil {
 		return f, err
 	}
-	if a.needs.Rollup != nil && a.needs.RollupPays(f.Records) && a.refuted&plan.RollupUnaltered == 0 &&
-		!e.options.NoRollup {
+	if a.needs.AvoidsRollup(f) == "" {
 		err = e.rollupFacts(ctx, a, &f)
 	}
 	return f, err

@@ -231,8 +231,8 @@ func (n *Needs) rowsRead(records uint64) uint64 {
 	return n.inRange(records)
 }
 
-// RollupPays reports whether the rollup answers quicker than base rows, of an organization with so many records.
-func (n *Needs) RollupPays(records uint64) bool {
+// rollupPays reports whether the rollup answers quicker than base rows, of an organization with so many records.
+func (n *Needs) rollupPays(records uint64) bool {
 	return n.inRange(records) >= n.rollupFrom() || records >= rollupFromAll
 }
 

@@ -109,7 +109,7 @@ type Facts struct {
 	Refuted  Assumption // what earlier attempts assumed wrongly
 	Options  Options
 
-	// Of the rollup, where Needs.RollupPays:
+	// Of the rollup, unless Needs.AvoidsRollup:
 	Watermark            time.Time // zero where the rollup may not be used
 	Lease, Damage, Begun uint64    // the newest entries of the rollup log when the watermark was read
 	DeltaRead            bool      // the delta was read apart from a statement
@@ -158,7 +158,10 @@ const (
 // Plan applies the rules to the facts.
 func (n Needs) Plan(f Facts) Plan {
 	p := Plan{Needs: n, Facts: f, HashBuckets: 1, Assumes: f.Boundary.Assumes()}
-	if p.Reason = p.noRollup(); p.Reason == "" {
+	if p.Reason = n.AvoidsRollup(f); p.Reason == "" && (f.Watermark.IsZero() || f.AsOf.IsZero()) {
+		p.Reason = RollupUnusable // rule 4
+	}
+	if p.Reason == "" {
 		p.fromRollup()
 	} else {
 		p.fromBase()
@@ -166,21 +169,19 @@ func (n Needs) Plan(f Facts) Plan {
 	return p
 }
 
-// noRollup is rules 1 to 4.
-func (p *Plan) noRollup() Reason {
+// AvoidsRollup is rules 1 to 3, which need no facts of the rollup; empty where none of them applies.
+func (n *Needs) AvoidsRollup(f Facts) Reason {
 	switch {
-	case !p.RollupPays(p.Records):
+	case !n.rollupPays(f.Records):
 		return RowsBelowThreshold
-	case p.Rollup == nil:
+	case n.Rollup == nil:
 		return MemberNotInRollup
-	case p.Options.NoRollup:
+	case f.Options.NoRollup:
 		return SwitchedOff
-	case p.Refuted&RollupUnaltered != 0:
+	case f.Refuted&RollupUnaltered != 0:
 		return RollupAltered
-	case p.Refuted&KeysDistinct != 0 && p.UsesInitiatorKeys():
+	case f.Refuted&KeysDistinct != 0 && n.UsesInitiatorKeys():
 		return KeysShared
-	case p.Watermark.IsZero() || p.AsOf.IsZero():
-		return RollupUnusable
 	}
 	return ""
 }

@@ -172,8 +172,8 @@ func TestThresholds(t *testing.T) {
 		"no states of many":         {pairs, month, windowFrom, false, false},
 	} {
 		n := needs(t, c.body, c.start, "2026-01-31", "UTC")
-		if n.RollupPays(c.records) != c.rollup || n.joinsWindow(c.records) != c.joins {
-			t.Errorf("%s: rollup %t, window %t", name, n.RollupPays(c.records), n.joinsWindow(c.records))
+		if n.rollupPays(c.records) != c.rollup || n.joinsWindow(c.records) != c.joins {
+			t.Errorf("%s: rollup %t, window %t", name, n.rollupPays(c.records), n.joinsWindow(c.records))
 		}
 	}
 }
