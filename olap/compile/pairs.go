@@ -19,25 +19,26 @@ const maxPairConditions = 8
 // would get wide, and distinct counts are faster.)
 func (w *printer) totalsOfPairs() sql.Select {
 	var ofPair, ofAll, names, bits []string
+	add := func(sql, name string) { ofAll, names = append(ofAll, sql+" AS "+name), append(names, name) }
 	for _, f := range w.RunFields {
 		ofPair = append(ofPair, ofRun(f, "max(run_state)"))
 	}
 	if w.AsOf.IsZero() {
 		ofPair = append(ofPair, "max("+storedAt+") AS p_first_stored_at")
-		ofAll, names = append(ofAll, "max(p_first_stored_at)"), append(names, newestStored)
+		add("max(p_first_stored_at)", newestStored)
 	}
 	for _, m := range w.Aggregates {
-		names = append(names, "m_"+m.Name)
+		name := "m_" + m.Name
 		switch {
 		case !m.Pairs: // an additive one: the pairs' values are summed
 			ofPair = append(ofPair, m.Aggregate+" AS p_"+m.Name)
-			ofAll = append(ofAll, "sum(p_"+m.Name+")")
+			add("sum(p_"+m.Name+")", name)
 		case m.When == "":
-			ofAll = append(ofAll, "count()")
+			add("count()", name)
 		case slices.ContainsFunc(m.Fields, func(name string) bool { return w.Source.Field(name).FromRun }):
-			ofAll = append(ofAll, "countIf("+m.When+")")
+			add("countIf("+m.When+")", name)
 		default:
-			ofAll = append(ofAll, fmt.Sprintf("countIf(bitTest(p_bits, %d))", len(bits)))
+			add(fmt.Sprintf("countIf(bitTest(p_bits, %d))", len(bits)), name)
 			bits = append(bits, fmt.Sprintf("bitShiftLeft(toUInt8(%s), %d)", m.When, len(bits)))
 		}
 	}
@@ -57,7 +58,7 @@ func (w *printer) totalsOfPairs() sql.Select {
 		pairs.With = nil // the state is that of a pair
 	}
 	pairs.Columns, pairs.Group = append([]string{"f_pair"}, ofPair...), []string{"f_pair"}
-	all := sql.Select{Columns: named(ofAll, names), From: sql.Query(pairs).As("p")}
+	all := sql.Select{Columns: ofAll, From: sql.Query(pairs).As("p")}
 	if w.HashBuckets == 1 {
 		return all
 	}
@@ -90,13 +91,4 @@ func (w *printer) sumOfBuckets(names []string, counted sql.Select) sql.Select {
 		With:    []string{"RECURSIVE " + hashBuckets + " AS" + sql.In(buckets)},
 		Columns: sums, From: sql.Sent(hashBuckets),
 	}
-}
-
-// named are expressions with their names.
-func named(expressions, names []string) []string {
-	list := make([]string, len(names))
-	for i := range names {
-		list[i] = expressions[i] + " AS " + names[i]
-	}
-	return list
 }

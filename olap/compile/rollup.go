@@ -171,7 +171,7 @@ func (w *printer) rollupRows(further ...string) sql.Select {
 		conditions = append(conditions, quarters...)
 	}
 	if w.AfterAsOf {
-		conditions = append(conditions, "first_stored_at <= "+w.boundary())
+		conditions = append(conditions, "first_stored_at <= "+instant(w.AsOf))
 	}
 	return w.signedRows(sql.Table(w.Rollup.Table), conditions, clock, ofRollup,
 		func(name string) string { return name })
@@ -213,7 +213,7 @@ func (w *printer) inlineDelta() sql.Select {
 	for _, name := range w.RollupKeys {
 		n = max(n, w.Rollup.Key(name).Columns)
 	}
-	known := "first_stored_at <= " + w.boundary()
+	known := "first_stored_at <= " + instant(w.AsOf)
 	if !w.AfterAsOf {
 		known = "(sign = -1 OR " + known + ")" // all of the rollup is in the sum
 	}

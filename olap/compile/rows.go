@@ -22,13 +22,6 @@ var (
 	latestClock   = time.Date(2299, 12, 31, 23, 59, 59, 999_000_000, time.UTC)
 )
 
-// groups is the layer of keys and aggregates over base rows.
-func (w *printer) groups() sql.Select {
-	s := w.records()
-	s.Columns, s.Group, s.Having = slices.Concat(w.keys(), w.aggregates()), w.keys(), w.enoughPeople()
-	return s
-}
-
 // enoughPeople is the condition that a group has as many people as it must have to be in the answer; empty for none.
 func (w *printer) enoughPeople() string {
 	if w.Query.MinPeople == 0 {
@@ -89,11 +82,18 @@ func (w *printer) fields() (named []string) {
 // table is the model's table with the conditions on its rows: of this organization, in the range, known at asOf, kept
 // by the filters, and after the cursor.
 func (w *printer) table() sql.Select {
-	s := sql.Select{From: sql.Table(w.Source.Table).Final(w.Final), Where: append(w.inTimes(), w.conditions()...)}
-	if w.HashBuckets > 1 {
-		s.Where = append(s.Where, w.inBucket(schema.IDHashSQL("run_id")))
+	conditions := w.inTimes()
+	if !w.AsOf.IsZero() {
+		conditions = append(conditions, "first_stored_at <= "+instant(w.AsOf))
 	}
-	return s
+	if w.Source.Predicate != "" {
+		conditions = append(conditions, w.Source.Predicate)
+	}
+	conditions = slices.Concat(conditions, w.counted(), w.kept())
+	if w.HashBuckets > 1 {
+		conditions = append(conditions, w.inBucket(schema.IDHashSQL("run_id")))
+	}
+	return sql.Select{From: sql.Table(w.Source.Table).Final(w.Final), Where: conditions}
 }
 
 // inBucket is the condition that a hash, given as SQL, is in the bucket that is counted. A set of 16 bits is a table
@@ -124,18 +124,6 @@ func shown(d *catalog.Dimension, key string) string {
 		return key
 	}
 	return strings.Replace(d.Show, "?", key, 1)
-}
-
-// conditions are those that a row is known at asOf, kept by the filters, and after the cursor.
-func (w *printer) conditions() []string {
-	var conditions []string
-	if !w.AsOf.IsZero() {
-		conditions = append(conditions, "first_stored_at <= "+w.boundary())
-	}
-	if w.Source.Predicate != "" {
-		conditions = append(conditions, w.Source.Predicate)
-	}
-	return slices.Concat(conditions, w.counted(), w.kept())
 }
 
 // counted is the condition that no other clock of a record counts instead, where records have conflicts.
@@ -201,8 +189,6 @@ const (
 	newestStored = "m_first_stored_at"
 	storedAt     = "f_first_stored_at"
 )
-
-func (w *printer) boundary() string { return instant(w.AsOf) }
 
 // clockMillis is the event clock of a row in milliseconds since 1970.
 func (w *printer) clockMillis() string {

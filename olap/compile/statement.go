@@ -119,13 +119,14 @@ func (w *printer) layers(selected []string) sql.Select {
 		groups = w.rollupQuery()
 	case w.PairGroups:
 		groups = w.totalsOfPairs()
-	case w.AgentNames:
-		groups = w.groups()
 	default:
-		s := w.records()
-		s.With, s.Columns, s.Group = slices.Concat(s.With, w.aggregates()), selected, w.keys()
-		s.Having = w.enoughPeople()
-		return s
+		groups = w.records()
+		groups.Group, groups.Having = w.keys(), w.enoughPeople()
+		if !w.AgentNames {
+			groups.With, groups.Columns = slices.Concat(groups.With, w.aggregates()), selected
+			return groups
+		}
+		groups.Columns = slices.Concat(w.keys(), w.aggregates())
 	}
 	s := sql.Select{With: w.named, Columns: selected, From: sql.Query(groups).As("g")}
 	if w.AgentNames {
