@@ -29,7 +29,7 @@ var (
 
 // Check compares the whole rollup with its sources, section by section. Queries use it meanwhile, and refreshers wait
 // only while a difference is confirmed. The error is ErrNothingToCheck if there is no section or no refresh yet, or if
-// a process of the first release died while it changed the rollup (Abandoned).
+// a process of the first release died while it changed the rollup (abandonedLease).
 func Check(ctx context.Context, conn driver.Conn) (found []Difference, err error) {
 	return CheckWith(ctx, conn, func(uint64) {})
 }
@@ -112,7 +112,7 @@ func (s *Refresher) awaitClaim(ctx context.Context) (*claim, error) {
 		if state.Leased {
 			return nil, errClaimed
 		}
-		c, err := s.claim(ctx, state)
+		c, err := takeClaim(ctx, s.conn, state, s.name)
 		if !errors.Is(err, errClaimed) || time.Since(began) > claimPatience {
 			return c, err
 		}

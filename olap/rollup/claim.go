@@ -80,11 +80,6 @@ func (c *claim) check(ctx context.Context) error {
 // randomName is greater than 0.
 func randomName() int64 { return rand.Int64() | 1 }
 
-// claim takes the next batch. The error is errClaimed where another process has it.
-func (s *Refresher) claim(ctx context.Context, state snapshot.Log) (*claim, error) {
-	return takeClaim(ctx, s.conn, state, s.name)
-}
-
 // takeClaim does 1, and 4 where that is due: a change takes over from everybody but a change. The error is errClaimed
 // where another process has the claim.
 func takeClaim(ctx context.Context, conn driver.Conn, state snapshot.Log, name int64) (*claim, error) {

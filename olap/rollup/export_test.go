@@ -26,7 +26,7 @@ func (s *Refresher) Claim(ctx context.Context) (Batch, error) {
 	if err != nil {
 		return Batch{}, err
 	}
-	c, err := s.claim(ctx, state)
+	c, err := takeClaim(ctx, s.conn, state, s.name)
 	return Batch{c}, err
 }
 

@@ -55,12 +55,10 @@ func writeFirst(ctx context.Context, conn driver.Conn, state snapshot.Log) error
 	return write(ctx, conn, schema.LogCommit, uint64(state.Now.UnixMilli()), 0, unchanged(state))
 }
 
-// Abandoned is the age of its last sign of life at which a lease is taken for that of a process that died. Leases are
-// taken by programs of the first release, which may run beside this one while servers are replaced.
-const Abandoned = 2 * time.Minute
-
+// abandonedLease reports whether there is a lease of a process that died, by the age of its last sign of life. Leases
+// are taken by programs of the first release, which may run beside this one while servers are replaced.
 func abandonedLease(state snapshot.Log) bool {
-	return state.Leased && state.Now.Sub(state.LeasedAt) > Abandoned
+	return state.Leased && state.Now.Sub(state.LeasedAt) > 2*time.Minute
 }
 
 // writeDamage writes entries of damage of a source, for every organization that a query selects. One without an

@@ -123,7 +123,7 @@ func (s *Refresher) step(ctx context.Context, patient bool) (more bool, err erro
 		if state.Until.Before(until) {
 			until = state.Until
 		}
-		if err := s.moveBack(ctx, state, until.Add(-back-s.margin)); err != nil {
+		if err := s.refresh(ctx, state, until.Add(-back-s.margin), 0); err != nil {
 			s.clock = before // so that the next step moves it back
 			return true, err
 		}
@@ -191,19 +191,10 @@ func (s *Refresher) next(
 	return until, rows, false, found.Err()
 }
 
-// moveBack sets the watermark to an earlier instant.
-func (s *Refresher) moveBack(ctx context.Context, state snapshot.Log, until time.Time) error {
-	c, err := s.claim(ctx, state)
-	if err != nil {
-		return err
-	}
-	return c.commit(ctx, until)
-}
-
-// refresh is one refresh batch: it writes what was stored after the state's watermark up to until (inclusive), and
-// moves the watermark there. claim has the protocol.
+// refresh is one refresh batch: it writes the rows that were stored after the state's watermark up to until
+// (inclusive), and moves the watermark there; without rows it may also move it back. claim has the protocol.
 func (s *Refresher) refresh(ctx context.Context, state snapshot.Log, until time.Time, rows uint64) error {
-	c, err := s.claim(ctx, state)
+	c, err := takeClaim(ctx, s.conn, state, s.name)
 	if err != nil {
 		return err
 	}
