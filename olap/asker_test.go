@@ -25,7 +25,7 @@ type asker struct {
 func newAsker(conn driver.Conn, options plan.Options) *asker {
 	a := &asker{engine: olap.NewEngine(conn, []byte("secret"))}
 	a.engine.Use(options)
-	a.engine.IdleFrom(0)
+	a.engine.Margin(0)
 	a.runner.Ask = a.ask
 	return a
 }

@@ -29,7 +29,7 @@ func runOn(n, day int, status string) olaptest.Run {
 // newEngine returns an engine to which organizations are idle at once.
 func newEngine(conn driver.Conn) *olap.Engine {
 	engine := olap.NewEngine(conn, []byte("secret"))
-	engine.IdleFrom(0)
+	engine.Margin(0)
 	return engine
 }
 

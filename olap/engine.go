@@ -229,7 +229,7 @@ func (e *Engine) execute(ctx context.Context, a *attempt, p plan.Plan) (*Result,
 	strategy := strategyOf(a, p)
 	traced, end := trace.Statement(ctx, "statement")
 	trace.Describe(traced, func() []attribute.KeyValue { return strategy.attributes(a.QueryID) })
-	table, err := exec.Run(traced, e.conn, statement, a.QueryID, comment(a.narrowed, &strategy), external...)
+	table, err := exec.Run(traced, e.conn, statement, a.QueryID, comment(a.narrowed, strategy), external...)
 	end(err)
 	var late *failure.LateError
 	if errors.As(err, &late) && e.view.Silent() { // the time is nothing that the query took

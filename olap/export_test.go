@@ -16,9 +16,9 @@ func (e *Engine) CachedDelta(organization schema.OrganizationID, source string) 
 	return e.deltas.Len(snapshot.Records{Organization: organization, Source: source})
 }
 
-// IdleFrom changes how long ago the last row was stored where no other is expected, and by how much the store's clock
+// Margin changes how long ago the last row was stored where no other is expected, and by how much the store's clock
 // may be set back: with 0 it is taken for one that never is, and deltas are read at any time.
-func (e *Engine) IdleFrom(d time.Duration) { e.view.SetIdleFrom(d) }
+func (e *Engine) Margin(d time.Duration) { e.view.SetMargin(d) }
 
 // FollowOnce does once what Follow does again and again.
 func (e *Engine) FollowOnce(ctx context.Context) { e.follow(ctx) }
@@ -29,7 +29,7 @@ func Comment(r Request, strategy Strategy) string {
 	if err != nil {
 		panic(err)
 	}
-	return comment(asked, &strategy)
+	return comment(asked, strategy)
 }
 
 // CachedBytes is what the cached answers are counted as.

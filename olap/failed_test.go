@@ -17,7 +17,7 @@ func TestRowsOfFailedInserts(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	small, large := cachingEngine(conn), cachingEngine(conn)
 	large.Use(asLarge)
-	large.IdleFrom(0)
+	large.Margin(0)
 	totals := olaptest.Query{Model: "agent_runs", Metrics: []string{"run_count"}, Range: january, Limit: 1}
 	days := olaptest.Query{
 		Model: "agent_runs", Metrics: []string{"run_count"}, Dimensions: []string{"day"}, Range: january, Limit: 31,

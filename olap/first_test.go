@@ -38,7 +38,7 @@ func TestStatementsOfAFirstQuestion(t *testing.T) {
 	stored := time.Now()
 	pass(t, conn, 5*time.Millisecond)
 	quick, patient := newEngine(conn), olap.NewEngine(conn, []byte("secret"))
-	patient.IdleFrom(time.Hour) // so that rows are still expected
+	patient.Margin(time.Hour) // so that rows are still expected
 	for _, c := range []struct {
 		name         string
 		engine       *olap.Engine

@@ -37,9 +37,9 @@ func idleOrganizationsGetRows(t *testing.T, large bool, rounds int) {
 	refresher := rollup.New(store.Conn(), quiet, 0)
 	if large {
 		engine.Use(asLarge)
-		engine.IdleFrom(0)
+		engine.Margin(0)
 	}
-	engine.IdleFrom(idle)
+	engine.Margin(idle)
 	const usual = 50 // one page is expected to have so many agents
 	var agents olaptest.Records
 	for n := range usual + 5 {

@@ -79,4 +79,4 @@ func (r *Result) Facts() Facts {
 }
 
 // Instant is a time as answers have it: RFC 3339 in UTC with milliseconds (contract 4.8).
-func Instant(t time.Time) string { return t.UTC().Format(instantFormat) }
+func Instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

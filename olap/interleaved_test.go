@@ -137,7 +137,7 @@ func TestAnswersBetweenEveryTwoStatements(t *testing.T) {
 					options = inlineDelta
 				}
 				engine.Use(options)
-				engine.IdleFrom(0)
+				engine.Margin(0)
 				h.store(t, 10)
 				refreshed(t, rollup.New(store, quiet, 0))
 				h.store(t, 3)

@@ -17,9 +17,6 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
-// instantFormat is RFC 3339 in UTC with milliseconds (contract 4.8).
-const instantFormat = "2006-01-02T15:04:05.000Z"
-
 // A Result is the answer to a query (spec 2.14).
 type Result struct {
 	request    narrowed
@@ -145,13 +142,13 @@ func strategyOf(a *attempt, p plan.Plan) Strategy {
 	}
 }
 
-// comment is what ClickHouse's own log says about an execution; strategy is nil where it gives no answer.
-func comment(r narrowed, strategy *Strategy) string {
+// comment is what ClickHouse's own log says about an execution.
+func comment(r narrowed, strategy Strategy) string {
 	text, err := json.Marshal(struct {
 		RequestID      string                `json:"request_id"`
 		OrganizationID schema.OrganizationID `json:"organization_id"`
 		KeyID          string                `json:"key_id"`
-		Strategy       *Strategy             `json:"strategy,omitempty"`
+		Strategy       Strategy              `json:"strategy"`
 	}{r.RequestID, r.OrganizationID, r.KeyID, strategy})
 	if err != nil {
 		return fmt.Sprintf("comment: %v", err)

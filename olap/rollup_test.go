@@ -32,7 +32,7 @@ func TestRollupEqualsTheNaiveEvaluator(t *testing.T) {
 	caching, inline := olap.NewEngine(conn, []byte("secret")), olap.NewEngine(conn, []byte("secret"))
 	caching.Use(asLarge)
 	inline.Use(inlineDelta)
-	caching.IdleFrom(0)
+	caching.Margin(0)
 	refresher := rollup.New(conn, quiet, 0)
 	checkProperty(t, 4, func(t *rapid.T) {
 		organization, records := drawn(t)

@@ -36,7 +36,7 @@ func strategies(conn driver.Conn) map[string]*olap.Engine {
 func trusting(conn driver.Conn) map[string]*olap.Engine {
 	engines := strategies(conn)
 	for _, engine := range engines {
-		engine.IdleFrom(0)
+		engine.Margin(0)
 	}
 	return engines
 }

@@ -136,7 +136,7 @@ func TestConfirm(t *testing.T) {
 			t.Run(c.name+", "+way, func(t *testing.T) {
 				conn := olaptest.OpenStore(t).Conn()
 				v := snapshot.NewView(conn)
-				v.SetIdleFrom(0)
+				v.SetMargin(0)
 				if c.before != nil {
 					c.before(t, conn)
 				}
@@ -183,7 +183,7 @@ func TestConfirm(t *testing.T) {
 func TestNotIdle(t *testing.T) {
 	conn := olaptest.OpenStore(t).Conn()
 	v := snapshot.NewView(conn)
-	v.SetIdleFrom(time.Hour)
+	v.SetMargin(time.Hour)
 	if boundary, ok := v.Derive(acme); ok {
 		t.Error("idle without a reading")
 	} else if confirmed, _, err := v.Confirm(t.Context(), boundary, acme); confirmed || err != nil {
@@ -223,7 +223,7 @@ func TestActiveIsBounded(t *testing.T) {
 		t.Errorf("%v is active though nothing was stored just now: %v", active, err)
 	}
 	v := snapshot.NewView(conn)
-	v.SetIdleFrom(time.Hour)
+	v.SetMargin(time.Hour)
 	read(t, conn, v)
 	kept := 0
 	for n := range organizations {

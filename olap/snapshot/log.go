@@ -138,7 +138,7 @@ func (l logRows) log(now time.Time) Log {
 // ReadLog reads the rollup log alone.
 func ReadLog(ctx context.Context, conn driver.Conn) (s Log, err error) {
 	var rows []storedRow
-	if err := conn.Select(OneThread(ctx), &rows, logEntries.String()); err != nil {
+	if err := conn.Select(oneThread(ctx), &rows, logEntries.String()); err != nil {
 		return s, failure.Of("read the rollup log", err)
 	}
 	if len(rows) == 0 {

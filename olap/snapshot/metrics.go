@@ -71,7 +71,7 @@ func conflictingRecords(ctx context.Context, conn driver.Conn) (map[string]float
 	}
 	counted := sql.Select{Columns: columns, From: ofStore(schema.TableConflicts)}
 	counts := make([]float64, len(kinds))
-	if err := conn.QueryRow(OneThread(ctx), counted.String()).Scan(&counts[0], &counts[1]); err != nil {
+	if err := conn.QueryRow(oneThread(ctx), counted.String()).Scan(&counts[0], &counts[1]); err != nil {
 		return nil, failure.Of("count conflicts", err)
 	}
 	return map[string]float64{kinds[0]: counts[0], kinds[1]: counts[1]}, nil
@@ -123,7 +123,7 @@ func DamagedParts(ctx context.Context, conn driver.Conn) (map[string]float64, er
 		Table string  `ch:"table"`
 		Parts float64 `ch:"parts"`
 	}
-	if err := conn.Select(OneThread(ctx), &found, damagedParts); err != nil {
+	if err := conn.Select(oneThread(ctx), &found, damagedParts); err != nil {
 		return nil, failure.Of("read damaged parts", err)
 	}
 	parts := map[string]float64{}

@@ -34,7 +34,7 @@ const (
 var counted = parts.Table{Name: schema.TableInsertCounters, Column: "organization_id", Most: 5_000}
 
 // activeFor is for how long more rows of an organization are expected after the last ones.
-func activeFor(idleFrom time.Duration) time.Duration { return 5 * idleFrom }
+func activeFor(margin time.Duration) time.Duration { return 5 * margin }
 
 // A Size is about how many records an organization has.
 type Size struct {
@@ -108,13 +108,17 @@ func (v *View) readOverview(ctx context.Context) error {
 			return struct{}{}, failure.Of("read which organizations have more rows", err)
 		}
 		of := named(changes)
-		read, err := readOverview(ctx, v.conn, of, activeFor(v.idleFrom), maxActive)
+		read, err := readOverview(ctx, v.conn, of, activeFor(v.margin), maxActive)
 		if err != nil {
 			return struct{}{}, err
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.add(of, read)
+		if o.conflicts = read.conflicts; of.All {
+			o.sizes = read.sizes
+		} else {
+			maps.Copy(o.sizes, read.sizes)
+		}
 		o.state, o.at = changes.State, at
 		for organization := range read.active {
 			v.isActive(organization)
@@ -144,15 +148,6 @@ type overview struct {
 	sizes     map[Records]uint64
 	conflicts map[schema.OrganizationID]bool // of all
 	active    map[schema.OrganizationID]bool // of which rows were stored within a while
-}
-
-// add completes what is cached with what was read. It requires the lock.
-func (o *overviews) add(of parts.Changes, read overview) {
-	if o.conflicts = read.conflicts; of.All {
-		o.sizes = read.sizes
-		return
-	}
-	maps.Copy(o.sizes, read.sizes)
 }
 
 func (v *View) isActive(organization schema.OrganizationID) {
@@ -196,7 +191,7 @@ func readOverview(ctx context.Context, conn driver.Conn, of parts.Changes, withi
 	if !of.All {
 		args = append(args, clickhouse.Named("organizations", of.Values))
 	}
-	if err := conn.Select(OneThread(ctx), &found, all.String(), args...); err != nil {
+	if err := conn.Select(oneThread(ctx), &found, all.String(), args...); err != nil {
 		return read, failure.Of("read the sizes of organizations", err)
 	}
 	read = overview{

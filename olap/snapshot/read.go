@@ -48,7 +48,7 @@ type Inserts struct {
 func ReadInserts(ctx context.Context, conn driver.Conn) (in Inserts, err error) {
 	ctx, end := trace.Statement(ctx, "inserts in flight")
 	defer func() { end(err) }()
-	rows, err := conn.Query(OneThread(ctx), readInserts)
+	rows, err := conn.Query(oneThread(ctx), readInserts)
 	if err != nil {
 		return in, failure.Of("read the inserts in flight", err)
 	}
@@ -230,13 +230,13 @@ func (s *Snapshot) readStored(
 	parameter := clickhouse.Named("organizations", names)
 	var rows []storedRow
 	read := failed
-	err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
+	err = conn.Select(oneThread(ctx), &rows, stored(read, withLog).String(), parameter)
 	if err != nil && failure.CodeOf(err) == failure.CodeAccessDenied {
 		s.failed.unknown, read = true, unknown
-		err = conn.Select(OneThread(ctx), &rows, stored(read, withLog).String(), parameter)
+		err = conn.Select(oneThread(ctx), &rows, stored(read, withLog).String(), parameter)
 	}
 	if err == nil && len(rows) == 0 { // a store in which nothing was ever counted
-		err = conn.Select(OneThread(ctx), &rows, sql.Select{Columns: []string{readNow, readUptime, read}}.String())
+		err = conn.Select(oneThread(ctx), &rows, sql.Select{Columns: []string{readNow, readUptime, read}}.String())
 	}
 	if err != nil {
 		return failure.Of("read what the store has", err)
@@ -276,7 +276,7 @@ func (s *Snapshot) collect(rows []storedRow) {
 	}
 }
 
-// OneThread is a context for a query of so few rows that a second thread costs more than it helps.
-func OneThread(ctx context.Context) context.Context {
+// oneThread is a context for a query of so few rows that a second thread costs more than it helps.
+func oneThread(ctx context.Context) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
 }

@@ -34,7 +34,8 @@ type Snapshot struct {
 	// none. Zero but for Parts with InFlight.
 	Oldest time.Time
 	Log    Log // zero but for Parts with RollupLog
-	// Margin is by how much the clock may have been set back unnoticed: ClockMargin but for tests.
+	// Margin is by how much the clock may have been set back unnoticed, and how long before a reading the last row of an
+	// organization was stored that is idle: ClockMargin but for tests.
 	Margin time.Duration
 
 	of       map[schema.OrganizationID]Counts // of the organizations that it was taken for
@@ -65,7 +66,7 @@ func (s Snapshot) Same(later Snapshot, of Records) bool {
 	if before, counted := s.of[of.Organization]; counted {
 		return before.only(of.Source) == counts && s.altering == later.altering
 	}
-	return !s.Oldest.IsZero() && counts.storedUntil(s.Boundary().Add(-s.Margin))
+	return !s.Oldest.IsZero() && counts.storedUntil(s.boundary().Add(-s.Margin))
 }
 
 // SameRollup reports whether it is the Same and the rollup was not refreshed either.
@@ -73,9 +74,9 @@ func (s Snapshot) SameRollup(later Snapshot, of Records) bool {
 	return s.log == later.log && s.Same(later, of)
 }
 
-// Boundary is an instant until which everything stored was visible when the inserts in flight were read, and is all
+// boundary is an instant until which everything stored was visible when the inserts in flight were read, and is all
 // there will be.
-func (s Snapshot) Boundary() time.Time {
+func (s Snapshot) boundary() time.Time {
 	return s.Oldest.Add(-time.Millisecond).Truncate(time.Millisecond)
 }
 
@@ -91,14 +92,9 @@ func (s Snapshot) Clock(organization schema.OrganizationID) time.Time {
 	return s.Now
 }
 
-// Idle is for how long nothing has been stored of an organization.
-func (s Snapshot) Idle(organization schema.OrganizationID) time.Duration {
-	return s.Now.Sub(time.UnixMilli(s.of[organization].newest()))
-}
-
 // Arriving reports whether rows of an organization are arriving: the last ones were stored less than the Margin ago.
 func (s Snapshot) Arriving(organization schema.OrganizationID) bool {
-	return s.Idle(organization) < s.Margin
+	return s.Now.Sub(time.UnixMilli(s.of[organization].newest())) < s.Margin
 }
 
 // StoredUntil reports whether all records of an organization were stored until an instant, inclusive. Others are

@@ -37,21 +37,20 @@ type View struct {
 	next   *taking // the one that callers may join; nil for none
 	taking bool
 
-	idleFrom time.Duration // ClockMargin but for tests
+	margin time.Duration // of snapshots
 }
 
 // NewView returns a View that knows nothing yet.
 func NewView(conn driver.Conn) *View {
 	v := &View{conn: conn, patience: takePatience}
 	v.overview.maxAge = OverviewAge
-	v.SetIdleFrom(ClockMargin)
+	v.SetMargin(ClockMargin)
 	return v
 }
 
-// SetIdleFrom changes how long before a reading the last row of an organization was stored that is idle. By so much may
-// the store's clock be set back in between.
-func (v *View) SetIdleFrom(d time.Duration) {
-	v.idleFrom = d
+// SetMargin changes the Margin of snapshots, for tests.
+func (v *View) SetMargin(d time.Duration) {
+	v.margin = d
 	v.active = cache.New[struct{}](maxActiveBytes, activeFor(d))
 }
 
@@ -119,7 +118,7 @@ func (v *View) take(
 	ctx context.Context, parts Parts, organizations []schema.OrganizationID,
 ) (s Snapshot, err error) {
 	asked := time.Now()
-	s.Margin = v.idleFrom
+	s.Margin = v.margin
 	if parts&InFlight != 0 {
 		inserts, err := ReadInserts(ctx, v.conn)
 		if err != nil {
@@ -231,8 +230,8 @@ func (v *View) Derive(organization schema.OrganizationID) (d Derived, ok bool) {
 		return d, false
 	}
 	now := last.clock()
-	if now.Sub(last.Boundary()) < freshFor {
-		return Derived{last.Boundary(), last, true}, true
+	if now.Sub(last.boundary()) < freshFor {
+		return Derived{last.boundary(), last, true}, true
 	}
 	return Derived{now.Add(-safety).Truncate(time.Millisecond), last, false}, true
 }
