@@ -15,7 +15,7 @@ import (
 // They take it for known, so that nobody is alarmed. Of what it says that nobody has, no damage is left.
 func TestAComparisonLeavesWhatIsAnnouncedAlone(t *testing.T) {
 	conn := refreshed(t, 40)
-	damage(t, conn, damages["a row missing"].statements)
+	execute(t, conn, damages["a row missing"].statements...)
 	err := rollup.WithChange(ctx, conn, func(ctx context.Context, change *rollup.Change) error {
 		return errors.Join(change.Damage(ctx, ofAcme), change.LeaveDamaged(ctx, "runs", ofAcme),
 			change.LeaveDamaged(ctx, "attributions", ofAcme+" WHERE 0"))

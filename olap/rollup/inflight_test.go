@@ -23,7 +23,5 @@ func TestRowsOfInsertsInFlightAreRefreshed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all(t, conn)
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	sound(t, conn)
 }

@@ -38,10 +38,7 @@ func TestLeaseIsTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conn := refreshed(t, 40)
 			lease(t, conn, "10") // it is alive
-			if err := conn.Exec(ctx, "ALTER TABLE rollup_runs DELETE WHERE organization_id = 'acme'"+
-				" SETTINGS mutations_sync = 2"); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, conn, "ALTER TABLE rollup_runs DELETE WHERE organization_id = 'acme' SETTINGS mutations_sync = 2")
 			if more, err := rollup.New(conn, quiet, 0).Step(ctx); more || err != nil || !state(t, conn).Leased {
 				t.Errorf("a refresher ended the lease: %v, %v", more, err)
 			}
@@ -60,10 +57,8 @@ func TestLeaseIsTakenOver(t *testing.T) {
 // lease writes the lease of a program of the first release whose last sign of life was so many seconds ago.
 func lease(t *testing.T, conn driver.Conn, ago string) {
 	t.Helper()
-	if err := conn.Exec(ctx, "INSERT INTO rollup_log (kind, latest) SELECT 'lease', (max(tupleElement(latest, 1)) + 1,"+
-		" 7, now64(3) - toIntervalSecond("+ago+")) FROM rollup_log"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, "INSERT INTO rollup_log (kind, latest) SELECT 'lease', (max(tupleElement(latest, 1)) + 1,"+
+		" 7, now64(3) - toIntervalSecond("+ago+")) FROM rollup_log")
 }
 
 // A check does not wait for somebody to build the rollup again, who may not be there, and does not do it itself.

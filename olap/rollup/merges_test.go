@@ -8,7 +8,6 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/runlens/runlens/olap/olaptest"
 	"github.com/runlens/runlens/olap/rollup"
 )
 
@@ -23,21 +22,15 @@ func (c *mergingConn) around(sql string) func() {
 	if !strings.Contains(sql, "rollup_runs") {
 		return func() {}
 	}
-	exec := func(sql string) {
-		if err := c.Conn.Exec(ctx, sql); err != nil {
-			c.t.Error(err)
-		}
-	}
-	exec("SYSTEM STOP MERGES rollup_runs")
+	execute(c.t, c.Conn, "SYSTEM STOP MERGES rollup_runs")
 	c.merges++
 	for _, sign := range []string{"1", "-1"} {
-		exec("INSERT INTO rollup_runs (" + rollupRow + ", sign) SELECT " +
-			strings.Replace(rollupRow, "created_at", fmt.Sprintf("'2026-01-%02d 03:00:00'", 20+c.merges%10), 1) + ", " + sign +
-			" FROM rollup_runs WHERE " + ofOneRun + " LIMIT 1")
+		execute(c.t, c.Conn, "INSERT INTO rollup_runs ("+rollupRow+", sign) SELECT "+
+			strings.Replace(rollupRow, "created_at", fmt.Sprintf("'2026-01-%02d 03:00:00'", 20+c.merges%10), 1)+", "+sign+
+			" FROM rollup_runs WHERE "+ofOneRun+" LIMIT 1")
 	}
 	return func() {
-		exec("SYSTEM START MERGES rollup_runs")
-		exec("OPTIMIZE TABLE rollup_runs FINAL")
+		execute(c.t, c.Conn, "SYSTEM START MERGES rollup_runs", "OPTIMIZE TABLE rollup_runs FINAL")
 	}
 }
 
@@ -53,10 +46,7 @@ func (c *mergingConn) QueryRow(ctx context.Context, sql string, args ...any) dri
 
 // Rows that cancel out, and their groups of zeros in projections, vanish by a merge. That is no damage.
 func TestMergesAreNoDamage(t *testing.T) {
-	store := olaptest.OpenStore(t).Conn()
-	load(t, store, 40, "RUNNING")
-	all(t, store)
-	conn := &mergingConn{Conn: store, t: t}
+	conn := &mergingConn{Conn: refreshed(t, 40), t: t}
 	if found, err := rollup.Check(ctx, conn); err != nil || len(found) > 0 {
 		t.Errorf("%+v, %v", found, err)
 	}

@@ -14,12 +14,6 @@ import (
 func TestARebuildThatDied(t *testing.T) {
 	conn := refreshed(t, 40)
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0)) // the process that died is this one
-	exec := func(statement string) {
-		t.Helper()
-		if err := conn.Exec(ctx, statement); err != nil {
-			t.Fatal(err)
-		}
-	}
 	// A claim, the commit, the next claim and damage of no organization.
 	if err := rollup.Rebuild(ctx, &dyingConn{Conn: conn, left: 4}); !errors.Is(err, errDied) {
 		t.Fatal(err)
@@ -29,22 +23,22 @@ func TestARebuildThatDied(t *testing.T) {
 		t.Fatalf("the rebuild died elsewhere: %+v", s)
 	}
 	// A mutation that found its fence valid, and has not replaced its part.
-	exec("SYSTEM STOP MERGES rollup_runs")
-	exec("ALTER TABLE rollup_runs DELETE WHERE 1 SETTINGS mutations_sync = 0")
+	execute(t, conn, "SYSTEM STOP MERGES rollup_runs",
+		"ALTER TABLE rollup_runs DELETE WHERE 1 SETTINGS mutations_sync = 0")
 	held, waited := olaptest.Hold(conn), false
 	held.After("system.mutations", func() {
 		waited = true
 		if s := state(t, conn); !s.Until.Equal(zero) {
 			t.Errorf("refreshed until %s while the rollup is being emptied", s.Until)
 		}
-		exec("SYSTEM START MERGES rollup_runs")
+		execute(t, conn, "SYSTEM START MERGES rollup_runs")
 	})
 	if err := rollup.New(held, quiet, 0).Refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if !waited {
 		t.Error("a refresh batch does not wait for mutations")
-		exec("SYSTEM START MERGES rollup_runs")
+		execute(t, conn, "SYSTEM START MERGES rollup_runs")
 	}
 	olaptest.Until(t, "every mutation is done", func() bool {
 		return number(t, conn, "SELECT toInt64(countIf(NOT is_done)) FROM system.mutations") == 0
@@ -52,9 +46,7 @@ func TestARebuildThatDied(t *testing.T) {
 	if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 80 || !state(t, conn).Until.After(zero) {
 		t.Errorf("%d runs are refreshed until %s, want 80", n, state(t, conn).Until)
 	}
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	sound(t, conn)
 	// From then on no batch asks.
 	load(t, conn, 50, "RUNNING")
 	held.After("system.mutations", func() { t.Error("a batch after the first one waits too") })

@@ -83,6 +83,14 @@ func check(t *testing.T, conn driver.Conn) []rollup.Difference {
 	return found
 }
 
+// sound checks that the rollup is what its sources say.
+func sound(t *testing.T, conn driver.Conn) {
+	t.Helper()
+	if found := check(t, conn); len(found) > 0 {
+		t.Errorf("the rollup differs from its sources: %+v", found)
+	}
+}
+
 func state(t *testing.T, conn driver.Conn) snapshot.Log {
 	t.Helper()
 	s, err := snapshot.ReadLog(ctx, conn)
@@ -110,9 +118,7 @@ func TestRefreshesChanges(t *testing.T) {
 			t.Errorf("%d, want %d: %s", n, want, query)
 		}
 	}
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	sound(t, conn)
 }
 
 // Rows younger than the margin wait; so do a few rows, for more.
@@ -203,12 +209,7 @@ func TestAQuietStoreIsLeftAlone(t *testing.T) {
 func TestRepeatedBatchesAddNothing(t *testing.T) {
 	conn := refreshed(t, 40)
 	// As if nothing of it was known, and one quarter of the year was lost.
-	if err := conn.Exec(ctx, "TRUNCATE TABLE rollup_log"); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Exec(ctx, "ALTER TABLE rollup_runs DROP PARTITION 20262"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, conn, "TRUNCATE TABLE rollup_log", "ALTER TABLE rollup_runs DROP PARTITION 20262")
 	load(t, conn, 50, "COMPLETED")
 	for range 2 {
 		all(t, conn)
@@ -216,9 +217,7 @@ func TestRepeatedBatchesAddNothing(t *testing.T) {
 	if n := number(t, conn, "SELECT toInt64(sum(runs)) FROM rollup_runs"); n != 100 {
 		t.Errorf("%d runs are refreshed, want 100", n)
 	}
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("%+v", found)
-	}
+	sound(t, conn)
 }
 
 // Check names each thing that is wrong, in records and in names, and nothing else, and rebuilding puts all of it right
@@ -226,15 +225,15 @@ func TestRepeatedBatchesAddNothing(t *testing.T) {
 func TestCheckAndRebuild(t *testing.T) {
 	conn := refreshed(t, 40)
 	const columns = "organization_id, created_at, run_id, state, agent_id, initiator_key, first_stored_at, sign"
-	damage(t, conn, []string{
-		"INSERT INTO rollup_runs (" + columns + ") SELECT " + strings.Replace(columns, "state", "state + 64", 1) +
+	execute(t, conn,
+		"INSERT INTO rollup_runs ("+columns+") SELECT "+strings.Replace(columns, "state", "state + 64", 1)+
 			" FROM rollup_runs WHERE organization_id = 'acme' AND toMonth(created_at) = 4 LIMIT 1",
-		"ALTER TABLE rollup_runs UPDATE first_stored_at = now64(3)" +
+		"ALTER TABLE rollup_runs UPDATE first_stored_at = now64(3)"+
 			" WHERE organization_id = 'acme' AND toMonth(created_at) = 3 SETTINGS mutations_sync = 2",
-		"ALTER TABLE rollup_attributions DELETE" +
+		"ALTER TABLE rollup_attributions DELETE"+
 			" WHERE organization_id = 'acme' AND toMonth(occurred_at) = 3 SETTINGS mutations_sync = 2",
 		"TRUNCATE TABLE initiator_keys", // those of every quarter
-	})
+	)
 	found := map[string]int{}
 	for _, d := range check(t, conn) {
 		found[d.Organization+" "+d.Table+d.Projection+" "+d.Span]++
@@ -255,9 +254,7 @@ func TestCheckAndRebuild(t *testing.T) {
 		t.Errorf("after emptying the tables queries may use them, or some is damaged: %+v", s)
 	}
 	all(t, conn)
-	if found := check(t, conn); len(found) > 0 {
-		t.Errorf("after rebuilding: %+v", found)
-	}
+	sound(t, conn)
 }
 
 // A watermark is inclusive: what was stored in its millisecond is in the rollup, and isn't refreshed again after it.

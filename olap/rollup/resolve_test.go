@@ -16,6 +16,8 @@ import (
 	"github.com/runlens/runlens/schema"
 )
 
+const marks = "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63"
+
 // Who resolves and dies between any two statements leaves what the next one, or a refresh, makes right.
 func TestResolvingSurvivesCrashes(t *testing.T) {
 	defer rollup.SetClaimAge(rollup.SetClaimAge(0))
@@ -73,7 +75,6 @@ func TestResolvingWaitsForTheClaim(t *testing.T) {
 		resolved <- err
 	}()
 	olaptest.Until(t, "it looks for the claim again and again", func() bool { return waiting.asked.Load() > 10 })
-	const marks = "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63"
 	if n := number(t, conn, marks); n != 0 {
 		t.Errorf("%d marks while another one has the claim", n)
 	}
@@ -130,7 +131,7 @@ func TestResolvingClaimsAgainWhatItLost(t *testing.T) {
 		t.Error("nobody took over the claim")
 	}
 	for of, count := range map[string]string{
-		"marks": "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63",
+		"marks": marks,
 		"attribution records": "SELECT toInt64(uniqExact(id)) FROM " + schema.TableConflicts +
 			" WHERE organization_id = 'moved' AND kind = 'attribution'",
 	} {
@@ -157,7 +158,6 @@ func TestResolvingAfterTheClockWasSetBack(t *testing.T) {
 	if found, err := rollup.New(conn, quiet, 0).Resolve(ctx, since); err != nil || !found {
 		t.Errorf("attribution records with conflicts: %t, %v", found, err)
 	}
-	const marks = "SELECT toInt64(count()) FROM runs WHERE organization_id = 'moved' AND bitAnd(state, 63) = 63"
 	if n := number(t, conn, marks); n != 1 {
 		t.Errorf("%d marks, want 1", n)
 	}

@@ -47,21 +47,12 @@ func TestLogIsReadAfterTheRollup(t *testing.T) {
 		}()
 		awaitStatement(t, conn, "sleep(3)")
 		time.Sleep(500 * time.Millisecond) // in which it resolves its FROM
-		for _, statement := range c.written {
-			execute(t, conn, statement)
-		}
+		execute(t, conn, c.written...)
 		a := <-answered
 		changed := a.err != nil && strings.Contains(a.err.Error(), schema.LogChangedMessage)
 		if changed != c.changed || !changed && (a.err != nil || a.rows != c.want) {
 			t.Errorf("%s: %d rows, %v; want %d, or the log changed: %t", c.name, a.rows, a.err, c.want, c.changed)
 		}
-	}
-}
-
-func execute(t *testing.T, conn driver.Conn, statement string) {
-	t.Helper()
-	if err := conn.Exec(ctx, statement); err != nil {
-		t.Fatal(err)
 	}
 }
 
